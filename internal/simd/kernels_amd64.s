@@ -16014,108 +16014,6 @@ loop4_doneAVX2:
 	VZEROUPPER
 	RET
 
-// func planesVector(dst []float32, stride int, src []float32, d int, n int)
-// Requires: AVX, AVX2, AVX512F
-TEXT ·planesVector(SB), NOSPLIT, $0-72
-	CMPQ         ·current+0(SB), $0x02
-	JNE          formAVX2
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         src_base+32(FP), CX
-	MOVQ         stride+24(FP), DX
-	MOVQ         d+56(FP), BX
-	MOVQ         n+64(FP), SI
-	VMOVQ        BX, X0
-	VPBROADCASTD X0, Z0
-	VPMULLD      countUp<>+0(SB), Z0, Z0
-	MOVQ         BX, DI
-	SHLQ         $0x06, DI
-
-coordinateAVX512:
-	CMPQ BX, $0x00
-	JE   doneAVX512
-	MOVQ AX, R8
-	MOVQ CX, R9
-	XORQ R10, R10
-
-rowsAVX512:
-	CMPQ       R10, SI
-	JGE        rows_doneAVX512
-	VPXORD     Z1, Z1, Z1
-	KXNORW     K1, K1, K1
-	VGATHERDPS (R9)(Z0*4), K1, Z1
-	VMOVUPS    Z1, (R8)(R10*4)
-	ADDQ       DI, R9
-	ADDQ       $0x10, R10
-	JMP        rowsAVX512
-
-rows_doneAVX512:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x04, CX
-	DECQ BX
-	JMP  coordinateAVX512
-
-doneAVX512:
-	VZEROUPPER
-	RET
-
-formAVX2:
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         src_base+32(FP), CX
-	MOVQ         stride+24(FP), DX
-	MOVQ         d+56(FP), BX
-	MOVQ         n+64(FP), SI
-	VMOVQ        BX, X0
-	VPBROADCASTD X0, Y0
-	VPMULLD      countUp<>+0(SB), Y0, Y0
-	MOVQ         BX, DI
-	SHLQ         $0x05, DI
-
-coordinateAVX2:
-	CMPQ BX, $0x00
-	JE   doneAVX2
-	MOVQ AX, R8
-	MOVQ CX, R9
-	XORQ R10, R10
-
-rowsAVX2:
-	CMPQ       R10, SI
-	JGE        rows_doneAVX2
-	VXORPS     Y1, Y1, Y1
-	VPCMPEQD   Y2, Y2, Y2
-	VGATHERDPS Y2, (R9)(Y0*4), Y1
-	VMOVUPS    Y1, (R8)(R10*4)
-	ADDQ       DI, R9
-	ADDQ       $0x08, R10
-	JMP        rowsAVX2
-
-rows_doneAVX2:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x04, CX
-	DECQ BX
-	JMP  coordinateAVX2
-
-doneAVX2:
-	VZEROUPPER
-	RET
-
-DATA countUp<>+0(SB)/4, $0x00000000
-DATA countUp<>+4(SB)/4, $0x00000001
-DATA countUp<>+8(SB)/4, $0x00000002
-DATA countUp<>+12(SB)/4, $0x00000003
-DATA countUp<>+16(SB)/4, $0x00000004
-DATA countUp<>+20(SB)/4, $0x00000005
-DATA countUp<>+24(SB)/4, $0x00000006
-DATA countUp<>+28(SB)/4, $0x00000007
-DATA countUp<>+32(SB)/4, $0x00000008
-DATA countUp<>+36(SB)/4, $0x00000009
-DATA countUp<>+40(SB)/4, $0x0000000a
-DATA countUp<>+44(SB)/4, $0x0000000b
-DATA countUp<>+48(SB)/4, $0x0000000c
-DATA countUp<>+52(SB)/4, $0x0000000d
-DATA countUp<>+56(SB)/4, $0x0000000e
-DATA countUp<>+60(SB)/4, $0x0000000f
-GLOBL countUp<>(SB), RODATA|NOPTR, $64
-
 // func lessProductVector(dst []float32, a []float32, b []float32, c float32)
 // Requires: AVX, AVX512F, FMA3
 TEXT ·lessProductVector(SB), NOSPLIT, $0-76
@@ -16221,7 +16119,7 @@ loop_doneAVX2:
 	RET
 
 // func foldSlotsVector(dst []float32, src []float32)
-// Requires: AVX
+// Requires: AVX, AVX512F
 TEXT ·foldSlotsVector(SB), NOSPLIT, $0-48
 	CMPQ ·current+0(SB), $0x02
 	JNE  formAVX2
@@ -16231,20 +16129,21 @@ TEXT ·foldSlotsVector(SB), NOSPLIT, $0-48
 	XORQ BX, BX
 
 loopAVX512:
-	CMPQ         BX, DX
-	JGE          loop_doneAVX512
-	VMOVUPS      (CX), Y0
-	VADDPS       32(CX), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(BX*4)
-	ADDQ         $0x40, CX
-	INCQ         BX
-	JMP          loopAVX512
+	CMPQ          BX, DX
+	JGE           loop_doneAVX512
+	VMOVUPS       (CX), Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VMOVSS        X0, (AX)(BX*4)
+	ADDQ          $0x40, CX
+	INCQ          BX
+	JMP           loopAVX512
 
 loop_doneAVX512:
 	VZEROUPPER
@@ -16260,7 +16159,8 @@ loopAVX2:
 	CMPQ         BX, DX
 	JGE          loop_doneAVX2
 	VMOVUPS      (CX), Y0
-	VADDPS       32(CX), Y0, Y0
+	VMOVUPS      32(CX), Y1
+	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
 	VMOVHLPS     X0, X0, X1
@@ -24581,6 +24481,108 @@ rowsAVX512:
 rows_doneAVX512:
 	VZEROUPPER
 	RET
+
+// func planesVector(dst []float32, stride int, src []float32, d int, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·planesVector(SB), NOSPLIT, $0-72
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+32(FP), CX
+	MOVQ         stride+24(FP), DX
+	MOVQ         d+56(FP), BX
+	MOVQ         n+64(FP), SI
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Z0
+	VPMULLD      countUp<>+0(SB), Z0, Z0
+	MOVQ         BX, DI
+	SHLQ         $0x06, DI
+
+coordinateAVX512:
+	CMPQ BX, $0x00
+	JE   doneAVX512
+	MOVQ AX, R8
+	MOVQ CX, R9
+	XORQ R10, R10
+
+rowsAVX512:
+	CMPQ       R10, SI
+	JGE        rows_doneAVX512
+	VPXORD     Z1, Z1, Z1
+	KXNORW     K1, K1, K1
+	VGATHERDPS (R9)(Z0*4), K1, Z1
+	VMOVUPS    Z1, (R8)(R10*4)
+	ADDQ       DI, R9
+	ADDQ       $0x10, R10
+	JMP        rowsAVX512
+
+rows_doneAVX512:
+	LEAQ (AX)(DX*4), AX
+	ADDQ $0x04, CX
+	DECQ BX
+	JMP  coordinateAVX512
+
+doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+32(FP), CX
+	MOVQ         stride+24(FP), DX
+	MOVQ         d+56(FP), BX
+	MOVQ         n+64(FP), SI
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Y0
+	VPMULLD      countUp<>+0(SB), Y0, Y0
+	MOVQ         BX, DI
+	SHLQ         $0x05, DI
+
+coordinateAVX2:
+	CMPQ BX, $0x00
+	JE   doneAVX2
+	MOVQ AX, R8
+	MOVQ CX, R9
+	XORQ R10, R10
+
+rowsAVX2:
+	CMPQ       R10, SI
+	JGE        rows_doneAVX2
+	VXORPS     Y1, Y1, Y1
+	VPCMPEQD   Y2, Y2, Y2
+	VGATHERDPS Y2, (R9)(Y0*4), Y1
+	VMOVUPS    Y1, (R8)(R10*4)
+	ADDQ       DI, R9
+	ADDQ       $0x08, R10
+	JMP        rowsAVX2
+
+rows_doneAVX2:
+	LEAQ (AX)(DX*4), AX
+	ADDQ $0x04, CX
+	DECQ BX
+	JMP  coordinateAVX2
+
+doneAVX2:
+	VZEROUPPER
+	RET
+
+DATA countUp<>+0(SB)/4, $0x00000000
+DATA countUp<>+4(SB)/4, $0x00000001
+DATA countUp<>+8(SB)/4, $0x00000002
+DATA countUp<>+12(SB)/4, $0x00000003
+DATA countUp<>+16(SB)/4, $0x00000004
+DATA countUp<>+20(SB)/4, $0x00000005
+DATA countUp<>+24(SB)/4, $0x00000006
+DATA countUp<>+28(SB)/4, $0x00000007
+DATA countUp<>+32(SB)/4, $0x00000008
+DATA countUp<>+36(SB)/4, $0x00000009
+DATA countUp<>+40(SB)/4, $0x0000000a
+DATA countUp<>+44(SB)/4, $0x0000000b
+DATA countUp<>+48(SB)/4, $0x0000000c
+DATA countUp<>+52(SB)/4, $0x0000000d
+DATA countUp<>+56(SB)/4, $0x0000000e
+DATA countUp<>+60(SB)/4, $0x0000000f
+GLOBL countUp<>(SB), RODATA|NOPTR, $64
 
 // func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
 // Requires: MMX+

@@ -193,9 +193,6 @@ func denseScatter3Vector(out []float32, n int, stride int, squares []float32, wi
 // extents3Vector is the vector form of extents for d = 3.
 func extents3Vector(least []float32, most []float32, sum []float32, src []float32)
 
-// planesVector is the vector form of planes.
-func planesVector(dst []float32, stride int, src []float32, d int, n int)
-
 // lessProductVector is the vector form of lessProduct.
 func lessProductVector(dst []float32, a []float32, b []float32, c float32)
 
@@ -246,6 +243,9 @@ func pairUpVector(dst []uint32, x []float32)
 
 // pairRowsVector pairs each number of x with that of y; their number is a multiple of 16.
 func pairRowsVector(dst []uint32, x []float32, y []float32)
+
+// planesVector is the vector form of planes.
+func planesVector(dst []float32, stride int, src []float32, d int, n int)
 
 // placeWords is PlaceWords. It asks for the cache line after the one it writes to.
 func placeWords(order []uint64, words []uint64, choice []uint8, next []int)

@@ -39,7 +39,6 @@ func denseKernels(both func(kernel func(s *isa))) {
 		both(func(s *isa) { s.denseScatter(d) })
 		both(func(s *isa) { s.extents(d) })
 	}
-	both((*isa).planes)
 	both((*isa).lessProduct)
 	both((*isa).pull)
 	both((*isa).foldSlots)
@@ -743,16 +742,13 @@ func (s *isa) foldSlots() {
 	s.label("loop")
 	s.CMPQ(i, n)
 	s.JGE(s.to("loop_done"))
-	v, t := s.YMM(), s.YMM()
-	s.VMOVUPS(Mem{Base: src}, v)
-	s.VADDPS(Mem{Base: src}.Offset(32), v, v)
-	s.VEXTRACTF128(Imm(1), v, t.AsX())
-	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
-	s.VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
-	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
-	s.VMOVSHDUP(v.AsX(), t.AsX())
-	s.VADDSS(t.AsX(), v.AsX(), v.AsX())
-	s.VMOVSS(v.AsX(), at(dst, i))
+	var v []VecVirtual
+	for part := range s.parts() {
+		v = append(v, s.vec())
+		s.VMOVUPS(Mem{Base: src}.Offset(s.bytes()*part), v[part])
+	}
+	v0 := s.fold(v, s.VADDPS, s.VADDSS)
+	s.VMOVSS(v0.AsX(), at(dst, i))
 	s.ADDQ(Imm(64), src)
 	s.INCQ(i)
 	s.JMP(s.to("loop"))

@@ -21,10 +21,28 @@ func main() { target.Main(amd64) }
 
 func amd64(f *target.File) {
 	avx512, avx2 := &isa{File: f, name: "AVX512", lanes: 16}, &isa{File: f, name: "AVX2", lanes: 8}
-	both := func(kernel func(s *isa)) { // first the form for AVX-512
+	kernels(func(kernel func(s *isa)) { // first the form for AVX-512
 		kernel(avx512)
 		kernel(avx2)
-	}
+	})
+	avx512.winogradHalves()
+	avx512.pairs()
+	avx512.planes()
+	avx2.planes()
+	avx2.placeWords()
+	avx2.holdsWord()
+	avx2.fetch()
+}
+
+func arm64(f *target.File) {
+	neon := &isa{File: f, name: "NEON", lanes: 4}
+	kernels(func(kernel func(s *isa)) { kernel(neon) })
+	neon.placeWords()
+	neon.fetch()
+}
+
+// kernels emits the kernels that all instruction sets have.
+func kernels(emit func(kernel func(s *isa))) {
 	for _, kernel := range []func(s *isa){
 		(*isa).pairs2, (*isa).scatterGradient2, (*isa).negPositive, (*isa).negNegative, (*isa).umapPositive,
 		(*isa).umapNegative, (*isa).similarities, (*isa).logTotals, (*isa).infoncPositive, (*isa).infoncNegative,
@@ -36,15 +54,10 @@ func amd64(f *target.File) {
 		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
 		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU, (*isa).field, (*isa).attract,
 	} {
-		both(kernel)
+		emit(kernel)
 	}
-	denseKernels(both)
-	winograd(both)
-	avx512.winogradHalves()
-	avx512.pairs()
-	avx2.placeWords()
-	avx2.holdsWord()
-	avx2.fetch()
+	denseKernels(emit)
+	winograd(emit)
 }
 
 // An isa is one of the two instruction sets.
@@ -68,8 +81,11 @@ func (s *isa) few() bool { return s.lanes == 8 }
 func (s *isa) parts() int { return 16 / s.lanes }
 
 func (s *isa) vec() VecVirtual {
-	if s.wide() {
+	switch {
+	case s.wide():
 		return s.ZMM()
+	case s.neon():
+		return s.XMM()
 	}
 	return s.YMM()
 }
@@ -84,7 +100,7 @@ func (s *isa) half(v VecVirtual) Register {
 
 // begin begins a kernel, or in it the form for AVX2.
 func (s *isa) begin(name, signature, doc string) {
-	if s.wide() {
+	if !s.few() {
 		name += "Vector"
 		s.TEXT(name, attr.NOSPLIT, "func"+signature)
 		s.Doc(name + " " + doc)
@@ -92,13 +108,14 @@ func (s *isa) begin(name, signature, doc string) {
 	s.choose()
 }
 
-// choose emits what the two forms of a kernel begin with.
+// choose emits what the two forms of a kernel for amd64 begin with.
 func (s *isa) choose() {
 	const widest = 2 // isa.AVX512
-	if s.wide() {
+	switch {
+	case s.wide():
 		s.CMPQ(Mem{Symbol: Symbol{Name: "·current"}, Base: StaticBase}, Imm(widest))
 		s.JNE(LabelRef("formAVX2"))
-	} else {
+	case s.few():
 		s.label("form")
 	}
 }
@@ -201,7 +218,7 @@ func (s *isa) notGreater(a, b VecVirtual) Register {
 		s.VCMPPS(Imm(ngtUS), b, a, k)
 		return k
 	}
-	m := s.YMM()
+	m := s.vec()
 	s.VCMPPS(Imm(ngtUS), b, a, m)
 	return m
 }
@@ -386,8 +403,11 @@ func (s *isa) gatherPairs(f Register, index Mem, apart int) VecVirtual {
 		s.VINSERTF128(Imm(1), hi, lo.AsY(), v)
 		return v
 	}
-	if !s.wide() {
+	switch {
+	case s.few():
 		return double(0)
+	case s.neon():
+		return quarter(0)
 	}
 	lo, hi := double(0), double(4)
 	v := s.ZMM()
@@ -418,6 +438,9 @@ func (s *isa) deinterleave(a, b, even, odd VecVirtual) (x, y VecVirtual) {
 	}
 	s.VSHUFPS(Imm(0x88), b, a, x)
 	s.VSHUFPS(Imm(0xdd), b, a, y)
+	if s.neon() {
+		return x, y
+	}
 	s.VPERMPD(Imm(0xd8), x, x)
 	s.VPERMPD(Imm(0xd8), y, y)
 	return x, y
@@ -888,7 +911,7 @@ func (s *isa) aboveClamp(v, clamp VecVirtual) Register {
 		s.VCMPPS(Imm(nleUS), clamp, v, k)
 		return k
 	}
-	m := s.YMM()
+	m := s.vec()
 	s.VCMPPS(Imm(nleUS), clamp, v, m)
 	return m
 }
@@ -1080,7 +1103,7 @@ func (s *isa) countBelow() {
 				s.VCMPPS(Imm(ltOQ), limit[k], v, below)
 				s.KMOVW(below, bits)
 			} else {
-				below := s.YMM()
+				below := s.vec()
 				s.VCMPPS(Imm(ltOQ), limit[k], v, below)
 				s.VMOVMSKPS(below, bits)
 			}

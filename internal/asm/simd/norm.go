@@ -33,9 +33,12 @@ func (s *isa) column(param string) VecVirtual {
 func (s *isa) doubles(v VecVirtual) (low, high VecVirtual) {
 	low, high = s.vec(), s.vec()
 	s.VCVTPS2PD(s.half(v), low)
-	if s.wide() {
+	switch {
+	case s.wide():
 		s.VEXTRACTF64X4(Imm(1), v, high.AsY())
-	} else {
+	case s.neon():
+		s.VMOVHLPS(v, v, high)
+	default:
 		s.VEXTRACTF128(Imm(1), v, high.AsX())
 	}
 	s.VCVTPS2PD(s.half(high), high)

@@ -18,7 +18,7 @@ func (s *isa) compare(predicate uint64, a VecVirtual, b Op) Register {
 		s.VCMPPS(Imm(predicate), b, a, k)
 		return k
 	}
-	m := s.YMM()
+	m := s.vec()
 	s.VCMPPS(Imm(predicate), b, a, m)
 	return m
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -51,7 +53,7 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, form tileF
 	if form == asPairs {
 		stored /= 2
 	}
-	if s.wide() {
+	if !s.few() {
 		// Not NOSPLIT: the frame holds a tile.
 		s.TEXT(name+"Tile", 0, "func(dst "+to32+", dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)")
 		s.Doc(name + "Tile is the vector form of " + name + "; distances are in bytes, channels a multiple of 16.")
@@ -149,9 +151,24 @@ func (s *isa) loadWord(from, word Mem, v VecVirtual) {
 		s.VMOVUPS_Z(from, k, v)
 		return
 	}
+	if s.neon() {
+		s.VXORPS(v, v, v)
+		s.ifSet(word, func() { s.VMOVUPS(from, v) })
+		return
+	}
 	m := s.vec()
 	s.VPBROADCASTD(word, m)
 	s.VMASKMOVPS(from, m, v)
+}
+
+// ifSet emits a jump over the body unless the word is set. The words of a kernel are each
+// looked at once.
+func (s *isa) ifSet(word Mem, body func()) {
+	s.CMPL(word, Imm(0))
+	label := fmt.Sprintf("unset%d", word.Disp)
+	s.JE(s.to(label))
+	body()
+	s.label(label)
 }
 
 // storeWord writes a vector if the word of the mask is set.
@@ -160,6 +177,10 @@ func (s *isa) storeWord(v VecVirtual, word, to Mem) {
 		k := s.K()
 		s.KMOVW(word, k)
 		s.VMOVUPS(v, k, to)
+		return
+	}
+	if s.neon() {
+		s.ifSet(word, func() { s.VMOVUPS(v, to) })
 		return
 	}
 	m := s.vec()

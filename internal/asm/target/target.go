@@ -21,7 +21,7 @@ type File struct {
 	tables map[string]operand.Mem
 }
 
-func newFile(constraint string) *File {
+func NewFile(constraint string) *File {
 	f := &File{build.NewContext(), map[string]operand.Mem{}}
 	f.ConstraintExpr(constraint + ",!noasm")
 	return f
@@ -65,7 +65,7 @@ func Main(amd64 func(f *File)) {
 			log.Fatalf("%s: %v", name, err)
 		}
 	}
-	f := newFile("amd64")
+	f := NewFile("amd64")
 	amd64(f)
 	file, err := f.Result()
 	if err != nil {
