@@ -157,7 +157,7 @@ func logSum(k, f, c float64) float64 {
 	// (atanh(s)/s − 1)/s²
 	p0 := step(0.2000000000000044, z, 0.3333333333333333) + float64(step(0.1111111119585696, z, 0.14285714285401807)*z2)
 	p1 := step(0.07693119851409672, z, 0.0909089782006641) + float64(step(0.06543313074575988, z, 0.06634386569265721)*z2)
-	half := 0.5 * f * f
+	half := float64(0.5 * f * f)
 	// log(1+f) = f − f²/2 + s·(f²/2 + 2·z·p)
 	tail := float64(s*(half+float64(2*z*step(p1, z2*z2, p0)))) + (float64(k*ln2Lo) + c)
 	return float64(k*ln2Hi) - (half - tail - f)
@@ -170,7 +170,7 @@ func Log2(x float64) float64 {
 	}
 	m, k := split(x)
 	hi, lo := logTwice(m, 0)
-	p := hi * log2E
+	p := float64(hi * log2E)
 	low := math.FMA(hi, log2E, -p) + (float64(hi*log2ELo) + float64(lo*log2E))
 	sum := float64(k) + p
 	return sum + (float64(k) - sum + p + low)
@@ -185,7 +185,7 @@ func logTwice(m, k float64) (hi, lo float64) {
 	sLo := (math.FMA(-s, d, f) - float64(s*(m-(d-1)))) / d
 	z := s * s
 	z2 := z * z
-	cube := s * z
+	cube := float64(s * z)
 	cubeLo := math.FMA(s, z, -cube) + float64(s*math.FMA(s, s, -z)) + float64(3*z*sLo)
 	third := cube / 3
 	thirdLo := (math.FMA(-3, third, cube) + cubeLo) / 3
@@ -227,7 +227,7 @@ func Pow(x, y float64) float64 {
 	}
 	m, k := split(size)
 	hi, lo := logTwice(m, float64(k))
-	p := y * hi
+	p := float64(y * hi)
 	switch {
 	case p > expMost:
 		return sign * math.Inf(1)
@@ -245,7 +245,7 @@ func CosPi(x float64) float64 {
 	}
 	n := x + x + shift - shift
 	r := x - float64(n/2)
-	a := r * pi
+	a := float64(r * pi)
 	low := math.FMA(r, pi, -a) + float64(r*piLo)
 	switch int64(n) & 3 {
 	case 1:
