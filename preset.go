@@ -2,11 +2,11 @@ package cne
 
 import (
 	"cmp"
-	"math"
 	"reflect"
 	"slices"
 
 	"cne/data/neighbors"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/model/op"
@@ -127,7 +127,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	if loss == op.NC {
 		x.LRZ = new(0.01)
 		if n < 64 { // too few pairs to learn Z from; t-SNE's is near 2n
-			x.FixZ, x.LogZ = true, math.Log(2/float64(max(2, n)-1))
+			x.FixZ, x.LogZ = true, elementary.Log(2/float64(max(2, n)-1))
 		}
 	}
 	if !network && n <= 100000 {
@@ -169,7 +169,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	default:
 		thousands := max(1, float64(n)/1000)
 		x.Negatives, x.LR = many, min(4, thousands)
-		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: max(15, int(750*math.Pow(thousands, -0.8)))}}
+		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: max(15, int(750*elementary.Pow(thousands, -0.8)))}}
 	}
 	if p == PresetFast {
 		x.Epochs = (x.Epochs + 3) / 4

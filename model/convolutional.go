@@ -2,10 +2,10 @@ package model
 
 import (
 	"fmt"
-	"math"
 
 	"gorgonia.org/gorgonia"
 
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/model/op"
 )
@@ -68,7 +68,7 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 			return nil, kind.Errorf(ErrInput, "model: learnt temperature: got %g with the metric %v, want %g to %g with cosine", t, options.Metric, op.MinTemperature, float64(op.MaxTemperature))
 		}
 		var err error
-		if c.logTemperature, err = op.ArrayOf([]T{T(math.Log(options.Temperature))}, 1); err != nil {
+		if c.logTemperature, err = op.ArrayOf([]T{T(elementary.Log(options.Temperature))}, 1); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
 		c.params = append(c.params, Parameter{Name: LogTemperature, Value: c.logTemperature})
@@ -150,7 +150,7 @@ func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 	if c.logTemperature != nil {
 		// After a failure of the accelerator this is the temperature of the last Pull.
 		_ = c.onDevice.pull()
-		learnt := math.Exp(float64(op.Data[T](c.logTemperature)[0]))
+		learnt := elementary.Exp(float64(op.Data[T](c.logTemperature)[0]))
 		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
 	}
 	return o

@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/internal/blas"
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/model"
 )
@@ -264,11 +265,11 @@ func (o *objective) piece(piece, lo, hi int) {
 		}
 		var sum float64
 		for c, v := range row {
-			sum += math.Exp(float64(v) + o.bias[c] - highest)
+			sum += elementary.Exp(float64(v) + o.bias[c] - highest)
 		}
-		loss += highest + math.Log(sum) - float64(row[class]) - o.bias[class]
+		loss += highest + elementary.Log(sum) - float64(row[class]) - o.bias[class]
 		for c, v := range row {
-			r := math.Exp(float64(v)+o.bias[c]-highest) / sum
+			r := elementary.Exp(float64(v)+o.bias[c]-highest) / sum
 			if c == int(class) {
 				r--
 			}

@@ -12,6 +12,7 @@ import (
 
 	"cne/data/images"
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/option"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -307,10 +308,10 @@ func drawFactor(x float64, s *Stream) float32 { return float32(uniform(max(0, 1-
 // torchvision's RandomResizedCrop does.
 func (a *Augmentation) drawCrop(h, w int, s *Stream) rectangle {
 	height, width := float64(h), float64(w)
-	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
+	logMin, logMax := elementary.Log(a.MinRatio), elementary.Log(a.MaxRatio)
 	for range 10 {
 		area := height * width * uniform(a.MinScale, a.MaxScale, s)
-		ratio := math.Exp(uniform(logMin, logMax, s))
+		ratio := elementary.Exp(uniform(logMin, logMax, s))
 		cw, ch := math.RoundToEven(math.Sqrt(area*ratio)), math.RoundToEven(math.Sqrt(area/ratio))
 		if cw >= 1 && cw <= width && ch >= 1 && ch <= height {
 			c := rectangle{w: int(cw), h: int(ch)}
@@ -404,10 +405,10 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 // ratio; the probabilities of a flip, of colour jitter and of grey; and the bounds of
 // the factors and of the hue's shift.
 func (a *Augmentation) settings() []float64 {
-	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
+	logMin, logMax := elementary.Log(a.MinRatio), elementary.Log(a.MaxRatio)
 	ratio := 0.
 	if logMin == logMax {
-		ratio = math.Exp(logMin)
+		ratio = elementary.Exp(logMin)
 	}
 	s := []float64{a.MinScale, a.MaxScale, logMin, logMax, ratio, a.MinRatio, a.MaxRatio, a.Flip, a.Jitter, a.Gray}
 	for _, x := range [...]float64{a.Brightness, a.Contrast, a.Saturation} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/model"
@@ -330,9 +331,9 @@ func (r *run) maxDistance(at SpectrumParam, m int) float64 {
 	c := 1.
 	switch r.objective.Loss.Info().Constant {
 	case op.FixedZ:
-		c = math.Exp(r.logConst(at, m, 0))
+		c = elementary.Exp(r.logConst(at, m, 0))
 	case op.LearntZ:
-		c = math.Exp(r.engine.logZ()) * float64(m)
+		c = elementary.Exp(r.engine.logZ()) * float64(m)
 	}
 	return 1 / math.Sqrt(r.objective.Clamp*min(1, c))
 }

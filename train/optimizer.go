@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -203,8 +204,8 @@ func (o *Adam) Step(rows []int32, lr, clip float64) {
 func (o *Adam) begin(lr, clip float64) {
 	steps := op.Data[float64](o.steps)
 	steps[0]++
-	o.step.Step = lr / (1 - math.Pow(o.step.Beta1, steps[0]))
-	o.step.Scale = 1 / math.Sqrt(1-math.Pow(o.step.Beta2, steps[0]))
+	o.step.Step = lr / (1 - elementary.Pow(o.step.Beta1, steps[0]))
+	o.step.Scale = 1 / math.Sqrt(1-elementary.Pow(o.step.Beta2, steps[0]))
 	o.step.Clip = bound(clip)
 }
 

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/model/op"
 )
@@ -35,7 +36,7 @@ func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epoch
 	case Linear:
 		return lr * (1 - float64(epoch-warmUp)/rest)
 	case Cosine:
-		return lr * (1 + math.Cos(math.Pi*(now-float64(warmUp))/rest)) / 2
+		return lr * (1 + elementary.CosPi((now-float64(warmUp))/rest)) / 2
 	}
 	return lr
 }
@@ -59,28 +60,28 @@ type Normalization struct {
 func (p Normalization) ZBar(s float64) float64 {
 	n := float64(p.N)
 	zTSNE := 100 * n * math.Sqrt(min(1, n/70000))
-	return math.Exp((1-s)*math.Log(zTSNE) + s*math.Log(n*n/5))
+	return elementary.Exp((1-s)*elementary.Log(zTSNE) + s*elementary.Log(n*n/5))
 }
 
 // Z returns NC-t-SNE's estimate of the partition function of N points,
 // exp(log Z)·N(N−1). It may be infinite.
 func (p Normalization) Z(logZ float64) float64 {
 	n := float64(p.N)
-	return math.Exp(logZ) * n * (n - 1)
+	return elementary.Exp(logZ) * n * (n - 1)
 }
 
 // LogConst returns the logarithm of the loss's constant, as op.Contrastive takes it:
 // of c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives of each
 // head, of ρ for InfoNC-t-SNE, and 0 for the others.
 func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
-	logC := func(zBar float64) float64 { return math.Log(zBar) + math.Log(float64(m)) - 2*math.Log(float64(p.N)) }
+	logC := func(zBar float64) float64 { return elementary.Log(zBar) + elementary.Log(float64(m)) - 2*elementary.Log(float64(p.N)) }
 	switch constant := loss.Info().Constant; {
 	case constant == op.FixedZ && at.ZBar != nil && *at.ZBar != 0:
 		return logC(*at.ZBar)
 	case constant == op.FixedZ && at.S != nil:
 		return logC(p.ZBar(*at.S))
 	case constant == op.Divisor && at.S != nil:
-		return *at.S * math.Log(4)
+		return *at.S * elementary.Log(4)
 	}
 	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -160,7 +161,7 @@ func (w *wholeBatch) step(e *epochState) float64 {
 		w.field = newField(w.n)
 		w.losses = make([]float64, parallel.Pieces(w.n, pointsPerPiece))
 	}
-	rho := math.Exp(w.logConst(e.spectrum, 1, 0))
+	rho := elementary.Exp(w.logConst(e.spectrum, 1, 0))
 	if e.phaseEpoch == 0 {
 		clear(velocity)
 		w.field.divide(points)
@@ -187,7 +188,7 @@ func (w *wholeBatch) step(e *epochState) float64 {
 			}
 		}
 	})
-	return attraction + math.Log(z) - math.Log(w.total)
+	return attraction + elementary.Log(z) - elementary.Log(w.total)
 }
 
 // evaluate sets the forces and returns the mean of −log q of the edges, by their weights,
@@ -207,7 +208,7 @@ func (w *wholeBatch) rescale(points []float32, rho float64) {
 	loss := func() float64 {
 		w.field.place(points, 1)
 		attraction, z := w.evaluate(points)
-		return attraction + math.Log(z)/rho
+		return attraction + elementary.Log(z)/rho
 	}
 	by := func(factor float32) {
 		for i := range points {

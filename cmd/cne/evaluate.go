@@ -22,6 +22,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/elementary"
 	"cne/internal/simd"
 	"cne/internal/version"
 	"cne/model"
@@ -509,7 +510,7 @@ func (a *evaluationRun) constants(e *report.Evaluation) {
 	}
 	e.Rho = 1
 	if at.S != nil && (a.withS || constant == op.Divisor) {
-		e.Rho = math.Pow(4, *at.S)
+		e.Rho = elementary.Pow(4, *at.S)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/text"
@@ -399,7 +400,7 @@ func Fit(c *Matrix, genes int) (*Scaling, error) {
 func (c *Matrix) mostVariable(n int) []int32 {
 	var logs [1 << 12]float64 // of small counts, which most are
 	for i := range logs {
-		logs[i] = math.Log2(float64(i))
+		logs[i] = elementary.Log2(float64(i))
 	}
 	detected, sum := make([]int, c.Genes), make([]float64, c.Genes)
 	for k, g := range c.Column {
@@ -408,7 +409,7 @@ func (c *Matrix) mostVariable(n int) []int32 {
 		if i := int(min(v, float32(len(logs)-1))); float32(i) == v {
 			sum[g] += logs[i]
 		} else {
-			sum[g] += math.Log2(float64(v))
+			sum[g] += elementary.Log2(float64(v))
 		}
 	}
 	var chosen []int32
@@ -416,7 +417,7 @@ func (c *Matrix) mostVariable(n int) []int32 {
 	for g, cells := range detected {
 		zeros := 1 - float64(cells)/float64(c.Cells)
 		if cells >= minDetected && zeros > minZeros {
-			score[g] = sum[g]/float64(cells) + math.Log(zeros-minZeros)/zeroDecay
+			score[g] = sum[g]/float64(cells) + elementary.Log(zeros-minZeros)/zeroDecay
 			chosen = append(chosen, int32(g))
 		}
 	}
@@ -491,7 +492,7 @@ func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 			gene, value := c.Row(first + i)
 			for k, g := range gene {
 				if j := column[g]; j >= 0 {
-					row[j] = float32(math.Log2(float64(value[k])/size*s.LibrarySize + 1))
+					row[j] = float32(elementary.Log2(float64(value[k])/size*s.LibrarySize + 1))
 				}
 			}
 		}

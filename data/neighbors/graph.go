@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 )
 
@@ -359,7 +360,7 @@ func strengths(w, d []float64) {
 		}
 		mean += v / float64(len(d))
 	}
-	target := math.Log2(float64(len(d) + 1))
+	target := elementary.Log2(float64(len(d) + 1))
 	// The sum of the strengths grows with σ. Newton's steps begin at a σ at which the
 	// strength of the mean neighbour is about right, and stay within bounds.
 	low, high := leastScale*mean, math.Inf(1)
@@ -368,7 +369,7 @@ func strengths(w, d []float64) {
 		sum, slope := 0., 0.
 		for c, v := range d {
 			beyond := max(0, v-rho)
-			w[c] = math.Exp(-beyond / sigma)
+			w[c] = elementary.Exp(-beyond / sigma)
 			if beyond == 0 { // also if σ is 0 because all points coincide
 				w[c] = 1
 			}

@@ -13,6 +13,7 @@ import (
 
 	"cne/internal/blas"
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/rng"
 )
 
@@ -168,10 +169,13 @@ func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []floa
 		}
 		// Components with eigenvalues between 0 and high become small.
 		high := max(values[s.width-1], size*ulp*float64(s.n))
-		growth := func(value float64) float64 { return math.Acosh(max(1, 2*value/high-1)) }
+		growth := func(value float64) float64 {
+			beyond := max(0, 2*value/high-2) // acosh(1 + beyond)
+			return elementary.Log1p(beyond + math.Sqrt(beyond*(2+beyond)))
+		}
 		bounded := degree
-		if apart := growth(values[0]) - growth(values[k-1]); float64(degree)*apart > math.Log(maxGrowth) {
-			bounded = max(1, int(math.Log(maxGrowth)/apart))
+		if apart := growth(values[0]) - growth(values[k-1]); float64(degree)*apart > elementary.Log(maxGrowth) {
+			bounded = max(1, int(elementary.Log(maxGrowth)/apart))
 		}
 		if converged || products+bounded > most {
 			return values, converged, nil

@@ -10,6 +10,8 @@ package rng
 import (
 	"math"
 	"math/bits"
+
+	"cne/internal/elementary"
 )
 
 const gamma = 0x9e3779b97f4a7c15
@@ -93,8 +95,8 @@ func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 // Normal draws from the standard normal distribution (Box–Muller; one number
 // per call, so that a stream's position is known from the number of draws).
 func (s *Stream) Normal() float64 {
-	r := math.Sqrt(-2 * math.Log(1-s.Float64()))
-	return r * math.Cos(2*math.Pi*s.Float64())
+	r := math.Sqrt(-2 * elementary.Log(1-s.Float64()))
+	return r * elementary.CosPi(2 * s.Float64())
 }
 
 // Perm returns a uniformly drawn permutation of 0 … n−1.

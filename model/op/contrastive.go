@@ -3,7 +3,6 @@ package op
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -12,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/parallel"
@@ -325,11 +325,11 @@ func constant[T Float](o ContrastiveOptions, theta float64, m int) T {
 	perNegative := o.Loss.Info().Constant == LearntZ
 	if o.Metric == Cosine {
 		if perNegative {
-			theta += math.Log(float64(m))
+			theta += elementary.Log(float64(m))
 		}
 		return T(theta)
 	}
-	c := T(math.Exp(theta))
+	c := T(elementary.Exp(theta))
 	if perNegative {
 		c *= T(m)
 	}

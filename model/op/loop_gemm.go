@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"cne/internal/blas"
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -465,12 +466,12 @@ func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
 	}
 	var share T // without negatives the sum drops out
 	if inTotal != 0 || s.m > 0 {
-		logs := float64(s.weight) * math.Log(total)
+		logs := float64(s.weight) * elementary.Log(total)
 		p.sum.Loss += logs
 		p.sum.DTheta -= logs
 		share = T(float64(s.weight) / total)
 	}
-	p.sum.Loss -= math.Log(float64(q))
+	p.sum.Loss -= elementary.Log(float64(q))
 	if q > s.clamp {
 		s.positive[head] = q - inTotal*(q*(q*share))
 	} else {
@@ -493,9 +494,9 @@ func (s *gemmLoop[T]) softmax(p *gemmPiece[T], head int, x []T) {
 		own = T(math.Inf(-1))
 	}
 	top := simd.RowMax(x, own)
-	own = T(math.Exp(float64(own - top)))
+	own = T(elementary.Exp(float64(own - top)))
 	total := simd.RowExp(x, top) + float64(own)
-	logs := float64(s.weight) * (float64(top) + math.Log(total))
+	logs := float64(s.weight) * (float64(top) + elementary.Log(total))
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
 	if s.withGrad {

@@ -1,8 +1,7 @@
 package op
 
 import (
-	"math"
-
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -84,7 +83,7 @@ func newPairLoss[T Float](options ContrastiveOptions) pairLoss[T] {
 
 // setTheta sets the constants for a logarithm theta and m negatives of a head.
 func (s *pairLoss[T]) setTheta(theta float64, m int) {
-	s.c, s.weight = constant[T](s.options, theta, m), T(math.Exp(-theta))
+	s.c, s.weight = constant[T](s.options, theta, m), T(elementary.Exp(-theta))
 }
 
 func (s *pairLoop[T]) init(options ContrastiveOptions) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/internal/text"
@@ -50,8 +51,8 @@ var losses = [...]LossInfo{
 	},
 	UMAP: {
 		Word: "umap", Title: "UMAP", Scale: 1, EuclideanOnly: true,
-		Positive: func(q, _, _ float64) PairLoss { return PairLoss{Loss: -math.Log(q), LogQ: -1} },
-		Negative: func(q, rest, _ float64) PairLoss { return PairLoss{Loss: math.Log1p(q / rest), LogQ: q / rest} },
+		Positive: func(q, _, _ float64) PairLoss { return PairLoss{Loss: -elementary.Log(q), LogQ: -1} },
+		Negative: func(q, rest, _ float64) PairLoss { return PairLoss{Loss: elementary.Log1p(q / rest), LogQ: q / rest} },
 		Odds:     func(float64) (slope, offset float64) { return 1, 0 },
 		onDevice: true, single: umapKernels[float32](), double: umapKernels[float64](),
 	},
@@ -172,11 +173,11 @@ func (l *Loss) UnmarshalText(text []byte) error { return lossNames.Parse(l, text
 func (Loss) Words() []string { return slices.Clone(lossNames.Words) }
 
 func negPositive(q, _, c float64) PairLoss {
-	return PairLoss{Loss: math.Log1p(c / q), LogQ: -c / (q + c), LogC: c / (q + c)}
+	return PairLoss{Loss: elementary.Log1p(c / q), LogQ: -c / (q + c), LogC: c / (q + c)}
 }
 
 func negNegative(q, _, c float64) PairLoss {
-	return PairLoss{Loss: math.Log1p(q / c), LogQ: q / (q + c), LogC: -q / (q + c)}
+	return PairLoss{Loss: elementary.Log1p(q / c), LogQ: q / (q + c), LogC: -q / (q + c)}
 }
 
 // CheckOnDevice returns an error if an accelerator cannot compute the loss.
@@ -254,7 +255,7 @@ func kernelsFor[T Float](o ContrastiveOptions) pairKernels[T] {
 // infinitely distant pair.
 func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, c T, bound simd.Bound[T]) (sum simd.Sum) {
-		most := -math.Log(float64(bound.Clamp()))
+		most := -elementary.Log(float64(bound.Clamp()))
 		for i, d2 := range x {
 			u, p := 1+float64(d2), PairLoss{Loss: far}
 			if !math.IsInf(u, 1) {
@@ -275,11 +276,11 @@ func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss, far float64
 // cosinePairs is euclideanPairs for the cosine metric, which has no clamp.
 func cosinePairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, logC T, _ simd.Bound[T]) (sum simd.Sum) {
-		c := math.Exp(float64(logC))
+		c := elementary.Exp(float64(logC))
 		for i, v := range x {
 			p := PairLoss{Loss: far}
 			if !math.IsInf(float64(v), -1) {
-				p = loss(math.Exp(float64(v)), -math.Expm1(float64(v)), c)
+				p = loss(elementary.Exp(float64(v)), -elementary.Expm1(float64(v)), c)
 			}
 			x[i] = T(p.LogQ)
 			sum.Add(simd.Sum{Loss: p.Loss, DTheta: p.LogC})

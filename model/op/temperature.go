@@ -1,13 +1,12 @@
 package op
 
 import (
-	"math"
-
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 )
 
@@ -105,10 +104,10 @@ func (o *temperatureGrad) Launch(d *Device, dst *Array, in []*Array) error {
 		device.F32(minLog), device.F32(maxLog))
 }
 
-var minLog, maxLog = math.Log(MinTemperature), math.Log(MaxTemperature)
+var minLog, maxLog = elementary.Log(MinTemperature), elementary.Log(MaxTemperature)
 
 func scaleByTemperature[T Float](dst, x []T, logTemperature T) {
-	f := T(math.Exp(-min(max(float64(logTemperature), minLog), maxLog) / 2))
+	f := T(elementary.Exp(-min(max(float64(logTemperature), minLog), maxLog) / 2))
 	for i, v := range x {
 		dst[i] = f * v
 	}

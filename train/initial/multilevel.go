@@ -7,6 +7,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -77,7 +78,7 @@ func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 		all[c] = int32(c)
 	}
 	_, square := moments(x, all)
-	distance := math.Sqrt(square/float64(x.N)) * math.Pow(float64(x.N), -1/float64(x.D))
+	distance := math.Sqrt(square/float64(x.N)) * elementary.Pow(float64(x.N), -1/float64(x.D))
 	noise := rng.New(seed, rng.Init, uint64(x.N))
 	members := data.NewMatrix(len(group), x.D)
 	for i, c := range group {

@@ -3,9 +3,9 @@ package quality
 import (
 	"cmp"
 	"context"
-	"math"
 
 	"cne/internal/device"
+	"cne/internal/elementary"
 	"cne/internal/simd"
 )
 
@@ -48,7 +48,7 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discrim
 	} else {
 		limit := float64(1 / bound.Clamp())
 		err = on.Launch("metrics_losses", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(n), device.Int(d),
-			device.Int(pairColumns), device.F32(limit), device.F32(math.Log(limit)))
+			device.Int(pairColumns), device.F32(limit), device.F32(elementary.Log(limit)))
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []
 		parts := make([]float64, (count+edgesOfPart-1)/edgesOfPart)
 		if err := on.Launch("metrics_edges", device.Launch{Grid: len(parts), Block: pairRows},
 			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(len(e)/d), device.Int(d), device.Int(count),
-			device.F32(slope), device.F32(offset), device.F32(math.Exp(limit)), device.F32(limit)); err != nil {
+			device.F32(slope), device.F32(offset), device.F32(elementary.Exp(limit)), device.F32(limit)); err != nil {
 			return err
 		}
 		if err := device.Download(on, parts, memory.At(3)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -130,7 +131,7 @@ func (f *infoNC[T]) overAllEdges(ctx context.Context, rho float64) (Estimate, er
 	for lo, grain := 0, f.grain(); lo < len(means); lo += grain {
 		var ofLoss, ofVariance float64
 		for e := lo; e < min(len(means), lo+grain); e++ {
-			ofLoss += means[e]/rho - math.Log(f.similarity(f.heads[e], f.tails[e]))
+			ofLoss += means[e]/rho - elementary.Log(f.similarity(f.heads[e], f.tails[e]))
 			ofVariance += variances[e]
 		}
 		loss += ofLoss
@@ -154,7 +155,7 @@ func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) 
 	if err != nil {
 		return Estimate{}, err
 	}
-	attraction, err := attractionOf(ctx, f.on, f.heads, f.tails, f.embedding, f.d, similarity, -math.Log(f.clamp))
+	attraction, err := attractionOf(ctx, f.on, f.heads, f.tails, f.embedding, f.d, similarity, -elementary.Log(f.clamp))
 	if err != nil {
 		return Estimate{}, err
 	}
@@ -206,7 +207,7 @@ func (f *infoNC[T]) logTotal(i, tail int32, random *rng.Stream) (mean, variance 
 			}
 			total += f.similarity(i, j)
 		}
-		v := math.Log(total)
+		v := elementary.Log(total)
 		before := v - mean
 		mean += before / float64(r+1)
 		squares += before * (v - mean)
@@ -252,5 +253,5 @@ func (s *moments) expectedLog(a, m float64) float64 {
 	second := m * (s.second / total / total)
 	third := m * (s.third / total / total / total)
 	fourth := m*((s.fourth-3*s.second*s.second)/total/total/total/total) + 3*second*second
-	return math.Log(total) - second/2 + third/3 - fourth/4
+	return elementary.Log(total) - second/2 + third/3 - fourth/4
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -72,7 +73,7 @@ func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int
 		return 0, err
 	}
 	edges := float64(len(heads))
-	return attraction/edges + math.Log(partition) - math.Log(edges), nil
+	return attraction/edges + elementary.Log(partition) - elementary.Log(edges), nil
 }
 
 // checkEdges checks a list of edges of n points. What ends in a preposition.

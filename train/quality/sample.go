@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -142,7 +143,7 @@ func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimat
 	for q, e := range edges {
 		linear[q] = (lengths[q][0]-attraction*e)/meanEdges + m.sums[q][0]/meanSum
 	}
-	kl := attraction + math.Log(z) - math.Log(float64(m.Graph.Edges()))
+	kl := attraction + elementary.Log(z) - elementary.Log(float64(m.Graph.Edges()))
 	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}, nil
 }
 
