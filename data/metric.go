@@ -219,7 +219,7 @@ func (metric Metric) direction(dst []float64, point []float32, offset []float64)
 	squares := 0.
 	for j := range dst {
 		dst[j] -= mean
-		squares += dst[j] * dst[j]
+		squares += float64(dst[j] * dst[j])
 	}
 	length := math.Sqrt(squares)
 	if length == 0 {

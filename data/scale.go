@@ -299,7 +299,7 @@ func columnMoments(ctx context.Context, points Source) (mean, squares []float64,
 			mean := mean[from : from+len(row)]
 			for j, v := range row {
 				d := float64(v) - mean[j]
-				sum[j] += d * d
+				sum[j] += float64(d * d)
 			}
 		})
 		return nil

@@ -156,7 +156,7 @@ func (c *CSR) normalize(skipped []bool) {
 			_, value := c.Row(i)
 			squares := 0.
 			for _, v := range value {
-				squares += float64(v) * float64(v)
+				squares += float64(float64(v) * float64(v))
 			}
 			length := math.Sqrt(squares)
 			if length == 0 {

@@ -55,7 +55,7 @@ func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], er
 		for _, p := range n.parameters[2*l : 2*l+2] {
 			values := op.Data[T](p.Value)
 			for i := range values {
-				values[i] = T(bound * (2*stream.Float64() - 1))
+				values[i] = T(bound * (float64(2*stream.Float64()) - 1))
 			}
 		}
 	}

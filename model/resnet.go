@@ -368,7 +368,7 @@ func (b *builder[T]) norm(name string, channels int) (scale, shift *gorgonia.Nod
 
 func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) (*gorgonia.Node, error) {
 	bound := 1 / math.Sqrt(float64(in))
-	uniform := func(s *rng.Stream) float64 { return bound * (2*s.Float64() - 1) }
+	uniform := func(s *rng.Stream) float64 { return bound * (float64(2*s.Float64()) - 1) }
 	w, errW := b.parameter(name+".weight", uniform, out, in)
 	bias, errBias := b.parameter(name+".bias", uniform, out)
 	if err := errors.Join(errW, errBias); err != nil {

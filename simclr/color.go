@@ -40,10 +40,10 @@ func brighten(view []float32, f float32) {
 // adjustContrast blends a view with the mean of its grey image.
 func adjustContrast(view []float32, f float32) {
 	r, g, b := channels(view)
-	mean := (grayR*sum(r) + grayG*sum(g) + grayB*sum(b)) / float32(len(r))
-	rest := (1 - f) * mean
+	mean := (float32(grayR*sum(r)) + float32(grayG*sum(g)) + float32(grayB*sum(b))) / float32(len(r))
+	rest := float32((1 - f) * mean)
 	for i, x := range view {
-		view[i] = unit(f*x + rest)
+		view[i] = unit(float32(f*x) + rest)
 	}
 }
 
@@ -67,8 +67,8 @@ func saturate(view []float32, f float32) {
 	r, g, b := channels(view)
 	for i, red := range r {
 		green, blue := g[i], b[i]
-		rest := (1 - f) * (grayR*red + grayG*green + grayB*blue)
-		r[i], g[i], b[i] = unit(f*red+rest), unit(f*green+rest), unit(f*blue+rest)
+		rest := float32((1 - f) * (float32(grayR*red) + float32(grayG*green) + float32(grayB*blue)))
+		r[i], g[i], b[i] = unit(float32(f*red)+rest), unit(float32(f*green)+rest), unit(float32(f*blue)+rest)
 	}
 }
 
@@ -76,7 +76,7 @@ func saturate(view []float32, f float32) {
 func toGray(view []float32) {
 	r, g, b := channels(view)
 	for i, red := range r {
-		gray := grayR*red + grayG*g[i] + grayB*b[i]
+		gray := float32(grayR*red) + float32(grayG*g[i]) + float32(grayB*b[i])
 		r[i], g[i], b[i] = gray, gray, gray
 	}
 }
@@ -93,7 +93,7 @@ func shiftHue(view []float32, share float32) {
 	if share == 0 {
 		return
 	}
-	shift := 6*share + 6 // hues before are at least −1
+	shift := float32(6*share) + 6 // hues before are at least −1
 	r, g, b := channels(view)
 	for i, red := range r {
 		green, blue := g[i], b[i]
@@ -111,10 +111,10 @@ func shiftHue(view []float32, share float32) {
 		}
 		divisor := number(max(pattern(chroma), pattern(1e-20))) // grey has no hue; any serves
 		h := number(numerator)/divisor + number(origin) + shift // in [2, 14]
-		h -= 6 * float32(int32(h*(1./6)))
+		h -= float32(6 * float32(int32(h*(1./6))))
 
-		r[i] = least + chroma*unitOf(max(pattern(2-h), pattern(h-4)))
-		g[i] = least + chroma*unitOf(min(pattern(h), pattern(4-h)))
-		b[i] = least + chroma*unitOf(min(pattern(h-2), pattern(6-h)))
+		r[i] = least + float32(chroma*unitOf(max(pattern(2-h), pattern(h-4))))
+		g[i] = least + float32(chroma*unitOf(min(pattern(h), pattern(4-h))))
+		b[i] = least + float32(chroma*unitOf(min(pattern(h-2), pattern(6-h))))
 	}
 }

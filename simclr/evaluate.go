@@ -478,7 +478,7 @@ func directions(features *data.Matrix, rows []int32, base bool) *data.Matrix {
 			from, to := features.Row(int(rows[i])), m.Row(i)
 			var square float64
 			for _, v := range from {
-				square += float64(v) * float64(v)
+				square += float64(float64(v) * float64(v))
 			}
 			if square == 0 {
 				if base {

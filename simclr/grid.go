@@ -59,7 +59,7 @@ func (a *Augmentation) paint(canvas *image.RGBA, x, y, zoom int, view []float32)
 			pixel := canvas.Pix[canvas.PixOffset(x+j, y+i):][:3]
 			k := i/zoom*a.Size + j/zoom
 			for c, v := range [...]float32{r[k], g[k], b[k]} {
-				pixel[c] = byte(255*unit(v*a.Std[c]+a.Mean[c]) + 0.5)
+				pixel[c] = byte(float32(255*unit(float32(v*a.Std[c])+a.Mean[c])) + 0.5)
 			}
 		}
 	}

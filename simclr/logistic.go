@@ -227,13 +227,13 @@ func (o *objective) at(theta, gradient []float64) (float64, error) {
 			}
 		}
 		for i, w := range theta[lo:hi] {
-			g[i] = g[i]*scale + o.penalty*w
+			g[i] = float64(g[i]*scale) + float64(o.penalty*w)
 		}
 	})
 	bias := gradient[k*d:]
 	clear(bias)
 	for i, v := range o.biases {
-		bias[i%k] += v * scale
+		bias[i%k] += float64(v * scale)
 	}
 	return loss + o.penaltyOf(theta), nil
 }
@@ -344,14 +344,14 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 			return 0, err
 		}
 		for i, v := range theta {
-			next[i] = v + step*direction[i]
+			next[i] = v + float64(step*direction[i])
 		}
 		reached, err := o.at(next, gradient)
 		if err != nil {
 			return 0, err
 		}
 		switch at := dot(direction, gradient); {
-		case !(reached <= loss+decrease*step*slope+noise*math.Abs(loss)) || at > -curvature*slope:
+		case !(reached <= loss+float64(decrease*step*slope)+float64(noise*math.Abs(loss))) || at > -curvature*slope:
 			hi = step
 		case at < curvature*slope:
 			lo = step
@@ -431,7 +431,7 @@ func (h *history) direction(dst, gradient []float64) {
 		dst[i] *= h.scale
 	}
 	for i, p := range h.steps {
-		add(dst, alpha[i]-p.rho*dot(p.y, dst), p.s)
+		add(dst, alpha[i]-float64(p.rho*dot(p.y, dst)), p.s)
 	}
 }
 
@@ -536,11 +536,11 @@ func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, 
 	scale := 1 / float64(o.n)
 	for c := range k {
 		for l, w := range theta[c*d : (c+1)*d] {
-			gradient[c*d+l] = r.sums[c*r.wide+l]*scale + o.penalty*w
+			gradient[c*d+l] = float64(r.sums[c*r.wide+l]*scale) + float64(o.penalty*w)
 		}
 		gradient[k*d+c] = r.sums[c*r.wide+d] * scale
 	}
-	return loss*scale + o.penaltyOf(theta), nil
+	return float64(loss*scale) + o.penaltyOf(theta), nil
 }
 
 // maxPreconditioned is the largest width of features with a preconditioner, which takes
@@ -664,7 +664,7 @@ func invertSmallFactor(a, inverse []float64, n, stride int) {
 		for i := j + 1; i < n; i++ {
 			var s float64
 			for k := j; k < i; k++ {
-				s += a[i*stride+k] * inverse[k*stride+j]
+				s += float64(a[i*stride+k] * inverse[k*stride+j])
 			}
 			inverse[i*stride+j] = -s / a[i*stride+i]
 		}

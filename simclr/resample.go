@@ -29,7 +29,7 @@ func (t *taps) fit(in, out int, mirrored bool) {
 	reach := max(1, scale)
 	// window returns the inputs [lo, hi) that output o sees.
 	window := func(o int) (center float64, lo, hi int) {
-		center = scale * (float64(o) + 0.5)
+		center = float64(scale * (float64(o) + 0.5))
 		return center, max(0, int(center-reach+0.5)), min(in, int(center+reach+0.5))
 	}
 	t.n = 1
@@ -87,9 +87,9 @@ func (t *taps) row(r, g, b []float32, src []byte) {
 		for o, start := range starts {
 			w0, w1 := weights[2*o], weights[2*o+1]
 			p := src[3*start:][:6]
-			r[o] = w0*levels[p[0]] + w1*levels[p[3]]
-			g[o] = w0*levels[p[1]] + w1*levels[p[4]]
-			b[o] = w0*levels[p[2]] + w1*levels[p[5]]
+			r[o] = float32(w0*levels[p[0]]) + float32(w1*levels[p[3]])
+			g[o] = float32(w0*levels[p[1]]) + float32(w1*levels[p[4]])
+			b[o] = float32(w0*levels[p[2]]) + float32(w1*levels[p[5]])
 		}
 		return
 	}
@@ -97,9 +97,9 @@ func (t *taps) row(r, g, b []float32, src []byte) {
 		var red, green, blue float32
 		for k, w := range t.weights[o*t.n:][:t.n] {
 			p := src[3*(start+k):][:3]
-			red += w * levels[p[0]]
-			green += w * levels[p[1]]
-			blue += w * levels[p[2]]
+			red += float32(w * levels[p[0]])
+			green += float32(w * levels[p[1]])
+			blue += float32(w * levels[p[2]])
 		}
 		r[o], g[o], b[o] = red, green, blue
 	}
@@ -114,14 +114,14 @@ func (t *taps) columns(dst, src []float32, width int) {
 			w0, w1 := weights[0], weights[1]
 			upper, lower := src[start*width:][:width], src[(start+1)*width:][:width]
 			for i := range out {
-				out[i] = w0*upper[i] + w1*lower[i]
+				out[i] = float32(w0*upper[i]) + float32(w1*lower[i])
 			}
 			continue
 		}
 		clear(out)
 		for k, w := range weights {
 			for i, x := range src[(start+k)*width:][:width] {
-				out[i] += w * x
+				out[i] += float32(w * x)
 			}
 		}
 	}

@@ -299,7 +299,7 @@ func (a *Augmentation) draw(h, w int, s *Stream) choice {
 }
 
 // uniform draws a number between lo and hi.
-func uniform(lo, hi float64, s *Stream) float64 { return lo + (hi-lo)*s.Float64() }
+func uniform(lo, hi float64, s *Stream) float64 { return lo + float64((hi-lo)*s.Float64()) }
 
 // drawFactor draws a factor for a strength of jitter.
 func drawFactor(x float64, s *Stream) float32 { return float32(uniform(max(0, 1-x), 1+x, s)) }

@@ -113,7 +113,7 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 // and eight standard deviations, as far as the device's shared bytes suffice.
 func stagedOf(edges int, fan fanout, shared int) int {
 	mean := float64(edges) / float64(fan.first*fan.second)
-	return min(edges, int(mean+8*math.Sqrt(mean))+1, maxStaged, (shared-staticShared)/stagedBytes)
+	return min(edges, int(mean+float64(8*math.Sqrt(mean)))+1, maxStaged, (shared-staticShared)/stagedBytes)
 }
 
 // close frees the memory.

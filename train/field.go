@@ -151,7 +151,7 @@ func (f *field) place(points []float32, c int) float64 {
 	f.below(c, func(half int) { sums[half-2*c] = f.place(points, half) })
 	a, b := &f.cells[2*c], &f.cells[2*c+1]
 	share := float32(b.size) / float32(at.size)
-	at.x, at.y = a.x+share*(b.x-a.x), a.y+share*(b.y-a.y)
+	at.x, at.y = a.x+float32(share*(b.x-a.x)), a.y+float32(share*(b.y-a.y))
 	at.radius = max(a.radius+distance(at, a), b.radius+distance(at, b)) * (1 + 1e-6)
 	return sums[0] + sums[1]
 }
@@ -177,7 +177,7 @@ func (f *field) placeLeaf(points []float32, at *cell) {
 
 func distance(a, b *cell) float32 {
 	x, y := a.x-b.x, a.y-b.y
-	return float32(math.Sqrt(float64(x*x + y*y)))
+	return float32(math.Sqrt(float64(float32(x*x) + float32(y*y))))
 }
 
 // widerAxis returns the coordinate in which points are farther apart.

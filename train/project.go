@@ -224,13 +224,13 @@ func pullOf(weights, x []float32, v float32) float32 {
 	var sum [4]float32
 	x = x[:len(weights)]
 	for ; len(weights) >= 4 && len(x) >= 4; weights, x = weights[4:], x[4:] {
-		sum[0] += weights[0] * (x[0] - v)
-		sum[1] += weights[1] * (x[1] - v)
-		sum[2] += weights[2] * (x[2] - v)
-		sum[3] += weights[3] * (x[3] - v)
+		sum[0] += float32(weights[0] * (x[0] - v))
+		sum[1] += float32(weights[1] * (x[1] - v))
+		sum[2] += float32(weights[2] * (x[2] - v))
+		sum[3] += float32(weights[3] * (x[3] - v))
 	}
 	for j, w := range weights {
-		sum[0] += w * (x[j] - v)
+		sum[0] += float32(w * (x[j] - v))
 	}
 	return (sum[0] + sum[1]) + (sum[2] + sum[3])
 }
@@ -238,7 +238,7 @@ func pullOf(weights, x []float32, v float32) float32 {
 func norm(x []float32) float64 {
 	var sum float64
 	for _, v := range x {
-		sum += float64(v) * float64(v)
+		sum += float64(float64(v) * float64(v))
 	}
 	return math.Sqrt(sum)
 }

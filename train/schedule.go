@@ -60,7 +60,7 @@ type Normalization struct {
 func (p Normalization) ZBar(s float64) float64 {
 	n := float64(p.N)
 	zTSNE := 100 * n * math.Sqrt(min(1, n/70000))
-	return elementary.Exp((1-s)*elementary.Log(zTSNE) + s*elementary.Log(n*n/5))
+	return elementary.Exp(float64((1-s)*elementary.Log(zTSNE)) + float64(s*elementary.Log(n*n/5)))
 }
 
 // Z returns NC-t-SNE's estimate of the partition function of N points,
@@ -74,7 +74,9 @@ func (p Normalization) Z(logZ float64) float64 {
 // of c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives of each
 // head, of ρ for InfoNC-t-SNE, and 0 for the others.
 func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
-	logC := func(zBar float64) float64 { return elementary.Log(zBar) + elementary.Log(float64(m)) - 2*elementary.Log(float64(p.N)) }
+	logC := func(zBar float64) float64 {
+		return elementary.Log(zBar) + elementary.Log(float64(m)) - float64(2*elementary.Log(float64(p.N)))
+	}
 	switch constant := loss.Info().Constant; {
 	case constant == op.FixedZ && at.ZBar != nil && *at.ZBar != 0:
 		return logC(*at.ZBar)

@@ -182,8 +182,8 @@ func (w *wholeBatch) step(e *epochState) float64 {
 				continue // a point without edges takes no step
 			}
 			for c := 2 * i; c < 2*i+2; c++ {
-				g := (w.attracted[c] - repulsion*w.repelled[c]) / w.own[i]
-				velocity[c] = wholeMomentum*velocity[c] - lr*max(-clip, min(clip, g))
+				g := (w.attracted[c] - float32(repulsion*w.repelled[c])) / w.own[i]
+				velocity[c] = float32(wholeMomentum*velocity[c]) - float32(lr*max(-clip, min(clip, g)))
 				points[c] += velocity[c]
 			}
 		}

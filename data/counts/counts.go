@@ -492,7 +492,7 @@ func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 			gene, value := c.Row(first + i)
 			for k, g := range gene {
 				if j := column[g]; j >= 0 {
-					row[j] = float32(elementary.Log2(float64(value[k])/size*s.LibrarySize + 1))
+					row[j] = float32(elementary.Log2(float64(float64(value[k])/size*s.LibrarySize) + 1))
 				}
 			}
 		}

@@ -91,7 +91,7 @@ func (t scalarType) float(b []byte, i int) float64 {
 func half(h uint16) float64 {
 	sign, exponent, fraction := uint64(h>>15), uint64(h>>10&31), uint64(h&1023)
 	if exponent == 0 { // subnormal, or zero
-		return math.Copysign(float64(fraction)/(1<<24), 1-2*float64(sign))
+		return math.Copysign(float64(fraction)/(1<<24), 1-float64(2*float64(sign)))
 	}
 	if exponent == 31 { // infinite, or NaN
 		exponent = 2047

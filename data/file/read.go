@@ -423,7 +423,7 @@ func estimate(r reader) data.Size {
 	}
 	likely := float64(rows) * float64(in.size-before) / float64(taken)
 	return data.Size{
-		Low: max(rows, int(likely/sampleMargin)), High: int(min(math.MaxInt32, likely*sampleMargin+1)),
+		Low: max(rows, int(likely/sampleMargin)), High: int(min(math.MaxInt32, float64(likely*sampleMargin)+1)),
 		Likely: int(min(math.MaxInt32, likely)), Width: d,
 	}
 }

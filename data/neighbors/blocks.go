@@ -85,7 +85,7 @@ func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
 		for l, v := range m.Row(c) {
 			zl := p.transform(v, l)
 			z[l*blockSize+c] = zl
-			sum += float64(zl) * float64(zl)
+			sum += float64(float64(zl) * float64(zl))
 		}
 		h[c] = float32(sum / 2)
 		norm[c] = math.Sqrt(sum)
@@ -402,7 +402,7 @@ func newErrorBound(d int) errorBound {
 		product:  terms * 0x1p-124,
 		distance: terms * 0x1p-124,
 	}
-	if ku := (terms + 4) * u; ku < 0.5 {
+	if ku := float64((terms + 4) * u); ku < 0.5 {
 		e.gamma = 1.001 * ku / (1 - ku)
 	}
 	return e
@@ -422,7 +422,7 @@ func newErrorBound(d int) errorBound {
 // allow for m = 1.
 func newRoundedBound(d int, change float64) errorBound {
 	e := newErrorBound(d)
-	e.shift += 1.001 * change
+	e.shift += float64(1.001 * change)
 	if e.gamma = 4 * e.gamma * (1 + change) * (1 + change); e.gamma > 1 {
 		e.gamma = math.Inf(1)
 	}
@@ -451,10 +451,10 @@ func newDifferenceBound(d int) errorBound {
 // weak for a point of large norm b. But such a point is far anyway: ‖xᵢ−xⱼ‖ ≥ b − a −
 // u(a+b). So the first bound is used only for norms b where the second does not exceed r.
 func (e errorBound) certain(s, r, a, maxNorm float64) bool {
-	r = r*(1+1e-9) + e.distance // the float64 distance that r is from is rounded, too
-	b := min(maxNorm, (1+1e-9)*((1+e.shift)*a+r)/(1-e.shift))
+	r = float64(r*(1+1e-9)) + e.distance // the float64 distance that r is from is rounded, too
+	b := min(maxNorm, (1+1e-9)*(float64((1+e.shift)*a)+r)/(1-e.shift))
 	w := a + b
-	return math.Sqrt(max(0, 2*(s-e.product)*(1-e.relative)-e.gamma*w*w))-e.shift*w > r
+	return math.Sqrt(max(0, float64(2*(s-e.product)*(1-e.relative))-float64(e.gamma*w*w)))-float64(e.shift*w) > r
 }
 
 // between solves the bound of certain for s: for two points whose norms add up to at most
@@ -462,9 +462,9 @@ func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 // itself computed in float64.
 func (e errorBound) between(r, w float64) (lo, hi float32) {
 	const ulps, underflow = 0x1p-22, 0x1p-126 // more than the limits' own rounding
-	margin := e.gamma*w*w/2 + e.product + underflow
-	shift := e.shift*w + e.distance
-	least, most := max(0, r*(1-1e-9)-shift), r*(1+1e-9)+shift
-	below, above := least*least/2-margin, most*most/2+margin
-	return float32(below - ulps*math.Abs(below)), float32(above + ulps*above)
+	margin := float64(e.gamma*w*w/2) + e.product + underflow
+	shift := float64(e.shift*w) + e.distance
+	least, most := max(0, float64(r*(1-1e-9))-shift), float64(r*(1+1e-9))+shift
+	below, above := float64(least*least/2)-margin, float64(most*most/2)+margin
+	return float32(below - float64(ulps*math.Abs(below))), float32(above + float64(ulps*above))
 }

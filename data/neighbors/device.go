@@ -279,10 +279,10 @@ func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []flo
 			for l, v := range m.Row(i) {
 				zl := b.transform(v, l)
 				row[l] = zl
-				sum += float64(zl) * float64(zl)
+				sum += float64(float64(zl) * float64(zl))
 				short := float64(roundTF32(zl))
-				after += short * short
-				moved += (float64(zl) - short) * (float64(zl) - short)
+				after += float64(short * short)
+				moved += float64((float64(zl) - short) * (float64(zl) - short))
 			}
 			norm[i] = math.Sqrt(sum)
 			if far(norm[i]) {

@@ -265,7 +265,7 @@ func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Gra
 			if weighted {
 				a, b := float64(math.Float32frombits(uint32(edge))), float64(math.Float32frombits(uint32(back)))
 				// A weight must be above 0, also where float32 would round it to 0.
-				g.Weights[e] = max(float32(a+b-a*b), math.SmallestNonzeroFloat32)
+				g.Weights[e] = max(float32(a+b-float64(a*b)), math.SmallestNonzeroFloat32)
 			}
 			e++
 		})
@@ -374,7 +374,7 @@ func strengths(w, d []float64) {
 				w[c] = 1
 			}
 			sum += w[c]
-			slope += w[c] * beyond
+			slope += float64(w[c] * beyond)
 		}
 		slope /= sigma * sigma
 		switch {

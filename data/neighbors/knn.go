@@ -324,7 +324,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 			}
 		}
 		share := float64(found) / float64(nb.K)
-		sum, squares = sum+share, squares+share*share
+		sum, squares = sum+share, squares+float64(share*share)
 	}
 	c := float64(count)
 	r := &Recall{Share: sum / c, Points: count}

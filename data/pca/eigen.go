@@ -64,7 +64,7 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 // noiseOf returns the relative error of the eigenvalues of an n×n matrix, as a share of the
 // largest: products lose some units in the last place, the eigenvalue algorithm a few per
 // row.
-func noiseOf(n int) float64 { return ulp * (256 + 8*float64(n)) }
+func noiseOf(n int) float64 { return ulp * (256 + float64(8*float64(n))) }
 
 // eigenOf returns the k largest eigenvalues that LAPACK has found, and their vectors.
 func eigenOf(all *mat.EigenSym, converged bool, n, k int) (values, vectors []float64, err error) {
@@ -210,8 +210,8 @@ func (s *subspace) residuals(values []float64) []float64 {
 	for i := range s.n {
 		basis, image := s.basis[i*s.width:], s.image[i*s.width:]
 		for c, v := range values {
-			r := image[c] - v*basis[c]
-			squares[c] += r * r
+			r := image[c] - float64(v*basis[c])
+			squares[c] += float64(r * r)
 		}
 	}
 	for c, v := range squares {
@@ -233,7 +233,7 @@ func (s *subspace) filter(degree int, c float64) error {
 			return err
 		}
 		for i, v := range now {
-			next[i] = 2*(next[i]/c-v) - before[i]
+			next[i] = float64(2*(next[i]/c-v)) - before[i]
 		}
 		before, now, next = now, next, before
 	}

@@ -290,7 +290,7 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 	}
 	for a := range p.K {
 		for j, v := range p.Axes[a*p.D : (a+1)*p.D] {
-			origin[a] += v * mean[j]
+			origin[a] += float64(v * mean[j])
 		}
 	}
 	var err error

@@ -87,7 +87,7 @@ func moments(c *data.CSR, d int) (mean, squares []float64) {
 	}
 	for k, j := range c.Column {
 		v := float64(c.Value[k]) - mean[j]
-		squares[j] += v * v
+		squares[j] += float64(v * v)
 	}
 	return mean, squares
 }
@@ -111,7 +111,7 @@ func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) erro
 			strip := (*[lanes]float64)(from[j*lanes:])
 			copy(strip[:hi-lo], basis[j*f.width+lo:j*f.width+hi])
 			for t, v := range strip {
-				origin[t] += m * v
+				origin[t] += float64(m * v)
 			}
 		}
 		var sum [lanes]float64
@@ -120,7 +120,7 @@ func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) erro
 		}
 		for j, m := range f.mean {
 			for t := range hi - lo {
-				product[j*f.width+lo+t] = to[j*lanes+t] - m*sum[t]
+				product[j*f.width+lo+t] = to[j*lanes+t] - float64(m*sum[t])
 			}
 		}
 	})
@@ -153,7 +153,7 @@ func (p *PCA) transformSparse(ctx context.Context, dst *data.Matrix, c *data.CSR
 			for k, j := range column {
 				v := float64(value[k])
 				for a, x := range axes[int(j)*p.K:][:p.K] {
-					sum[a] += v * x
+					sum[a] += float64(v * x)
 				}
 			}
 			for a, v := range sum {

@@ -1,8 +1,8 @@
 // Package elementary computes elementary functions with the same bits on every processor.
 // The functions of package math have assembly on some architectures, and on others the
 // compiler fuses their products and sums, which rounds otherwise. Here every product that is
-// added to is converted explicitly, which Go does not fuse, or is fused by math.FMA, which is
-// exact everywhere. Results are within one unit in the last place, and special values are
+// added is converted explicitly, which forbids that, or is fused by math.FMA, which is exact
+// everywhere. A product that is doubled counts as added: the compiler adds it to itself. Results are within one unit in the last place, and special values are
 // those of package math.
 //
 // The reductions are those of FreeBSD's msun and of Tang (1989, 1990). The polynomials
@@ -152,7 +152,7 @@ func split(x float64) (m float64, k int) {
 // logSum returns k·ln 2 + log(1+f) + c, where 1+f is between √½ and √2 and c is small.
 func logSum(k, f, c float64) float64 {
 	s := f / (2 + f)
-	z := s * s
+	z := float64(s * s)
 	z2 := z * z
 	// (atanh(s)/s − 1)/s²
 	p0 := step(0.2000000000000044, z, 0.3333333333333333) + float64(step(0.1111111119585696, z, 0.14285714285401807)*z2)

@@ -90,13 +90,13 @@ func (s *Stream) IntN(n int) int {
 }
 
 // Float64 draws a number uniformly from [0, 1).
-func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
+func (s *Stream) Float64() float64 { return float64(float64(s.Uint64()>>11) * 0x1p-53) }
 
 // Normal draws from the standard normal distribution (Box–Muller; one number
 // per call, so that a stream's position is known from the number of draws).
 func (s *Stream) Normal() float64 {
 	r := math.Sqrt(-2 * elementary.Log(1-s.Float64()))
-	return r * elementary.CosPi(2 * s.Float64())
+	return float64(r * elementary.CosPi(2*s.Float64()))
 }
 
 // Perm returns a uniformly drawn permutation of 0 … n−1.

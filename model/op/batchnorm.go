@@ -258,15 +258,15 @@ func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evalu
 		mean, variance := float64(means[k]), float64(variances[k])
 		if !evaluate {
 			pivot := float64(n.norm.Pivot[k])
-			scatter := n.second[k] - n.first[k]/count*n.first[k]
-			means[k] = T((1-normMomentum)*mean + normMomentum*(pivot+n.first[k]/count))
-			variances[k] = T((1-normMomentum)*variance + normMomentum*scatter/(count-1))
+			scatter := n.second[k] - float64(n.first[k]/count*n.first[k])
+			means[k] = T(float64((1-normMomentum)*mean) + float64(normMomentum*(pivot+n.first[k]/count)))
+			variances[k] = T(float64((1-normMomentum)*variance) + normMomentum*scatter/(count-1))
 			mean, variance = pivot+n.first[k]/count, scatter/count
 		}
 		n.mean[k], n.inverse[k] = mean, 1/math.Sqrt(variance+normEpsilon)
 		factor := float64(scale[k]) * n.inverse[k]
 		n.norm.Pivot[k], n.norm.Scale[k] = T(mean), T(factor)
-		n.norm.Shift[k] = T(float64(shift[k]) - factor*(mean-float64(n.norm.Pivot[k])))
+		n.norm.Shift[k] = T(float64(shift[k]) - float64(factor*(mean-float64(n.norm.Pivot[k]))))
 	}
 	n.recompute(dst, x)
 }
@@ -290,12 +290,12 @@ func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 	count := float64(len(x) / c)
 	for k := range c {
 		off := n.mean[k] - float64(n.norm.Pivot[k])
-		n.second[k] = n.inverse[k] * (n.second[k] - off*n.first[k])
+		n.second[k] = n.inverse[k] * (n.second[k] - float64(off*n.first[k]))
 		factor := float64(scale[k]) * n.inverse[k]
 		n.ofG[k], n.ofX[k], n.o[k] = T(factor), 0, 0
 		if !evaluated && count > 0 {
 			ofX := -factor * n.inverse[k] * n.second[k] / count
-			n.ofX[k], n.o[k] = T(ofX), T(-factor*n.first[k]/count-ofX*off)
+			n.ofX[k], n.o[k] = T(ofX), T(-factor*n.first[k]/count-float64(ofX*off))
 		}
 	}
 	n.blend.Run(len(x)/c, itemsPerPiece(c))

@@ -175,7 +175,7 @@ func (s *gemmLoop[T]) center(_, lo, hi int) {
 		for k, m := range s.mean {
 			v := from[k] - m
 			to[k] = v
-			norm += v * v
+			norm += T(v * v)
 		}
 		to[s.d] = 1
 		s.norms[i] = norm
@@ -343,7 +343,7 @@ func (s *gemmLoop[T]) positives(lo, hi int) {
 		var sum T
 		tail := s.features[(s.b+i)*s.d:][:s.d]
 		for k, v := range s.features[i*s.d:][:s.d] {
-			sum += v * tail[k]
+			sum += T(v * tail[k])
 		}
 		s.positive[i] = tau * sum
 	}
@@ -353,7 +353,7 @@ func (s *gemmLoop[T]) positives(lo, hi int) {
 func (s *gemmLoop[T]) squared(i, j int) (sum T) {
 	o := s.features[j*s.d:][:s.d]
 	for k, v := range s.features[i*s.d:][:s.d] {
-		sum += (v - o[k]) * (v - o[k])
+		sum += T((v - o[k]) * (v - o[k]))
 	}
 	return sum
 }
@@ -448,7 +448,7 @@ func (s *gemmLoop[T]) spread(p *gemmPiece[T], head int, x []T) {
 		x[q.column] = 0
 		o, gt := s.features[q.row*d:][:d], p.grad[q.row*d:][:d]
 		for k, v := range h {
-			f := w * (v - o[k])
+			f := T(w * (v - o[k]))
 			gh[k] += f
 			gt[k] -= f
 		}
@@ -466,14 +466,14 @@ func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
 	}
 	var share T // without negatives the sum drops out
 	if inTotal != 0 || s.m > 0 {
-		logs := float64(s.weight) * elementary.Log(total)
+		logs := float64(float64(s.weight) * elementary.Log(total))
 		p.sum.Loss += logs
 		p.sum.DTheta -= logs
 		share = T(float64(s.weight) / total)
 	}
 	p.sum.Loss -= elementary.Log(float64(q))
 	if q > s.clamp {
-		s.positive[head] = q - inTotal*(q*(q*share))
+		s.positive[head] = q - T(inTotal*(q*(q*share)))
 	} else {
 		s.positive[head] = 0
 	}
@@ -496,13 +496,13 @@ func (s *gemmLoop[T]) softmax(p *gemmPiece[T], head int, x []T) {
 	top := simd.RowMax(x, own)
 	own = T(elementary.Exp(float64(own - top)))
 	total := simd.RowExp(x, top) + float64(own)
-	logs := float64(s.weight) * (float64(top) + elementary.Log(total))
+	logs := float64(float64(s.weight) * (float64(top) + elementary.Log(total)))
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
 	if s.withGrad {
 		share := T(float64(s.weight) / total)
 		simd.Scale(x, share)
-		s.positive[head] += share * own
+		s.positive[head] += T(share * own)
 	}
 }
 
@@ -530,7 +530,7 @@ func (s *gemmLoop[T]) finish(_, lo, hi int) {
 			sums = sums[i*s.ldy : (i+1)*s.ldy]
 			of := sums[d]
 			for k, v := range s.y[i*s.ldy:][:d] {
-				g[k] = 2 * (of*v - sums[k])
+				g[k] = 2 * (T(of*v) - sums[k])
 			}
 		}
 		if i >= 2*s.b {
@@ -543,12 +543,12 @@ func (s *gemmLoop[T]) finish(_, lo, hi int) {
 		o, w := s.features[other*d:][:d], s.positive[min(i, other)]
 		if euclidean {
 			for k, v := range s.features[i*d:][:d] {
-				g[k] += 2 * w * (v - o[k])
+				g[k] += T(2 * w * (v - o[k]))
 			}
 		} else {
 			w *= T(1 / s.options.Temperature)
 			for k, v := range o {
-				g[k] += w * v
+				g[k] += T(w * v)
 			}
 		}
 	}

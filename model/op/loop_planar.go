@@ -293,7 +293,7 @@ func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 		for _, v := range p.folded {
 			// A sum that is not a number must make the loss one, too, which infinite
 			// distances, or a NaN in the AVX2 kernel, would not do by themselves.
-			p.sum.Loss += 0 * float64(v)
+			p.sum.Loss += float64(0 * float64(v))
 		}
 	}
 	p.sum.Add(p.onceSums.sum(1))
@@ -305,7 +305,7 @@ func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 func (s *planarLoop[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	for h := range heads {
 		for k := range s.d {
-			s.headGrad[k*s.tails+first+h] += factor * sums[h*slots+k]
+			s.headGrad[k*s.tails+first+h] += T(factor * sums[h*slots+k])
 		}
 	}
 }
@@ -425,7 +425,7 @@ func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 			least, most = min(least, v), max(most, v)
 		}
 		farthest := max(most-of.least[k], of.most[k]-least)
-		reach += farthest * farthest
+		reach += T(farthest * farthest)
 	}
 	return reach * (1 + 1e-5) // for rounding
 }
@@ -500,7 +500,7 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 		return // nothing to contrast with: the sum drops out
 	}
 	// The totals might hide a NaN among the scattered values.
-	p.sum.Loss += 0 * float64(p.quad.Most)
+	p.sum.Loss += float64(0 * float64(p.quad.Most))
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs

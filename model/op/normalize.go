@@ -82,7 +82,7 @@ func (o *normalizeGrad) Launch(d *Device, dst *Array, in []*Array) error {
 func norm[T Float](x []T) float64 {
 	var sum float64
 	for _, v := range x {
-		sum += float64(v) * float64(v)
+		sum += float64(float64(v) * float64(v))
 	}
 	return math.Sqrt(sum)
 }
@@ -102,12 +102,12 @@ func normalizeGradRows[T Float](dst, x, y, g []T, d int) {
 		var along T
 		if length >= minNorm { // below it the divisor is constant
 			for j, v := range y[i : i+d] {
-				along += v * g[i+j]
+				along += T(v * g[i+j])
 			}
 		}
 		f := T(1 / max(length, minNorm))
 		for j, v := range y[i : i+d] {
-			dst[i+j] = f * (g[i+j] - along*v)
+			dst[i+j] = f * (g[i+j] - T(along*v))
 		}
 	}
 }

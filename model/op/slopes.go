@@ -48,15 +48,15 @@ func (s *Slopes) Of(tails []float32, k int, negatives []float32) {
 	case cosine:
 		top := simd.RowMax(tails, simd.RowMax(negatives, negatives[0]))
 		simd.RowExp(tails, top)
-		shares := s.perEdge(tails[:k], share*float32(simd.RowExp(negatives, top)), func(q, share float32) float32 { return q*share - 1 })
+		shares := s.perEdge(tails[:k], float32(share*float32(simd.RowExp(negatives, top))), func(q, share float32) float32 { return float32(q*share) - 1 })
 		simd.Scale(negatives, share*shares)
 	default:
 		simd.RowSimilarities(tails, s.clamp)
-		shares := s.perEdge(tails[:k], share*float32(simd.RowSimilarities(negatives, s.clamp)), func(q, share float32) float32 {
+		shares := s.perEdge(tails[:k], float32(share*float32(simd.RowSimilarities(negatives, s.clamp))), func(q, share float32) float32 {
 			if q <= s.clamp {
 				return 0
 			}
-			return q - q*(q*share)
+			return q - float32(q*(q*share))
 		})
 		simd.RowInfoNC(negatives, share*shares, s.clamp)
 	}
@@ -70,7 +70,7 @@ func (s *Slopes) Of(tails []float32, k int, negatives []float32) {
 // cosines replaces squared distances of rows of unit length by cosines over τ.
 func (s *Slopes) cosines(x []float32) {
 	for j, d2 := range x {
-		x[j] = s.slope*d2 - 2*s.slope
+		x[j] = float32(s.slope*d2) - float32(2*s.slope)
 	}
 }
 

@@ -116,7 +116,7 @@ func scaleByTemperature[T Float](dst, x []T, logTemperature T) {
 func temperatureSlope[T Float](logTemperature T, y, g []T) T {
 	var sum float64
 	for i, v := range y {
-		sum += float64(v) * float64(g[i])
+		sum += float64(float64(v) * float64(g[i]))
 	}
 	slope := -sum / 2
 	if t := float64(logTemperature); t <= minLog && slope > 0 || t >= maxLog && slope < 0 {

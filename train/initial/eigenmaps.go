@@ -50,7 +50,7 @@ func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 		for _, i := range rows {
 			row := maps.Row(int(i))
 			for j, v := range row {
-				at := factor * (float64(v) - mean[j])
+				at := float64(factor * (float64(v) - mean[j]))
 				if j < len(middle) {
 					at += middle[j]
 				}
@@ -221,7 +221,7 @@ func (s *solver) improve(ctx context.Context) error {
 // filter applies the polynomial that is small on [−1, bound] and grows fastest above.
 func (s *solver) filter(bound float64) {
 	bound = min(max(bound, -0.9), 1-1e-9)
-	e, c := (bound+1)/2, (bound-1)/2
+	e, c := (bound+1)/2, float64((bound-1)/2)
 	first := e / (1 - c)
 	sigma := first
 	// D^(−1)·A does to D^(−1/2)·x what M does to x, and needs no degrees of neighbours.
@@ -255,12 +255,12 @@ func (s *solver) combine(out, a, b, c []float64, fa, fb, fc float64) {
 	parallel.For(len(out), grain*s.m, func(_, lo, hi int) {
 		if c == nil {
 			for i := lo; i < hi; i++ {
-				out[i] = fa*a[i] + fb*b[i]
+				out[i] = float64(fa*a[i]) + float64(fb*b[i])
 			}
 			return
 		}
 		for i := lo; i < hi; i++ {
-			out[i] = fa*a[i] + fb*b[i] + fc*c[i]
+			out[i] = float64(fa*a[i]) + float64(fb*b[i]) + float64(fc*c[i])
 		}
 	})
 }
@@ -299,9 +299,9 @@ func (s *solver) leaveConstant() {
 	sums := s.sum(s.m+1, func(i int, to []float64) {
 		r := s.g.root[i]
 		for j, v := range s.x[i*s.m : (i+1)*s.m] {
-			to[j] += r * v
+			to[j] += float64(r * v)
 		}
-		to[s.m] += r * r
+		to[s.m] += float64(r * r)
 	})
 	for j := range s.m {
 		sums[j] /= sums[s.m]
@@ -309,7 +309,7 @@ func (s *solver) leaveConstant() {
 	parallel.For(s.g.n(), grain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for j := range s.m {
-				s.x[i*s.m+j] -= sums[j] * s.g.root[i]
+				s.x[i*s.m+j] -= float64(sums[j] * s.g.root[i])
 			}
 		}
 	})
@@ -365,7 +365,7 @@ func (s *solver) turn(x, t []float64) {
 			clear(row)
 			for k, v := range x[i*m : (i+1)*m] {
 				for j, f := range t[k*m : (k+1)*m] {
-					row[j] += f * v
+					row[j] += float64(f * v)
 				}
 			}
 			copy(x[i*m:], row)
@@ -382,7 +382,7 @@ func (s *solver) products(a, b []float64) *mat.SymDense {
 		for j, v := range a[i*m : (i+1)*m] {
 			row := to[j*m : (j+1)*m]
 			for k := j; k < m; k++ {
-				row[k] += v * right[k]
+				row[k] += float64(v * right[k])
 			}
 		}
 	})
@@ -393,8 +393,8 @@ func (s *solver) products(a, b []float64) *mat.SymDense {
 func (s *solver) residual() float64 {
 	squares := s.sum(s.k, func(i int, to []float64) {
 		for j := range to {
-			r := s.y[i*s.m+j] - s.values[j]*s.x[i*s.m+j]
-			to[j] += r * r
+			r := s.y[i*s.m+j] - float64(s.values[j]*s.x[i*s.m+j])
+			to[j] += float64(r * r)
 		}
 	})
 	return math.Sqrt(slices.Max(squares))
@@ -467,13 +467,13 @@ func (g *graph) multiply(y, x []float64, m int) {
 				j := int(g.adj[e])
 				f := g.under[j] * g.weightOf(e)
 				for k, v := range x[j*m : (j+1)*m : (j+1)*m] {
-					row[k] += f * v
+					row[k] += float64(f * v)
 				}
 			}
 			f := g.under[i]
 			own := g.loop[i] * f * f
 			for k, v := range x[i*m : (i+1)*m] {
-				row[k] = row[k]*f + own*v
+				row[k] = float64(row[k]*f) + float64(own*v)
 			}
 		}
 	})
@@ -492,12 +492,12 @@ func (g *graph) walk(y, x []float64, m int) {
 			for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
 				j, f := int(g.adj[e]), g.weightOf(e)
 				for k, v := range x[j*m : (j+1)*m : (j+1)*m] {
-					row[k] += f * v
+					row[k] += float64(f * v)
 				}
 			}
 			f, own := g.under[i]*g.under[i], g.loop[i]
 			for k, v := range x[i*m : (i+1)*m] {
-				row[k] = (row[k] + own*v) * f
+				row[k] = (row[k] + float64(own*v)) * f
 			}
 		}
 	})

@@ -160,7 +160,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 			continue
 		}
 		for j := range d {
-			start.Row(i)[j] = float32(middle[j] + spread*noise.Normal())
+			start.Row(i)[j] = float32(middle[j] + float64(spread*noise.Normal()))
 		}
 	}
 	return start, nil
@@ -211,7 +211,7 @@ func moments(m *data.Matrix, rows []int32) (mean []float64, square float64) {
 	}
 	for _, i := range rows {
 		for j, v := range m.Row(int(i)) {
-			square += (float64(v) - mean[j]) * (float64(v) - mean[j])
+			square += float64((float64(v) - mean[j]) * (float64(v) - mean[j]))
 		}
 	}
 	return mean, square

@@ -163,7 +163,7 @@ func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) 
 	for k, v := range values {
 		before := v - mean
 		mean += before / float64(k+1)
-		squares += before * (v - mean)
+		squares += float64(before * (v - mean))
 	}
 	return Estimate{
 		Mean:  attraction/float64(len(f.heads)) + mean/rho,
@@ -210,7 +210,7 @@ func (f *infoNC[T]) logTotal(i, tail int32, random *rng.Stream) (mean, variance 
 		v := elementary.Log(total)
 		before := v - mean
 		mean += before / float64(r+1)
-		squares += before * (v - mean)
+		squares += float64(before * (v - mean))
 	}
 	return mean, squares / float64(f.draws-1) / float64(f.draws)
 }
@@ -248,10 +248,10 @@ func (f *infoNC[T]) momentsOf(i int32) moments {
 // Numbers that are not negative have a second moment of at most count·mean², and so on,
 // so the remainder is of the order of (count/m)³.
 func (s *moments) expectedLog(a, m float64) float64 {
-	total := a + m*s.mean
+	total := a + float64(m*s.mean)
 	// One division after the other, since powers of small totals would be 0.
 	second := m * (s.second / total / total)
 	third := m * (s.third / total / total / total)
-	fourth := m*((s.fourth-3*s.second*s.second)/total/total/total/total) + 3*second*second
-	return elementary.Log(total) - second/2 + third/3 - fourth/4
+	fourth := float64(m*((s.fourth-float64(3*s.second*s.second))/total/total/total/total)) + float64(3*second*second)
+	return elementary.Log(total) - float64(second/2) + third/3 - float64(fourth/4)
 }

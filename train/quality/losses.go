@@ -44,8 +44,8 @@ func (p Discriminator) single() bool {
 // terms returns the losses of a positive and of a negative pair at a squared distance.
 func (p Discriminator) terms() (positive, negative func(d2 float64) float64) {
 	if slope, offset, ok := p.odds(); ok {
-		return func(d2 float64) float64 { return elementary.Log1p(slope*d2 + offset) },
-			func(d2 float64) float64 { return elementary.Log1p(1 / (slope*d2 + offset)) }
+		return func(d2 float64) float64 { return elementary.Log1p(float64(slope*d2) + offset) },
+			func(d2 float64) float64 { return elementary.Log1p(1 / (float64(slope*d2) + offset)) }
 	}
 	of := func(loss func(q, rest, c float64) op.PairLoss) func(float64) float64 {
 		return func(d2 float64) float64 { return loss(1/(1+d2), d2/(1+d2), p.C).Loss }

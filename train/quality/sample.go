@@ -141,7 +141,7 @@ func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimat
 	attraction, meanEdges, meanSum := length/count, count/float64(len(edges)), z/float64(m.embedding.N)
 	linear := make([]float64, len(edges))
 	for q, e := range edges {
-		linear[q] = (lengths[q][0]-attraction*e)/meanEdges + m.sums[q][0]/meanSum
+		linear[q] = (lengths[q][0]-float64(attraction*e))/meanEdges + m.sums[q][0]/meanSum
 	}
 	kl := attraction + elementary.Log(z) - elementary.Log(float64(m.Graph.Edges()))
 	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}, nil
@@ -196,9 +196,9 @@ func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discrim
 			perPair += repulsion[q][k] / size / float64(n-1)
 		}
 		for q, e := range edges {
-			linear[q] = (attraction[q][k]-perEdge*e)/(count/size) + negatives*repulsion[q][k]/float64(n-1)
+			linear[q] = (attraction[q][k]-float64(perEdge*e))/(count/size) + negatives*repulsion[q][k]/float64(n-1)
 		}
-		losses[k] = Estimate{Mean: perEdge + negatives*perPair, Error: estimateMean(linear, n).Error}
+		losses[k] = Estimate{Mean: perEdge + float64(negatives*perPair), Error: estimateMean(linear, n).Error}
 	}
 	return losses, nil
 }

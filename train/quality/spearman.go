@@ -372,7 +372,7 @@ func (s *int128) plus(x int128) {
 func (s int128) float() float64 {
 	if s.high < 0 { // the two terms would cancel
 		low, borrow := bits.Sub64(0, s.low, 0)
-		return -(float64(-s.high-int64(borrow))*0x1p64 + float64(low))
+		return -(float64(float64(-s.high-int64(borrow))*0x1p64) + float64(low))
 	}
-	return float64(s.high)*0x1p64 + float64(s.low)
+	return float64(float64(s.high)*0x1p64) + float64(s.low)
 }
