@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"cne/internal/elementary"
+)
 
 const (
 	// BlockHeads is the number of heads that the dense kernels take at once,
@@ -80,7 +84,7 @@ func (b *HeadBlock[T]) Sum() (sum Sum) {
 		bits += float64(b.State[lanes+i])
 		sum.DTheta -= float64(b.State[2*lanes+i])
 	}
-	sum.Loss = math.Log(product) + float64(math.Ln2*bits)
+	sum.Loss = elementary.Log(product) + float64(math.Ln2*bits)
 	return sum
 }
 
@@ -99,7 +103,7 @@ func DenseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
 	f, ok := any(q).(*HeadBlock[float32])
 	factor, limit := float64(1+1/c), float64(bound.limit)
 	most := float64(q.Most) * (1 + float64(c)*float64(q.Most))
-	if !ok || !(most <= largest) || math.IsInf(factor, 1) || math.Pow(min(factor, limit), BlockHeads) > largest {
+	if !ok || !(most <= largest) || math.IsInf(factor, 1) || elementary.Pow(min(factor, limit), BlockHeads) > largest {
 		denseNeg(q, c, bound)
 		return
 	}
@@ -280,7 +284,7 @@ func denseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
 				q.State[lanes+lane] += T(bound.log / math.Ln2)
 				continue
 			}
-			q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
+			q.State[lanes+lane] += T(elementary.Log1p(float64(r)) / math.Ln2)
 			q.State[2*lanes+lane] += r / v
 			q.pull(h, column, x, similarity*(r/v))
 		}
@@ -303,7 +307,7 @@ func denseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
 				q.State[lanes+lane] += T(bound.log / math.Ln2)
 				continue
 			}
-			q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
+			q.State[lanes+lane] += T(elementary.Log1p(float64(r)) / math.Ln2)
 			q.pull(h, column, x, r/(1+d2))
 		}
 	}

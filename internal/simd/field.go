@@ -2,7 +2,8 @@ package simd
 
 import (
 	"fmt"
-	"math"
+
+	"cne/internal/elementary"
 )
 
 // FieldTargets is the number of targets of Field.
@@ -66,7 +67,7 @@ func Attract[E ~uint64](fx, fy, points []float32, edges []E, weights []float32) 
 		u := near2(dx, dy)
 		f := weights[k] / u
 		fx[k], fy[k] = f*dx, f*dy
-		loss += float64(float64(weights[k]) * math.Log(float64(u)))
+		loss += float64(float64(weights[k]) * elementary.Log(float64(u)))
 	}
 	return loss
 }

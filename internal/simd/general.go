@@ -1,7 +1,8 @@
 package simd
 
 import (
-	"math"
+	"cne/internal/elementary"
+	"cne/internal/rng"
 )
 
 // Pairs computes the squared distance of each pair k of row head+k of
@@ -90,11 +91,11 @@ func LogisticNegative[T Float](x []T, theta T) (sum Sum) {
 // softplus returns log(1+exp x) and its derivative.
 func softplus(x float64) (value, slope float64) {
 	if x > 0 {
-		e := math.Exp(-x)
-		return x + math.Log1p(e), 1 / (1 + e)
+		e := elementary.Exp(-x)
+		return x + elementary.Log1p(e), 1 / (1 + e)
 	}
-	e := math.Exp(x)
-	return math.Log1p(e), e / (1 + e)
+	e := elementary.Exp(x)
+	return elementary.Log1p(e), e / (1 + e)
 }
 
 // Softmax replaces cosines over τ by the derivatives of
@@ -109,11 +110,11 @@ func Softmax[T Float](x []T, heads, columns, stride int, weight T) (loss float64
 		}
 		var total float64
 		for j := range columns {
-			total += math.Exp(float64(x[j*stride+k] - top))
+			total += elementary.Exp(float64(x[j*stride+k] - top))
 		}
-		loss += float64(float64(weight) * (float64(top) + math.Log(total)))
+		loss += float64(float64(weight) * (float64(top) + elementary.Log(total)))
 		for j := range columns {
-			x[j*stride+k] = weight * T(math.Exp(float64(x[j*stride+k]-top))/total)
+			x[j*stride+k] = weight * T(elementary.Exp(float64(x[j*stride+k]-top))/total)
 		}
 	}
 	return loss
@@ -157,14 +158,11 @@ func DrawOthers(column []int32, state uint64) {
 	drawOthers(column, first, others, state)
 }
 
-// drawOthers fills the column from number first, an even one, on. It repeats rng.Mix and
-// rng.Bounded, since this package imports no other of the module.
+// drawOthers fills the column from number first, an even one, on.
 func drawOthers(column []int32, first int, others uint32, state uint64) {
+	const gamma = 0x9e3779b97f4a7c15
 	for i := first; i < len(column); i += 2 {
-		z := state + uint64(i/2+1)*0x9e3779b97f4a7c15
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		word := z ^ z>>31
+		word := rng.Mix(state + uint64(i/2+1)*gamma)
 		column[i] = skip(uint32(word), others, int32(i))
 		if i+1 < len(column) {
 			column[i+1] = skip(uint32(word>>32), others, int32(i+1))
@@ -175,7 +173,7 @@ func drawOthers(column []int32, first int, others uint32, state uint64) {
 // skip maps 32 random bits to 0 … others−1, and moves numbers from i on up by one, so that
 // i itself is never met.
 func skip(word, others uint32, i int32) int32 {
-	v := int32(uint64(word) * uint64(others) >> 32)
+	v := int32(rng.Bounded(word, others))
 	return v - (i-1-v)>>31 // the shift gives −1 where v ≥ i
 }
 

@@ -1,6 +1,8 @@
 package simd
 
-import "math"
+import (
+	"cne/internal/elementary"
+)
 
 // A Float is a type in which the loops compute.
 type Float interface{ float32 | float64 }
@@ -49,7 +51,7 @@ func negPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 			continue
 		}
 		x[i] = c / v
-		sum.Loss += math.Log1p(float64(cu))
+		sum.Loss += elementary.Log1p(float64(cu))
 		sum.DTheta += float64(cu / v)
 	}
 	return sum
@@ -67,7 +69,7 @@ func negNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 		}
 		share := r / v
 		x[i] = 0 - T(q*share)
-		sum.Loss += math.Log1p(float64(r))
+		sum.Loss += elementary.Log1p(float64(r))
 		sum.DTheta -= float64(share)
 	}
 	return sum
@@ -82,7 +84,7 @@ func umapPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 			continue
 		}
 		x[i] = 1 / u
-		loss += math.Log1p(float64(d2))
+		loss += elementary.Log1p(float64(d2))
 	}
 	return loss
 }
@@ -96,7 +98,7 @@ func umapNegative[T Float](x []T, bound Bound[T]) (loss float64) {
 			continue
 		}
 		x[i] = -r / (1 + d2)
-		loss += math.Log1p(float64(r))
+		loss += elementary.Log1p(float64(r))
 	}
 	return loss
 }
@@ -111,7 +113,7 @@ func similarities[T Float](x, total []T, clamp T) {
 
 func logTotals[T Float](total []T, weight T) (sum float64) {
 	for i, t := range total {
-		sum += math.Log(float64(t))
+		sum += elementary.Log(float64(t))
 		total[i] = weight / t
 	}
 	return float64(sum * float64(weight))
@@ -119,7 +121,7 @@ func logTotals[T Float](total []T, weight T) (sum float64) {
 
 func infoncPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
 	for i, v := range q {
-		loss -= math.Log(float64(v))
+		loss -= elementary.Log(float64(v))
 		if v <= clamp {
 			q[i] = 0
 			continue
@@ -193,7 +195,7 @@ func inverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64
 			sum += bound.log
 			continue
 		}
-		sum += math.Log1p(float64(r))
+		sum += elementary.Log1p(float64(r))
 	}
 	return sum
 }

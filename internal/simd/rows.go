@@ -1,6 +1,8 @@
 package simd
 
-import "math"
+import (
+	"cne/internal/elementary"
+)
 
 // The kernels of rows take the pairs of one head with many rows of a batch, as
 // a matrix product leaves them: one number per pair, and one set of parameters
@@ -132,7 +134,7 @@ func RowExp[T Float](x []T, top T) (sum float64) {
 
 func rowExp[T Float](x []T, top T) (sum float64) {
 	for j, v := range x {
-		e := T(math.Exp(float64(v - top)))
+		e := T(elementary.Exp(float64(v - top)))
 		x[j] = e
 		sum += float64(e)
 	}

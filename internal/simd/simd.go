@@ -1,7 +1,7 @@
 package simd
 
 import (
-	"math"
+	"cne/internal/elementary"
 )
 
 // lanes divides the number of elements that the vector forms take.
@@ -56,7 +56,7 @@ func BoundOf[T Float](clamp float64) Bound[T] {
 		largest = 8e37 // its inverse is a normal number
 	}
 	limit := T(min(1/clamp, largest))
-	return Bound[T]{limit, math.Log(float64(limit))}
+	return Bound[T]{limit, elementary.Log(float64(limit))}
 }
 
 // Clamp returns the least argument of a logarithm that the bound lets through.
