@@ -50,8 +50,9 @@ func (f *File) Table(name string, words int, word func(i int) operand.Constant) 
 }
 
 // Main writes the kernels of a package, and their declarations, to the folder that is the
-// program's argument.
-func Main(amd64 func(f *File)) {
+// program's argument. The function arm64, which may be nil, makes those for arm64 of
+// instructions for 128 bits of amd64.
+func Main(amd64, arm64 func(f *File)) {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
 		log.Fatal("usage: go run . FOLDER")
@@ -65,6 +66,7 @@ func Main(amd64 func(f *File)) {
 			log.Fatalf("%s: %v", name, err)
 		}
 	}
+	by := printer.Config{Name: "go generate", Pkg: filepath.Base(folder)}
 	f := NewFile("amd64")
 	amd64(f)
 	file, err := f.Result()
@@ -77,9 +79,20 @@ func Main(amd64 func(f *File)) {
 		}
 	}
 	pass.IncludeTextFlagHeader(file)
-	by := printer.Config{Name: "go generate", Pkg: filepath.Base(folder)}
 	text, err := printer.NewGoAsm(by).Print(file)
 	write("kernels_amd64.s", text, err)
 	text, err = printer.NewStubs(by).Print(file)
 	write("stubs_amd64.go", text, err)
+	if arm64 == nil {
+		return
+	}
+	f = NewFile("arm64")
+	arm64(f)
+	if file, err = f.Result(); err != nil {
+		log.Fatal(err)
+	}
+	text, err = ARM64(file)
+	write("kernels_arm64.s", text, err)
+	text, err = printer.NewStubs(by).Print(file)
+	write("stubs_arm64.go", text, err)
 }
