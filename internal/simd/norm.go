@@ -129,10 +129,7 @@ func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 // eachStrip calls body for strips of a few rows and a vector of columns that
 // make up columns [0, end) of a matrix [rows, c].
 func eachStrip(rows, c, end int, body func(at, column, rows int)) {
-	width := lanes / 2
-	if current == AVX512 {
-		width = lanes
-	}
+	width := [...]int{AVX2: lanes / 2, AVX512: lanes, NEON: lanes / 4}[current]
 	for r := 0; r < rows; r += normRows {
 		for column := 0; column < end; column += width {
 			body(r*c+column, column, min(normRows, rows-r))

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -15,21 +16,36 @@ const (
 	Portable Set = iota
 	AVX2         // with FMA
 	AVX512       // F, BW, DQ and VL
+	NEON         // of arm64
 )
 
-func (s Set) String() string { return [...]string{"portable", "avx2", "avx512"}[s] }
+func (s Set) String() string { return [...]string{"portable", "avx2", "avx512", "neon"}[s] }
 
 // Best returns the widest set that the processor has: Portable on other
-// architectures than amd64 and with the build tag noasm.
+// architectures than amd64 and arm64, and with the build tag noasm.
 func Best() Set {
 	switch {
 	case !assembly:
+	case runtime.GOARCH == "arm64":
+		return NEON
 	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL:
 		return AVX512
 	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
 		return AVX2
 	}
 	return Portable
+}
+
+// Sets returns the sets that the processor has.
+func Sets() []Set {
+	switch best := Best(); best {
+	case AVX512:
+		return []Set{Portable, AVX2, AVX512}
+	case Portable:
+		return []Set{Portable}
+	default:
+		return []Set{Portable, best}
+	}
 }
 
 // BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.

@@ -11,7 +11,7 @@ import (
 
 // forms runs a test on every form that this processor has.
 func forms(t *testing.T, test func(t *testing.T)) {
-	for set := Portable; set <= Best(); set++ {
+	for _, set := range Sets() {
 		t.Run(set.String(), func(t *testing.T) {
 			defer use(set)()
 			test(t)

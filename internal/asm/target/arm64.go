@@ -21,11 +21,12 @@ const (
 	vectorRegisters = 30
 	scratch, second = 16, 17 // general registers within an instruction
 	tableBase       = 25     // the register of the constants' address
+	localBase       = 24     // that of local variables
 	tablesName      = "tables<>"
 )
 
 // temporaries hold sums of addresses, or masks as bits.
-var temporaries = []int{15, 19, 20, 21, 22, 23, 24}
+var temporaries = []int{15, 19, 20, 21, 22, 23}
 
 // allocate are avo's passes up to registers.
 var allocate = pass.Concat(
@@ -66,7 +67,7 @@ func ARM64(file *ir.File) ([]byte, error) {
 		if err := l.function(); err != nil {
 			return nil, fmt.Errorf("%s: %w", kernel.Name, err)
 		}
-		fmt.Fprintf(&out, "\n// %s\nTEXT ·%s(SB), %s, $0-%d\n", kernel.Stub(), kernel.Name, kernel.Attributes.Asm(), kernel.ArgumentBytes())
+		fmt.Fprintf(&out, "\n// %s\nTEXT ·%s(SB), %s, $%d-%d\n", kernel.Stub(), kernel.Name, kernel.Attributes.Asm(), kernel.FrameBytes(), kernel.ArgumentBytes())
 		out.WriteString(strings.Join(l.lines, "\n") + "\n")
 	}
 	return []byte(out.String()), nil
@@ -111,10 +112,10 @@ func (l *lowering) function() (err error) {
 			panic(r)
 		}
 	}()
-	if l.fn.FrameBytes() > 0 {
-		return fmt.Errorf("local variables")
-	}
 	l.forget()
+	if l.fn.FrameBytes() > 0 {
+		l.line("ADD $8, RSP, R%d", localBase) // above the return address
+	}
 	for _, i := range l.fn.Instructions() {
 		if slices.ContainsFunc(i.Operands, func(op operand.Op) bool { m, ok := op.(operand.Mem); return ok && m.Base == reg.StaticBase }) {
 			l.line("MOVD $%s(SB), R%d", tablesName, tableBase)
@@ -294,6 +295,9 @@ func (l *lowering) address(m operand.Mem, bytes int) address {
 			l.fail("not a table")
 		}
 		return l.near(tableBase, at+m.Disp, bytes)
+	}
+	if m.Base == reg.StackPointer && m.Index == nil {
+		return l.near(localBase, m.Disp, bytes)
 	}
 	if m.Base == nil || m.Base.Kind() != reg.KindGP {
 		l.fail("no base")

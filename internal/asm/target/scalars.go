@@ -155,10 +155,13 @@ func (l *lowering) scalar(i *ir.Instruction, name string, ops []operand.Op) bool
 		l.line("RET")
 		return true
 	case name == "PREFETCHT0":
-		a := l.address(ops[0].(operand.Mem), 8)
-		if a.scale > 0 || a.offset < 0 || a.offset%8 != 0 {
-			l.fail("no such address")
+		m := ops[0].(operand.Mem)
+		if m.Index != nil && m.Disp == 0 && m.Scale == 1 {
+			base, index := l.gp(m.Base), l.gp(m.Index)
+			l.word(0xf8a06800|uint32(index<<16|base<<5), "prfm pldl1keep, [x%d, x%d]", base, index)
+			return true
 		}
+		a := l.address(m, 0)
 		l.word(0xf9800000|uint32(a.offset/8<<10|a.base<<5), "prfm pldl1keep, [x%d, #%d]", a.base, a.offset)
 		return true
 	case stem == "CMP":
@@ -218,6 +221,10 @@ func (l *lowering) scalar(i *ir.Instruction, name string, ops []operand.Op) bool
 		}
 	case name == "LEAQ":
 		m := ops[0].(operand.Mem)
+		if at, ok := l.tables[m.Symbol.Name]; ok && m.Index == nil {
+			l.line("ADD $%d, R%d, R%d", at+m.Disp, tableBase, d)
+			break
+		}
 		if m.Base == nil || m.Base.Kind() != reg.KindGP {
 			return false
 		}
