@@ -1,0 +1,406 @@
+// Package eigen computes eigenvectors of symmetric matrices and orthonormal bases in float64,
+// with the same bits on every processor and for every number of cores: LAPACK's routines add
+// up in orders that depend on the processor. Matrices are stored by rows; sums run along
+// rows, in an order that depends only on sizes.
+package eigen
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"cne/internal/parallel"
+)
+
+const (
+	// ulp is the rounding unit of float64, relative to the largest number about.
+	ulp = 0x1p-52
+	// work is about how many numbers a core handles at once.
+	work = 1 << 15
+	// strip is how many columns rotations turn together, so that they stay in the cache.
+	strip = 32
+)
+
+// Symmetric returns the eigenvalues of a symmetric n×n matrix in descending order and as many
+// orthonormal eigenvectors, one after the other: a = Σ values[i]·vᵢ·vᵢᵀ. The upper triangle
+// of a holds the matrix; a is overwritten. ok is false if a is not finite, or the
+// algorithm, Householder's reflections and the implicit QL algorithm, did not converge.
+func Symmetric(a []float64, n int) (values, vectors []float64, ok bool) {
+	largest := 0.
+	for i := range n {
+		for j := i; j < n; j++ {
+			largest = max(largest, math.Abs(a[i*n+j])) // NaN if one is
+		}
+	}
+	if math.IsNaN(largest) || math.IsInf(largest, 0) {
+		return nil, nil, false
+	}
+	_, exponent := math.Frexp(largest) // sums neither overflow nor vanish
+	for i := range n {
+		for j := i; j < n; j++ {
+			v := math.Ldexp(a[i*n+j], -exponent)
+			a[i*n+j], a[j*n+i] = v, v
+		}
+	}
+	t := tridiagonal{n: n, values: make([]float64, n), beside: make([]float64, n)}
+	t.reduce(a)
+	if !t.diagonalize() {
+		return nil, nil, false
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(t.values[j], t.values[i]) })
+	values, vectors = make([]float64, n), make([]float64, n*n)
+	for i, from := range order {
+		values[i] = math.Ldexp(t.values[from], exponent)
+		copy(vectors[i*n:(i+1)*n], t.rows[from*n:])
+	}
+	return values, vectors, true
+}
+
+// A tridiagonal is a symmetric matrix with the diagonal values and the numbers beside it, of
+// which beside[i] couples i and i+1. The matrix that it is made from is rowsᵀ·T·rows.
+type tridiagonal struct {
+	n                    int
+	values, beside, rows []float64
+	sweeps               []sweep
+	rotations            int // of all sweeps
+}
+
+// reduce makes T from a full matrix, which it overwrites by reflectors.
+func (t *tridiagonal) reduce(a []float64) {
+	n := t.n
+	factors, product := make([]float64, n), make([]float64, n)
+	v, w := make([]float64, n), make([]float64, n) // a is to be lessened by v·wᵀ + w·vᵀ
+	for k := range n {
+		row := a[k*n : (k+1)*n]
+		for j := k; j < n; j++ {
+			row[j] -= float64(v[k]*w[j]) + float64(w[k]*v[j])
+		}
+		t.values[k] = row[k]
+		if k == n-1 {
+			break
+		}
+		u := row[k+1:]
+		factors[k], t.beside[k] = reflector(u)
+		parallel.For(len(u), max(1, work/len(u)), func(_, lo, hi int) {
+			for i := lo + k + 1; i < hi+k+1; i++ {
+				product[i] = factors[k] * lessen(a[i*n+k+1:(i+1)*n], v[k+1:], w[k+1:], u, v[i], w[i])
+			}
+		})
+		copy(v[k+1:], u)
+		half := factors[k] / 2 * dot(product[k+1:], u)
+		for i := k + 1; i < n; i++ {
+			w[i] = product[i] - float64(half*v[i])
+		}
+	}
+	t.rows = make([]float64, n*n)
+	const block = 8 // rows that meet a reflector while it is in the cache
+	parallel.For(n, block, func(_, lo, hi int) {
+		for k := hi - 1; k >= 0; k-- {
+			for i := max(lo, k); i < hi; i++ {
+				if row := t.rows[i*n : (i+1)*n]; i == k {
+					row[i] = 1
+				} else {
+					reflect(row[k+1:], a[k*n+k+1:(k+1)*n], factors[k])
+				}
+			}
+		}
+	})
+}
+
+// lessen subtracts fv·w + fw·v from a row, and returns its scalar product with u.
+func lessen(row, v, w, u []float64, fv, fw float64) float64 {
+	v, w, u = v[:len(row)], w[:len(row)], u[:len(row)]
+	var s0, s1, s2, s3 float64
+	j := 0
+	for ; j+4 <= len(row); j += 4 {
+		x, v, w, u := (*[4]float64)(row[j:]), (*[4]float64)(v[j:]), (*[4]float64)(w[j:]), (*[4]float64)(u[j:])
+		x0, x1 := x[0]-(float64(fv*w[0])+float64(fw*v[0])), x[1]-(float64(fv*w[1])+float64(fw*v[1]))
+		x2, x3 := x[2]-(float64(fv*w[2])+float64(fw*v[2])), x[3]-(float64(fv*w[3])+float64(fw*v[3]))
+		x[0], x[1], x[2], x[3] = x0, x1, x2, x3
+		s0, s1, s2, s3 = s0+float64(x0*u[0]), s1+float64(x1*u[1]), s2+float64(x2*u[2]), s3+float64(x3*u[3])
+	}
+	for ; j < len(row); j++ {
+		row[j] -= float64(fv*w[j]) + float64(fw*v[j])
+		s0 += float64(row[j] * u[j])
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// reflector replaces x by the vector v of a reflection 1 − factor·v·vᵀ that takes x to a
+// multiple of the first unit vector, and returns the multiple.
+func reflector(x []float64) (factor, multiple float64) {
+	largest := 0.
+	for _, v := range x {
+		largest = max(largest, math.Abs(v))
+	}
+	_, exponent := math.Frexp(largest)
+	rest := 0.
+	for i, v := range x {
+		x[i] = math.Ldexp(v, -exponent)
+		if i > 0 {
+			rest += float64(x[i] * x[i])
+		}
+	}
+	first := x[0]
+	if rest == 0 {
+		x[0] = 1
+		return 0, math.Ldexp(first, exponent)
+	}
+	to := -math.Copysign(math.Sqrt(float64(first*first)+rest), first)
+	for i := range x {
+		x[i] /= first - to
+	}
+	x[0] = 1
+	return (to - first) / to, math.Ldexp(to, exponent)
+}
+
+// reflect applies a reflection to x.
+func reflect(x, v []float64, factor float64) {
+	if factor == 0 {
+		return
+	}
+	f := factor * dot(v, x)
+	for i, v := range v[:len(x)] {
+		x[i] -= float64(f * v)
+	}
+}
+
+func dot(x, y []float64) float64 {
+	y = y[:len(x)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		x, y := (*[4]float64)(x[i:]), (*[4]float64)(y[i:])
+		s0, s1, s2, s3 = s0+float64(x[0]*y[0]), s1+float64(x[1]*y[1]), s2+float64(x[2]*y[2]), s3+float64(x[3]*y[3])
+	}
+	for ; i < len(x); i++ {
+		s0 += float64(x[i] * y[i])
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// A sweep is a series of rotations: turns[i] turns the rows top−i−1 and top−i.
+type sweep struct {
+	top   int
+	turns [][2]float64 // cosine and sine
+}
+
+// diagonalize turns rows to eigenvectors by the implicit QL algorithm (Wilkinson and
+// Reinsch, 1971).
+func (t *tridiagonal) diagonalize() bool {
+	d, e := t.values, t.beside
+	left := 50 * t.n // sweeps, of which an eigenvalue takes hardly two
+	for l := range d {
+		for {
+			m := l
+			for m < t.n-1 && !(math.Abs(e[m]) <= float64(ulp/2*(math.Abs(d[m])+math.Abs(d[m+1])))+0x1p-600) {
+				m++
+			}
+			if m == l {
+				break
+			}
+			if left--; left < 0 {
+				return false
+			}
+			g := (d[l+1] - d[l]) / (2 * e[l])
+			g = d[m] - d[l] + e[l]/(g+math.Copysign(hypotenuse(g, 1), g))
+			s, c, p := 1., 1., 0.
+			sw, i := sweep{m, make([][2]float64, 0, m-l)}, m-1
+			for ; i >= l; i-- {
+				f, b := s*e[i], float64(c*e[i])
+				r := hypotenuse(f, g)
+				e[i+1] = r
+				if r == 0 {
+					d[i+1] -= p
+					break
+				}
+				s, c = f/r, g/r
+				g = d[i+1] - p
+				r = float64((d[i]-g)*s) + float64(2*c*b)
+				p = float64(s * r)
+				d[i+1] = g + p
+				g = float64(c*r) - b
+				sw.turns = append(sw.turns, [2]float64{c, s})
+			}
+			if i < l {
+				d[l] -= p
+				e[l] = g
+			}
+			e[m] = 0
+			t.sweeps = append(t.sweeps, sw)
+			if t.rotations += len(sw.turns); t.rotations > strip*t.n {
+				t.turn()
+			}
+		}
+	}
+	t.turn()
+	return true
+}
+
+// hypotenuse returns √(a²+b²) without overflow.
+func hypotenuse(a, b float64) float64 {
+	a, b = math.Abs(a), math.Abs(b)
+	long, short := max(a, b), min(a, b)
+	if long == 0 {
+		return 0
+	}
+	short /= long
+	return long * math.Sqrt(1+float64(short*short))
+}
+
+// turn applies the sweeps to the rows, one strip of columns after the other.
+func (t *tridiagonal) turn() {
+	n := t.n
+	parallel.For(n, strip, func(_, lo, hi int) {
+		row := func(i int) []float64 { return t.rows[i*n+lo : i*n+hi] }
+		for _, s := range t.sweeps {
+			i := 0
+			for ; i+2 <= len(s.turns); i += 2 {
+				turnTwice(row(s.top-i-2), row(s.top-i-1), row(s.top-i), s.turns[i], s.turns[i+1])
+			}
+			if i < len(s.turns) {
+				turnOnce(row(s.top-i-1), row(s.top-i), s.turns[i])
+			}
+		}
+	})
+	t.sweeps, t.rotations = t.sweeps[:0], 0
+}
+
+func turnOnce(x, y []float64, by [2]float64) {
+	c, s := by[0], by[1]
+	y = y[:len(x)]
+	for k, v := range x {
+		x[k], y[k] = float64(c*v)-float64(s*y[k]), float64(s*v)+float64(c*y[k])
+	}
+}
+
+// turnTwice turns y and z, and then x and y.
+func turnTwice(x, y, z []float64, first, second [2]float64) {
+	c, s, c2, s2 := first[0], first[1], second[0], second[1]
+	y, z = y[:len(x)], z[:len(x)]
+	for k, v := range x {
+		middle := float64(c*y[k]) - float64(s*z[k])
+		z[k] = float64(s*y[k]) + float64(c*z[k])
+		x[k], y[k] = float64(c2*v)-float64(s2*middle), float64(s2*v)+float64(c2*middle)
+	}
+}
+
+// Orthonormalize replaces the columns of the n×width matrix x, width ≤ n, by orthonormal ones
+// of the same span, or of a larger one if they are dependent. It returns the length of what
+// was new in each column.
+func Orthonormalize(x []float64, n, width int) (lengths []float64) {
+	columns, factors := Transposed(x, n, width), make([]float64, width)
+	column := func(of []float64, j int) []float64 { return of[j*n : (j+1)*n] }
+	grain := max(1, work/n)
+	for j := range width {
+		v, multiple := column(columns, j)[j:], 0.
+		factors[j], multiple = reflector(v)
+		lengths = append(lengths, math.Abs(multiple))
+		parallel.For(width-j-1, grain, func(_, lo, hi int) {
+			for i := lo + j + 1; i < hi+j+1; i++ {
+				reflect(column(columns, i)[j:], v, factors[j])
+			}
+		})
+	}
+	basis := make([]float64, len(columns))
+	parallel.For(width, grain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			q := column(basis, i)
+			q[i] = 1
+			for j := i; j >= 0; j-- {
+				reflect(q[j:], column(columns, j)[j:], factors[j])
+			}
+		}
+	})
+	copy(x, Transposed(basis, width, n))
+	return lengths
+}
+
+// Polar returns the orthogonal d×d matrix U·Vᵀ and the sum of the singular values of a
+// matrix U·S·Vᵀ, which it overwrites, by Hestenes' rotations. It is false if the matrix
+// is not finite.
+func Polar(a []float64, d int) (turn []float64, trace float64, ok bool) {
+	row := func(of []float64, i int) []float64 { return of[i*d : (i+1)*d] }
+	u := make([]float64, d*d) // a matrix times it gives a
+	for i := range d {
+		u[i*d+i] = 1
+	}
+	largest := 0.
+	for _, v := range a {
+		largest = max(largest, math.Abs(v))
+	}
+	if math.IsNaN(largest) || math.IsInf(largest, 0) {
+		return nil, 0, false
+	}
+	_, exponent := math.Frexp(largest)
+	for i, v := range a {
+		a[i] = math.Ldexp(v, -exponent)
+	}
+	for turned, sweeps := true, 0; turned && sweeps < 60; sweeps++ {
+		turned = false
+		for i := range d {
+			for j := range i {
+				x, y := row(a, i), row(a, j)
+				xx, yy, xy := dot(x, x), dot(y, y), dot(x, y)
+				if !(math.Abs(xy) > ulp*math.Sqrt(xx)*math.Sqrt(yy)) || math.Abs(xy) < 0x1p-900 {
+					continue
+				}
+				turned = true
+				zeta := (yy - xx) / (2 * xy)
+				t := math.Copysign(1, zeta) / (math.Abs(zeta) + hypotenuse(1, zeta))
+				c := 1 / hypotenuse(1, t)
+				turnOnce(x, y, [2]float64{c, c * t})
+				turnOnce(row(u, i), row(u, j), [2]float64{c, c * t})
+			}
+		}
+	}
+	// Rows of a are now orthogonal. The longest come first, and those of length 0 are
+	// replaced by any that complete the basis.
+	lengths, order := make([]float64, d), make([]int, d)
+	for i := range d {
+		lengths[i], order[i] = math.Sqrt(dot(row(a, i), row(a, i))), i
+		trace += lengths[i]
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lengths[j], lengths[i]) })
+	v := make([]float64, d*d)
+	for k, i := range order {
+		for j, x := range row(a, i) {
+			if lengths[i] > float64(ulp*float64(d)*lengths[order[0]]) {
+				v[j*d+k] = x / lengths[i]
+			}
+		}
+	}
+	directions := Transposed(v, d, d)
+	Orthonormalize(v, d, d)
+	orthonormal := Transposed(v, d, d)
+	turn = make([]float64, d*d)
+	for k, i := range order {
+		sign := math.Copysign(1, dot(row(directions, k), row(orthonormal, k)))
+		for p, f := range row(u, i) {
+			for q, x := range row(orthonormal, k) {
+				turn[p*d+q] += float64(sign * f * x)
+			}
+		}
+	}
+	return turn, math.Ldexp(trace, exponent), true
+}
+
+// Transposed returns the transpose of a rows×columns matrix.
+func Transposed(x []float64, rows, columns int) []float64 {
+	const block = 32
+	y := make([]float64, len(x))
+	for i0 := 0; i0 < rows; i0 += block {
+		for j0 := 0; j0 < columns; j0 += block {
+			for i := i0; i < min(rows, i0+block); i++ {
+				for j := j0; j < min(columns, j0+block); j++ {
+					y[j*rows+i] = x[i*columns+j]
+				}
+			}
+		}
+	}
+	return y
+}
