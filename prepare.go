@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
-
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/data/pca"
@@ -291,7 +289,10 @@ func (o *Options) logVariance(p *pca.PCA) {
 	if o.Log == nil || p == nil || p.TotalVariance == 0 {
 		return
 	}
-	share := floats.Sum(p.Variance) / p.TotalVariance
+	share := 0.
+	for _, v := range p.Variance {
+		share += v / p.TotalVariance
+	}
 	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
 	if share < enoughVariance {
 		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")

@@ -8,11 +8,9 @@ import (
 	"math"
 	"slices"
 
-	lapack "gonum.org/v1/gonum/lapack/gonum"
-	"gonum.org/v1/gonum/mat"
-
 	"cne/internal/blas"
 	"cne/internal/device"
+	"cne/internal/eigen"
 	"cne/internal/elementary"
 	"cne/internal/rng"
 )
@@ -21,7 +19,7 @@ const (
 	// ulp is the rounding unit of float64, relative to the largest number about.
 	ulp = 0x1p-52
 	// subspaceFrom is the smallest order of a matrix for which subspace iteration finds few
-	// eigenvectors: LAPACK's time grows as the cube of the order, products take its square.
+	// eigenvectors: the time for all grows as the cube of the order, products take its square.
 	subspaceFrom = 512
 	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
 	// grow more than the last wanted one, so that the last keeps six digits.
@@ -40,12 +38,20 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
 	}
 	if values == nil && err == nil {
-		// LAPACK cannot be interrupted, but is not waited for.
-		all, done := new(mat.EigenSym), make(chan bool, 1)
-		go func() { done <- all.Factorize(mat.NewSymDense(n, a), true) }()
+		// This cannot be interrupted, but is not waited for.
+		type result struct {
+			values, vectors []float64
+			err             error
+		}
+		done := make(chan result, 1)
+		go func() {
+			var r result
+			r.values, r.vectors, r.err = eigenOf(a, n)
+			done <- r
+		}()
 		select {
-		case converged := <-done:
-			values, vectors, err = eigenOf(all, converged, n, k)
+		case r := <-done:
+			values, vectors, err = r.values, r.vectors, r.err
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -53,6 +59,7 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 	if err != nil {
 		return nil, nil, err
 	}
+	values, vectors = values[:k], slices.Clip(vectors[:k*n])
 	for i, v := range values {
 		if v <= values[0]*noiseOf(n) {
 			values[i] = 0
@@ -66,24 +73,17 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 // row.
 func noiseOf(n int) float64 { return ulp * (256 + float64(8*float64(n))) }
 
-// eigenOf returns the k largest eigenvalues that LAPACK has found, and their vectors.
-func eigenOf(all *mat.EigenSym, converged bool, n, k int) (values, vectors []float64, err error) {
-	if !converged {
-		return nil, nil, fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
+// eigenOf returns all eigenvalues and eigenvectors, as package eigen does.
+func eigenOf(a []float64, n int) (values, vectors []float64, err error) {
+	values, vectors, ok := eigen.Symmetric(a, n)
+	if !ok {
+		err = fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
 	}
-	values = all.Values(nil) // ascending
-	slices.Reverse(values)
-	var columns mat.Dense
-	all.VectorsTo(&columns)
-	vectors = make([]float64, k*n)
-	for i := range k {
-		mat.Col(vectors[i*n:(i+1)*n], n-1-i, &columns)
-	}
-	return values[:k], vectors, nil
+	return values, vectors, err
 }
 
 // subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns nil
-// if the wanted eigenvalues are hardly larger than the others: LAPACK is then as fast. A
+// if the wanted eigenvalues are hardly larger than the others: package eigen is then as fast. A
 // device computes the products of the matrix, if its memory suffices.
 func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	const strip = 16 // columns that products compute together
@@ -114,7 +114,7 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device
 	if !converged {
 		return nil, nil, err
 	}
-	return values[:k], transposed(s.basis, n, width)[:k*n], nil
+	return values[:k], eigen.Transposed(s.basis, n, width)[:k*n], nil
 }
 
 // A subspace holds the approximations to the eigenvectors of the largest eigenvalues of a
@@ -150,7 +150,7 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {
-		orthonormalize(s.basis, s.n, s.width)
+		eigen.Orthonormalize(s.basis, s.n, s.width)
 		if err := s.multiply(s.image, s.basis); err != nil {
 			return nil, false, err
 		}
@@ -192,8 +192,7 @@ func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []floa
 func (s *subspace) rotate() ([]float64, error) {
 	within := make([]float64, s.width*s.width)
 	blas.Gemm(true, false, s.width, s.width, s.n, 1, s.basis, s.width, s.image, s.width, 0, within, s.width)
-	var all mat.EigenSym
-	values, vectors, err := eigenOf(&all, all.Factorize(mat.NewSymDense(s.width, within), true), s.width, s.width)
+	values, vectors, err := eigenOf(within, s.width)
 	if err != nil {
 		return nil, err
 	}
@@ -239,38 +238,6 @@ func (s *subspace) filter(degree int, c float64) error {
 	}
 	s.basis, s.image, s.spare = now, before, next
 	return nil
-}
-
-// orthonormalize replaces the columns of the n×width matrix x by orthonormal ones of the
-// same span, or of a larger one if they are dependent. It returns the length of what was new
-// in each column.
-func orthonormalize(x []float64, n, width int) (lengths []float64) {
-	var impl lapack.Implementation
-	tau, work := make([]float64, width), make([]float64, 1)
-	impl.Dgeqrf(n, width, x, width, tau, work, -1)
-	work = make([]float64, int(work[0]))
-	impl.Dgeqrf(n, width, x, width, tau, work, len(work))
-	for i := range width {
-		lengths = append(lengths, math.Abs(x[i*width+i]))
-	}
-	impl.Dorgqr(n, width, width, x, width, tau, work, len(work))
-	return lengths
-}
-
-// transposed returns the transpose of a rows×columns matrix.
-func transposed(x []float64, rows, columns int) []float64 {
-	const block = 32
-	y := make([]float64, len(x))
-	for i0 := 0; i0 < rows; i0 += block {
-		for j0 := 0; j0 < columns; j0 += block {
-			for i := i0; i < min(rows, i0+block); i++ {
-				for j := j0; j < min(columns, j0+block); j++ {
-					y[j*rows+i] = x[i*columns+j]
-				}
-			}
-		}
-	}
-	return y
 }
 
 // productSlices is into how many slices a device cuts the sums of a product of a matrix with

@@ -14,6 +14,7 @@ import (
 	"cne/data"
 	"cne/internal/blas"
 	"cne/internal/device"
+	"cne/internal/eigen"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -121,9 +122,9 @@ func newPCA(k int, mean []float64) *PCA {
 // orthonormalise the first ones turn unit vectors into the others.
 func (p *PCA) finish(found int) {
 	if found < p.K {
-		columns := transposed(p.Axes, p.K, p.D)
-		orthonormalize(columns, p.D, p.K)
-		p.Axes = transposed(columns, p.D, p.K)
+		columns := eigen.Transposed(p.Axes, p.K, p.D)
+		eigen.Orthonormalize(columns, p.D, p.K)
+		p.Axes = eigen.Transposed(columns, p.D, p.K)
 	}
 	for a := range p.K {
 		fixSign(p.Axes[a*p.D : (a+1)*p.D])
@@ -243,7 +244,7 @@ func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int
 // noise.
 func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []float64, found int, err error) {
 	width, count := len(f.columns), len(values)
-	u := transposed(vectors[:count*f.n], count, f.n)
+	u := eigen.Transposed(vectors[:count*f.n], count, f.n)
 	columns := make([]float64, width*count)
 	if err := f.chunks(ctx, true, func(lo, rows int, x []float64) {
 		blas.Gemm(false, false, rows, count, f.n, 1, x, f.n, u, count, 0, columns[lo*count:], count)
@@ -252,11 +253,11 @@ func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []
 	}
 	// The axes of small eigenvalues have lost some of their orthogonality. Made orthonormal
 	// in the order of the eigenvalues, the good ones stay as they are.
-	lengths := orthonormalize(columns, width, count)
+	lengths := eigen.Orthonormalize(columns, width, count)
 	for found < count && lengths[found] > math.Sqrt(values[found])/2 {
 		found++
 	}
-	return transposed(columns, width, count), found, nil
+	return eigen.Transposed(columns, width, count), found, nil
 }
 
 // fixSign negates an axis if its leading component is negative: the first component that is
@@ -299,7 +300,7 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 	} else if !on.OnHost() {
 		err = p.transformOnDevice(ctx, on, dst, points, origin)
 	} else {
-		axes := transposed(p.Axes, p.K, p.D)
+		axes := eigen.Transposed(p.Axes, p.K, p.D)
 		chunk := min(n, data.BlockRows(p.D+p.K))
 		x, y := make([]float64, chunk*p.D), make([]float64, chunk*p.K)
 		err = points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {

@@ -5,6 +5,7 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
+	"cne/internal/eigen"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -67,7 +68,7 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 		pca.Variance[found] = values[found] / float64(m.N-1)
 		found++
 	}
-	copy(pca.Axes, transposed(space.basis, m.D, f.width)[:found*m.D])
+	copy(pca.Axes, eigen.Transposed(space.basis, m.D, f.width)[:found*m.D])
 	pca.finish(found)
 	return pca, nil
 }
@@ -144,7 +145,7 @@ func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[la
 
 // transformSparse is Transform of sparse points. origin are the coordinates of the mean.
 func (p *PCA) transformSparse(ctx context.Context, dst *data.Matrix, c *data.CSR, origin []float64) error {
-	axes := transposed(p.Axes, p.K, p.D)
+	axes := eigen.Transposed(p.Axes, p.K, p.D)
 	return parallel.ForContext(ctx, dst.N, rowGrain, func(_, lo, hi int) {
 		sum := make([]float64, p.K)
 		for i := lo; i < hi; i++ {

@@ -6,10 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/eigen"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -137,28 +136,20 @@ func solve(ctx context.Context, g *graph, k, smallest int) (u []float64, err err
 // eigenvalues except the first.
 func dense(g *graph, width int) ([]float64, error) {
 	n := g.n()
-	a := mat.NewSymDense(n, nil)
+	a := make([]float64, n*n) // the upper triangle
 	for i := range n {
 		for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
 			if j := int(g.adj[e]); j > i {
-				a.SetSym(i, j, g.weightOf(e)/(g.root[i]*g.root[j]))
+				a[i*n+j] = g.weightOf(e) / (g.root[i] * g.root[j])
 			}
 		}
-		a.SetSym(i, i, g.loop[i]/(g.root[i]*g.root[i]))
+		a[i*n+i] = g.loop[i] / (g.root[i] * g.root[i])
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(a, true) {
+	_, vectors, ok := eigen.Symmetric(a, n)
+	if !ok {
 		return nil, errEigen
 	}
-	var all mat.Dense
-	eigen.VectorsTo(&all)
-	u := make([]float64, n*width)
-	for i := range n {
-		for j := range width {
-			u[i*width+j] = all.At(i, n-2-j)
-		}
-	}
-	return u, nil
+	return eigen.Transposed(vectors[n:(1+width)*n], width, n), nil
 }
 
 // A solver improves eigenvectors of a graph.
@@ -274,21 +265,12 @@ func (s *solver) project() error {
 		return err
 	}
 	s.g.multiply(s.y, s.x, s.m)
-	var eigen mat.EigenSym
-	if !eigen.Factorize(s.products(s.x, s.y), true) {
+	values, vectors, ok := eigen.Symmetric(s.products(s.x, s.y), s.m)
+	if !ok {
 		return errEigen
 	}
-	var turn mat.Dense
-	eigen.VectorsTo(&turn)
-	ascending := eigen.Values(nil)
-	s.values = make([]float64, s.m)
-	t := make([]float64, s.m*s.m)
-	for j := range s.m {
-		s.values[j] = ascending[s.m-1-j]
-		for i := range s.m {
-			t[i*s.m+j] = turn.At(i, s.m-1-j)
-		}
-	}
+	s.values = values
+	t := eigen.Transposed(vectors, s.m, s.m)
 	s.turn(s.x, t)
 	s.turn(s.y, t)
 	return nil
@@ -320,36 +302,32 @@ func (s *solver) leaveConstant() {
 // them.
 func (s *solver) orthonormalize() error {
 	for range 3 {
-		var eigen mat.EigenSym
-		if !eigen.Factorize(s.products(s.x, s.x), true) {
+		values, vectors, ok := eigen.Symmetric(s.products(s.x, s.x), s.m)
+		if !ok {
 			return errEigen
 		}
-		values := eigen.Values(nil)
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
-		t := make([]float64, s.m*s.m)
-		lost := 0
+		kept := 0
 		for j, v := range values {
-			if !(v > 1e-20*values[s.m-1]) {
-				lost = j + 1
-				continue
+			row, factor := vectors[j*s.m:(j+1)*s.m], 0.
+			if v > 1e-20*values[0] {
+				kept, factor = j+1, 1/math.Sqrt(v)
 			}
-			for i := range s.m {
-				t[i*s.m+j] = vectors.At(i, j) / math.Sqrt(v)
+			for i := range row {
+				row[i] *= factor
 			}
 		}
-		s.turn(s.x, t)
-		if lost == 0 && values[0] > 1e-8*values[s.m-1] {
+		s.turn(s.x, eigen.Transposed(vectors, s.m, s.m))
+		if kept == s.m && values[s.m-1] > 1e-8*values[0] {
 			return nil
 		}
 		random := rng.New(1, rng.Init, uint64(s.g.n()))
 		scale := 1 / math.Sqrt(float64(s.g.n()))
 		for i := range s.g.n() {
-			for j := range lost {
+			for j := kept; j < s.m; j++ {
 				s.x[i*s.m+j] = scale * random.Normal()
 			}
 		}
-		if lost > 0 {
+		if kept < s.m {
 			s.leaveConstant()
 		}
 	}
@@ -374,10 +352,10 @@ func (s *solver) turn(x, t []float64) {
 }
 
 // products returns the scalar products of the columns of a with the columns of b, which
-// are symmetric except for rounding.
-func (s *solver) products(a, b []float64) *mat.SymDense {
+// are symmetric except for rounding: their upper triangle.
+func (s *solver) products(a, b []float64) []float64 {
 	m := s.m
-	sums := s.sum(m*m, func(i int, to []float64) {
+	return s.sum(m*m, func(i int, to []float64) {
 		right := b[i*m : (i+1)*m]
 		for j, v := range a[i*m : (i+1)*m] {
 			row := to[j*m : (j+1)*m]
@@ -386,7 +364,6 @@ func (s *solver) products(a, b []float64) *mat.SymDense {
 			}
 		}
 	})
-	return mat.NewSymDense(m, sums)
 }
 
 // residual returns the largest length of M·x − λ·x among the wanted vectors.

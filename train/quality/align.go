@@ -3,9 +3,8 @@ package quality
 import (
 	"fmt"
 
-	"gonum.org/v1/gonum/mat"
-
 	"cne/data"
+	"cne/internal/eigen"
 )
 
 // Align aligns an embedding with another of the same points, the reference, by the
@@ -65,31 +64,23 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 			}
 		}
 	}
-	var svd mat.SVD
-	if !svd.Factorize(mat.NewDense(d, d, products), mat.SVDFull) {
-		return 0, 0, fmt.Errorf("%w: alignment: the singular values do not converge", ErrUndefined)
+	turn, trace, ok := eigen.Polar(products, d) // a row x becomes x·turn
+	if !ok {
+		return 0, 0, fmt.Errorf("%w: alignment: the products of the positions are not finite", ErrUndefined)
 	}
-	var u, v, turn mat.Dense
-	svd.UTo(&u)
-	svd.VTo(&v)
-	turn.Mul(&u, v.T()) // a row x becomes x·turn
 	row := make([]float64, d)
 	for i := range n {
 		x := embedding.Row(i)
 		copy(row, to)
 		for a := range d {
 			shift := float64(x[a]) - from[a]
-			for b, v := range turn.RawRowView(a) {
+			for b, v := range turn[a*d : (a+1)*d] {
 				row[b] += float64(shift * v)
 			}
 		}
 		for b, v := range row {
 			x[b] = float32(v)
 		}
-	}
-	var trace float64
-	for _, s := range svd.Values(nil) {
-		trace += s
 	}
 	return trace / spread, max(0, 1-trace*trace/(spread*wanted)), nil
 }
