@@ -223,7 +223,7 @@ func BenchmarkRows(b *testing.B) {
 	limit := BoundOf[float32](1e-10)
 	x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Exp(4*s.Float64() - 2) })
 	norms, work, found := make([]float32, n), make([]float32, n), make([]uint64, n/64)
-	for form := Portable; form <= Best(); form++ {
+	for _, form := range Sets() {
 		for _, k := range []struct {
 			name string
 			run  func()

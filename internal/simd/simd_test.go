@@ -438,7 +438,7 @@ func BenchmarkKernels(b *testing.B) {
 	}
 	grad := make([]float32, 4*n)
 	drawn, counts := make([]int32, n), make([]int32, 32)
-	for form := Portable; form <= Best(); form++ {
+	for _, form := range Sets() {
 		for _, k := range []struct {
 			name string
 			run  func()

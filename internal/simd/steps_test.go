@@ -199,7 +199,7 @@ func BenchmarkSteps(b *testing.B) {
 		{"ColumnSums2", func() { ColumnSums(sums, x[0], 2) }},
 		{"ColumnSums100", func() { ColumnSums(sums, x[0], 100) }},
 	} {
-		for form := Portable; form <= Best(); form++ {
+		for _, form := range Sets() {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {
 				defer use(form)()
 				for b.Loop() {
