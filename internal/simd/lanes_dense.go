@@ -49,19 +49,20 @@ func twins(q *HeadBlock[float32], careful bool, slots int, body func(t *twin, h,
 // A meeting is a column with two heads: the differences column − head.
 type meeting [2][MaxDenseWidth]float32
 
-// meet returns the differences of column l, and start plus the sums of their squares.
-func (t *twin) meet(l int, start float32) (m meeting, u, w float32) {
-	x, y := t.columns[0][l&15], t.columns[1][l&15]
-	m[0][0], m[0][1] = x-t.heads[0][0], y-t.heads[0][1]
-	m[1][0], m[1][1] = x-t.heads[1][0], y-t.heads[1][1]
-	u = fma32(m[0][1], m[0][1], fma32(m[0][0], m[0][0], start))
-	w = fma32(m[1][1], m[1][1], fma32(m[1][0], m[1][0], start))
+// meet sets the differences of column l, and returns start plus the sums of their squares.
+func (m *meeting) meet(t *twin, l int, start float32) (u, w float32) {
+	l &= 15
+	x, y := t.columns[0][l], t.columns[1][l]
+	ax, ay, bx, by := x-t.heads[0][0], y-t.heads[0][1], x-t.heads[1][0], y-t.heads[1][1]
+	m[0][0], m[0][1], m[1][0], m[1][1] = ax, ay, bx, by
+	u, w = fma32(ay, ay, fma32(ax, ax, start)), fma32(by, by, fma32(bx, bx, start))
 	if t.three {
-		z := t.columns[2][l&15]
-		m[0][2], m[1][2] = z-t.heads[0][2], z-t.heads[1][2]
-		u, w = fma32(m[0][2], m[0][2], u), fma32(m[1][2], m[1][2], w)
+		z := t.columns[2][l]
+		az, bz := z-t.heads[0][2], z-t.heads[1][2]
+		m[0][2], m[1][2] = az, bz
+		u, w = fma32(az, az, u), fma32(bz, bz, w)
 	}
-	return m, u, w
+	return u, w
 }
 
 // inverses returns 1/p and 1/q, or 0 where the masks of the heads are not set.
@@ -83,13 +84,14 @@ func (t *twin) inverses(l int, p, q float32) (r, s float32) {
 
 // pull adds weights times the differences to the sums of the heads and to the gradient.
 func (t *twin) pull(l int, r, s float32, m *meeting) {
-	for k := range MaxDenseWidth {
-		if k == 2 && !t.three {
-			return
-		}
-		a, b, g := &t.sums[0][k][l&15], &t.sums[1][k][l&15], &t.gradient[k][l&15]
-		*a, *b = fma32(r, m[0][k], *a), fma32(s, m[1][k], *b)
-		*g = fma32(s, m[1][k], fma32(r, m[0][k], *g))
+	l &= 15
+	a, b, g, x, y := t.sums[0][0], t.sums[1][0], t.gradient[0], m[0][0], m[1][0]
+	a[l], b[l], g[l] = fma32(r, x, a[l]), fma32(s, y, b[l]), fma32(s, y, fma32(r, x, g[l]))
+	a, b, g, x, y = t.sums[0][1], t.sums[1][1], t.gradient[1], m[0][1], m[1][1]
+	a[l], b[l], g[l] = fma32(r, x, a[l]), fma32(s, y, b[l]), fma32(s, y, fma32(r, x, g[l]))
+	if t.three {
+		a, b, g, x, y = t.sums[0][2], t.sums[1][2], t.gradient[2], m[0][2], m[1][2]
+		a[l], b[l], g[l] = fma32(r, x, a[l]), fma32(s, y, b[l]), fma32(s, y, fma32(r, x, g[l]))
 	}
 }
 
@@ -106,8 +108,9 @@ func denseNegLanes(q *HeadBlock[float32], careful bool) {
 	factors := ones()
 	shares := (*vector)(q.State[2*lanes:])
 	twins(q, careful, q.D, func(t *twin, h, column int, _ *ColumnRange, last bool) {
+		var m meeting
 		for l := range factors {
-			m, u, w := t.meet(l, 1)
+			u, w := m.meet(t, l, 1)
 			a, b := fma32(c, u, 1), fma32(c, w, 1)
 			r, s := t.inverses(l, float32(u*a), float32(w*b))
 			f, g := fma32(invC, float32(a*r), 1), fma32(invC, float32(b*s), 1) // 1 + 1/(cu)
@@ -134,8 +137,9 @@ func denseNegLanes(q *HeadBlock[float32], careful bool) {
 
 func denseUMAPLanes(q *HeadBlock[float32], least float32, careful bool) {
 	twins(q, careful, q.D, func(t *twin, h, column int, _ *ColumnRange, _ bool) {
+		var m meeting
 		for l := range lanes {
-			m, d, e := t.meet(l, 0)
+			d, e := m.meet(t, l, 0)
 			near, nearer := d <= least, e <= least
 			d, e = max(d, least), max(e, least)
 			u, w := 1+d, 1+e
@@ -162,32 +166,43 @@ func denseTotalsLanes(q *HeadBlock[float32], squares []float32, width int, clamp
 	twins(q, careful, q.D+1, func(t *twin, h, column int, r *ColumnRange, _ bool) {
 		at := r.At + column - r.First
 		first, second := (*vector)(squares[h*width+at:]), (*vector)(squares[(h+1)*width+at:])
+		ax, ay, as, bx, by, bs := t.sums[0][0], t.sums[0][1], t.sums[0][q.D], t.sums[1][0], t.sums[1][1], t.sums[1][q.D]
+		az, bz := &unused, &unused
+		if t.three {
+			az, bz = t.sums[0][2], t.sums[1][2]
+		}
+		var m meeting
 		for l := range lanes {
-			m, u, w := t.meet(l, 1)
+			u, w := m.meet(t, l, 1)
 			p, s := t.inverses(l, u, w)
-			first[l] = t.total(0, l, p, clamp, &m)
-			second[l] = t.total(1, l, s, clamp, &m)
+			if careful {
+				p, s = clamped(p, clamp, t.masks[0][l], &as[l]), clamped(s, clamp, t.masks[1][l], &bs[l])
+			} else {
+				as[l] += p
+				bs[l] += s
+			}
+			p, s = float32(p*p), float32(s*s)
+			first[l], second[l] = p, s
+			ax[l], ay[l] = fma32(p, m[0][0], ax[l]), fma32(p, m[0][1], ay[l])
+			bx[l], by[l] = fma32(s, m[1][0], bx[l]), fma32(s, m[1][1], by[l])
+			if t.three {
+				az[l], bz[l] = fma32(p, m[0][2], az[l]), fma32(s, m[1][2], bz[l])
+			}
 		}
 	})
 }
 
-// total adds a similarity, and its square times the difference, to the sums of one of the
-// heads, and returns the square.
-func (t *twin) total(head, l int, q, clamp float32, m *meeting) float32 {
-	sums, x := &t.sums[head], &m[head]
-	similarity, d := q, 2
-	if t.careful && t.masks[head][l&15] != 0 && q <= clamp {
-		similarity, q = clamp, 0
+// unused stands for the sums of a third coordinate where there is none.
+var unused vector
+
+// clamped adds a similarity to the total and returns it, or 0 where the clamp binds.
+func clamped(q, clamp float32, mask int32, total *float32) float32 {
+	if mask != 0 && q <= clamp {
+		*total += clamp
+		return 0
 	}
-	square := float32(q * q)
-	if t.three {
-		d = 3
-		sums[2][l&15] = fma32(square, x[2], sums[2][l&15])
-	}
-	sums[0][l&15] = fma32(square, x[0], sums[0][l&15])
-	sums[1][l&15] = fma32(square, x[1], sums[1][l&15])
-	sums[d][l&15] += similarity
-	return square
+	*total += q
+	return q
 }
 
 // denseScatterLanes multiplies four heads at a time, whose coefficients stay in registers.
