@@ -5,6 +5,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // doubles makes the inner loop of the double-precision product: a tile of as many rows as
@@ -27,7 +28,7 @@ func (i *isa) doubles() {
 			s.VMOVUPD(s.at(b, j), v)
 		}
 		for r := range acc {
-			s.VBROADCASTSD(Mem{Base: a}.Offset(8*r), x)
+			s.broadcastDouble(Mem{Base: a}.Offset(8*r), x)
 			for j, v := range rows {
 				s.VFMADD231PD(v, x, acc[r][j])
 			}
@@ -50,4 +51,13 @@ func (i *isa) doubles() {
 	}
 	s.VZEROUPPER()
 	s.RET()
+}
+
+// broadcastDouble sets all lanes to a float64.
+func (s *isa) broadcastDouble(from Op, x VecVirtual) {
+	if s.neon() {
+		s.VMOVDDUP(from, x)
+	} else {
+		s.VBROADCASTSD(from, x)
+	}
 }

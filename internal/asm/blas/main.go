@@ -1,5 +1,6 @@
-// Command asm generates the inner loops of the single-precision matrix product
-// of package blas, and of those in double precision, for AVX-512 and for AVX2 with FMA.
+// Command blas generates the inner loops of the single-precision matrix product
+// of package blas, and of those in double precision, for AVX-512, for AVX2 with FMA and for
+// NEON.
 package main
 
 import (
@@ -12,7 +13,7 @@ import (
 	"cne/internal/asm/target"
 )
 
-func main() { target.Main(amd64, nil) }
+func main() { target.Main(amd64, arm64) }
 
 func amd64(f *target.File) {
 	for _, s := range []*isa{{File: f, name: "AVX512", lanes: 16, rows: 12}, {File: f, name: "AVX2", lanes: 8, rows: 6}} {
@@ -32,7 +33,18 @@ func amd64(f *target.File) {
 	s.transpose()
 }
 
-// An isa is one of the two instruction sets. A tile of the product has up to
+func arm64(f *target.File) {
+	s := &isa{File: f, name: "NEON", lanes: 4, rows: 12}
+	for rows := 1; rows <= s.rows; rows++ {
+		s.tile(rows, 8, false)
+	}
+	s.sparse()
+	s.strips()
+	s.doubles()
+	s.transpose4()
+}
+
+// An isa is one of the instruction sets. A tile of the product has up to
 // rows rows and two vectors of columns, one, or half of one of 16 lanes.
 type isa struct {
 	*target.File
@@ -42,6 +54,9 @@ type isa struct {
 
 // masks says whether masks are registers of their own kind.
 func (s *isa) masks() bool { return s.lanes == 16 }
+
+// neon says that there are no masks: all columns are loaded and stored.
+func (s *isa) neon() bool { return s.lanes == 4 }
 
 // A shape is a run of columns in vectors of the given number of lanes.
 type shape struct {
@@ -55,8 +70,11 @@ func (s *isa) shape(columns int) shape {
 }
 
 func (s shape) vec() VecVirtual {
-	if s.lanes == 16 {
+	switch s.lanes {
+	case 16:
 		return s.ZMM()
+	case 4:
+		return s.XMM()
 	}
 	return s.YMM()
 }
@@ -222,9 +240,18 @@ func (s *isa) rowBases(rows int, rowStride Register) (bases []Register, row func
 		s.LEAQ(Mem{Base: bases[q-1], Index: rowStride, Scale: 2}, bases[q])
 		s.ADDQ(rowStride, bases[q])
 	}
+	var double Register
+	if s.neon() && rows > 2 {
+		// An index is not multiplied there on the way to memory.
+		double = s.GP64()
+		s.LEAQ(Mem{Base: rowStride, Index: rowStride, Scale: 1}, double)
+	}
 	return bases, func(i int) Mem {
-		if i%3 == 0 {
+		switch {
+		case i%3 == 0:
 			return Mem{Base: bases[i/3]}
+		case i%3 == 2 && s.neon():
+			return Mem{Base: bases[i/3], Index: double, Scale: 1}
 		}
 		return Mem{Base: bases[i/3], Index: rowStride, Scale: uint8(i % 3)}
 	}
@@ -232,8 +259,11 @@ func (s *isa) rowBases(rows int, rowStride Register) (bases []Register, row func
 
 // loadMasks loads the parameter mask, one word for each column.
 func (s shape) loadMasks() []Register {
-	mask := s.Load(s.Param("mask"), s.GP64())
 	masks := make([]Register, s.vectors)
+	if s.neon() {
+		return masks
+	}
+	mask := s.Load(s.Param("mask"), s.GP64())
 	for j := range masks {
 		v := s.vec()
 		s.VMOVUPS(s.at(mask, j), v)
@@ -264,17 +294,23 @@ func (s *isa) param(name string) Mem {
 
 // load reads the columns under the mask; the others become 0.
 func (s shape) load(from Mem, mask Register, v VecVirtual) {
-	if s.masks() {
+	switch {
+	case s.neon():
+		s.VMOVUPS(from, v)
+	case s.masks():
 		s.VMOVUPS_Z(from, mask, v)
-	} else {
+	default:
 		s.VMASKMOVPS(from, mask, v)
 	}
 }
 
 func (s shape) store(v VecVirtual, mask Register, to Mem) {
-	if s.masks() {
+	switch {
+	case s.neon():
+		s.VMOVUPS(v, to)
+	case s.masks():
 		s.VMOVUPS(v, mask, to)
-	} else {
+	default:
 		s.VMASKMOVPS(v, mask, to)
 	}
 }
@@ -385,5 +421,40 @@ func (s *isa) transpose() {
 	s.SUBQ(Imm(8), k)
 	s.JNE(LabelRef("loop"))
 	s.VZEROUPPER()
+	s.RET()
+}
+
+// transpose4 is transpose for vectors of 4: it makes two columns of 4 of each.
+func (s *isa) transpose4() {
+	s.TEXT("transpose8", attr.NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride, k int)")
+	s.Doc("transpose8 writes the first k columns, a multiple of 4, of 8 rows as k rows of 8; strides are in bytes.")
+	dst, dstStride := s.Load(s.Param("dst"), s.GP64()), s.Load(s.Param("dstStride"), s.GP64())
+	src, srcStride := s.Load(s.Param("src"), s.GP64()), s.Load(s.Param("srcStride"), s.GP64())
+	k := s.Load(s.Param("k"), s.GP64())
+	from, to := s.GP64(), s.GP64()
+	s.Label("loop")
+	s.MOVQ(src, from)
+	for half := range 2 {
+		var r, t, u [4]VecVirtual
+		for i := range r {
+			r[i], t[i], u[i] = s.XMM(), s.XMM(), s.XMM()
+			s.VMOVUPS(Mem{Base: from}, r[i])
+			s.ADDQ(srcStride, from)
+		}
+		for j := range 2 {
+			s.VUNPCKLPS(r[2*j+1], r[2*j], t[2*j])
+			s.VUNPCKHPS(r[2*j+1], r[2*j], t[2*j+1])
+		}
+		s.MOVQ(dst, to)
+		for p := range u {
+			s.VSHUFPS(Imm([]uint64{0x44, 0xee}[p%2]), t[2+p/2], t[p/2], u[p])
+			s.VMOVUPS(u[p], Mem{Base: to}.Offset(16*half))
+			s.ADDQ(dstStride, to)
+		}
+	}
+	s.MOVQ(to, dst)
+	s.ADDQ(Imm(16), src)
+	s.SUBQ(Imm(4), k)
+	s.JNE(LabelRef("loop"))
 	s.RET()
 }

@@ -16,14 +16,17 @@ const maxVectors = 8
 func (i *isa) sparse() {
 	for v := 1; v <= maxVectors; v++ {
 		s := shape{i, i.lanes, v}
-		s.sum()
-		s.spread()
+		if i.neon() {
+			s.vectors = 2 * v // as many columns as with AVX2
+		}
+		s.sum(v)
+		s.spread(v)
 	}
 }
 
 // sum computes a row of a layer.
-func (s shape) sum() {
-	name := fmt.Sprintf("sum%d%s", s.vectors, s.name)
+func (s shape) sum(number int) {
+	name := fmt.Sprintf("sum%d%s", number, s.name)
 	s.TEXT(name, attr.NOSPLIT, "func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)")
 	s.Doc(fmt.Sprintf("%s adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of %d vectors under the mask; stride is in bytes.", name, s.vectors))
 	n, col, val := s.Load(s.Param("n"), s.GP64()), s.Load(s.Param("col"), s.GP64()), s.Load(s.Param("val"), s.GP64())
@@ -54,8 +57,8 @@ func (s shape) sum() {
 }
 
 // spread adds a row, times each element, to rows of dw.
-func (s shape) spread() {
-	name := fmt.Sprintf("spread%d%s", s.vectors, s.name)
+func (s shape) spread(number int) {
+	name := fmt.Sprintf("spread%d%s", number, s.name)
 	s.TEXT(name, attr.NOSPLIT, "func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)")
 	s.Doc(fmt.Sprintf("%s adds the elements at grad, the last of %d vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.", name, s.vectors))
 	n, col, val := s.Load(s.Param("n"), s.GP64()), s.Load(s.Param("col"), s.GP64()), s.Load(s.Param("val"), s.GP64())
@@ -120,6 +123,9 @@ func (s shape) elements(n, col, val, matrix, stride Register, x VecVirtual, body
 
 // lastMask loads the mask of a vector.
 func (s shape) lastMask() Register {
+	if s.neon() {
+		return nil
+	}
 	from, v := s.Load(s.Param("mask"), s.GP64()), s.vec()
 	s.VMOVUPS(Mem{Base: from}, v)
 	if !s.masks() {

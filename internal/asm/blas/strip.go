@@ -70,7 +70,7 @@ func (s *isa) stripElements(n, col, val, strip Register, x VecVirtual, body func
 	s.SHLQ(Imm(7), row) // 16 float64
 	s.ADDQ(strip, row)
 	s.VCVTSS2SD(Mem{Base: val}, value, value)
-	s.VBROADCASTSD(value, x)
+	s.broadcastDouble(value, x)
 	body(row)
 	s.ADDQ(Imm(4), col)
 	s.ADDQ(Imm(4), val)
