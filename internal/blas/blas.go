@@ -4,14 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"cne/internal/simd"
 )
-
-// current is the instruction set in use: the best, except in tests.
-var current = simd.Best()
-
-func vectors() bool { return current != simd.Portable }
 
 // A Float is an element of a matrix.
 type Float interface{ float32 | float64 }
@@ -38,13 +31,8 @@ func newProduct[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda i
 	checkSizes(m, n, k)
 	return product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: newOperand(a, lda, m, k, transA), b: newOperand(b, ldb, k, n, transB), c: newOperand(c, ldc, m, n, false),
-		floor: T(math.Inf(-1)), doubles: n*k >= leastDoubles}
+		floor: T(math.Inf(-1))}
 }
-
-// leastDoubles is how many elements the right factor of a product in double precision has
-// at least for it to be computed by vectors. The left one has no say, so that a row of C does not
-// depend on how many there are.
-const leastDoubles = 1 << 12
 
 // Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n, the weights
 // W are n×k and the bias has n elements, or is nil; with relu, negative sums become 0 and
@@ -95,7 +83,6 @@ type product[T Float] struct {
 	bias        []T // nil for none
 	floor       T
 	alone       bool // on the calling goroutine
-	doubles     bool // float64 by vectors, without bias, floor and row numbers
 }
 
 // An operand is a matrix op(X) as stored.
@@ -154,7 +141,7 @@ func (o *operand[T]) row(i int) int {
 	return i * o.ld
 }
 
-// multiply computes a product in the form that is in use.
+// multiply computes a product.
 func multiply[T Float](p product[T]) {
 	if p.m == 0 || p.n == 0 {
 		return
@@ -162,15 +149,12 @@ func multiply[T Float](p product[T]) {
 	if p.alpha == 0 {
 		p.k = 0 // A and B are not read
 	}
-	if p, ok := any(&p).(*product[float32]); ok && vectors() {
-		multiplyVectors(p)
-		return
-	}
-	if p, ok := any(&p).(*product[float64]); ok && vectors() && p.doubles {
+	switch p := any(&p).(type) {
+	case *product[float32]:
+		multiplySingle(p)
+	case *product[float64]:
 		multiplyDoubles(p)
-		return
 	}
-	multiplyPortable(&p)
 }
 
 // resize returns x with n elements, whatever they are.

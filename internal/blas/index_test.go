@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"cne/internal/simd"
 )
 
 // Row numbers are checked before the kernels, which do not, take them.
@@ -15,7 +13,7 @@ func TestRowNumbersOutOfRange(t *testing.T) {
 	x, w := make([]float32, n*k), make([]float32, out*k)
 	y, dw := make([]float32, m*out), make([]float32, out*k)
 	sparse := NewSparse(x, n, k)
-	for form := simd.Portable; form <= simd.Best(); form++ {
+	for _, form := range sets() {
 		for name, run := range map[string]func(rows []int32){
 			"layer":           func(rows []int32) { Linear(m, out, k, x, k, rows, w, k, nil, true, y, out) },
 			"gradient":        func(rows []int32) { LinearGrad(m, out, k, y, out, x, k, rows, dw, k) },

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cne/internal/rng"
-	"cne/internal/simd"
 )
 
 // layer is a call of Linear, with a gap between the rows of each matrix.
@@ -245,7 +244,7 @@ func testAllocations[T Float](t *testing.T) {
 // on rows drawn from all points.
 func BenchmarkLayer(b *testing.B) {
 	const points = 70000
-	for form := simd.Portable; form <= simd.Best(); form++ {
+	for _, form := range sets() {
 		for _, tc := range []struct {
 			m, n, k int
 			indexed bool

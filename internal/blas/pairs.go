@@ -31,8 +31,18 @@ func MultiplyPairs(p Panels, m int, a []uint32, rowStride, stepStride int, b []u
 		p.k > 0 && len(a) < (m-1)*rowStride+(p.k-1)*stepStride+1 {
 		panic("blas: the factors of a product in pairs do not fit")
 	}
-	if p.k > 0 && p.n%16 == 0 && pairVectors(p) {
-		multiplyPairs(p, m, a, rowStride, stepStride, b, add, c, ldc)
+	if tiles := inUse().pairs; tiles != nil && BFloat16() && p.k > 0 && p.n%16 == 0 && p.width == inUse().panel {
+		adds := 0
+		if add {
+			adds = 1
+		}
+		for j := 0; j < p.n; j += p.width {
+			width := min(p.width, p.n-j)
+			for i := 0; i < m; i += len(tiles) {
+				rows := min(len(tiles), m-i)
+				tiles[rows-1][width/32](p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, adds)
+			}
+		}
 		return
 	}
 	for j := range p.n {

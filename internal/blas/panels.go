@@ -1,5 +1,7 @@
 package blas
 
+import "math"
+
 // Panels is the form in which a matrix [k, n] is the right factor of a product
 // on one goroutine without being packed for it: panels of columns lie one after
 // the other, and in a panel row after row. Whoever computes the matrix can write
@@ -14,8 +16,8 @@ func NewPanels[T Float](k, n int) Panels {
 	if k < 0 || n < 0 {
 		panic("blas: a matrix of negative size")
 	}
-	if _, single := any(T(0)).(float32); single && vectors() && n%16 == 0 {
-		return Panels{k, n, panelWidth()}
+	if _, single := any(T(0)).(float32); single && n%16 == 0 {
+		return Panels{k, n, inUse().panel}
 	}
 	return Panels{k, n, max(1, n)}
 }
@@ -44,7 +46,7 @@ func MultiplyPanels[T Float](p Panels, m int, a []T, rowStride, stepStride int, 
 		p.k > 0 && len(a) < (m-1)*rowStride+(p.k-1)*stepStride+1 {
 		panic("blas: the factors of a product with panels do not fit")
 	}
-	if p.width != p.n || p.n%16 == 0 && vectors() {
+	if p.n%16 == 0 {
 		if a, ok := any(a).([]float32); ok && p.k > 0 {
 			multiplyPanels(p, m, a, rowStride, stepStride, any(b).([]float32), any(beta).(float32), any(c).([]float32), ldc)
 			return
@@ -54,5 +56,18 @@ func MultiplyPanels[T Float](p Panels, m int, a []T, rowStride, stepStride int, 
 		GemmSerial(false, false, m, p.n, p.k, 1, a, max(rowStride, p.k), b, p.n, beta, c, ldc)
 	} else {
 		GemmSerial(true, false, m, p.n, p.k, 1, a, stepStride, b, p.n, beta, c, ldc)
+	}
+}
+
+func multiplyPanels(p Panels, m int, a []float32, rowStride, stepStride int, b []float32, beta float32, c []float32, ldc int) {
+	kernels := inUse()
+	floor := float32(math.Inf(-1))
+	for j := 0; j < p.n; j += p.width {
+		width := min(p.width, p.n-j)
+		class, columns := classOf(width), mask(width)
+		for i := 0; i < m; i += kernels.height {
+			rows := min(kernels.height, m-i)
+			kernels.tiles[rows-1][class](p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, 1, beta, nil, floor, columns)
+		}
 	}
 }

@@ -2,7 +2,9 @@ package blas
 
 import (
 	"fmt"
+	"math"
 	"runtime"
+	"unsafe"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -148,7 +150,7 @@ func (s *Sparse) Linear(rows []int32, n int, w []float32, ldw int, bias []float3
 	p := sparseProducts.Get()
 	p.Sparse, p.index, p.m, p.n = s, rows, m, n
 	p.w, p.ldw, p.bias, p.relu, p.y, p.ldy = w, ldw, bias, relu, y, ldy
-	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
+	p.kernels, p.padded = inUse(), roundUp(n, inUse().lanes)
 	p.weights = resize(p.weights, (s.cols+1)*p.padded)
 	clear(p.weights[s.cols*p.padded:])
 	copy(p.weights[s.cols*p.padded:], bias)
@@ -169,8 +171,8 @@ func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []floa
 	p := sparseProducts.Get()
 	p.Sparse, p.index, p.m, p.n = s, rows, m, n
 	p.y, p.ldy, p.w, p.ldw = g, ldg, dw, lddw
-	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
-	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows, max(2, gradElements/(s.cols*p.padded))))))
+	p.kernels, p.padded = inUse(), roundUp(n, inUse().lanes)
+	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows, max(2, gradElements/(s.cols*roundUp(n, 16)))))))
 	p.grads = parallel.Pieces(m, p.grain)
 	p.weights = resize(p.weights, (p.grads+1)*s.cols*p.padded)
 	p.parts = 1
@@ -199,9 +201,9 @@ func (s *Sparse) check(rows []int32) int {
 // again.
 type sparseProduct struct {
 	*Sparse
+	*kernels
 	index  []int32
 	m, n   int
-	lanes  int // of a vector of outputs
 	padded int // n in full vectors
 
 	w, y, bias []float32 // for the gradient w and y are dW and G
@@ -279,13 +281,15 @@ func (p *sparseProduct) packColumns(k0, k1 int) {
 // forwardRows computes rows [first, last) of Y.
 func (p *sparseProduct) forwardRows(first, last int) {
 	bias := p.weights[p.cols*p.padded:]
+	space := rowSpaces.Get()
+	defer rowSpaces.Put(space)
 	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
 		hi, width, weights := p.chunk(lo, p.weights)
 		next := p.row(first)
 		for i := first; i < last; i++ {
 			row := next
 			next = p.row(i + 1)
-			p.sumRow(row, next, weights, bias[lo:lo+width], p.y[i*p.ldy+lo:i*p.ldy+hi])
+			p.sumRow(row, next, weights, bias[lo:lo+width], p.y[i*p.ldy+lo:i*p.ldy+hi], space)
 		}
 	}
 }
@@ -312,6 +316,8 @@ func (p *sparseProduct) backwardRows(piece, part int) {
 	all := p.weights[piece*p.cols*p.padded : (piece+1)*p.cols*p.padded]
 	first, last := piece*p.grain, min(p.m, (piece+1)*p.grain)
 	k0, k1 := part*p.cols/p.parts, (part+1)*p.cols/p.parts
+	space := rowSpaces.Get()
+	defer rowSpaces.Put(space)
 	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
 		hi, width, grad := p.chunk(lo, all)
 		clear(grad[k0*width : k1*width])
@@ -319,7 +325,7 @@ func (p *sparseProduct) backwardRows(piece, part int) {
 		for i := first; i < last; i++ {
 			row := next
 			next = p.part(i+1, part)
-			p.spreadRow(row, next, p.y[i*p.ldy+lo:i*p.ldy+hi], grad, width)
+			p.spreadRow(row, next, p.y[i*p.ldy+lo:i*p.ldy+hi], grad, width, space)
 		}
 	}
 }
@@ -340,19 +346,35 @@ func (p *sparseProduct) collectColumns(k0, k1 int) {
 	}
 }
 
+// A rowSpace is a part of a row that inner loops without masks write or read in full
+// vectors.
+type rowSpace [16 * maxChunk]float32
+
+var rowSpaces = parallel.Pool[rowSpace]{}
+
 // sumRow writes to y the sum of the bias and of the rows of w that the columns
 // of row name, each times its value. The row after it is fetched meanwhile.
-func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32) {
-	if current != simd.Portable {
-		sumRowVector(row, next, w, bias, p.relu, y)
+func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space *rowSpace) {
+	if p.sums != nil {
+		floor := float32(math.Inf(-1))
+		if p.relu {
+			floor = 0
+		}
+		vectors, last := p.lastVector(len(y))
+		to := y
+		if !p.masked && last < p.lanes {
+			to = space[:]
+		}
+		p.sums[vectors-1](len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor, &to[0], mask(last),
+			unsafe.SliceData(next.col), unsafe.SliceData(next.val))
+		if &to[0] != &y[0] {
+			copy(y, to)
+		}
 		return
 	}
 	copy(y, bias)
 	for i, c := range row.col {
-		x := row.val[i]
-		for j, v := range w[int(c)*len(bias):][:len(y)] {
-			y[j] += x * v
-		}
+		addScaled(y, row.val[i], w[int(c)*len(bias):])
 	}
 	if p.relu {
 		for j, v := range y {
@@ -365,25 +387,50 @@ func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32) {
 
 // spreadRow adds g times each value of row to the row of dw, whose rows are
 // width apart, that its column names. The row after it is fetched meanwhile.
-func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width int) {
-	if current != simd.Portable {
-		spreadRowVector(row, next, g, dw, width)
+func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width int, space *rowSpace) {
+	if p.spreads != nil {
+		vectors, last := p.lastVector(len(g))
+		if !p.masked && last < p.lanes {
+			clear(space[copy(space[:], g):width])
+			g = space[:]
+		}
+		p.spreads[vectors-1](len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &g[0], mask(last), &dw[0], 4*width,
+			unsafe.SliceData(next.col), unsafe.SliceData(next.val))
 		return
 	}
 	for i, c := range row.col {
-		to, x := dw[int(c)*width:][:len(g)], row.val[i]
-		for j, v := range g {
-			to[j] += x * v
-		}
+		addScaled(dw[int(c)*width:][:len(g)], row.val[i], g)
 	}
+}
+
+// addScaled adds x·v to y.
+func addScaled[T Float](y []T, x T, v []T) {
+	v = v[:len(y)]
+	for j := range y {
+		y[j] = simd.FMA(x, v[j], y[j])
+	}
+}
+
+// lastVector returns how many vectors n outputs take and how many of them are
+// in the last.
+func (p *sparseProduct) lastVector(n int) (vectors, last int) {
+	vectors = ceil(n, p.lanes)
+	return vectors, n - (vectors-1)*p.lanes
 }
 
 // transpose writes the transpose of the matrix [rows, cols] at src, whose rows
 // are ldSrc apart, to dst, whose rows are ldDst apart.
 func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
-	r := 0
-	if current != simd.Portable {
-		r = transposeVector(dst, ldDst, src, ldSrc, rows, cols)
+	r, whole := 0, cols&^7
+	if eight := inUse().transpose; eight != nil && whole > 0 {
+		for ; r+8 <= rows; r += 8 {
+			eight(&dst[r], 4*ldDst, &src[r*ldSrc], 4*ldSrc, whole)
+			for c := whole; c < cols; c++ {
+				for i := range 8 {
+					dst[c*ldDst+r+i] = src[(r+i)*ldSrc+c]
+				}
+			}
+		}
 	}
 	for ; r < rows; r++ {
 		for c, v := range src[r*ldSrc:][:cols] {
@@ -400,15 +447,12 @@ const StripWidth = 16
 // for panic.
 func SumStrip(columns []int32, values []float32, strip []float64, y *[StripWidth]float64) {
 	checkStrip(columns, values, strip)
-	if vectors() {
-		sumStripVector(columns, values, strip, y)
+	if add := inUse().sumStrip; add != nil {
+		add(len(columns), unsafe.SliceData(columns), unsafe.SliceData(values), unsafe.SliceData(strip), &y[0])
 		return
 	}
 	for k, j := range columns {
-		v, row := float64(values[k]), (*[StripWidth]float64)(strip[int(j)*StripWidth:])
-		for t, x := range row {
-			y[t] += v * x
-		}
+		addScaled(y[:], float64(values[k]), strip[int(j)*StripWidth:])
 	}
 }
 
@@ -416,15 +460,12 @@ func SumStrip(columns []int32, values []float32, strip []float64, y *[StripWidth
 // column names. Columns that the strip has no row for panic.
 func ScatterStrip(columns []int32, values []float32, strip []float64, y *[StripWidth]float64) {
 	checkStrip(columns, values, strip)
-	if vectors() {
-		spreadStripVector(columns, values, strip, y)
+	if add := inUse().addStrip; add != nil {
+		add(len(columns), unsafe.SliceData(columns), unsafe.SliceData(values), unsafe.SliceData(strip), &y[0])
 		return
 	}
 	for k, j := range columns {
-		v, row := float64(values[k]), (*[StripWidth]float64)(strip[int(j)*StripWidth:])
-		for t, x := range y {
-			row[t] += v * x
-		}
+		addScaled(strip[int(j)*StripWidth:][:StripWidth], float64(values[k]), y[:])
 	}
 }
 

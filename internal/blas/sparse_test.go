@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cne/internal/rng"
-	"cne/internal/simd"
 )
 
 // sparseRowsOf returns rows in which about a share of the elements are not
@@ -141,7 +140,7 @@ func BenchmarkSparse(b *testing.B) {
 	x := sparseRowsOf(points, cols, 0.19, 1)
 	s := NewSparse(x, points, cols)
 	w, bias := normals[float32](n*cols, 2), normals[float32](n, 3)
-	for form := simd.Portable; form <= simd.Best(); form++ {
+	for _, form := range sets() {
 		for _, m := range []int{2048, 16384} {
 			if testing.Short() && m > 2048 {
 				continue

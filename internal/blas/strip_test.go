@@ -3,8 +3,6 @@ package blas
 import (
 	"math"
 	"testing"
-
-	"cne/internal/simd"
 )
 
 // Every instruction set adds up the same sums, and touches the named rows alone.
@@ -21,7 +19,7 @@ func TestStrips(t *testing.T) {
 				spread[int(j)*StripWidth+i] += float64(values[k]) * begin[i]
 			}
 		}
-		for form := simd.Portable; form <= simd.Best(); form++ {
+		for _, form := range sets() {
 			restore := use(form)
 			y, to := begin, append([]float64{}, strip...)
 			SumStrip(columns, values, strip, &y)

@@ -1,10 +1,9 @@
-//go:build amd64 && !noasm
-
 package blas
 
 import (
+	"math"
+
 	"cne/internal/parallel"
-	"cne/internal/simd"
 )
 
 const (
@@ -21,13 +20,6 @@ const (
 type doubleKernel struct {
 	rows, columns int
 	tile          func(k int, a, b, c *float64, ldc int)
-}
-
-func doubleKernelInUse() doubleKernel {
-	if current == simd.AVX512 {
-		return doubleKernel{12, 16, doublesAVX512}
-	}
-	return doubleKernel{6, 8, doublesAVX2}
 }
 
 // A doubled is a product in double precision that is computed by tiles. It is used again
@@ -61,7 +53,7 @@ var (
 
 func multiplyDoubles(what *product[float64]) {
 	p := doubledProducts.Get()
-	p.product, p.doubleKernel = *what, doubleKernelInUse()
+	p.product, p.doubleKernel = *what, inUse().doubles
 	p.blocks = ceil(p.n, doubleColumns)
 	// A product of its own, beside others, is not cut for the sake of more tasks, each of which
 	// packs its columns.
@@ -99,14 +91,50 @@ func (p *doubled) task(task int) {
 					p.tile(steps, a, b, &c[i*p.c.ld+j], 8*p.c.ld)
 					continue
 				}
-				clear(w.tile[:])
+				rows, columns := min(p.rows, m-i), min(p.columns, n-j)
+				for r := range rows {
+					copy(w.tile[r*p.columns:][:columns], c[(i+r)*p.c.ld+j:])
+				}
 				p.tile(steps, a, b, &w.tile[0], 8*p.columns)
-				for r := range min(p.rows, m-i) {
-					for s, v := range w.tile[r*p.columns:][:min(p.columns, n-j)] {
-						c[(i+r)*p.c.ld+j+s] += v
-					}
+				for r := range rows {
+					copy(c[(i+r)*p.c.ld+j:][:columns], w.tile[r*p.columns:])
 				}
 			}
+		}
+	}
+	p.finish(m, n, j0, c)
+}
+
+// finish adds the bias to an m×n block of C and raises it to the floor.
+func (p *doubled) finish(m, n, j0 int, c []float64) {
+	if p.bias == nil && math.IsInf(p.floor, -1) {
+		return
+	}
+	for i := range m {
+		row := c[i*p.c.ld:][:n]
+		if p.bias != nil {
+			for j, b := range p.bias[j0 : j0+n] {
+				row[j] += b
+			}
+		}
+		for j, v := range row {
+			if v < p.floor {
+				row[j] = p.floor
+			}
+		}
+	}
+}
+
+// scale multiplies an m×n matrix by beta; if that is 0, it is not read.
+func scale(m, n int, beta float64, c []float64, ldc int) {
+	for i := range m {
+		row := c[i*ldc : i*ldc+n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
 		}
 	}
 }
@@ -124,7 +152,7 @@ func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, st
 		if along {
 			for r := range lines {
 				at := r
-				for _, v := range o.data[(first+s+r)*o.ld+l:][:steps] {
+				for _, v := range o.data[o.row(first+s+r)+l:][:steps] {
 					out[at] = alpha * v
 					at += strip
 				}
@@ -132,12 +160,12 @@ func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, st
 			continue
 		}
 		for t := range steps {
-			to := out[t*strip:][:lines]
+			to, from := out[t*strip:][:lines], o.data[o.row(l+t)+first+s:][:lines]
 			if alpha == 1 {
-				copy(to, o.data[(l+t)*o.ld+first+s:])
+				copy(to, from)
 				continue
 			}
-			for r, v := range o.data[(l+t)*o.ld+first+s:][:lines] {
+			for r, v := range from {
 				to[r] = alpha * v
 			}
 		}

@@ -1,5 +1,3 @@
-//go:build amd64 && !noasm
-
 package blas
 
 import (
@@ -67,7 +65,13 @@ type workspace struct {
 	b [maxDepth * ownColumns]float32
 	// next holds where the rows are that are prefetched.
 	next [maxDepth]uintptr
+	// edge and bias are a tile at the edge of C, for inner loops without masks.
+	edge [maxTileRows * fullColumns]float32
+	bias [fullColumns]float32
 }
+
+// fullColumns is the width of the tiles without masks.
+const fullColumns = 8
 
 var (
 	products = parallel.Pool[blocked]{New: func() *blocked {
@@ -78,9 +82,9 @@ var (
 	workspaces = parallel.Pool[workspace]{}
 )
 
-func multiplyVectors(what *product[float32]) {
+func multiplySingle(what *product[float32]) {
 	p := products.Get()
-	p.product, p.kernels = *what, kernelsInUse()
+	p.product, p.kernels = *what, inUse()
 	p.run()
 	p.product = product[float32]{} // the matrices are not held
 	products.Put(p)
@@ -225,7 +229,11 @@ func (p *blocked) block(i0, i1, j0, j1 int) {
 					}
 				}
 				c := &p.c.data[i*p.c.ld+j]
-				if j == j0 && rows == p.height && count == p.panel && end > l {
+				if !p.masked && count < fullColumns {
+					p.edge(w, rows, count, end-l, a, rowStride, stepStride, b, i*p.c.ld+j, beta, bias, floor)
+					continue
+				}
+				if p.ahead != nil && j == j0 && rows == p.height && count == p.panel && end > l {
 					if lines := p.lookAhead(w, i, j0, j1, l, end); lines > 0 {
 						p.ahead(end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count), &w.next[0], lines)
 						continue
@@ -234,6 +242,21 @@ func (p *blocked) block(i0, i1, j0, j1 int) {
 				p.tiles[rows-1][class](end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count))
 			}
 		}
+	}
+}
+
+// edge computes a tile of fewer columns than the inner loops have, from element at of C on.
+func (p *blocked) edge(w *workspace, rows, count, k int, a *float32, rowStride, stepStride int, b *float32, at int, beta float32, bias *float32, floor float32) {
+	if bias != nil {
+		copy(w.bias[:count], unsafe.Slice(bias, count))
+		bias = &w.bias[0]
+	}
+	for r := range rows {
+		copy(w.edge[r*fullColumns:][:count], p.c.data[at+r*p.c.ld:])
+	}
+	p.tiles[rows-1][0](k, a, 4*rowStride, 4*stepStride, b, &w.edge[0], 4*fullColumns, p.alpha, beta, bias, floor, nil)
+	for r := range rows {
+		copy(p.c.data[at+r*p.c.ld:][:count], w.edge[r*fullColumns:])
 	}
 }
 
@@ -316,6 +339,13 @@ func (w *workspace) note(o *operand[float32], first, end, column, n int) {
 // transposed A on: the rows of a step lie next to each other.
 func (p *blocked) packA(dst []float32, l, end, i int) {
 	rows := min(p.height, p.m-i)
+	if p.copy == nil {
+		for ; l < end; l++ {
+			copy(dst[:rows], p.a.data[l*p.a.ld+i:])
+			dst = dst[p.height:]
+		}
+		return
+	}
 	p.copy[classOf(p.height)](&dst[0], 4*p.height, &p.a.data[l*p.a.ld+i], 4*p.a.ld, nil, end-l, mask(rows))
 }
 
@@ -325,7 +355,19 @@ func (p *blocked) packB(dst []float32, l, end, j, count int) {
 	class := classOf(count)
 	width, steps := 8<<class, end-l
 	dst = dst[:steps*width]
-	if !p.b.trans {
+	switch {
+	case p.b.trans:
+	case p.copy == nil:
+		for s := range steps {
+			to, from := dst[s*width:][:width], p.b.data[p.b.row(l+s)+j:]
+			if count == fullColumns {
+				*(*[fullColumns]float32)(to) = *(*[fullColumns]float32)(from)
+			} else {
+				clear(to[copy(to[:count], from):])
+			}
+		}
+		return
+	default:
 		first, numbers := l*p.b.ld+j, (*int32)(nil)
 		if p.b.rows != nil {
 			first, numbers = j, &p.b.rows[l]
@@ -337,20 +379,5 @@ func (p *blocked) packB(dst []float32, l, end, j, count int) {
 	if count < width {
 		clear(dst)
 	}
-	whole := steps &^ 7
-	c := 0
-	for ; c+8 <= count && whole > 0; c += 8 {
-		transpose8(&dst[c], 4*width, &p.b.data[(j+c)*p.b.ld+l], 4*p.b.ld, whole)
-	}
-	for ; c < count; c++ {
-		for s, v := range p.b.data[(j+c)*p.b.ld+l:][:whole] {
-			dst[s*width+c] = v
-		}
-	}
-	for c := range count {
-		column := p.b.data[(j+c)*p.b.ld+l:][:steps]
-		for s := whole; s < steps; s++ {
-			dst[s*width+c] = column[s]
-		}
-	}
+	transpose(dst, width, p.b.data[j*p.b.ld+l:], p.b.ld, count, steps)
 }
