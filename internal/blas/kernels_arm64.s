@@ -2196,24 +2196,40 @@ TEXT ·sum1NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	TST R0, R0
 	BEQ done
@@ -2254,24 +2270,40 @@ TEXT ·spread1NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	TST R0, R0
 	BEQ done
@@ -2305,24 +2337,40 @@ TEXT ·sum2NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	TST R0, R0
@@ -2374,24 +2422,40 @@ TEXT ·spread2NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	TST R0, R0
@@ -2432,24 +2496,40 @@ TEXT ·sum3NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	WORD $0xad4214c4 // ldp q4, q5, [x6, #64]
@@ -2512,24 +2592,40 @@ TEXT ·spread3NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	WORD $0xad421464 // ldp q4, q5, [x3, #64]
@@ -2577,24 +2673,40 @@ TEXT ·sum4NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	WORD $0xad4214c4 // ldp q4, q5, [x6, #64]
@@ -2668,24 +2780,40 @@ TEXT ·spread4NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	WORD $0xad421464 // ldp q4, q5, [x3, #64]
@@ -2740,24 +2868,40 @@ TEXT ·sum5NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	WORD $0xad4214c4 // ldp q4, q5, [x6, #64]
@@ -2842,24 +2986,40 @@ TEXT ·spread5NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	WORD $0xad421464 // ldp q4, q5, [x3, #64]
@@ -2921,24 +3081,40 @@ TEXT ·sum6NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	WORD $0xad4214c4 // ldp q4, q5, [x6, #64]
@@ -3034,24 +3210,40 @@ TEXT ·spread6NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	WORD $0xad421464 // ldp q4, q5, [x3, #64]
@@ -3120,24 +3312,40 @@ TEXT ·sum7NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	WORD $0xad4214c4 // ldp q4, q5, [x6, #64]
@@ -3244,24 +3452,40 @@ TEXT ·spread7NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	WORD $0xad421464 // ldp q4, q5, [x3, #64]
@@ -3337,24 +3561,40 @@ TEXT ·sum8NEON(SB), NOSPLIT, $0-88
 	MOVD bias+40(FP), R6
 	MOVD nextCol+72(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+80(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad4004c0 // ldp q0, q1, [x6, #0]
 	WORD $0xad410cc2 // ldp q2, q3, [x6, #32]
 	WORD $0xad4214c4 // ldp q4, q5, [x6, #64]
@@ -3472,24 +3712,40 @@ TEXT ·spread8NEON(SB), NOSPLIT, $0-72
 	MOVD stride+48(FP), R6
 	MOVD nextCol+56(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	MOVD nextVal+64(FP), R7
 	WORD $0xf98000e0 // prfm pldl1keep, [x7, #0]
-	WORD $0xf98020e0 // prfm pldl1keep, [x7, #64]
-	WORD $0xf98040e0 // prfm pldl1keep, [x7, #128]
-	WORD $0xf98060e0 // prfm pldl1keep, [x7, #192]
-	WORD $0xf98080e0 // prfm pldl1keep, [x7, #256]
-	WORD $0xf980a0e0 // prfm pldl1keep, [x7, #320]
-	WORD $0xf980c0e0 // prfm pldl1keep, [x7, #384]
-	WORD $0xf980e0e0 // prfm pldl1keep, [x7, #448]
-	WORD $0xf98100e0 // prfm pldl1keep, [x7, #512]
-	WORD $0xf98120e0 // prfm pldl1keep, [x7, #576]
-	WORD $0xf98140e0 // prfm pldl1keep, [x7, #640]
-	WORD $0xf98160e0 // prfm pldl1keep, [x7, #704]
+	ADD $64, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $128, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $192, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $256, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $320, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $384, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $448, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $512, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $576, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $640, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
+	ADD $704, R7, R16
+	WORD $0xf9800200 // prfm pldl1keep, [x16, #0]
 	WORD $0xad400460 // ldp q0, q1, [x3, #0]
 	WORD $0xad410c62 // ldp q2, q3, [x3, #32]
 	WORD $0xad421464 // ldp q4, q5, [x3, #64]
