@@ -54,6 +54,7 @@ type winogradBlock struct {
 	// The same in pairs: v of channels or, for the gradient of the weights, v and m of tiles.
 	pairedV, pairedM []uint32
 	taps             [9 * 16]float32
+	weights          [simd.WinogradPoints * 16]float32 // transformed, of 16 output channels
 }
 
 // All convolutions share the memory, since one runs at a time.
@@ -200,8 +201,17 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 			taps := simd.Grid{Row: 48, Pixel: 16}
 			if c.paired {
 				simd.WinogradWeightsHalf(c.memory.pairs, simd.WinogradGrid(at+i/2*stride, c.weightStride()), b.taps[:], taps, 16, simd.Half(i%2))
-			} else {
+			} else if stride >= 16 {
 				simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], taps, 16)
+			} else { // panels are narrower
+				simd.WinogradWeights(b.weights[:], simd.WinogradGrid(0, 16), b.taps[:], taps, 16)
+				for first, run := 0, 0; first < 16; first += run {
+					run = c.form.Run(j + first)
+					at, stride := c.form.At(j + first)
+					for p := range simd.WinogradPoints {
+						copy(c.memory.u[p*c.weightStride()+at+i*stride:][:run], b.weights[16*p+first:])
+					}
+				}
 			}
 		}
 	}
