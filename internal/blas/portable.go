@@ -19,7 +19,7 @@ func portableTile(rows int) tileFunc {
 		for j := 0; j < 8 && *at(mask, 4*j) != 0; j += 4 {
 			var sums [4][4]float32
 			if rows == 4 {
-				addRows(&sums, k, a, rowStride, stepStride, at(b, 4*j), 32)
+				addSingle(&sums, k, a, rowStride, stepStride, at(b, 4*j))
 			} else {
 				for i := range rows {
 					addRow(&sums[i], k, at(a, i*rowStride), stepStride, at(b, 4*j), 32)
@@ -51,7 +51,7 @@ func portableTile(rows int) tileFunc {
 // portableDoubles is the inner loop in double precision for a tile of 4 rows and columns.
 func portableDoubles(k int, a, b, c *float64, ldc int) {
 	var sums [4][4]float64
-	addRows(&sums, k, a, 8, 32, b, 32)
+	addDouble(&sums, k, a, b)
 	for i := range sums {
 		for j, v := range sums[i] {
 			*at(c, i*ldc+8*j) += v
