@@ -66,20 +66,18 @@ func at[T any](p *T, bytes int) *T { return (*T)(unsafe.Add(unsafe.Pointer(p), b
 // bytes.
 func addRows[T Float](sums *[4][4]T, k int, a *T, rowStride, stepStride int, b *T, stepB int) {
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
-	var a0, b0 int
-	a1, a2, a3 := rowStride, 2*rowStride, 3*rowStride
 	for range k {
-		row := *(*[4]T)(unsafe.Pointer(at(b, b0)))
-		x := *at(a, a0)
-		s00, s01, s02, s03 = simd.FMA(x, row[0], s00), simd.FMA(x, row[1], s01), simd.FMA(x, row[2], s02), simd.FMA(x, row[3], s03)
-		x = *at(a, a0+a1)
-		s10, s11, s12, s13 = simd.FMA(x, row[0], s10), simd.FMA(x, row[1], s11), simd.FMA(x, row[2], s12), simd.FMA(x, row[3], s13)
-		x = *at(a, a0+a2)
-		s20, s21, s22, s23 = simd.FMA(x, row[0], s20), simd.FMA(x, row[1], s21), simd.FMA(x, row[2], s22), simd.FMA(x, row[3], s23)
-		x = *at(a, a0+a3)
-		s30, s31, s32, s33 = simd.FMA(x, row[0], s30), simd.FMA(x, row[1], s31), simd.FMA(x, row[2], s32), simd.FMA(x, row[3], s33)
-		a0 += stepStride
-		b0 += stepB
+		row := (*[4]T)(unsafe.Pointer(b))
+		y0, y1, y2, y3 := row[0], row[1], row[2], row[3]
+		x := *a
+		s00, s01, s02, s03 = simd.FMA(x, y0, s00), simd.FMA(x, y1, s01), simd.FMA(x, y2, s02), simd.FMA(x, y3, s03)
+		x = *at(a, rowStride)
+		s10, s11, s12, s13 = simd.FMA(x, y0, s10), simd.FMA(x, y1, s11), simd.FMA(x, y2, s12), simd.FMA(x, y3, s13)
+		x = *at(a, 2*rowStride)
+		s20, s21, s22, s23 = simd.FMA(x, y0, s20), simd.FMA(x, y1, s21), simd.FMA(x, y2, s22), simd.FMA(x, y3, s23)
+		x = *at(a, 3*rowStride)
+		s30, s31, s32, s33 = simd.FMA(x, y0, s30), simd.FMA(x, y1, s31), simd.FMA(x, y2, s32), simd.FMA(x, y3, s33)
+		a, b = at(a, stepStride), at(b, stepB)
 	}
 	*sums = [4][4]T{{s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}}
 }
