@@ -127,7 +127,7 @@ var stores = map[string]struct {
 	bytes int
 }{"MOVQ": {"MOVD", 8}, "MOVL": {"MOVW", 4}, "MOVW": {"MOVH", 2}, "MOVB": {"MOVB", 1}}
 
-// sums, and what changes one register.
+// What changes a register: by another operand, by a shift and by 1.
 var (
 	arithmetic = map[string]string{"ADD": "ADD", "SUB": "SUB", "AND": "AND", "OR": "ORR", "XOR": "EOR"}
 	turned     = map[string]string{"SHL": "LSL", "SHR": "LSR", "SAR": "ASR"}
@@ -187,20 +187,18 @@ func (l *lowering) scalar(i *ir.Instruction, name string, ops []operand.Op) bool
 			l.line("%s %s, %s", store.name, r, l.place(m, store.bytes))
 			return true
 		}
-		if op := byOne[stem] + arithmetic[stem]; op != "" && !l.flags(i, onlyZero) && !operand.IsMem(ops[0]) || byOne[stem] != "" {
-			by := "$1"
-			if byOne[stem] == "" {
-				by = l.value(ops[0], load, bytes)
-			} else if l.flags(i, onlyZero) {
-				return false
-			}
-			at := l.place(m, bytes)
-			l.line("%s %s, R%d", load, at, scratch)
-			l.line("%s%s %s, R%d", op, width, by, scratch)
-			l.line("%s R%d, %s", stores["MOV"+name[len(name)-1:]].name, scratch, at)
-			return true
+		op, by := byOne[stem]+arithmetic[stem], "$1"
+		if op == "" || len(ops) > 1 && operand.IsMem(ops[0]) || l.flags(i, onlyZero) {
+			return false
 		}
-		return false
+		if byOne[stem] == "" {
+			by = l.value(ops[0], load, bytes)
+		}
+		at := l.place(m, bytes)
+		l.line("%s %s, R%d", load, at, scratch)
+		l.line("%s%s %s, R%d", op, width, by, scratch)
+		l.line("%s R%d, %s", stores["MOV"+name[len(name)-1:]].name, scratch, at)
+		return true
 	case strings.HasPrefix(name, "SET") && condition(i) != "":
 		l.line("CSET %s, R%d", condition(i), scratch)
 		l.line("BFI $0, R%d, $8, R%d", scratch, d)
