@@ -22,7 +22,7 @@ func portableTile(rows int) tileFunc {
 				addSingle(&sums, k, a, rowStride, stepStride, at(b, 4*j))
 			} else {
 				for i := range rows {
-					addRow(&sums[i], k, at(a, i*rowStride), stepStride, at(b, 4*j), 32)
+					addRow(&sums[i], k, at(a, i*rowStride), stepStride, at(b, 4*j))
 				}
 			}
 			for i := range rows {
@@ -62,33 +62,14 @@ func portableDoubles(k int, a, b, c *float64, ldc int) {
 // at returns what is some bytes behind p.
 func at[T any](p *T, bytes int) *T { return (*T)(unsafe.Add(unsafe.Pointer(p), bytes)) }
 
-// addRows adds to a tile the products of k columns of a and rows of b. Strides are in
-// bytes.
-func addRows[T Float](sums *[4][4]T, k int, a *T, rowStride, stepStride int, b *T, stepB int) {
-	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
-	for range k {
-		row := (*[4]T)(unsafe.Pointer(b))
-		y0, y1, y2, y3 := row[0], row[1], row[2], row[3]
-		x := *a
-		s00, s01, s02, s03 = simd.FMA(x, y0, s00), simd.FMA(x, y1, s01), simd.FMA(x, y2, s02), simd.FMA(x, y3, s03)
-		x = *at(a, rowStride)
-		s10, s11, s12, s13 = simd.FMA(x, y0, s10), simd.FMA(x, y1, s11), simd.FMA(x, y2, s12), simd.FMA(x, y3, s13)
-		x = *at(a, 2*rowStride)
-		s20, s21, s22, s23 = simd.FMA(x, y0, s20), simd.FMA(x, y1, s21), simd.FMA(x, y2, s22), simd.FMA(x, y3, s23)
-		x = *at(a, 3*rowStride)
-		s30, s31, s32, s33 = simd.FMA(x, y0, s30), simd.FMA(x, y1, s31), simd.FMA(x, y2, s32), simd.FMA(x, y3, s33)
-		a, b = at(a, stepStride), at(b, stepB)
-	}
-	*sums = [4][4]T{{s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}}
-}
-
-// addRow is addRows for one row.
-func addRow[T Float](sums *[4]T, k int, a *T, stepStride int, b *T, stepB int) {
+// addRow adds to a row of a tile the products of k elements of a and rows of b, as addSingle
+// and addDouble do for 4 rows. Strides are in bytes.
+func addRow[T Float](sums *[4]T, k int, a *T, stepStride int, b *T) {
 	var s0, s1, s2, s3 T
 	for range k {
 		row, x := (*[4]T)(unsafe.Pointer(b)), *a
 		s0, s1, s2, s3 = simd.FMA(x, row[0], s0), simd.FMA(x, row[1], s1), simd.FMA(x, row[2], s2), simd.FMA(x, row[3], s3)
-		a, b = at(a, stepStride), at(b, stepB)
+		a, b = at(a, stepStride), at(b, 32)
 	}
 	*sums = [4]T{s0, s1, s2, s3}
 }

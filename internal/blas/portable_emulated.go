@@ -12,7 +12,8 @@ import (
 // Where the compiler does not fuse, simd.FMA is a call, before which all sums are written
 // to memory: what is seldom needed is called here.
 
-// addSingle is addRows for the packed rows of a tile. Numbers are float64 that hold float32.
+// addSingle adds to a tile the products of k columns of a and rows of b, which are packed.
+// Numbers are float64 that hold float32.
 func addSingle(sums *[4][4]float32, k int, a *float32, rowStride, stepStride int, b *float32) {
 	for j := 0; j < 4; j += 2 {
 		var s00, s01, s10, s11, s20, s21, s30, s31 float64
@@ -66,7 +67,7 @@ func rounded(x, y, z float64) float64 {
 	return float64(simd.FMA(float32(x), float32(y), float32(z)))
 }
 
-// addDouble is addRows in double precision.
+// addDouble is addSingle in double precision, for packed columns.
 func addDouble(sums *[4][4]float64, k int, a, b *float64) {
 	for j := 0; j < 4; j += 2 {
 		var s00, s01, s10, s11, s20, s21, s30, s31 float64
