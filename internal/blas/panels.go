@@ -22,6 +22,16 @@ func NewPanels[T Float](k, n int) Panels {
 	return Panels{k, n, max(1, n)}
 }
 
+// NewPairPanels returns the form of a matrix of k rows of pairs and n columns for
+// MultiplyPairs. Panels have a multiple of 16 columns if n is one.
+func NewPairPanels(k, n int) Panels {
+	p := NewPanels[float32](k, n)
+	if !BFloat16() {
+		p.width = max(1, n)
+	}
+	return p
+}
+
 // Len returns the number of elements.
 func (p Panels) Len() int { return p.k * p.n }
 

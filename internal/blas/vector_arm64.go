@@ -33,5 +33,3 @@ var kernelsNEON = kernels{
 	sums:    []sumFunc{sum1NEON, sum2NEON, sum3NEON, sum4NEON, sum5NEON, sum6NEON, sum7NEON, sum8NEON},
 	spreads: []spreadFunc{spread1NEON, spread2NEON, spread3NEON, spread4NEON, spread5NEON, spread6NEON, spread7NEON, spread8NEON},
 }
-
-func init() { current = simd.NEON }

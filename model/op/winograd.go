@@ -152,7 +152,7 @@ func (c *winograd) tiles() int { return c.n * c.tilesY * c.tilesX }
 func (c *winograd) convolve(shared bool) {
 	size := simd.WinogradPoints * c.weightStride()
 	if c.paired {
-		c.form = blas.NewPanels[float32](c.in/2, c.out)
+		c.form = blas.NewPairPanels(c.in/2, c.out)
 		c.memory.pairs = grow(c.memory.pairs, size)
 		c.transform.Run(c.in, 2*itemsPerPiece(18*c.out)) // whole pairs
 	} else {
@@ -199,11 +199,12 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			c.collect(b, i, j)
 			taps := simd.Grid{Row: 48, Pixel: 16}
-			if c.paired {
+			switch {
+			case c.paired:
 				simd.WinogradWeightsHalf(c.memory.pairs, simd.WinogradGrid(at+i/2*stride, c.weightStride()), b.taps[:], taps, 16, simd.Half(i%2))
-			} else if stride >= 16 {
+			case stride >= 16:
 				simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], taps, 16)
-			} else { // panels are narrower
+			default: // panels of fewer columns
 				simd.WinogradWeights(b.weights[:], simd.WinogradGrid(0, 16), b.taps[:], taps, 16)
 				for first, run := 0, 0; first < 16; first += run {
 					run = c.form.Run(j + first)
@@ -386,7 +387,7 @@ func (c *winograd) sumBlocks(piece, lo, hi int) {
 // gradients returns the form of a block's transformed gradients, a right factor.
 func (c *winograd) gradients(b *winogradBlock) blas.Panels {
 	if c.paired {
-		return blas.NewPanels[float32]((b.tiles+1)/2, c.out)
+		return blas.NewPairPanels((b.tiles+1)/2, c.out)
 	}
 	return blas.NewPanels[float32](b.tiles, c.out)
 }
