@@ -52,7 +52,7 @@ var configurations = []struct {
 	{"umap-full", cne.Options{Loss: op.UMAP, Negatives: train.Full}},
 	{"infonc-tsne-full-3d", cne.Options{Loss: op.InfoNC, Negatives: train.Full, Dim: 3}},
 	{"neg-tsne-all-pairs", cne.Options{Loss: op.InfoNC, Negatives: train.All, LR: 4}},
-	{"neg-tsne-full-64d", cne.Options{Negatives: train.Full, Dim: 64, BatchSize: 256}},
+	{"neg-tsne-full-8d", cne.Options{Negatives: train.Full, Dim: 8, BatchSize: 256}},
 	{"network-neg-tsne-5", cne.Options{Hidden: []int{40, 30}, Scaling: data.ScaleStandard}},
 	{"network-nc-tsne-full", cne.Options{Hidden: []int{40}, Loss: op.NC, Negatives: train.Full, OnComponents: true}},
 }
