@@ -2,8 +2,9 @@
 // The functions of package math have assembly on some architectures, and on others the
 // compiler fuses their products and sums, which rounds otherwise. Here every product that is
 // added is converted explicitly, which forbids that, or is fused by math.FMA, which is exact
-// everywhere. A product that is doubled counts as added: the compiler adds it to itself. Results are within one unit in the last place, and special values are
-// those of package math.
+// everywhere. A product that is doubled counts as added: the compiler adds it to itself.
+// Results are within one unit in the last place, and special values are those of package
+// math.
 //
 // The reductions are those of FreeBSD's msun and of Tang (1989, 1990). The polynomials
 // interpolate the functions at Chebyshev's nodes.
