@@ -109,7 +109,7 @@ func (k *dense) passes(body func(label string)) {
 }
 
 // overStretches emits a loop over the vectors of columns of all stretches that belong to a
-// pass. begin is emitted where a stretch begins, in which i is its first column.
+// pass. begin is emitted where a stretch begins, with the number of its first column in i.
 func (k *dense) overStretches(label string, begin func(stretch, i Register), body func(i Register)) {
 	stretch, end, n, i := k.Load(k.Param("stretches"), k.GP64()), k.Load(k.Param("count"), k.GP64()), k.GP64(), k.GP64()
 	k.SHLQ(Imm(uint64(bits.TrailingZeros(stretchSize))), end)
@@ -150,7 +150,8 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	k.label(label + "_done")
 }
 
-// slots are sums, 16 numbers each, of which a pass changes some: in registers or in memory.
+// slots are sums of 16 numbers each, in registers or in memory. A pass changes some of the
+// numbers.
 type slots struct {
 	param string
 	base  Register

@@ -213,14 +213,7 @@ func (s *isa) load(p, i Register) VecVirtual {
 // which it does not for a NaN, so that NaNs are kept and found.
 func (s *isa) notGreater(a, b VecVirtual) Register {
 	const ngtUS = 0x0a
-	if s.wide() {
-		k := s.K()
-		s.VCMPPS(Imm(ngtUS), b, a, k)
-		return k
-	}
-	m := s.vec()
-	s.VCMPPS(Imm(ngtUS), b, a, m)
-	return m
+	return s.compare(ngtUS, a, b)
 }
 
 // keep sets v to zero where the mask is not set.
@@ -906,14 +899,7 @@ func (s *isa) infoncNegative() {
 // aboveClamp is set where v ≤ clamp does not hold: a NaN is kept.
 func (s *isa) aboveClamp(v, clamp VecVirtual) Register {
 	const nleUS = 0x06
-	if s.wide() {
-		k := s.K()
-		s.VCMPPS(Imm(nleUS), clamp, v, k)
-		return k
-	}
-	m := s.vec()
-	s.VCMPPS(Imm(nleUS), clamp, v, m)
-	return m
+	return s.compare(nleUS, v, clamp)
 }
 
 func (s *isa) add() {
