@@ -106,10 +106,12 @@ func (l *lowering) function() (err error) {
 		return err
 	}
 	defer func() {
-		if why, ok := recover().(failure); ok {
+		switch why := recover().(type) {
+		case nil:
+		case failure:
 			err = fmt.Errorf("%s %v: %s", l.at.Opcode, l.at.Operands, why)
-		} else if r := recover(); r != nil {
-			panic(r)
+		default:
+			panic(why)
 		}
 	}()
 	l.forget()
