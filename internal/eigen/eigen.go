@@ -1,7 +1,7 @@
-// Package eigen computes eigenvectors of symmetric matrices and orthonormal bases in float64,
-// with the same bits on every processor and for every number of cores: LAPACK's routines add
-// up in orders that depend on the processor. Matrices are stored by rows; sums run along
-// rows, in an order that depends only on sizes.
+// Package eigen computes eigenvectors of symmetric matrices, orthonormal bases and polar
+// factors in float64. Unlike LAPACK's, the results have the same bits on every processor and
+// for any number of cores: the order of each sum depends only on sizes. Matrices are
+// row-major.
 package eigen
 
 import (
@@ -13,36 +13,48 @@ import (
 )
 
 const (
-	// ulp is the rounding unit of float64, relative to the largest number about.
+	// ulp is the distance from 1 to the next float64.
 	ulp = 0x1p-52
 	// work is about how many numbers a core handles at once.
 	work = 1 << 15
-	// strip is how many columns rotations turn together, so that they stay in the cache.
-	strip = 32
+	// columnBlock is the number of columns that rotations take together, so that they stay
+	// in the cache.
+	columnBlock = 32
 )
 
-// Symmetric returns the eigenvalues of a symmetric n×n matrix in descending order and as many
-// orthonormal eigenvectors, one after the other: a = Σ values[i]·vᵢ·vᵢᵀ. The upper triangle
-// of a holds the matrix; a is overwritten. ok is false if a is not finite, or the
-// algorithm, Householder's reflections and the implicit QL algorithm, did not converge.
-func Symmetric(a []float64, n int) (values, vectors []float64, ok bool) {
+// scaled multiplies x by a power of two that brings its largest magnitude to [½, 1), so that
+// sums of squares neither overflow nor vanish, and returns the power's negative exponent. It
+// reports whether all numbers are finite.
+func scaled(x []float64) (exponent int, finite bool) {
 	largest := 0.
+	for _, v := range x {
+		largest = max(largest, math.Abs(v)) // NaN if one is
+	}
+	if !(largest <= math.MaxFloat64) {
+		return 0, false
+	}
+	_, exponent = math.Frexp(largest)
+	for i, v := range x {
+		x[i] = math.Ldexp(v, -exponent)
+	}
+	return exponent, true
+}
+
+// Symmetric returns the eigenvalues of a symmetric n×n matrix in descending order, and
+// orthonormal eigenvectors as consecutive rows: a = Σ values[i]·vᵢ·vᵢᵀ. Only the upper
+// triangle of a is read; a is overwritten. ok reports whether a and the eigenvalues are finite
+// and the implicit QL algorithm converged.
+func Symmetric(a []float64, n int) (values, vectors []float64, ok bool) {
 	for i := range n {
-		for j := i; j < n; j++ {
-			largest = max(largest, math.Abs(a[i*n+j])) // NaN if one is
+		for j := range i {
+			a[i*n+j] = a[j*n+i]
 		}
 	}
-	if math.IsNaN(largest) || math.IsInf(largest, 0) {
+	exponent, finite := scaled(a)
+	if !finite {
 		return nil, nil, false
 	}
-	_, exponent := math.Frexp(largest) // sums neither overflow nor vanish
-	for i := range n {
-		for j := i; j < n; j++ {
-			v := math.Ldexp(a[i*n+j], -exponent)
-			a[i*n+j], a[j*n+i] = v, v
-		}
-	}
-	t := tridiagonal{n: n, values: make([]float64, n), beside: make([]float64, n)}
+	t := tridiagonal{n: n, values: make([]float64, n), offDiagonal: make([]float64, n)}
 	t.reduce(a)
 	if !t.diagonalize() {
 		return nil, nil, false
@@ -54,26 +66,28 @@ func Symmetric(a []float64, n int) (values, vectors []float64, ok bool) {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(t.values[j], t.values[i]) })
 	values, vectors = make([]float64, n), make([]float64, n*n)
 	for i, from := range order {
-		values[i] = math.Ldexp(t.values[from], exponent)
+		if values[i] = math.Ldexp(t.values[from], exponent); math.IsInf(values[i], 0) {
+			return nil, nil, false
+		}
 		copy(vectors[i*n:(i+1)*n], t.rows[from*n:])
 	}
 	return values, vectors, true
 }
 
-// A tridiagonal is a symmetric matrix with the diagonal values and the numbers beside it, of
-// which beside[i] couples i and i+1. The matrix that it is made from is rowsᵀ·T·rows.
+// A tridiagonal is a symmetric tridiagonal matrix T with the diagonal values; offDiagonal[i]
+// is its element (i, i+1). The original matrix is rowsᵀ·T·rows.
 type tridiagonal struct {
-	n                    int
-	values, beside, rows []float64
-	sweeps               []sweep
-	rotations            int // of all sweeps
+	n                         int
+	values, offDiagonal, rows []float64
+	sweeps                    []sweep
+	rotations                 int // of all sweeps
 }
 
 // reduce makes T from a full matrix, which it overwrites by reflectors.
 func (t *tridiagonal) reduce(a []float64) {
 	n := t.n
 	factors, product := make([]float64, n), make([]float64, n)
-	v, w := make([]float64, n), make([]float64, n) // a is to be lessened by v·wᵀ + w·vᵀ
+	v, w := make([]float64, n), make([]float64, n) // v·wᵀ + w·vᵀ is still to be subtracted from a
 	for k := range n {
 		row := a[k*n : (k+1)*n]
 		for j := k; j < n; j++ {
@@ -84,10 +98,10 @@ func (t *tridiagonal) reduce(a []float64) {
 			break
 		}
 		u := row[k+1:]
-		factors[k], t.beside[k] = reflector(u)
+		factors[k], t.offDiagonal[k] = reflector(u)
 		parallel.For(len(u), max(1, work/len(u)), func(_, lo, hi int) {
 			for i := lo + k + 1; i < hi+k+1; i++ {
-				product[i] = factors[k] * lessen(a[i*n+k+1:(i+1)*n], v[k+1:], w[k+1:], u, v[i], w[i])
+				product[i] = factors[k] * rank2Update(a[i*n+k+1:(i+1)*n], v[k+1:], w[k+1:], u, v[i], w[i])
 			}
 		})
 		copy(v[k+1:], u)
@@ -111,8 +125,8 @@ func (t *tridiagonal) reduce(a []float64) {
 	})
 }
 
-// lessen subtracts fv·w + fw·v from a row, and returns its scalar product with u.
-func lessen(row, v, w, u []float64, fv, fw float64) float64 {
+// rank2Update subtracts fv·w + fw·v from a row, and returns its scalar product with u.
+func rank2Update(row, v, w, u []float64, fv, fw float64) float64 {
 	v, w, u = v[:len(row)], w[:len(row)], u[:len(row)]
 	var s0, s1, s2, s3 float64
 	j := 0
@@ -133,24 +147,16 @@ func lessen(row, v, w, u []float64, fv, fw float64) float64 {
 // reflector replaces x by the vector v of a reflection 1 − factor·v·vᵀ that takes x to a
 // multiple of the first unit vector, and returns the multiple.
 func reflector(x []float64) (factor, multiple float64) {
-	largest := 0.
-	for _, v := range x {
-		largest = max(largest, math.Abs(v))
+	exponent, _ := scaled(x)
+	first, tail2 := x[0], 0.
+	for _, v := range x[1:] {
+		tail2 += float64(v * v)
 	}
-	_, exponent := math.Frexp(largest)
-	rest := 0.
-	for i, v := range x {
-		x[i] = math.Ldexp(v, -exponent)
-		if i > 0 {
-			rest += float64(x[i] * x[i])
-		}
-	}
-	first := x[0]
-	if rest == 0 {
+	if tail2 == 0 {
 		x[0] = 1
 		return 0, math.Ldexp(first, exponent)
 	}
-	to := -math.Copysign(math.Sqrt(float64(first*first)+rest), first)
+	to := -math.Copysign(math.Sqrt(float64(first*first)+tail2), first)
 	for i := range x {
 		x[i] /= first - to
 	}
@@ -183,27 +189,30 @@ func dot(x, y []float64) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// A sweep is a series of rotations: turns[i] turns the rows top−i−1 and top−i.
+// A sweep is a series of rotations; rotations[i] is of the rows top−i−1 and top−i.
 type sweep struct {
-	top   int
-	turns [][2]float64 // cosine and sine
+	top       int
+	rotations [][2]float64 // cosine and sine
 }
 
-// diagonalize turns rows to eigenvectors by the implicit QL algorithm (Wilkinson and
+// diagonalize rotates rows into eigenvectors by the implicit QL algorithm (Wilkinson and
 // Reinsch, 1971).
 func (t *tridiagonal) diagonalize() bool {
-	d, e := t.values, t.beside
-	left := 50 * t.n // sweeps, of which an eigenvalue takes hardly two
+	d, e := t.values, t.offDiagonal
+	sweepsLeft := 50 * t.n // an eigenvalue usually takes fewer than two
+	// The reduction is only stable relative to the whole matrix, whose largest element is in
+	// [½, 1): what is left below ulp/4 is rounding. Relative to small neighbors it may
+	// never vanish.
 	for l := range d {
 		for {
 			m := l
-			for m < t.n-1 && !(math.Abs(e[m]) <= float64(ulp/2*(math.Abs(d[m])+math.Abs(d[m+1])))+0x1p-600) {
+			for m < t.n-1 && !(math.Abs(e[m]) <= float64(ulp/2*(math.Abs(d[m])+math.Abs(d[m+1])))+ulp/4) {
 				m++
 			}
 			if m == l {
 				break
 			}
-			if left--; left < 0 {
+			if sweepsLeft--; sweepsLeft < 0 {
 				return false
 			}
 			g := (d[l+1] - d[l]) / (2 * e[l])
@@ -224,7 +233,7 @@ func (t *tridiagonal) diagonalize() bool {
 				p = float64(s * r)
 				d[i+1] = g + p
 				g = float64(c*r) - b
-				sw.turns = append(sw.turns, [2]float64{c, s})
+				sw.rotations = append(sw.rotations, [2]float64{c, s})
 			}
 			if i < l {
 				d[l] -= p
@@ -232,12 +241,12 @@ func (t *tridiagonal) diagonalize() bool {
 			}
 			e[m] = 0
 			t.sweeps = append(t.sweeps, sw)
-			if t.rotations += len(sw.turns); t.rotations > strip*t.n {
-				t.turn()
+			if t.rotations += len(sw.rotations); t.rotations > columnBlock*t.n {
+				t.rotate()
 			}
 		}
 	}
-	t.turn()
+	t.rotate()
 	return true
 }
 
@@ -252,25 +261,25 @@ func hypotenuse(a, b float64) float64 {
 	return long * math.Sqrt(1+float64(short*short))
 }
 
-// turn applies the sweeps to the rows, one strip of columns after the other.
-func (t *tridiagonal) turn() {
+// rotate applies the sweeps to the rows, a block of columns at a time.
+func (t *tridiagonal) rotate() {
 	n := t.n
-	parallel.For(n, strip, func(_, lo, hi int) {
+	parallel.For(n, columnBlock, func(_, lo, hi int) {
 		row := func(i int) []float64 { return t.rows[i*n+lo : i*n+hi] }
 		for _, s := range t.sweeps {
 			i := 0
-			for ; i+2 <= len(s.turns); i += 2 {
-				turnTwice(row(s.top-i-2), row(s.top-i-1), row(s.top-i), s.turns[i], s.turns[i+1])
+			for ; i+2 <= len(s.rotations); i += 2 {
+				rotateRowsTwice(row(s.top-i-2), row(s.top-i-1), row(s.top-i), s.rotations[i], s.rotations[i+1])
 			}
-			if i < len(s.turns) {
-				turnOnce(row(s.top-i-1), row(s.top-i), s.turns[i])
+			if i < len(s.rotations) {
+				rotateRows(row(s.top-i-1), row(s.top-i), s.rotations[i])
 			}
 		}
 	})
 	t.sweeps, t.rotations = t.sweeps[:0], 0
 }
 
-func turnOnce(x, y []float64, by [2]float64) {
+func rotateRows(x, y []float64, by [2]float64) {
 	c, s := by[0], by[1]
 	y = y[:len(x)]
 	for k, v := range x {
@@ -278,8 +287,8 @@ func turnOnce(x, y []float64, by [2]float64) {
 	}
 }
 
-// turnTwice turns y and z, and then x and y.
-func turnTwice(x, y, z []float64, first, second [2]float64) {
+// rotateRowsTwice rotates y and z, and then x and y.
+func rotateRowsTwice(x, y, z []float64, first, second [2]float64) {
 	c, s, c2, s2 := first[0], first[1], second[0], second[1]
 	y, z = y[:len(x)], z[:len(x)]
 	for k, v := range x {
@@ -290,8 +299,8 @@ func turnTwice(x, y, z []float64, first, second [2]float64) {
 }
 
 // Orthonormalize replaces the columns of the n×width matrix x, width ≤ n, by orthonormal ones
-// of the same span, or of a larger one if they are dependent. It returns the length of what
-// was new in each column.
+// of the same span, or of a larger one if they are dependent. It returns, for each column, its
+// distance from the span of the columns before it.
 func Orthonormalize(x []float64, n, width int) (lengths []float64) {
 	columns, factors := Transposed(x, n, width), make([]float64, width)
 	column := func(of []float64, j int) []float64 { return of[j*n : (j+1)*n] }
@@ -320,28 +329,21 @@ func Orthonormalize(x []float64, n, width int) (lengths []float64) {
 	return lengths
 }
 
-// Polar returns the orthogonal d×d matrix U·Vᵀ and the sum of the singular values of a
-// matrix U·S·Vᵀ, which it overwrites, by Hestenes' rotations. It is false if the matrix
-// is not finite.
-func Polar(a []float64, d int) (turn []float64, trace float64, ok bool) {
+// Polar returns the orthogonal matrix U·Vᵀ and the sum of the singular values of the d×d matrix
+// a = U·S·Vᵀ, by one-sided Jacobi rotations (Hestenes). Of a singular matrix it is one of
+// several U·Vᵀ. ok reports whether a is finite; a is overwritten.
+func Polar(a []float64, d int) (orthogonal []float64, trace float64, ok bool) {
 	row := func(of []float64, i int) []float64 { return of[i*d : (i+1)*d] }
 	u := make([]float64, d*d) // a matrix times it gives a
 	for i := range d {
 		u[i*d+i] = 1
 	}
-	largest := 0.
-	for _, v := range a {
-		largest = max(largest, math.Abs(v))
-	}
-	if math.IsNaN(largest) || math.IsInf(largest, 0) {
+	exponent, finite := scaled(a)
+	if !finite {
 		return nil, 0, false
 	}
-	_, exponent := math.Frexp(largest)
-	for i, v := range a {
-		a[i] = math.Ldexp(v, -exponent)
-	}
-	for turned, sweeps := true, 0; turned && sweeps < 60; sweeps++ {
-		turned = false
+	for rotated, sweeps := true, 0; rotated && sweeps < 60; sweeps++ {
+		rotated = false
 		for i := range d {
 			for j := range i {
 				x, y := row(a, i), row(a, j)
@@ -349,12 +351,12 @@ func Polar(a []float64, d int) (turn []float64, trace float64, ok bool) {
 				if !(math.Abs(xy) > ulp*math.Sqrt(xx)*math.Sqrt(yy)) || math.Abs(xy) < 0x1p-900 {
 					continue
 				}
-				turned = true
+				rotated = true
 				zeta := (yy - xx) / (2 * xy)
 				t := math.Copysign(1, zeta) / (math.Abs(zeta) + hypotenuse(1, zeta))
 				c := 1 / hypotenuse(1, t)
-				turnOnce(x, y, [2]float64{c, c * t})
-				turnOnce(row(u, i), row(u, j), [2]float64{c, c * t})
+				rotateRows(x, y, [2]float64{c, c * t})
+				rotateRows(row(u, i), row(u, j), [2]float64{c, c * t})
 			}
 		}
 	}
@@ -377,16 +379,16 @@ func Polar(a []float64, d int) (turn []float64, trace float64, ok bool) {
 	directions := Transposed(v, d, d)
 	Orthonormalize(v, d, d)
 	orthonormal := Transposed(v, d, d)
-	turn = make([]float64, d*d)
+	orthogonal = make([]float64, d*d)
 	for k, i := range order {
 		sign := math.Copysign(1, dot(row(directions, k), row(orthonormal, k)))
 		for p, f := range row(u, i) {
 			for q, x := range row(orthonormal, k) {
-				turn[p*d+q] += float64(sign * f * x)
+				orthogonal[p*d+q] += float64(sign * f * x)
 			}
 		}
 	}
-	return turn, math.Ldexp(trace, exponent), true
+	return orthogonal, math.Ldexp(trace, exponent), true
 }
 
 // Transposed returns the transpose of a rows×columns matrix.
