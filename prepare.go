@@ -289,10 +289,11 @@ func (o *Options) logVariance(p *pca.PCA) {
 	if o.Log == nil || p == nil || p.TotalVariance == 0 {
 		return
 	}
-	share := 0.
+	sum := 0.
 	for _, v := range p.Variance {
-		share += v / p.TotalVariance
+		sum += v
 	}
+	share := sum / p.TotalVariance
 	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
 	if share < enoughVariance {
 		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")

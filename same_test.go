@@ -17,6 +17,7 @@ import (
 	"cne/data/images"
 	"cne/data/neighbors"
 	"cne/internal/rng"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
@@ -39,28 +40,58 @@ func clusters(n, d int) *data.Matrix {
 	return m
 }
 
-// configurations are runs of all parts of the program that decide results.
+var threeSheets = clusters(400, 60)
+
+// configurations are runs of the parts of the program that decide results.
 var configurations = []struct {
 	name    string
 	options cne.Options
+	points  *data.Matrix
 }{
-	{"neg-tsne-5", cne.Options{}},
-	{"nc-tsne-5", cne.Options{Loss: op.NC}},
-	{"infonc-tsne-5-weighted", cne.Options{Loss: op.InfoNC, SampleEdges: true, Schedule: train.Cosine}},
-	{"umap-5-spectral", cne.Options{Loss: op.UMAP, Init: cne.InitSpectral, Momentum: 0.5}},
-	{"neg-tsne-500-approximate", cne.Options{Negatives: 500, Search: neighbors.Approximate, Init: cne.InitMultilevel}},
-	{"umap-full", cne.Options{Loss: op.UMAP, Negatives: train.Full}},
-	{"infonc-tsne-full-3d", cne.Options{Loss: op.InfoNC, Negatives: train.Full, Dim: 3}},
-	{"neg-tsne-all-pairs", cne.Options{Loss: op.InfoNC, Negatives: train.All, LR: 4}},
-	{"neg-tsne-full-8d", cne.Options{Negatives: train.Full, Dim: 8, BatchSize: 256}},
-	{"network-neg-tsne-5", cne.Options{Hidden: []int{40, 30}, Scaling: data.ScaleStandard}},
-	{"network-nc-tsne-full", cne.Options{Hidden: []int{40}, Loss: op.NC, Negatives: train.Full, OnComponents: true}},
+	{"neg-tsne-5", cne.Options{}, threeSheets},
+	{"nc-tsne-5", cne.Options{Loss: op.NC}, threeSheets},
+	{"infonc-tsne-5-weighted", cne.Options{Loss: op.InfoNC, SampleEdges: true, Schedule: train.Cosine}, threeSheets},
+	{"umap-5-spectral", cne.Options{Loss: op.UMAP, Init: cne.InitSpectral, Momentum: 0.5}, threeSheets},
+	{"neg-tsne-500-approximate", cne.Options{Negatives: 500, Search: neighbors.Approximate, Init: cne.InitMultilevel}, threeSheets},
+	{"umap-full", cne.Options{Loss: op.UMAP, Negatives: train.Full}, threeSheets},
+	{"infonc-tsne-full-3d", cne.Options{Loss: op.InfoNC, Negatives: train.Full, Dim: 3}, threeSheets},
+	{"infonc-tsne-all-pairs", cne.Options{Loss: op.InfoNC, Negatives: train.All, LR: 4}, threeSheets},
+	{"neg-tsne-full-8d", cne.Options{Negatives: train.Full, Dim: 8, BatchSize: 256}, threeSheets},
+	{"network-neg-tsne-5", cne.Options{Hidden: []int{40, 30}, Scaling: data.ScaleStandard}, threeSheets},
+	{"network-nc-tsne-full", cne.Options{Hidden: []int{40}, Loss: op.NC, Negatives: train.Full, OnComponents: true}, threeSheets},
+	{"wide", cne.Options{}, clusters(320, 600)},
+	{"many-columns", cne.Options{}, clusters(640, 520)},
+	{"sparse-cosine", cne.Options{GraphMetric: data.Cosine, Hidden: []int{30}}, sparse(300, 80)},
 }
 
-// TestSameBytes compares the bytes of results with sums that are kept: they do not depend on
-// the processor or its architecture. GODEBUG=cpu.avx512f=off and cpu.avx2=off choose other
-// instruction sets on amd64, the build tag noasm plain Go.
+// sparse returns clusters without their smaller values.
+func sparse(n, d int) *data.Matrix {
+	var start, columns []int
+	var values []float32
+	m := clusters(n, d)
+	for i := range n {
+		start = append(start, len(values))
+		for j, v := range m.Row(i) {
+			if v > 7 {
+				columns, values = append(columns, j), append(values, v)
+			}
+		}
+	}
+	s, err := data.FromCSR(n, d, append(start, len(values)), columns, values)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// TestSameBytes compares SHA-256 sums of results with testdata/sums.txt. The sums must not
+// depend on the processor. GODEBUG=cpu.avx512f=off and cpu.avx2=off choose other instruction
+// sets on amd64, the build tag noasm plain Go. CNE_TEST_SET, if set, names the set that must
+// be in use.
 func TestSameBytes(t *testing.T) {
+	if want := os.Getenv("CNE_TEST_SET"); want != "" && want != simd.Best().String() {
+		t.Fatalf("the instruction set in use is %s, want %s", simd.Best(), want)
+	}
 	const file = "testdata/sums.txt"
 	kept := map[string]string{}
 	text, err := os.ReadFile(file)
@@ -84,7 +115,7 @@ func TestSameBytes(t *testing.T) {
 		})
 	}
 	for _, c := range configurations {
-		check(c.name, func(t *testing.T, to io.Writer) { embedInto(t, to, c.options) })
+		check(c.name, func(t *testing.T, to io.Writer) { embedInto(t, to, c.options, c.points) })
 	}
 	check("simclr", pretrainInto)
 	if *updateSums {
@@ -95,15 +126,16 @@ func TestSameBytes(t *testing.T) {
 }
 
 // embedInto writes an embedding, its losses and figures, and positions of new points.
-func embedInto(t *testing.T, to io.Writer, o cne.Options) {
-	points, ctx := clusters(400, 60), context.Background()
+func embedInto(t *testing.T, to io.Writer, o cne.Options, points *data.Matrix) {
+	n, d := points.Dims()
+	ctx := context.Background()
 	o.Epochs = 6
 	o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error { return binary.Write(to, binary.LittleEndian, s.Loss) })}
 	e, err := cne.Embed(ctx, points, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := e.Project(ctx, clusters(430, 60).Rows(400, 430))
+	fresh, err := e.Project(ctx, clusters(n+30, d).Rows(n, n+30))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +147,30 @@ func embedInto(t *testing.T, to io.Writer, o cne.Options) {
 			}
 		}
 	}
-	f, err := quality.Measure(ctx, points, e.Positions, quality.Options{Graph: e.Neighborhood.Graph})
+	dense, err := points.Dense()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []*float64{f.KNNRecall, f.Spearman, f.Trustworthiness, f.KL} {
-		if err := binary.Write(to, binary.LittleEndian, *v); err != nil || math.IsNaN(*v) {
-			t.Fatal(*v, err)
+	f, err := quality.Measure(ctx, dense, e.Positions, quality.Options{Graph: e.Neighborhood.Graph})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, width := e.Positions.Dims()
+	scale, disparity, err := quality.Align(e.Positions, clusters(n, width))
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := make([]int32, n)
+	for i := range classes {
+		classes[i] = int32(i % 3)
+	}
+	l, err := simclr.FitLogistic(ctx, e.Positions, classes, nil, 3, simclr.LogisticOptions{Iterations: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range append([]float64{*f.KNNRecall, *f.Spearman, *f.Trustworthiness, *f.KL, scale, disparity}, l.Bias...) {
+		if err := binary.Write(to, binary.LittleEndian, v); err != nil || math.IsNaN(v) {
+			t.Fatal(v, err)
 		}
 	}
 }

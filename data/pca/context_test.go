@@ -68,7 +68,7 @@ func testPCAContext(t *testing.T, on *device.Device) {
 
 func TestPCAContext(t *testing.T) { testPCAContext(t, nil) }
 
-// LAPACK does not look at the context, but is not waited for.
+// Package eigen does not look at the context, but is not waited for.
 func TestLargestEigenContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// ulp is the rounding unit of float64, relative to the largest number about.
+	// ulp is the distance from 1 to the next float64.
 	ulp = 0x1p-52
 	// subspaceFrom is the smallest order of a matrix for which subspace iteration finds few
-	// eigenvectors: the time for all grows as the cube of the order, products take its square.
+	// eigenvectors. All eigenvectors take time cubic in the order, products with few vectors
+	// quadratic.
 	subspaceFrom = 512
 	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
 	// grow more than the last wanted one, so that the last keeps six digits.
@@ -38,7 +39,7 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
 	}
 	if values == nil && err == nil {
-		// This cannot be interrupted, but is not waited for.
+		// eigenOf cannot be interrupted; if ctx ends, it continues in the background.
 		type result struct {
 			values, vectors []float64
 			err             error
@@ -83,8 +84,8 @@ func eigenOf(a []float64, n int) (values, vectors []float64, err error) {
 }
 
 // subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns nil
-// if the wanted eigenvalues are hardly larger than the others: package eigen is then as fast. A
-// device computes the products of the matrix, if its memory suffices.
+// if the wanted eigenvalues are hardly larger than the others: to compute all eigenvectors is
+// then as fast. A device computes the products of the matrix, if its memory suffices.
 func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
@@ -170,7 +171,8 @@ func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []floa
 		// Components with eigenvalues between 0 and high become small.
 		high := max(values[s.width-1], size*ulp*float64(s.n))
 		growth := func(value float64) float64 {
-			beyond := max(0, 2*value/high-2) // acosh(1 + beyond)
+			beyond := max(0, 2*value/high-2)
+			// acosh(1 + beyond)
 			return elementary.Log1p(beyond + math.Sqrt(beyond*(2+beyond)))
 		}
 		bounded := degree

@@ -89,7 +89,7 @@ func TestMultilevel(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > n/20 { // for some seeds one of the groups of 60 to 70 points lies elsewhere
+	if wrong > n/40 { // one of the groups of 60 to 70 points may lie elsewhere
 		t.Errorf("%d of %d points lie nearer to another cluster", wrong, n)
 	}
 	if len(places) != n {
