@@ -232,8 +232,7 @@ func Extents[T Float](least, most, sum, src []T, d int) {
 		form(any(least).([]float32), any(most).([]float32), any(sum).([]float32), f[:whole], d)
 		src = src[whole:]
 		for i := d; i < lanes*d; i++ {
-			least[i%d] = min(least[i%d], least[i])
-			most[i%d] = max(most[i%d], most[i])
+			least[i%d], most[i%d] = lesser(least[i%d], least[i]), greater(most[i%d], most[i])
 			sum[i%d] += sum[i]
 		}
 	} else {
@@ -242,8 +241,7 @@ func Extents[T Float](least, most, sum, src []T, d int) {
 		clear(sum[:d])
 	}
 	for i, v := range src {
-		least[i%d] = min(least[i%d], v)
-		most[i%d] = max(most[i%d], v)
+		least[i%d], most[i%d] = lesser(least[i%d], v), greater(most[i%d], v)
 		sum[i%d] += v
 	}
 }

@@ -185,7 +185,7 @@ func TestFinishingKernels(t *testing.T) {
 	})
 }
 
-// A number that is none shows in what is added up, whatever the form.
+// A NaN shows in the sums and losses of every form.
 func TestDenseKernelsKeepNaN(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for name, f := range map[string]func(q *HeadBlock[float32]){
@@ -201,6 +201,9 @@ func TestDenseKernelsKeepNaN(t *testing.T) {
 			f(q)
 			if !slices.ContainsFunc(fold(q.Sums), func(v float32) bool { return v != v }) {
 				t.Errorf("%s: the sums do not show it: %v", name, fold(q.Sums))
+			}
+			if loss := q.Sum().Loss; name != "infonce" && loss == loss {
+				t.Errorf("%s: the loss is %g", name, loss)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-//go:build arm64 || riscv64 || ppc64 || ppc64le || s390x || loong64 || amd64.v3
+//go:build arm64 || riscv64 || ppc64 || ppc64le || s390x || loong64
 
 package simd
 

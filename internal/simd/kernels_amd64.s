@@ -8859,6 +8859,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y2, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
 	VADDPS       Y5, Y3, Y3
@@ -9021,6 +9022,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y2, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
 	VADDPS       Y5, Y3, Y3
@@ -9298,6 +9300,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -9361,6 +9364,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -9456,6 +9460,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -9519,6 +9524,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -10358,6 +10364,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
 	VADDPS       Y6, Y4, Y4
@@ -10538,6 +10545,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
 	VADDPS       Y6, Y4, Y4
@@ -10778,6 +10786,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -10814,6 +10823,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -10850,6 +10860,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -10886,6 +10897,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -10954,6 +10966,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -10990,6 +11003,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -11026,6 +11040,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -11062,6 +11077,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -12330,6 +12346,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y2, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
 	VADDPS       Y5, Y3, Y3
@@ -12528,6 +12545,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y2, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
 	VADDPS       Y5, Y3, Y3
@@ -12845,6 +12863,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -12926,6 +12945,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -13039,6 +13059,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -13120,6 +13141,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14132,6 +14154,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
 	VADDPS       Y6, Y4, Y4
@@ -14352,6 +14375,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
 	VADDPS       Y6, Y4, Y4
@@ -14642,6 +14666,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14688,6 +14713,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14734,6 +14760,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14780,6 +14807,7 @@ pass0_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14858,6 +14886,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14904,6 +14933,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14950,6 +14980,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2
@@ -14996,6 +15027,7 @@ pass8_columnsAVX2:
 	VPSRLD       $0x17, Y1, Y3
 	VPSUBD       c0000007f<>+0(SB), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
 	VADDPS       Y3, Y2, Y2

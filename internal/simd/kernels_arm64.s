@@ -11183,6 +11183,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ad // sub v13.4s, v13.4s, v31.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd4d // fmla v13.4s, v10.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -11338,6 +11340,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ad // sub v13.4s, v13.4s, v31.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd4d // fmla v13.4s, v10.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -11493,6 +11497,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ad // sub v13.4s, v13.4s, v31.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd4d // fmla v13.4s, v10.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -11648,6 +11654,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ad // sub v13.4s, v13.4s, v31.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd4d // fmla v13.4s, v10.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -11784,6 +11792,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -11849,6 +11859,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -11956,6 +11968,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -12021,6 +12035,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -12128,6 +12144,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -12193,6 +12211,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -12300,6 +12320,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -12365,6 +12387,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13265,6 +13289,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ce // sub v14.4s, v14.4s, v31.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd6e // fmla v14.4s, v11.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13438,6 +13464,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ce // sub v14.4s, v14.4s, v31.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd6e // fmla v14.4s, v11.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13611,6 +13639,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ce // sub v14.4s, v14.4s, v31.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd6e // fmla v14.4s, v11.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13784,6 +13814,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ce // sub v14.4s, v14.4s, v31.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd6e // fmla v14.4s, v11.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13891,6 +13923,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13927,6 +13961,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13963,6 +13999,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -13999,6 +14037,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14077,6 +14117,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14113,6 +14155,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14149,6 +14193,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14185,6 +14231,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14263,6 +14311,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14299,6 +14349,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14335,6 +14387,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14371,6 +14425,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14449,6 +14505,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14485,6 +14543,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14521,6 +14581,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf85ef // sub v15.4s, v15.4s, v31.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2f // fmla v15.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -14557,6 +14619,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf856b // sub v11.4s, v11.4s, v31.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcd2b // fmla v11.4s, v9.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -15808,6 +15872,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8508 // sub v8.4s, v8.4s, v31.4s
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc48 // fmla v8.4s, v2.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16025,6 +16091,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8508 // sub v8.4s, v8.4s, v31.4s
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc48 // fmla v8.4s, v2.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16242,6 +16310,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8508 // sub v8.4s, v8.4s, v31.4s
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc48 // fmla v8.4s, v2.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16459,6 +16529,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8508 // sub v8.4s, v8.4s, v31.4s
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc48 // fmla v8.4s, v2.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16613,6 +16685,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16708,6 +16782,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16847,6 +16923,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -16942,6 +17020,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -17081,6 +17161,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -17176,6 +17258,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -17315,6 +17399,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -17410,6 +17496,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -18559,6 +18647,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8529 // sub v9.4s, v9.4s, v31.4s
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc69 // fmla v9.4s, v3.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -18794,6 +18884,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8529 // sub v9.4s, v9.4s, v31.4s
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc69 // fmla v9.4s, v3.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19029,6 +19121,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8529 // sub v9.4s, v9.4s, v31.4s
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc69 // fmla v9.4s, v3.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19264,6 +19358,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf8529 // sub v9.4s, v9.4s, v31.4s
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc69 // fmla v9.4s, v3.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19374,6 +19470,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19425,6 +19523,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19476,6 +19576,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19527,6 +19629,8 @@ pass0_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19622,6 +19726,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19673,6 +19779,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19724,6 +19832,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19775,6 +19885,8 @@ pass4_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19870,6 +19982,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19921,6 +20035,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -19972,6 +20088,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -20023,6 +20141,8 @@ pass8_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -20118,6 +20238,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -20169,6 +20291,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -20220,6 +20344,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]
@@ -20271,6 +20397,8 @@ pass12_columnsNEON:
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
 	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
 	WORD $0x3dc2533f // ldr q31, [x25, #2368]

@@ -131,7 +131,7 @@ func negNegativeLanes(x []float32, invC, limit float32) (loss, dTheta float32) {
 			}
 			share := r / v
 			slopes[l] -= share
-			x[l] = 0 - float32(share*q)
+			x[l] = fma32(-share, q, 0)
 			logs.add(l, v)
 		}
 	}
@@ -387,6 +387,22 @@ func foldSlotsLanes(dst, src []float32) {
 	}
 }
 
+// lesser is the kernels' minimum: v if either number is a NaN or both are 0.
+func lesser[T Float](bound, v T) T {
+	if bound < v {
+		return bound
+	}
+	return v
+}
+
+// greater is the kernels' maximum.
+func greater[T Float](bound, v T) T {
+	if bound > v {
+		return bound
+	}
+	return v
+}
+
 func extentsLanes(least, most, sum, src []float32, d int) {
 	n := lanes * d
 	copy(least, src[:n])
@@ -394,7 +410,7 @@ func extentsLanes(least, most, sum, src []float32, d int) {
 	copy(sum, src[:n])
 	for src = src[n:]; len(src) >= n; src = src[n:] {
 		for i, v := range src[:n] {
-			least[i], most[i] = min(least[i], v), max(most[i], v)
+			least[i], most[i] = lesser(least[i], v), greater(most[i], v)
 			sum[i] += v
 		}
 	}

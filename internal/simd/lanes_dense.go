@@ -98,9 +98,10 @@ func (t *twin) pull(l int, r, s float32, m *meeting) {
 // multiplyIn multiplies the running product of a lane by v and moves its exponent to the sum
 // of exponents.
 func (b *HeadBlock[T]) multiplyIn(lane int, v float32) {
-	bits := math.Float32bits(float32(b.State[lane]) * v)
+	product := float32(float32(b.State[lane]) * v)
+	bits := math.Float32bits(product)
 	b.State[lane] = T(math.Float32frombits(bits&0x7fffff | 0x3f800000))
-	b.State[lanes+lane] += T(int32(bits>>23) - 127)
+	b.State[lanes+lane] += T(float32(int32(bits>>23)-127) + 0*product) // a NaN stays one
 }
 
 func denseNegLanes(q *HeadBlock[float32], careful bool) {

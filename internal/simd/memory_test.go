@@ -50,7 +50,7 @@ func TestHoldsWord(t *testing.T) {
 			}
 			for i := range n + 1 {
 				word := uint64(i)<<40 | 8 | 3
-				if got, want := HoldsWord(list, word, 3), i < n && vectors(); got != want {
+				if got, want := HoldsWord(list, word, 3), i < n && vectors() && current != NEON; got != want {
 					t.Errorf("%d words: word %d is held: %v", n, i, got)
 				}
 				if HoldsWord(list, word^16, 3) || i < n && i&3 != 3 && HoldsWord(list, list[i], 3) {

@@ -137,7 +137,7 @@ func infoncNegative[T Float](q, share []T, clamp T) {
 			q[i] = 0
 			continue
 		}
-		q[i] = 0 - T(v*T(v*share[i]))
+		q[i] = FMA(-v, T(v*share[i]), 0)
 	}
 }
 

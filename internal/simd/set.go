@@ -63,7 +63,7 @@ func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 }
 
 // HoldsWord reports whether an element of list, with the bits of set, is word. Another
-// goroutine may write to the list meanwhile. Without vectors HoldsWord is always false.
+// goroutine may write to the list meanwhile. Without AVX HoldsWord is always false.
 func HoldsWord(list []uint64, word, set uint64) bool {
 	return vectors() && holdsWord(list, word, set)
 }

@@ -276,6 +276,7 @@ func (k *dense) multiplyIn(state slots, v VecVirtual) {
 		k.VPSRLD(Imm(23), product, e)
 		k.VPSUBD(k.table(127), e, e)
 		k.VCVTDQ2PS(e, e)
+		k.VFMADD231PS(k.number(0), product, e) // a NaN stays one
 		k.VANDPS(k.table(0x7fffff), product, product)
 		k.VORPS(k.number(1), product, product)
 	})

@@ -225,13 +225,8 @@ func (l *lowering) fused(name string, ops []operand.Op) {
 		x, y, sum = ops[1], ops[0], ops[2]
 	case "213PS", "213PD":
 		x, y, sum = ops[1], ops[2], ops[0]
-	case "132PS", "132PD":
-		x, y, sum = ops[2], ops[0], ops[1]
 	default:
 		l.fail("unknown")
-	}
-	if operand.IsMem(y) && sum != ops[2] {
-		l.moveBack(l.at.LiveIn)
 	}
 	other := x
 	from, isLane := l.laneOf(y, bytes)

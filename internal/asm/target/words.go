@@ -170,6 +170,7 @@ func (l *lowering) access(load bool, bytes, v int, a address) {
 			l.lines = l.lines[:len(l.lines)-1]
 			l.word(map[bool]uint32{false: 0xad000000, true: 0xad400000}[load]|uint32((before.offset/16)<<15|v<<10|a.base<<5|before.v),
 				"%s q%d, q%d, [x%d, #%d]", map[bool]string{false: "stp", true: "ldp"}[load], before.v, v, a.base, before.offset)
+			l.access16 = access16{} // a third access must not replace this one
 			return
 		}
 		l.word(word|1<<24|uint32(a.offset/bytes)<<10, "%s %s, [x%d, #%d]", name, register, a.base, a.offset)
