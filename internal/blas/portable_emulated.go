@@ -9,8 +9,8 @@ import (
 	"cne/internal/simd"
 )
 
-// Where the compiler does not fuse, simd.FMA is a call, before which all sums are written
-// to memory: what is seldom needed is called here.
+// A call to simd.FMA would spill the sums, so the common case is inline, and rounded is called
+// only where rounding twice may differ.
 
 // addSingle adds to a tile the products of k columns of a and rows of b, which are packed.
 // Numbers are float64 that hold float32.

@@ -88,10 +88,10 @@ func (b *HeadBlock[T]) Sum() (sum Sum) {
 	return sum
 }
 
-// largest bounds products in float32, with room for a factor of 2. The vector
-// forms come in two variants: the faster one neither clamps nor minds the range
-// of what it multiplies. Beyond the range of the careful one, with distances of 1e9
-// and more, the portable form is used.
+// largest bounds products in float32, with room for a factor of 2. The float32
+// kernels have two variants: the fast one neither clamps nor checks the range of what it
+// multiplies. Beyond the range of the careful one, with distances of 1e9 and more, the
+// generic form is used.
 const largest = 1e38
 
 // DenseNeg adds up Neg-t-SNE's loss of all pairs of a quad as negatives,

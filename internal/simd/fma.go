@@ -15,9 +15,9 @@ func FMA[T Float](x, y, z T) T {
 	return T(fma32(float32(x), float32(y), float32(z)))
 }
 
-// fma32 is FMA. The product is exact in float64. To round the sum to float64 and then to
-// float32 is to round it once, unless the first result lies halfway between two float32 (its
-// last 29 bits are 1 and zeros) or is subnormal as a float32.
+// fma32 adds in float64, where the product is exact. Rounding to float64 and then to float32
+// equals rounding once unless the float64 sum lies halfway between two float32 (its last 29
+// bits are 1 and zeros) or is subnormal in float32.
 func fma32(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
@@ -27,8 +27,8 @@ func fma32(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// toOdd returns the sum s = p+z so rounded that it may be rounded again: if it is not exact,
-// its last bit is 1.
+// toOdd returns p+z rounded to odd: if s is inexact and even, the neighbour of s on the side
+// of the exact sum. That can be rounded again without error.
 func toOdd(p, z, s float64) float64 {
 	q := s - p
 	lost := (p - (s - q)) + (z - q)

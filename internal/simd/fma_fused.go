@@ -2,8 +2,8 @@
 
 package simd
 
-// FMA returns x·y + z, rounded once: here the compiler makes one instruction of it, as the
-// tests check.
+// FMA returns x·y + z, rounded once. On these architectures the compiler fuses the
+// expression; TestFMA checks it.
 func FMA[T Float](x, y, z T) T { return x*y + T(z) }
 
 func fma32(x, y, z float32) float32 { return x*y + float32(z) }

@@ -8,8 +8,8 @@ import "unsafe"
 
 // NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and bit c%64
 // of found[c/64] to whether it is at most limit or at most limits[c]. found has a word
-// for each 64 columns begun. Limits must not be NaN. In each form, the distances of a
-// from b and of b from a have the same bits, for any other columns.
+// for each 64 columns begun. Limits must not be NaN. The distances of a from b
+// and of b from a have the same bits, for any other columns.
 func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
 	dst, limits, found = dst[:len(cols)], limits[:len(cols)], found[:(len(cols)+63)/64]
 	clear(found)

@@ -2,12 +2,11 @@ package simd
 
 import "math"
 
-// The dense kernels in the arithmetic of their vector forms: column after column, with two
-// heads at a time, whose inverses come from one division, or in the careful variant one by
-// one.
+// The dense kernels in plain Go, in the order of the assembly: 16 columns at a time with two
+// heads. The fast variant divides once for both heads, the careful one twice.
 
-// A twin is two heads and what their pairs with 16 columns add to.
-type twin struct {
+// A headPair is two heads and what their pairs with 16 columns add to.
+type headPair struct {
 	three   bool // coordinates, not two
 	careful bool
 	heads   [2][MaxDenseWidth]float32
@@ -17,11 +16,11 @@ type twin struct {
 	columns, gradient [MaxDenseWidth]*vector
 }
 
-// twins calls body for the pairs of a quad by two heads and 16 columns, the first of which is
-// column. The sums have so many slots for each head. last is whether there are no other
-// heads for these columns.
-func twins(q *HeadBlock[float32], careful bool, slots int, body func(t *twin, h, column int, r *ColumnRange, last bool)) {
-	t := twin{three: q.D == 3, careful: careful}
+// eachHeadPair calls body for each two heads of a block and 16 columns, from column on. The
+// sums have so many slots for each head. last reports whether these are the last heads for
+// the columns.
+func eachHeadPair(q *HeadBlock[float32], careful bool, slots int, body func(t *headPair, h, column int, r *ColumnRange, last bool)) {
+	t := headPair{three: q.D == 3, careful: careful}
 	for i := range q.Ranges {
 		r := &q.Ranges[i]
 		for column := r.First; column < r.First+r.N; column += lanes {
@@ -46,11 +45,11 @@ func twins(q *HeadBlock[float32], careful bool, slots int, body func(t *twin, h,
 	}
 }
 
-// A meeting is a column with two heads: the differences column − head.
-type meeting [2][MaxDenseWidth]float32
+// differencesOf2 are the differences column − head of a column and two heads.
+type differencesOf2 [2][MaxDenseWidth]float32
 
-// meet sets the differences of column l, and returns start plus the sums of their squares.
-func (m *meeting) meet(t *twin, l int, start float32) (u, w float32) {
+// set sets the differences of column l, and returns start plus the sums of their squares.
+func (m *differencesOf2) set(t *headPair, l int, start float32) (u, w float32) {
 	l &= 15
 	x, y := t.columns[0][l], t.columns[1][l]
 	ax, ay, bx, by := x-t.heads[0][0], y-t.heads[0][1], x-t.heads[1][0], y-t.heads[1][1]
@@ -66,7 +65,7 @@ func (m *meeting) meet(t *twin, l int, start float32) (u, w float32) {
 }
 
 // inverses returns 1/p and 1/q, or 0 where the masks of the heads are not set.
-func (t *twin) inverses(l int, p, q float32) (r, s float32) {
+func (t *headPair) inverses(l int, p, q float32) (r, s float32) {
 	if t.careful {
 		r, s = 1/p, 1/q
 	} else {
@@ -83,7 +82,7 @@ func (t *twin) inverses(l int, p, q float32) (r, s float32) {
 }
 
 // pull adds weights times the differences to the sums of the heads and to the gradient.
-func (t *twin) pull(l int, r, s float32, m *meeting) {
+func (t *headPair) pull(l int, r, s float32, m *differencesOf2) {
 	l &= 15
 	a, b, g, x, y := t.sums[0][0], t.sums[1][0], t.gradient[0], m[0][0], m[1][0]
 	a[l], b[l], g[l] = fma32(r, x, a[l]), fma32(s, y, b[l]), fma32(s, y, fma32(r, x, g[l]))
@@ -108,10 +107,10 @@ func denseNegLanes(q *HeadBlock[float32], careful bool) {
 	c, invC, limit := q.constants[0], q.constants[1], q.constants[2]
 	factors := ones()
 	shares := (*vector)(q.State[2*lanes:])
-	twins(q, careful, q.D, func(t *twin, h, column int, _ *ColumnRange, last bool) {
-		var m meeting
+	eachHeadPair(q, careful, q.D, func(t *headPair, h, column int, _ *ColumnRange, last bool) {
+		var m differencesOf2
 		for l := range factors {
-			u, w := m.meet(t, l, 1)
+			u, w := m.set(t, l, 1)
 			a, b := fma32(c, u, 1), fma32(c, w, 1)
 			r, s := t.inverses(l, float32(u*a), float32(w*b))
 			f, g := fma32(invC, float32(a*r), 1), fma32(invC, float32(b*s), 1) // 1 + 1/(cu)
@@ -137,10 +136,10 @@ func denseNegLanes(q *HeadBlock[float32], careful bool) {
 }
 
 func denseUMAPLanes(q *HeadBlock[float32], least float32, careful bool) {
-	twins(q, careful, q.D, func(t *twin, h, column int, _ *ColumnRange, _ bool) {
-		var m meeting
+	eachHeadPair(q, careful, q.D, func(t *headPair, h, column int, _ *ColumnRange, _ bool) {
+		var m differencesOf2
 		for l := range lanes {
-			d, e := m.meet(t, l, 0)
+			d, e := m.set(t, l, 0)
 			near, nearer := d <= least, e <= least
 			d, e = max(d, least), max(e, least)
 			u, w := 1+d, 1+e
@@ -164,7 +163,7 @@ func denseUMAPLanes(q *HeadBlock[float32], least float32, careful bool) {
 }
 
 func denseTotalsLanes(q *HeadBlock[float32], squares []float32, width int, clamp float32, careful bool) {
-	twins(q, careful, q.D+1, func(t *twin, h, column int, r *ColumnRange, _ bool) {
+	eachHeadPair(q, careful, q.D+1, func(t *headPair, h, column int, r *ColumnRange, _ bool) {
 		at := r.At + column - r.First
 		first, second := (*vector)(squares[h*width+at:]), (*vector)(squares[(h+1)*width+at:])
 		ax, ay, as, bx, by, bs := t.sums[0][0], t.sums[0][1], t.sums[0][q.D], t.sums[1][0], t.sums[1][1], t.sums[1][q.D]
@@ -172,9 +171,9 @@ func denseTotalsLanes(q *HeadBlock[float32], squares []float32, width int, clamp
 		if t.three {
 			az, bz = t.sums[0][2], t.sums[1][2]
 		}
-		var m meeting
+		var m differencesOf2
 		for l := range lanes {
-			u, w := m.meet(t, l, 1)
+			u, w := m.set(t, l, 1)
 			p, s := t.inverses(l, u, w)
 			if careful {
 				p, s = clamped(p, clamp, t.masks[0][l], &as[l]), clamped(s, clamp, t.masks[1][l], &bs[l])

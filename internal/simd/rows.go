@@ -9,14 +9,14 @@ import (
 // for them all. The vector forms take multiples of 16 pairs; callers that have
 // fewer fill the row up with excluded pairs, which have an exact loss,
 // similarity and derivative of zero: an infinite squared distance, −1 for
-// RowSimilarities, and minus infinity for a cosine over τ. The vector forms
-// take squared distances beyond 1e18 for infinite ones.
+// RowSimilarities, and minus infinity for a cosine over τ. In
+// float32, whole vectors take squared distances beyond 1e18 for infinite.
 
 const (
-	// rowChunk bounds the pairs that the vector forms add up in float32.
+	// rowChunk is the number of float32 added up at once.
 	rowChunk = 4096
-	// logChunk bounds the pairs whose logarithms they add up, since they
-	// multiply up to logChunk/8 numbers below 2.
+	// logChunk is the same for sums of logarithms: each lane multiplies logChunk/16
+	// mantissas below 2.
 	logChunk = 960
 )
 

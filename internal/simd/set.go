@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// A Set is an instruction set for which packages with assembly may have vector forms; a
-// wider one comes after a narrower one.
+// A Set is an instruction set with vector kernels. AVX512 follows AVX2; NEON is for arm64
+// only.
 type Set int
 
 // The sets. Portable stands for plain Go.

@@ -42,7 +42,7 @@ type Momentum struct {
 }
 
 // MomentumStep moves w against its gradient g. buf holds the running sum of the
-// gradients, zeros before the first step. All forms give the same bits.
+// gradients, zeros before the first step.
 func MomentumStep[T Float](w, g, buf []T, p *Momentum) {
 	g, buf = g[:len(w)], buf[:len(w)]
 	if f, whole := wholeVectors(w); whole > 0 {

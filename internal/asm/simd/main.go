@@ -1,8 +1,7 @@
-// Command asm generates the vector forms of the loops of package simd. Each
-// kernel is written once, against the type isa, which hides what differs
-// between AVX-512 (masks in registers of their own, 16 lanes) and AVX2 with
-// FMA (masks in vectors, 8 lanes), and becomes one function with both forms, which
-// chooses by simd.current. All of them but columnSums expect a number of
+// Command simd generates the kernels of package simd. Each is written once against isa,
+// which hides the differences of AVX-512 (16 lanes, mask registers), AVX2 with FMA (8
+// lanes, masks in vectors) and NEON (4 lanes). On amd64 a kernel has both forms and chooses
+// by simd.current. All of them but columnSums expect a number of
 // elements that is a multiple of 16; the Go callers see to the rest.
 package main
 
@@ -60,7 +59,7 @@ func kernels(emit func(kernel func(s *isa))) {
 	winograd(emit)
 }
 
-// An isa is one of the two instruction sets.
+// An isa is one of the instruction sets.
 type isa struct {
 	*target.File
 	name  string
@@ -73,7 +72,7 @@ func (s *isa) bytes() int { return 4 * s.lanes }
 
 func (s *isa) neon() bool { return s.lanes == 4 }
 
-// few says whether there are no more than 16 vector registers.
+// few reports whether there are only 16 vector registers (AVX2).
 func (s *isa) few() bool { return s.lanes == 8 }
 
 // parts is the number of registers for a vector of 16 numbers, the unit in which all

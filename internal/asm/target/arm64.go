@@ -14,9 +14,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The code for arm64 is what a program for the 128-bit vectors of AVX2 and FMA means, instruction
-// by instruction, bit for bit but for the payloads of NaN. Register Xi is Vi, and the
-// general registers but the stack pointer are R0 to R14.
+// This file translates avo's instructions for 128-bit vectors (AVX2, FMA) to arm64, one by one.
+// Results have the same bits except for payloads of NaNs. Xi becomes Vi; the general registers
+// without SP become R0 to R14.
 const (
 	vectorRegisters = 30
 	scratch, second = 16, 17 // general registers within an instruction

@@ -135,8 +135,8 @@ func instructions(arch string) *File {
 		"VFMADD213PS VFMADD231PS VFNMADD213PS VFNMADD231PS VFMADD213PD VFMADD231PD VFNMADD231PD") {
 		forms(name, "float")
 	}
-	for _, name := range strings.Fields("VANDPS VORPS VXORPS VANDNPS VPADDD VPADDQ VPSUBD VPSUBQ VPMULLD VPMULUDQ VPCMPGTD VPCMPGTQ VPCMPEQD VPCMPEQQ VPMAXUD " +
-		"VPMINUD VPMAXSD VUNPCKLPS VUNPCKHPS VUNPCKLPD VUNPCKHPD VMOVHLPS VMOVLHPS") {
+	for _, name := range strings.Fields("VANDPS VORPS VXORPS VPADDD VPADDQ VPSUBD VPMULUDQ VPCMPGTD VPMAXUD " +
+		"VUNPCKLPS VUNPCKHPS VUNPCKLPD VUNPCKHPD VMOVHLPS") {
 		forms(name, "")
 	}
 	for _, p := range []uint64{0, 1, 2, 4, 5, 6, 9, 10, 13, 14, 0x11, 0x12, 0x15, 0x16, 0x1a, 0x1d, 0x1e} {
@@ -170,7 +170,7 @@ func instructions(arch string) *File {
 			})
 		}
 	}
-	for _, name := range strings.Fields("VMOVSHDUP VMOVSLDUP VBROADCASTSS VPBROADCASTD VPBROADCASTQ VMOVDDUP VPMOVZXWD VCVTDQ2PS VCVTPS2PDfloat VSQRTPSfloat") {
+	for _, name := range strings.Fields("VMOVSHDUP VMOVSLDUP VBROADCASTSS VPBROADCASTD VPBROADCASTQ VMOVDDUP VCVTDQ2PS VCVTPS2PDfloat VSQRTPSfloat") {
 		for form := range 3 {
 			kernel(fmt.Sprintf("%s%d", name, form), func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {
 				d, a := f.XMM(), Op(x[0])
@@ -241,6 +241,15 @@ func instructions(arch string) *File {
 		f.VBROADCASTSS(table.Offset(16), x[2])
 		f.VFMADD231PS(x[2], x[3], x[0])
 		return x[0]
+	})
+	// The first two loads become one instruction, which the third must not replace.
+	kernel("loads", func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {
+		f.VMOVUPS(Mem{Base: in}, x[0])
+		f.VMOVUPS(Mem{Base: in}.Offset(16), x[1])
+		f.VMOVUPS(Mem{Base: in}.Offset(16), x[2])
+		f.VPADDD(x[0], x[1], x[1])
+		f.VPADDD(x[1], x[2], x[2])
+		return x[2]
 	})
 	kernel("halves", func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {
 		i := f.GP64()

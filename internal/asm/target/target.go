@@ -1,5 +1,5 @@
-// Package target is what the generators of assembly have in common: the instructions of
-// amd64 by avo, and the assembly for arm64 that stands for them.
+// Package target is shared by the generators of assembly: avo's instructions for amd64 and
+// their translation to arm64.
 package target
 
 import (
@@ -34,7 +34,7 @@ func (f *File) TEXT(name string, attributes attr.Attribute, signature string) {
 	f.SignatureExpr(signature)
 }
 
-// Table returns where in read-only memory the words are that are known by a name.
+// Table returns the address of a read-only table; tables of the same name are emitted once.
 func (f *File) Table(name string, words int, word func(i int) operand.Constant) operand.Mem {
 	m, ok := f.tables[name]
 	if !ok {
@@ -50,8 +50,8 @@ func (f *File) Table(name string, words int, word func(i int) operand.Constant) 
 }
 
 // Main writes the kernels of a package, and their declarations, to the folder that is the
-// program's argument. The function arm64, which may be nil, makes those for arm64 of
-// instructions for 128 bits of amd64.
+// program's argument. The function arm64 makes the kernels for arm64 of amd64's instructions
+// for 128 bits.
 func Main(amd64, arm64 func(f *File)) {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {

@@ -10,33 +10,30 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// plain are the instructions of three registers that have one of their own. Those with a
-// mark have their sources in the other order.
+// plain maps instructions of three registers to the arm64 instruction that does the same; an
+// exclamation mark marks swapped sources.
 var plain = map[string]string{
 	"VADDPS": "fadd.4s", "VADDPD": "fadd.2d", "VSUBPS": "fsub.4s", "VSUBPD": "fsub.2d", "VMULPS": "fmul.4s", "VMULPD": "fmul.2d",
-	"VDIVPS": "fdiv.4s", "VDIVPD": "fdiv.2d",
-	"VANDPS": "and.16b", "VANDPD": "and.16b", "VPAND": "and.16b", "VORPS": "orr.16b", "VORPD": "orr.16b", "VPOR": "orr.16b",
-	"VXORPS": "eor.16b", "VXORPD": "eor.16b", "VPXOR": "eor.16b", "VANDNPS": "bic.16b!", "VPANDN": "bic.16b!",
-	"VPADDD": "add.4s", "VPADDQ": "add.2d", "VPSUBD": "sub.4s", "VPSUBQ": "sub.2d", "VPMULLD": "mul.4s",
-	"VPCMPGTD": "cmgt.4s", "VPCMPGTQ": "cmgt.2d", "VPCMPEQD": "cmeq.4s", "VPCMPEQQ": "cmeq.2d",
-	"VPMAXUD": "umax.4s", "VPMINUD": "umin.4s", "VPMAXSD": "smax.4s", "VPMINSD": "smin.4s",
+	"VDIVPS": "fdiv.4s",
+	"VANDPS": "and.16b", "VPAND": "and.16b", "VORPS": "orr.16b", "VPOR": "orr.16b",
+	"VXORPS": "eor.16b", "VPXOR": "eor.16b",
+	"VPADDD": "add.4s", "VPADDQ": "add.2d", "VPSUBD": "sub.4s",
+	"VPCMPGTD":  "cmgt.4s",
+	"VPMAXUD":   "umax.4s",
 	"VUNPCKLPS": "zip1.4s", "VUNPCKHPS": "zip2.4s", "VUNPCKLPD": "zip1.2d", "VUNPCKHPD": "zip2.2d",
-	"VMOVLHPS": "zip1.2d", "VMOVHLPS": "zip2.2d!",
+	"VMOVHLPS": "zip2.2d!",
 }
 
 // single are the instructions of one source.
 var single = map[string]string{
-	"VCVTDQ2PS": "scvtf v%[1]d.4s, v%[2]d.4s", "VSQRTPS": "fsqrt v%[1]d.4s, v%[2]d.4s", "VSQRTPD": "fsqrt v%[1]d.2d, v%[2]d.2d",
-	"VCVTPS2PD": "fcvtl v%[1]d.2d, v%[2]d.2s", "VPMOVZXWD": "ushll v%[1]d.4s, v%[2]d.4h, #0",
+	"VCVTDQ2PS": "scvtf v%[1]d.4s, v%[2]d.4s", "VSQRTPS": "fsqrt v%[1]d.4s, v%[2]d.4s",
+	"VCVTPS2PD": "fcvtl v%[1]d.2d, v%[2]d.2s",
 }
-
-// halves are the instructions of one source that read only half of it.
-var halves = map[string]bool{"VCVTPS2PD": true, "VPMOVZXWD": true}
 
 // moves are the loads, stores and moves, by how many bytes they move.
 var moves = map[string]int{
-	"VMOVUPS": 16, "VMOVAPS": 16, "VMOVUPD": 16, "VMOVAPD": 16, "VMOVDQU": 16, "VMOVDQA": 16, "MOVUPS": 16, "MOVAPS": 16,
-	"VMOVSD": 8, "MOVSD": 8, "VMOVQ": 8, "VMOVSS": 4, "MOVSS": 4, "VMOVD": 4,
+	"VMOVUPS": 16, "VMOVAPS": 16, "VMOVUPD": 16,
+	"VMOVSD": 8, "VMOVQ": 8, "VMOVSS": 4, "VMOVD": 4,
 }
 
 // shifts are the shifts by a constant.
@@ -66,8 +63,8 @@ func (l *lowering) vector(name string, ops []operand.Op) bool {
 	case name == "VZEROUPPER":
 	case single[name] != "":
 		bytes := 16
-		if halves[name] {
-			bytes = 8
+		if name == "VCVTPS2PD" {
+			bytes = 8 // it reads only half of its source
 		}
 		v := l.source(ops[0], bytes)
 		l.two(single[name], l.result(ops[1]), v)
@@ -286,7 +283,8 @@ func (l *lowering) greater(name string, d, first, other int) {
 	l.three("fcmgt"+arrangement, d, first, other)
 }
 
-// extreme writes a maximum or minimum, which is the other source if any is NaN or both are 0.
+// extreme writes a maximum or minimum. As on amd64, the result is the second source if either
+// is NaN or both are 0.
 func (l *lowering) extreme(name string, ops []operand.Op) {
 	other, first := l.source(ops[0], 16), l.source(ops[1], 16)
 	switch d := l.result(ops[2]); d {
