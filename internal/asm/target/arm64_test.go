@@ -244,9 +244,9 @@ func instructions(arch string) *File {
 	})
 	// The first two loads become one instruction, which the third must not replace.
 	kernel("loads", func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {
-		f.VMOVUPS(Mem{Base: in}, x[0])
-		f.VMOVUPS(Mem{Base: in}.Offset(16), x[1])
-		f.VMOVUPS(Mem{Base: in}.Offset(16), x[2])
+		f.VMOVUPS(Mem{Base: in}.Offset(32), x[0])
+		f.VMOVUPS(Mem{Base: in}.Offset(48), x[1])
+		f.VMOVUPS(Mem{Base: in}.Offset(48), x[2])
 		f.VPADDD(x[0], x[1], x[1])
 		f.VPADDD(x[1], x[2], x[2])
 		return x[2]
