@@ -41,7 +41,21 @@ func TestFMA(t *testing.T) {
 			t.Fatalf("FMA(%x, %x, %x) = %x, want %x", x, y, z, got, want)
 		}
 	}
-	x := 1 + r.Float64()*0 + 0x1p-30 // no constant, which the compiler would multiply itself
+	one := 1 + float32(r.Float64()*0) // no constant, which the compiler would multiply itself
+	tiny, minusTiny, inf := 1e-30*one, -1e-30*one, float32(math.Inf(1))*one
+	if got := FMA(minusTiny, tiny, 0); got != 0 || !math.Signbit(float64(got)) {
+		t.Errorf("-1e-60 becomes %g, want -0", got)
+	}
+	if got := FMA(0, minusTiny, 0); math.Signbit(float64(got)) {
+		t.Errorf("-0 + 0 is %g, want 0", got)
+	}
+	if got := FMA(inf, tiny, -1); got != inf {
+		t.Errorf("infinity times 1e-30 is %g", got)
+	}
+	if got := FMA(inf, 0, 1); got == got {
+		t.Errorf("infinity times 0 is %g, want NaN", got)
+	}
+	x := float64(one) + 0x1p-30
 	if FMA(x, x, -1-0x1p-29) != 0x1p-60 {
 		t.Error("FMA of float64 rounds the product")
 	}

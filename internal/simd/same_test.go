@@ -359,7 +359,7 @@ func TestBits(t *testing.T) {
 		name, sum, _ := strings.Cut(strings.TrimSpace(line), " ")
 		kept[name] = sum
 	}
-	var made strings.Builder
+	var made, first strings.Builder
 	forms(t, func(t *testing.T) {
 		made.Reset()
 		for i, r := range results {
@@ -377,10 +377,75 @@ func TestBits(t *testing.T) {
 				t.Errorf("%s has the bits %s, want %s", r.name, sum, kept[r.name])
 			}
 		}
+		if first.Len() == 0 {
+			first.WriteString(made.String())
+		}
+		if made.String() != first.String() {
+			t.Error("other bits than in plain Go")
+		}
 	})
 	if *updateBits {
 		if err := os.WriteFile(file, []byte(made.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Bits do not depend on the form for zeros of either sign, infinities, subnormal numbers and
+// NaNs either, except for the bits of a NaN.
+func TestBitsOfSpecialValues(t *testing.T) {
+	inf, nan, minusZero := float32(math.Inf(1)), float32(math.NaN()), float32(math.Copysign(0, -1))
+	special := []float32{0, minusZero, inf, 1e-42, 3e38, 1e-20, 1e20, nan, 1}
+	values := func(from int) []float32 {
+		x := make([]float32, 4*lanes)
+		for i := range x {
+			x[i] = []float32{1.5, special[(from+i/5)%len(special)], 0.25}[i%3]
+		}
+		return x
+	}
+	whole := func(b *bits, x ...float32) {
+		for _, v := range x {
+			if v != v {
+				v = nan
+			}
+			b.floats(v)
+		}
+	}
+	var first []byte
+	forms(t, func(t *testing.T) {
+		var b bits
+		for from := range special {
+			for _, clamp := range []float64{0, 1e-10} {
+				bound := BoundOf[float32](clamp)
+				x := values(from)
+				for i, v := range x {
+					if v < 0 || v != v {
+						x[i] = minusZero
+					}
+				}
+				sum := NegNegative(x, 0.37, bound)
+				whole(&b, append(x, float32(sum.Loss), float32(sum.DTheta))...)
+				q, share := values(from), values(from+3)
+				for i := range q {
+					q[i], share[i] = min(1, max(0, q[i])), min(1e20, max(0, share[i]))
+					if q[i] != q[i] || share[i] != share[i] {
+						q[i], share[i] = 1e-20, 1e-25
+					}
+				}
+				InfoNCNegative(q, share, float32(clamp))
+				whole(&b, q...)
+			}
+			least, most, sum := make([]float32, 2*lanes), make([]float32, 2*lanes), make([]float32, 2*lanes)
+			Extents(least, most, sum, values(from), 2)
+			whole(&b, slices.Concat(least[:2], most[:2], sum[:2])...)
+		}
+		if first == nil {
+			first = b.all
+		}
+		for i := range b.all {
+			if b.all[i] != first[i] {
+				t.Fatalf("number %d has other bits than in plain Go", i/4)
+			}
+		}
+	})
 }
