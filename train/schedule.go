@@ -42,7 +42,8 @@ func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epoch
 }
 
 // A Normalization gives the constant of a loss at a place on the spectrum from t-SNE
-// (s = 0) to UMAP (s = 1); s may be any real number (Section 5 of the paper).
+// (s = 0) to UMAP (s = 1); s may be any real number. s is the slider of the authors' later
+// program; the paper varies Z̄ (Sec. 5).
 //
 // For Neg-t-SNE the place is a normalisation constant
 //

@@ -53,7 +53,7 @@ func TestPartitionFunctionIsZBarInSpace(t *testing.T) {
 	}
 }
 
-// Theorem 1 of the paper: plain negative sampling, which has no Z̄, makes the partition
+// Corollary 2 of the paper (Sec. 4): plain negative sampling, which has no Z̄, makes the partition
 // function 1/(m·ξ), that is |X|/m: the number of negatives decides how large the embedding
 // becomes.
 func TestNegativeSamplingMakesThePartitionFunctionXOverM(t *testing.T) {

@@ -349,7 +349,7 @@ func phase(epochs int, place train.SpectrumParam, m int) []train.Phase {
 }
 
 // Sec. 5 of the paper: a smaller Z̄ gives a larger embedding, and so do more
-// negatives (Sec. 6), which come closer to t-SNE.
+// negatives (Fig. S8, Sec. 7), which come closer to t-SNE.
 func TestSmallerZBarAndMoreNegativesSpreadTheEmbedding(t *testing.T) {
 	extent := func(loss op.Loss, o train.Options) float64 {
 		o.BatchSize, o.Clip, o.Seed = 100, 4, 1
@@ -579,7 +579,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// Where a loss stands: Sec. 5 of the paper, with Z_tsne = 100·n and Z_umap = n²/5.
+// Where a loss stands: as in the authors' program, with Z_tsne = 100·n and Z_umap = n²/5.
 func TestNormalization(t *testing.T) {
 	p := train.Normalization{N: 70000}
 	for _, tc := range []struct {

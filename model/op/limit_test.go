@@ -122,7 +122,7 @@ func partitionOf(points []float64) float64 {
 	return sum
 }
 
-// Sec. 3 of the paper: with more and more negatives the gradient of NC, at the Z that
+// Supp. B.1 of the paper: with more and more negatives the gradient of NC, at the Z that
 // normalises q, becomes that of maximum likelihood (t-SNE's), where Z rests, and so does
 // that of InfoNC. InfoNC's negatives share the head of their edge, so that it becomes that
 // of the likelihood given the head: SNE's, which is t-SNE's where Σ_j q(ij) is the same

@@ -16,7 +16,7 @@ type Loss int
 
 // The losses. q is the similarity of a pair, m the number of negatives of a head.
 const (
-	// Neg is Neg-t-SNE's negative-sampling loss (Sec. 5):
+	// Neg is Neg-t-SNE's negative-sampling loss (Eq. 9):
 	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
 	// pair, with c = Z̄·m/|X|.
 	Neg Loss = iota
