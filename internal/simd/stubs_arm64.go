@@ -5,220 +5,366 @@
 package simd
 
 // pairs2Vector is the vector form of pairs2.
+//
+//go:noescape
 func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
 // scatterGradient2Vector is the vector form of scatterGradient2.
+//
+//go:noescape
 func scatterGradient2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
 
 // negPositiveVector is the vector form of negPositive.
+//
+//go:noescape
 func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
 
 // negNegativeVector is the vector form of negNegative for at most 960 pairs.
+//
+//go:noescape
 func negNegativeVector(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
 
 // umapPositiveVector is the vector form of umapPositive.
+//
+//go:noescape
 func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32)
 
 // umapNegativeVector is the vector form of umapNegative.
+//
+//go:noescape
 func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32)
 
 // similaritiesVector is the vector form of similarities.
+//
+//go:noescape
 func similaritiesVector(x []float32, total []float32, clamp float32)
 
 // logTotalsVector is the vector form of logTotals, but for the factor weight of the loss.
+//
+//go:noescape
 func logTotalsVector(total []float32, weight float32) (loss float32)
 
 // infoncPositiveVector is the vector form of infoncPositive.
+//
+//go:noescape
 func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
 
 // infoncNegativeVector is the vector form of infoncNegative.
+//
+//go:noescape
 func infoncNegativeVector(q []float32, share []float32, clamp float32)
 
 // addVector is the vector form of add.
+//
+//go:noescape
 func addVector(dst []float32, src []float32)
 
 // scaleVector is the vector form of scale.
+//
+//go:noescape
 func scaleVector(x []float32, f float32)
 
 // addPlaneVector is the vector form of addPlane.
+//
+//go:noescape
 func addPlaneVector(dst []float32, xs []float32, ys []float32)
 
 // gatherRows2Vector is the vector form of gatherRows for rows of two.
+//
+//go:noescape
 func gatherRows2Vector(dst []float32, src []float32, index []int32)
 
 // scatterRows2Vector is the vector form of scatterRows for rows of two.
+//
+//go:noescape
 func scatterRows2Vector(dst []float32, src []float32, index []int32)
 
 // descendVector is the vector form of descend.
+//
+//go:noescape
 func descendVector(x []float32, grad []float32, step float32, clip float32)
 
 // descendRows2Vector is the vector form of DescendRows for rows of two.
+//
+//go:noescape
 func descendRows2Vector(table []float32, grad []float32, rows []int32, step float32, clip float32)
 
 // momentumStepVector is the vector form of momentumStep.
+//
+//go:noescape
 func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32)
 
 // adamStepVector is the vector form of adamStep.
+//
+//go:noescape
 func adamStepVector(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
 
 // maskPositiveVector is the vector form of maskPositive.
+//
+//go:noescape
 func maskPositiveVector(dst []float32, y []float32, g []float32)
 
 // columnSumsVector is the vector form of columnSums.
+//
+//go:noescape
 func columnSumsVector(dst []float32, x []float32, rows int, d int)
 
 // maxUint32Vector is the vector form of maxUint32.
+//
+//go:noescape
 func maxUint32Vector(x []int32) uint32
 
 // inverseSum2Vector is the vector form of inverseSum2.
+//
+//go:noescape
 func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
 // inverseSum2NearVector is the vector form of InverseSum2Near, for multiples of two vectors.
+//
+//go:noescape
 func inverseSum2NearVector(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
 // addSquaresVector is the vector form of addSquares.
+//
+//go:noescape
 func addSquaresVector(dst []float32, xs []float32, x float32)
 
 // inverseSumVector is the vector form of inverseSum.
+//
+//go:noescape
 func inverseSumVector(d2 []float32) (sum float32)
 
 // inverseLogSumVector is the vector form of inverseLogSum.
+//
+//go:noescape
 func inverseLogSumVector(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
 
 // countBelowVector is the vector form of countBelow.
+//
+//go:noescape
 func countBelowVector(counts []int32, x []float32, limits []float32)
 
 // drawOthersVector is the vector form of drawOthers.
+//
+//go:noescape
 func drawOthersVector(column []int32, state uint64, others uint32)
 
 // rowDistancesVector is the vector form of rowDistances.
+//
+//go:noescape
 func rowDistancesVector(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
 
 // rowSimilaritiesVector is the vector form of rowSimilarities.
+//
+//go:noescape
 func rowSimilaritiesVector(x []float32, clamp float32) (sum float32)
 
 // rowInfoNCVector is the vector form of rowInfoNC.
+//
+//go:noescape
 func rowInfoNCVector(q []float32, share float32, clamp float32)
 
 // rowNegVector is the vector form of negNegative for at most 960 pairs.
+//
+//go:noescape
 func rowNegVector(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
 
 // rowUMAPVector is the vector form of umapNegative for at most 960 pairs.
+//
+//go:noescape
 func rowUMAPVector(x []float32, limit float32) (loss float32)
 
 // rowMaxVector is the vector form of rowMax, but for NaNs, which it may pass over.
+//
+//go:noescape
 func rowMaxVector(x []float32, least float32) float32
 
 // rowExpVector is the vector form of rowExp.
+//
+//go:noescape
 func rowExpVector(x []float32, top float32) (sum float32)
 
 // rowLogisticVector is the vector form of LogisticNegative for at most 960 pairs.
+//
+//go:noescape
 func rowLogisticVector(x []float32, theta float32) (loss float32, dTheta float32)
 
 // nearRowsVector is the vector form of nearRows.
+//
+//go:noescape
 func nearRowsVector(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
 
 // nearTilesVector is the vector form of nearTiles.
+//
+//go:noescape
 func nearTilesVector(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)
 
 // projectRowsVector is the vector form of projectRows.
+//
+//go:noescape
 func projectRowsVector(dst []float32, x []float32, from []float32, along []float32, cols []int32)
 
 // columnMomentsVector adds up the moments of a vector of columns.
+//
+//go:noescape
 func columnMomentsVector(x []float32, rows int, c int, pivot []float32, sums []float64, squares []float64)
 
 // columnApplyVector maps a vector of columns.
+//
+//go:noescape
 func columnApplyVector(dst []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32)
 
 // columnProductsVector adds up the products of a vector of columns.
+//
+//go:noescape
 func columnProductsVector(grad []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32, sums []float64, products []float64)
 
 // columnGradientVector writes the gradient of a vector of columns.
+//
+//go:noescape
 func columnGradientVector(dst []float32, grad []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32, a []float32, b []float32, o []float32)
 
 // addReLUVector is the vector form of addReLU.
+//
+//go:noescape
 func addReLUVector(dst []float32, a []float32, b []float32)
 
 // fieldVector is the vector form of field.
+//
+//go:noescape
 func fieldVector(sums []float32, targets []float32, sources []float32)
 
 // attractVector is the vector form of attract.
+//
+//go:noescape
 func attractVector(fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
 
 // denseNeg2Vector is a vector form of denseNeg for d = 2.
+//
+//go:noescape
 func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP2Vector is a vector form of denseUMAP for d = 2.
+//
+//go:noescape
 func denseUMAP2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals2Vector is a vector form of denseTotals for d = 2.
+//
+//go:noescape
 func denseTotals2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseNegCareful2Vector is a vector form of denseNeg for d = 2.
+//
+//go:noescape
 func denseNegCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAPCareful2Vector is a vector form of denseUMAP for d = 2.
+//
+//go:noescape
 func denseUMAPCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotalsCareful2Vector is a vector form of denseTotals for d = 2.
+//
+//go:noescape
 func denseTotalsCareful2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseScatter2Vector is the vector form of denseScatter for d = 2.
+//
+//go:noescape
 func denseScatter2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents2Vector is the vector form of extents for d = 2.
+//
+//go:noescape
 func extents2Vector(least []float32, most []float32, sum []float32, src []float32)
 
 // denseNeg3Vector is a vector form of denseNeg for d = 3.
+//
+//go:noescape
 func denseNeg3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP3Vector is a vector form of denseUMAP for d = 3.
+//
+//go:noescape
 func denseUMAP3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals3Vector is a vector form of denseTotals for d = 3.
+//
+//go:noescape
 func denseTotals3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseNegCareful3Vector is a vector form of denseNeg for d = 3.
+//
+//go:noescape
 func denseNegCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAPCareful3Vector is a vector form of denseUMAP for d = 3.
+//
+//go:noescape
 func denseUMAPCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotalsCareful3Vector is a vector form of denseTotals for d = 3.
+//
+//go:noescape
 func denseTotalsCareful3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseScatter3Vector is the vector form of denseScatter for d = 3.
+//
+//go:noescape
 func denseScatter3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents3Vector is the vector form of extents for d = 3.
+//
+//go:noescape
 func extents3Vector(least []float32, most []float32, sum []float32, src []float32)
 
 // lessProductVector is the vector form of lessProduct.
+//
+//go:noescape
 func lessProductVector(dst []float32, a []float32, b []float32, c float32)
 
 // pullVector is the vector form of pull.
+//
+//go:noescape
 func pullVector(dst []float32, w []float32, a []float32, b []float32, f float32)
 
 // foldSlotsVector is the vector form of foldSlots.
+//
+//go:noescape
 func foldSlotsVector(dst []float32, src []float32)
 
 // winogradImageTile is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
+//
+//go:noescape
 func winogradImageTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
 // winogradGradientTile is the vector form of winogradGradient; distances are in bytes, channels a multiple of 16.
+//
+//go:noescape
 func winogradGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
 // winogradResultTile is the vector form of winogradResult; distances are in bytes, channels a multiple of 16.
+//
+//go:noescape
 func winogradResultTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
 // winogradWeightsTile is the vector form of winogradWeights; distances are in bytes, channels a multiple of 16.
+//
+//go:noescape
 func winogradWeightsTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
 // winogradWeightsGradientTile is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
+//
+//go:noescape
 func winogradWeightsGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
 // placeWords is PlaceWords. It asks for the cache line after the one it writes to.
+//
+//go:noescape
 func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
 
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
+//
+//go:noescape
 func fetchRows(x *byte, stride int, lines int, rows []int32)

@@ -27,9 +27,10 @@ func NewFile(constraint string) *File {
 	return f
 }
 
-// TEXT begins a function.
+// TEXT begins a function. Functions do not keep their arguments.
 func (f *File) TEXT(name string, attributes attr.Attribute, signature string) {
 	f.Function(name)
+	f.Pragma("noescape")
 	f.Attributes(attributes)
 	f.SignatureExpr(signature)
 }
