@@ -66,6 +66,7 @@ func TestBrowserClassNames(t *testing.T) {
 			b.expect(name+" on its way", centred(name, g)+" < 25", "true")
 		}
 		b.after("key Right", "cne.t", "1", namedSorted, "ant bee cat", centred("ant", 0)+" < 25", "true")
+		b.settle() // t is 1 before the names of its last frame are drawn
 		x := get[float64](b, "cne.names.find((n) => n.text === 'ant').x")
 		b.after("key d", fmt.Sprintf("Math.abs(cne.names.find((n) => n.text === 'ant').x - %v) < 0.01", x-60), "true")
 		b.after("key 0")
