@@ -6509,8 +6509,8 @@ TEXT ·sumStripAVX512(SB), NOSPLIT, $0-40
 	MOVQ    val+16(FP), DX
 	MOVQ    strip+24(FP), BX
 	MOVQ    y+32(FP), SI
-	VMOVUPD (SI), Z0
-	VMOVUPD 64(SI), Z1
+	VMOVUPD (SI), Z1
+	VMOVUPD 64(SI), Z2
 	TESTQ   AX, AX
 	JE      done
 
@@ -6518,18 +6518,18 @@ loop:
 	MOVLQSX      (CX), DI
 	SHLQ         $0x07, DI
 	ADDQ         BX, DI
-	VCVTSS2SD    (DX), X3, X3
-	VBROADCASTSD X3, Z2
-	VFMADD231PD  (DI), Z2, Z0
-	VFMADD231PD  64(DI), Z2, Z1
+	VCVTSS2SD    (DX), X0, X0
+	VBROADCASTSD X0, Z3
+	VFMADD231PD  (DI), Z3, Z1
+	VFMADD231PD  64(DI), Z3, Z2
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
 	DECQ         AX
 	JNE          loop
 
 done:
-	VMOVUPD Z0, (SI)
-	VMOVUPD Z1, 64(SI)
+	VMOVUPD Z1, (SI)
+	VMOVUPD Z2, 64(SI)
 	VZEROUPPER
 	RET
 
@@ -6541,8 +6541,8 @@ TEXT ·spreadStripAVX512(SB), NOSPLIT, $0-40
 	MOVQ    val+16(FP), DX
 	MOVQ    strip+24(FP), BX
 	MOVQ    y+32(FP), SI
-	VMOVUPD (SI), Z0
-	VMOVUPD 64(SI), Z1
+	VMOVUPD (SI), Z1
+	VMOVUPD 64(SI), Z2
 	TESTQ   AX, AX
 	JE      done
 
@@ -6550,14 +6550,14 @@ loop:
 	MOVLQSX      (CX), SI
 	SHLQ         $0x07, SI
 	ADDQ         BX, SI
-	VCVTSS2SD    (DX), X4, X4
-	VBROADCASTSD X4, Z2
-	VMOVUPD      (SI), Z3
-	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (SI)
-	VMOVUPD      64(SI), Z3
-	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(SI)
+	VCVTSS2SD    (DX), X0, X0
+	VBROADCASTSD X0, Z3
+	VMOVUPD      (SI), Z4
+	VFMADD231PD  Z1, Z3, Z4
+	VMOVUPD      Z4, (SI)
+	VMOVUPD      64(SI), Z4
+	VFMADD231PD  Z2, Z3, Z4
+	VMOVUPD      Z4, 64(SI)
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
 	DECQ         AX

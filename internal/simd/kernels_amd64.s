@@ -16,8 +16,8 @@ TEXT ·pairs2Vector(SB), NOSPLIT, $0-128
 	MOVQ      tails_base+104(FP), SI
 	MOVQ      head+96(FP), DI
 	LEAQ      (BX)(DI*8), DI
-	VMOVDQU32 even<>+0(SB), Z0
-	VMOVDQU32 odd<>+0(SB), Z1
+	VMOVDQU32 even<>+0(SB), Z3
+	VMOVDQU32 odd<>+0(SB), Z4
 	MOVQ      d2_len+8(FP), R8
 	XORQ      R9, R9
 
@@ -26,55 +26,55 @@ loopAVX512:
 	JGE          loop_doneAVX512
 	MOVLQSX      (SI)(R9*4), R10
 	MOVLQSX      4(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
+	VMOVSD       (BX)(R10*8), X0
+	VMOVHPS      (BX)(R11*8), X0, X0
 	MOVLQSX      8(SI)(R9*4), R10
 	MOVLQSX      12(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X3
-	VMOVHPS      (BX)(R11*8), X3, X3
-	VINSERTF128  $0x01, X3, Y2, Y3
+	VMOVSD       (BX)(R10*8), X1
+	VMOVHPS      (BX)(R11*8), X1, X1
+	VINSERTF128  $0x01, X1, Y0, Y1
 	MOVLQSX      16(SI)(R9*4), R10
 	MOVLQSX      20(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
+	VMOVSD       (BX)(R10*8), X0
+	VMOVHPS      (BX)(R11*8), X0, X0
 	MOVLQSX      24(SI)(R9*4), R10
 	MOVLQSX      28(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	VINSERTF128  $0x01, X4, Y2, Y4
-	VINSERTF64X4 $0x01, Y4, Z3, Z4
+	VMOVSD       (BX)(R10*8), X2
+	VMOVHPS      (BX)(R11*8), X2, X2
+	VINSERTF128  $0x01, X2, Y0, Y2
+	VINSERTF64X4 $0x01, Y2, Z1, Z5
 	MOVLQSX      32(SI)(R9*4), R10
 	MOVLQSX      36(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
+	VMOVSD       (BX)(R10*8), X0
+	VMOVHPS      (BX)(R11*8), X0, X0
 	MOVLQSX      40(SI)(R9*4), R10
 	MOVLQSX      44(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X3
-	VMOVHPS      (BX)(R11*8), X3, X3
-	VINSERTF128  $0x01, X3, Y2, Y3
+	VMOVSD       (BX)(R10*8), X1
+	VMOVHPS      (BX)(R11*8), X1, X1
+	VINSERTF128  $0x01, X1, Y0, Y1
 	MOVLQSX      48(SI)(R9*4), R10
 	MOVLQSX      52(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
+	VMOVSD       (BX)(R10*8), X0
+	VMOVHPS      (BX)(R11*8), X0, X0
 	MOVLQSX      56(SI)(R9*4), R10
 	MOVLQSX      60(SI)(R9*4), R11
-	VMOVSD       (BX)(R10*8), X5
-	VMOVHPS      (BX)(R11*8), X5, X5
-	VINSERTF128  $0x01, X5, Y2, Y5
-	VINSERTF64X4 $0x01, Y5, Z3, Z5
+	VMOVSD       (BX)(R10*8), X2
+	VMOVHPS      (BX)(R11*8), X2, X2
+	VINSERTF128  $0x01, X2, Y0, Y2
+	VINSERTF64X4 $0x01, Y2, Z1, Z2
 	VMOVUPS      (DI)(R9*8), Z6
 	VMOVUPS      64(DI)(R9*8), Z7
-	VSUBPS       Z4, Z6, Z6
-	VSUBPS       Z5, Z7, Z7
-	VMOVAPS      Z6, Z4
+	VSUBPS       Z5, Z6, Z6
+	VSUBPS       Z2, Z7, Z7
+	VMOVAPS      Z6, Z2
 	VMOVAPS      Z6, Z5
-	VPERMT2PS    Z7, Z0, Z4
-	VPERMT2PS    Z7, Z1, Z5
-	VMOVUPS      Z4, (CX)(R9*4)
+	VPERMT2PS    Z7, Z3, Z2
+	VPERMT2PS    Z7, Z4, Z5
+	VMOVUPS      Z2, (CX)(R9*4)
 	VMOVUPS      Z5, (DX)(R9*4)
-	VMULPS       Z4, Z4, Z4
-	VFMADD231PS  Z5, Z5, Z4
-	VMOVUPS      Z4, (AX)(R9*4)
+	VMULPS       Z2, Z2, Z2
+	VFMADD231PS  Z5, Z5, Z2
+	VMOVUPS      Z2, (AX)(R9*4)
 	ADDQ         $0x10, R9
 	JMP          loopAVX512
 
@@ -188,94 +188,94 @@ TEXT ·scatterGradient2Vector(SB), NOSPLIT, $0-168
 loopAVX512:
 	CMPQ          R10, R9
 	JGE           loop_doneAVX512
-	VMOVUPS       (BX)(R10*4), Z0
-	VADDPS        Z0, Z0, Z0
-	VMULPS        (SI)(R10*4), Z0, Z1
-	VMULPS        (DI)(R10*4), Z0, Z0
-	VADDPS        (CX)(R10*4), Z1, Z2
-	VMOVUPS       Z2, (CX)(R10*4)
-	VADDPS        (DX)(R10*4), Z0, Z2
-	VMOVUPS       Z2, (DX)(R10*4)
-	VUNPCKLPS     Z0, Z1, Z2
-	VUNPCKHPS     Z0, Z1, Z0
+	VMOVUPS       (BX)(R10*4), Z1
+	VADDPS        Z1, Z1, Z1
+	VMULPS        (SI)(R10*4), Z1, Z0
+	VMULPS        (DI)(R10*4), Z1, Z2
+	VADDPS        (CX)(R10*4), Z0, Z1
+	VMOVUPS       Z1, (CX)(R10*4)
+	VADDPS        (DX)(R10*4), Z2, Z1
+	VMOVUPS       Z1, (DX)(R10*4)
+	VUNPCKLPS     Z2, Z0, Z1
+	VUNPCKHPS     Z2, Z0, Z2
 	MOVLQSX       (R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X1
-	VSUBPS        X2, X1, X1
-	VMOVSD        X1, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X1, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       4(R8)(R10*4), R11
-	VXORPS        X1, X1, X1
-	VMOVHPS       (AX)(R11*8), X1, X1
-	VSUBPS        X2, X1, X1
-	VMOVHPS       X1, (AX)(R11*8)
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X1, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
 	MOVLQSX       8(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X1
-	VSUBPS        X0, X1, X1
-	VMOVSD        X1, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X2, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       12(R8)(R10*4), R11
-	VXORPS        X1, X1, X1
-	VMOVHPS       (AX)(R11*8), X1, X1
-	VSUBPS        X0, X1, X1
-	VMOVHPS       X1, (AX)(R11*8)
-	VEXTRACTF32X4 $0x01, Z2, X1
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X2, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
+	VEXTRACTF32X4 $0x01, Z1, X3
 	MOVLQSX       16(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X3
-	VSUBPS        X1, X3, X3
-	VMOVSD        X3, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X3, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       20(R8)(R10*4), R11
-	VXORPS        X3, X3, X3
-	VMOVHPS       (AX)(R11*8), X3, X3
-	VSUBPS        X1, X3, X3
-	VMOVHPS       X3, (AX)(R11*8)
-	VEXTRACTF32X4 $0x01, Z0, X1
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X3, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
+	VEXTRACTF32X4 $0x01, Z2, X3
 	MOVLQSX       24(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X3
-	VSUBPS        X1, X3, X3
-	VMOVSD        X3, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X3, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       28(R8)(R10*4), R11
-	VXORPS        X3, X3, X3
-	VMOVHPS       (AX)(R11*8), X3, X3
-	VSUBPS        X1, X3, X3
-	VMOVHPS       X3, (AX)(R11*8)
-	VEXTRACTF32X4 $0x02, Z2, X1
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X3, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
+	VEXTRACTF32X4 $0x02, Z1, X3
 	MOVLQSX       32(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X3
-	VSUBPS        X1, X3, X3
-	VMOVSD        X3, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X3, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       36(R8)(R10*4), R11
-	VXORPS        X3, X3, X3
-	VMOVHPS       (AX)(R11*8), X3, X3
-	VSUBPS        X1, X3, X3
-	VMOVHPS       X3, (AX)(R11*8)
-	VEXTRACTF32X4 $0x02, Z0, X1
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X3, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
+	VEXTRACTF32X4 $0x02, Z2, X3
 	MOVLQSX       40(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X3
-	VSUBPS        X1, X3, X3
-	VMOVSD        X3, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X3, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       44(R8)(R10*4), R11
-	VXORPS        X3, X3, X3
-	VMOVHPS       (AX)(R11*8), X3, X3
-	VSUBPS        X1, X3, X3
-	VMOVHPS       X3, (AX)(R11*8)
-	VEXTRACTF32X4 $0x03, Z2, X1
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X3, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
+	VEXTRACTF32X4 $0x03, Z1, X1
 	MOVLQSX       48(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X2
-	VSUBPS        X1, X2, X2
-	VMOVSD        X2, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X1, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       52(R8)(R10*4), R11
-	VXORPS        X2, X2, X2
-	VMOVHPS       (AX)(R11*8), X2, X2
-	VSUBPS        X1, X2, X2
-	VMOVHPS       X2, (AX)(R11*8)
-	VEXTRACTF32X4 $0x03, Z0, X0
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X1, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
+	VEXTRACTF32X4 $0x03, Z2, X1
 	MOVLQSX       56(R8)(R10*4), R11
-	VMOVSD        (AX)(R11*8), X1
-	VSUBPS        X0, X1, X1
-	VMOVSD        X1, (AX)(R11*8)
+	VMOVSD        (AX)(R11*8), X0
+	VSUBPS        X1, X0, X0
+	VMOVSD        X0, (AX)(R11*8)
 	MOVLQSX       60(R8)(R10*4), R11
-	VXORPS        X1, X1, X1
-	VMOVHPS       (AX)(R11*8), X1, X1
-	VSUBPS        X0, X1, X1
-	VMOVHPS       X1, (AX)(R11*8)
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(R11*8), X0, X0
+	VSUBPS        X1, X0, X0
+	VMOVHPS       X0, (AX)(R11*8)
 	ADDQ          $0x10, R10
 	JMP           loopAVX512
 
@@ -358,37 +358,37 @@ TEXT ·negPositiveVector(SB), NOSPLIT, $0-48
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS c+24(FP), Z0
-	VBROADCASTSS limit+28(FP), Z1
-	VBROADCASTSS logLimit+32(FP), Z2
+	VBROADCASTSS c+24(FP), Z3
+	VBROADCASTSS limit+28(FP), Z4
+	VBROADCASTSS logLimit+32(FP), Z5
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
-	VADDPS       (AX)(DX*4), Z3, Z6
-	VMULPS       Z0, Z6, Z6
-	VADDPS       Z3, Z6, Z7
-	VCMPPS       $0x0a, Z1, Z7, K1
-	VDIVPS       Z7, Z3, Z8
+	VADDPS       (AX)(DX*4), Z0, Z6
+	VMULPS       Z3, Z6, Z6
+	VADDPS       Z0, Z6, Z7
+	VCMPPS       $0x0a, Z4, Z7, K1
+	VDIVPS       Z7, Z0, Z8
 	VMULPS       Z8, Z6, Z6
-	VMULPS       Z0, Z8, Z8
+	VMULPS       Z3, Z8, Z8
 	VMOVAPS.Z    Z8, K1, Z8
 	VMOVUPS      Z8, (AX)(DX*4)
 	VMOVAPS.Z    Z6, K1, Z6
-	VADDPS       Z6, Z5, Z5
+	VADDPS       Z6, Z2, Z2
 	VPSUBD       c3f3504f3<>+0(SB), Z7, Z8
 	VPSRAD       $0x17, Z8, Z6
 	VCVTDQ2PS    Z6, Z6
 	VPANDD       c007fffff<>+0(SB), Z8, Z8
 	VPADDD       c3f3504f3<>+0(SB), Z8, Z8
-	VSUBPS       Z3, Z8, Z8
+	VSUBPS       Z0, Z8, Z8
 	VMULPS       Z8, Z8, Z10
 	VMOVUPS      c3d9021bb<>+0(SB), Z9
 	VFMADD213PS  cbdebd1b8<>+0(SB), Z8, Z9
@@ -406,30 +406,30 @@ loopAVX512:
 	VADDPS       Z8, Z9, Z9
 	VFMADD231PS  c3f318000<>+0(SB), Z6, Z9
 	VFMADD231PS  c00000000<>+0(SB), Z7, Z9
-	VBLENDMPS    Z9, Z2, K1, Z9
-	VADDPS       Z9, Z4, Z4
+	VBLENDMPS    Z9, Z5, K1, Z9
+	VADDPS       Z9, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z4, Y0
-	VADDPS        Y0, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X0
-	VADDPS        X0, X4, X4
-	VMOVHLPS      X4, X4, X0
-	VADDPS        X0, X4, X4
-	VMOVSHDUP     X4, X0
-	VADDSS        X0, X4, X4
-	VMOVSS        X4, loss+40(FP)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPS        Y0, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X0
-	VADDPS        X0, X5, X5
-	VMOVHLPS      X5, X5, X0
-	VADDPS        X0, X5, X5
-	VMOVSHDUP     X5, X0
-	VADDSS        X0, X5, X5
-	VMOVSS        X5, dTheta+44(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, loss+40(FP)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -823,65 +823,74 @@ TEXT ·negNegativeVector(SB), NOSPLIT, $0-40
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS invC+24(FP), Z0
-	VBROADCASTSS limit+28(FP), Z1
+	VBROADCASTSS invC+24(FP), Z3
+	VBROADCASTSS limit+28(FP), Z4
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
 	VPXORD       Z5, Z5, Z5
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Z1
+	VPXORD       Z2, Z2, Z2
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
-	VADDPS       (AX)(DX*4), Z2, Z6
-	VDIVPS       Z6, Z2, Z6
-	VMULPS       Z0, Z6, Z7
-	VADDPS       Z2, Z7, Z8
-	VCMPPS       $0x0a, Z1, Z8, K1
+	VADDPS       (AX)(DX*4), Z0, Z6
+	VDIVPS       Z6, Z0, Z6
+	VMULPS       Z3, Z6, Z7
+	VADDPS       Z0, Z7, Z8
+	VCMPPS       $0x0a, Z4, Z8, K1
 	VDIVPS       Z8, Z7, Z7
 	VMOVAPS.Z    Z7, K1, Z7
-	VSUBPS       Z7, Z5, Z5
+	VSUBPS       Z7, Z2, Z2
 	VFNMADD213PS c00000000<>+0(SB), Z7, Z6
 	VMOVUPS      Z6, (AX)(DX*4)
-	VMINPS       Z8, Z1, Z8
+	VMINPS       Z8, Z4, Z8
 	VGETEXPPS    Z8, Z6
 	VGETMANTPS   $0x00, Z8, Z7
-	VADDPS       Z6, Z3, Z3
-	VMULPS       Z7, Z4, Z4
+	VADDPS       Z6, Z5, Z5
+	VMULPS       Z7, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z4, Z1
-	VPSRAD        $0x17, Z1, Z0
-	VCVTDQ2PS     Z0, Z0
-	VPANDD        c007fffff<>+0(SB), Z1, Z1
-	VPADDD        c3f3504f3<>+0(SB), Z1, Z1
-	VSUBPS        Z2, Z1, Z1
-	VMULPS        Z1, Z1, Z6
-	VMOVUPS       c3d9021bb<>+0(SB), Z2
-	VFMADD213PS   cbdebd1b8<>+0(SB), Z1, Z2
-	VFMADD213PS   c3def251a<>+0(SB), Z1, Z2
-	VFMADD213PS   cbdfe5d4f<>+0(SB), Z1, Z2
-	VFMADD213PS   c3e11e9bf<>+0(SB), Z1, Z2
-	VFMADD213PS   cbe2aae50<>+0(SB), Z1, Z2
-	VFMADD213PS   c3e4cceac<>+0(SB), Z1, Z2
-	VFMADD213PS   cbe7ffffc<>+0(SB), Z1, Z2
-	VFMADD213PS   c3eaaaaaa<>+0(SB), Z1, Z2
-	VMULPS        Z1, Z2, Z2
-	VMULPS        Z6, Z2, Z2
-	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z2
-	VFNMADD231PS  c3f000000<>+0(SB), Z6, Z2
-	VADDPS        Z1, Z2, Z2
-	VFMADD231PS   c3f318000<>+0(SB), Z0, Z2
-	VFMADD231PS   c00000000<>+0(SB), Z4, Z2
-	VFMADD231PS   c3f317218<>+0(SB), Z3, Z2
+	VPSUBD        c3f3504f3<>+0(SB), Z1, Z4
+	VPSRAD        $0x17, Z4, Z3
+	VCVTDQ2PS     Z3, Z3
+	VPANDD        c007fffff<>+0(SB), Z4, Z4
+	VPADDD        c3f3504f3<>+0(SB), Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z4, Z4, Z6
+	VMOVUPS       c3d9021bb<>+0(SB), Z0
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z4, Z0
+	VFMADD213PS   c3def251a<>+0(SB), Z4, Z0
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z4, Z0
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z4, Z0
+	VFMADD213PS   cbe2aae50<>+0(SB), Z4, Z0
+	VFMADD213PS   c3e4cceac<>+0(SB), Z4, Z0
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z4, Z0
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z4, Z0
+	VMULPS        Z4, Z0, Z0
+	VMULPS        Z6, Z0, Z0
+	VFMADD231PS   cb95e8083<>+0(SB), Z3, Z0
+	VFNMADD231PS  c3f000000<>+0(SB), Z6, Z0
+	VADDPS        Z4, Z0, Z0
+	VFMADD231PS   c3f318000<>+0(SB), Z3, Z0
+	VFMADD231PS   c00000000<>+0(SB), Z1, Z0
+	VFMADD231PS   c3f317218<>+0(SB), Z5, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VMOVSS        X0, loss+32(FP)
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -890,16 +899,7 @@ loop_doneAVX512:
 	VADDPS        X0, X2, X2
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
-	VMOVSS        X2, loss+32(FP)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPS        Y0, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X0
-	VADDPS        X0, X5, X5
-	VMOVHLPS      X5, X5, X0
-	VADDPS        X0, X5, X5
-	VMOVSHDUP     X5, X0
-	VADDSS        X0, X5, X5
-	VMOVSS        X5, dTheta+36(FP)
+	VMOVSS        X2, dTheta+36(FP)
 	VZEROUPPER
 	RET
 
@@ -1116,21 +1116,21 @@ TEXT ·umapPositiveVector(SB), NOSPLIT, $0-36
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS limit+24(FP), Z0
-	VBROADCASTSS logLimit+28(FP), Z1
+	VBROADCASTSS limit+24(FP), Z2
+	VBROADCASTSS logLimit+28(FP), Z3
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
-	VADDPS       (AX)(DX*4), Z2, Z4
-	VCMPPS       $0x0a, Z0, Z4, K1
-	VDIVPS       Z4, Z2, Z5
+	VADDPS       (AX)(DX*4), Z0, Z4
+	VCMPPS       $0x0a, Z2, Z4, K1
+	VDIVPS       Z4, Z0, Z5
 	VMOVAPS.Z    Z5, K1, Z5
 	VMOVUPS      Z5, (AX)(DX*4)
 	VPSUBD       c3f3504f3<>+0(SB), Z4, Z6
@@ -1138,7 +1138,7 @@ loopAVX512:
 	VCVTDQ2PS    Z5, Z5
 	VPANDD       c007fffff<>+0(SB), Z6, Z6
 	VPADDD       c3f3504f3<>+0(SB), Z6, Z6
-	VSUBPS       Z2, Z6, Z6
+	VSUBPS       Z0, Z6, Z6
 	VMULPS       Z6, Z6, Z8
 	VMOVUPS      c3d9021bb<>+0(SB), Z7
 	VFMADD213PS  cbdebd1b8<>+0(SB), Z6, Z7
@@ -1156,21 +1156,21 @@ loopAVX512:
 	VADDPS       Z6, Z7, Z7
 	VFMADD231PS  c3f318000<>+0(SB), Z5, Z7
 	VFMADD231PS  c00000000<>+0(SB), Z4, Z7
-	VBLENDMPS    Z7, Z1, K1, Z7
-	VADDPS       Z7, Z3, Z3
+	VBLENDMPS    Z7, Z3, K1, Z7
+	VADDPS       Z7, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, loss+32(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -1271,12 +1271,12 @@ TEXT ·umapNegativeVector(SB), NOSPLIT, $0-36
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS limit+24(FP), Z0
-	VBROADCASTSS logLimit+28(FP), Z1
+	VBROADCASTSS limit+24(FP), Z2
+	VBROADCASTSS logLimit+28(FP), Z3
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -1284,10 +1284,10 @@ loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z4
-	VADDPS       Z2, Z4, Z5
-	VDIVPS       Z4, Z2, Z4
-	VADDPS       Z2, Z4, Z6
-	VCMPPS       $0x0a, Z0, Z6, K1
+	VADDPS       Z0, Z4, Z5
+	VDIVPS       Z4, Z0, Z4
+	VADDPS       Z0, Z4, Z6
+	VCMPPS       $0x0a, Z2, Z6, K1
 	VDIVPS       Z5, Z4, Z4
 	VMULPS       cbf800000<>+0(SB), Z4, Z4
 	VMOVAPS.Z    Z4, K1, Z4
@@ -1297,7 +1297,7 @@ loopAVX512:
 	VCVTDQ2PS    Z4, Z4
 	VPANDD       c007fffff<>+0(SB), Z5, Z5
 	VPADDD       c3f3504f3<>+0(SB), Z5, Z5
-	VSUBPS       Z2, Z5, Z5
+	VSUBPS       Z0, Z5, Z5
 	VMULPS       Z5, Z5, Z8
 	VMOVUPS      c3d9021bb<>+0(SB), Z7
 	VFMADD213PS  cbdebd1b8<>+0(SB), Z5, Z7
@@ -1315,21 +1315,21 @@ loopAVX512:
 	VADDPS       Z5, Z7, Z7
 	VFMADD231PS  c3f318000<>+0(SB), Z4, Z7
 	VFMADD231PS  c00000000<>+0(SB), Z6, Z7
-	VBLENDMPS    Z7, Z1, K1, Z7
-	VADDPS       Z7, Z3, Z3
+	VBLENDMPS    Z7, Z3, K1, Z7
+	VADDPS       Z7, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, loss+32(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -1457,19 +1457,19 @@ TEXT ·similaritiesVector(SB), NOSPLIT, $0-52
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	MOVQ         total_base+24(FP), CX
-	VBROADCASTSS clamp+48(FP), Z0
+	VBROADCASTSS clamp+48(FP), Z1
 	MOVL         $0x3f800000, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Z1
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX512:
 	CMPQ    BX, DX
 	JGE     loop_doneAVX512
-	VADDPS  (AX)(BX*4), Z1, Z2
-	VDIVPS  Z2, Z1, Z2
-	VMAXPS  Z2, Z0, Z2
+	VADDPS  (AX)(BX*4), Z0, Z2
+	VDIVPS  Z2, Z0, Z2
+	VMAXPS  Z2, Z1, Z2
 	VMOVUPS Z2, (AX)(BX*4)
 	VADDPS  (CX)(BX*4), Z2, Z2
 	VMOVUPS Z2, (CX)(BX*4)
@@ -1512,11 +1512,11 @@ TEXT ·logTotalsVector(SB), NOSPLIT, $0-36
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         total_base+0(FP), AX
-	VBROADCASTSS weight+24(FP), Z0
+	VBROADCASTSS weight+24(FP), Z2
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Z1
-	VPXORD       Z2, Z2, Z2
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         total_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -1524,14 +1524,14 @@ loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z3
-	VDIVPS       Z3, Z0, Z4
+	VDIVPS       Z3, Z2, Z4
 	VMOVUPS      Z4, (AX)(DX*4)
 	VPSUBD       c3f3504f3<>+0(SB), Z3, Z5
 	VPSRAD       $0x17, Z5, Z4
 	VCVTDQ2PS    Z4, Z4
 	VPANDD       c007fffff<>+0(SB), Z5, Z5
 	VPADDD       c3f3504f3<>+0(SB), Z5, Z5
-	VSUBPS       Z1, Z5, Z5
+	VSUBPS       Z0, Z5, Z5
 	VMULPS       Z5, Z5, Z7
 	VMOVUPS      c3d9021bb<>+0(SB), Z6
 	VFMADD213PS  cbdebd1b8<>+0(SB), Z5, Z6
@@ -1549,20 +1549,20 @@ loopAVX512:
 	VADDPS       Z5, Z6, Z6
 	VFMADD231PS  c3f318000<>+0(SB), Z4, Z6
 	VFMADD231PS  c00000000<>+0(SB), Z3, Z6
-	VADDPS       Z6, Z2, Z2
+	VADDPS       Z6, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
-	VMOVSS        X2, loss+32(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -1657,12 +1657,12 @@ TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
 	JNE          formAVX2
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
-	VBROADCASTSS clamp+48(FP), Z0
-	VBROADCASTSS inTotal+52(FP), Z1
+	VBROADCASTSS clamp+48(FP), Z2
+	VBROADCASTSS inTotal+52(FP), Z3
 	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
@@ -1671,9 +1671,9 @@ loopAVX512:
 	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(BX*4), Z4
 	VMULPS       (CX)(BX*4), Z4, Z5
-	VMULPS       Z1, Z5, Z5
+	VMULPS       Z3, Z5, Z5
 	VFNMADD213PS Z4, Z4, Z5
-	VCMPPS       $0x06, Z0, Z4, K1
+	VCMPPS       $0x06, Z2, Z4, K1
 	VMOVAPS.Z    Z5, K1, Z5
 	VMOVUPS      Z5, (AX)(BX*4)
 	VPSUBD       c3f3504f3<>+0(SB), Z4, Z6
@@ -1681,7 +1681,7 @@ loopAVX512:
 	VCVTDQ2PS    Z5, Z5
 	VPANDD       c007fffff<>+0(SB), Z6, Z6
 	VPADDD       c3f3504f3<>+0(SB), Z6, Z6
-	VSUBPS       Z2, Z6, Z6
+	VSUBPS       Z0, Z6, Z6
 	VMULPS       Z6, Z6, Z8
 	VMOVUPS      c3d9021bb<>+0(SB), Z7
 	VFMADD213PS  cbdebd1b8<>+0(SB), Z6, Z7
@@ -1699,20 +1699,20 @@ loopAVX512:
 	VADDPS       Z6, Z7, Z7
 	VFMADD231PS  c3f318000<>+0(SB), Z5, Z7
 	VFMADD231PS  c00000000<>+0(SB), Z4, Z7
-	VSUBPS       Z7, Z3, Z3
+	VSUBPS       Z7, Z1, Z1
 	ADDQ         $0x10, BX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, loss+56(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, loss+56(FP)
 	VZEROUPPER
 	RET
 
@@ -1959,29 +1959,29 @@ loopAVX512:
 	CMPQ          SI, BX
 	JGE           loop_doneAVX512
 	VMOVUPS       (CX)(SI*4), Z0
-	VMOVUPS       (DX)(SI*4), Z1
-	VUNPCKLPS     Z1, Z0, Z2
-	VUNPCKHPS     Z1, Z0, Z0
-	VADDPS        (AX)(SI*8), X2, X1
-	VMOVUPS       X1, (AX)(SI*8)
-	VADDPS        16(AX)(SI*8), X0, X1
-	VMOVUPS       X1, 16(AX)(SI*8)
-	VEXTRACTF32X4 $0x01, Z2, X1
-	VADDPS        32(AX)(SI*8), X1, X1
-	VMOVUPS       X1, 32(AX)(SI*8)
-	VEXTRACTF32X4 $0x01, Z0, X1
-	VADDPS        48(AX)(SI*8), X1, X1
-	VMOVUPS       X1, 48(AX)(SI*8)
-	VEXTRACTF32X4 $0x02, Z2, X1
-	VADDPS        64(AX)(SI*8), X1, X1
-	VMOVUPS       X1, 64(AX)(SI*8)
-	VEXTRACTF32X4 $0x02, Z0, X1
-	VADDPS        80(AX)(SI*8), X1, X1
-	VMOVUPS       X1, 80(AX)(SI*8)
-	VEXTRACTF32X4 $0x03, Z2, X1
-	VADDPS        96(AX)(SI*8), X1, X1
-	VMOVUPS       X1, 96(AX)(SI*8)
-	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       (DX)(SI*4), Z2
+	VUNPCKLPS     Z2, Z0, Z1
+	VUNPCKHPS     Z2, Z0, Z2
+	VADDPS        (AX)(SI*8), X1, X0
+	VMOVUPS       X0, (AX)(SI*8)
+	VADDPS        16(AX)(SI*8), X2, X0
+	VMOVUPS       X0, 16(AX)(SI*8)
+	VEXTRACTF32X4 $0x01, Z1, X0
+	VADDPS        32(AX)(SI*8), X0, X0
+	VMOVUPS       X0, 32(AX)(SI*8)
+	VEXTRACTF32X4 $0x01, Z2, X0
+	VADDPS        48(AX)(SI*8), X0, X0
+	VMOVUPS       X0, 48(AX)(SI*8)
+	VEXTRACTF32X4 $0x02, Z1, X0
+	VADDPS        64(AX)(SI*8), X0, X0
+	VMOVUPS       X0, 64(AX)(SI*8)
+	VEXTRACTF32X4 $0x02, Z2, X0
+	VADDPS        80(AX)(SI*8), X0, X0
+	VMOVUPS       X0, 80(AX)(SI*8)
+	VEXTRACTF32X4 $0x03, Z1, X0
+	VADDPS        96(AX)(SI*8), X0, X0
+	VMOVUPS       X0, 96(AX)(SI*8)
+	VEXTRACTF32X4 $0x03, Z2, X0
 	VADDPS        112(AX)(SI*8), X0, X0
 	VMOVUPS       X0, 112(AX)(SI*8)
 	ADDQ          $0x10, SI
@@ -2354,101 +2354,101 @@ TEXT ·descendRows2Vector(SB), NOSPLIT, $0-80
 	MOVQ         table_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
 	MOVQ         rows_base+48(FP), DX
-	VBROADCASTSS step+72(FP), Z0
-	VBROADCASTSS clip+76(FP), Z1
-	VMULPS       cbf800000<>+0(SB), Z1, Z2
+	VBROADCASTSS step+72(FP), Z1
+	VBROADCASTSS clip+76(FP), Z2
+	VMULPS       cbf800000<>+0(SB), Z2, Z3
 	MOVQ         rows_len+56(FP), BX
 	XORQ         SI, SI
 
 loopAVX512:
 	CMPQ          SI, BX
 	JGE           loop_doneAVX512
-	VMOVUPS       (CX)(SI*8), Z3
-	VMINPS        Z3, Z1, Z3
-	VMAXPS        Z3, Z2, Z3
-	VMULPS        Z0, Z3, Z3
+	VMOVUPS       (CX)(SI*8), Z4
+	VMINPS        Z4, Z2, Z4
+	VMAXPS        Z4, Z3, Z4
+	VMULPS        Z1, Z4, Z4
 	MOVLQSX       (DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X4
-	VSUBPS        X3, X4, X4
-	VMOVSD        X4, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X4, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       4(DX)(SI*4), DI
-	VXORPS        X4, X4, X4
-	VMOVHPS       (AX)(DI*8), X4, X4
-	VSUBPS        X3, X4, X4
-	VMOVHPS       X4, (AX)(DI*8)
-	VEXTRACTF32X4 $0x01, Z3, X4
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X4, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VEXTRACTF32X4 $0x01, Z4, X5
 	MOVLQSX       8(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X5
-	VSUBPS        X4, X5, X5
-	VMOVSD        X5, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X5, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       12(DX)(SI*4), DI
-	VXORPS        X5, X5, X5
-	VMOVHPS       (AX)(DI*8), X5, X5
-	VSUBPS        X4, X5, X5
-	VMOVHPS       X5, (AX)(DI*8)
-	VEXTRACTF32X4 $0x02, Z3, X4
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X5, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VEXTRACTF32X4 $0x02, Z4, X5
 	MOVLQSX       16(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X5
-	VSUBPS        X4, X5, X5
-	VMOVSD        X5, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X5, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       20(DX)(SI*4), DI
-	VXORPS        X5, X5, X5
-	VMOVHPS       (AX)(DI*8), X5, X5
-	VSUBPS        X4, X5, X5
-	VMOVHPS       X5, (AX)(DI*8)
-	VEXTRACTF32X4 $0x03, Z3, X3
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X5, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VEXTRACTF32X4 $0x03, Z4, X4
 	MOVLQSX       24(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X4
-	VSUBPS        X3, X4, X4
-	VMOVSD        X4, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X4, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       28(DX)(SI*4), DI
-	VXORPS        X4, X4, X4
-	VMOVHPS       (AX)(DI*8), X4, X4
-	VSUBPS        X3, X4, X4
-	VMOVHPS       X4, (AX)(DI*8)
-	VMOVUPS       64(CX)(SI*8), Z3
-	VMINPS        Z3, Z1, Z3
-	VMAXPS        Z3, Z2, Z3
-	VMULPS        Z0, Z3, Z3
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X4, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VMOVUPS       64(CX)(SI*8), Z4
+	VMINPS        Z4, Z2, Z4
+	VMAXPS        Z4, Z3, Z4
+	VMULPS        Z1, Z4, Z4
 	MOVLQSX       32(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X4
-	VSUBPS        X3, X4, X4
-	VMOVSD        X4, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X4, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       36(DX)(SI*4), DI
-	VXORPS        X4, X4, X4
-	VMOVHPS       (AX)(DI*8), X4, X4
-	VSUBPS        X3, X4, X4
-	VMOVHPS       X4, (AX)(DI*8)
-	VEXTRACTF32X4 $0x01, Z3, X4
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X4, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VEXTRACTF32X4 $0x01, Z4, X5
 	MOVLQSX       40(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X5
-	VSUBPS        X4, X5, X5
-	VMOVSD        X5, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X5, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       44(DX)(SI*4), DI
-	VXORPS        X5, X5, X5
-	VMOVHPS       (AX)(DI*8), X5, X5
-	VSUBPS        X4, X5, X5
-	VMOVHPS       X5, (AX)(DI*8)
-	VEXTRACTF32X4 $0x02, Z3, X4
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X5, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VEXTRACTF32X4 $0x02, Z4, X5
 	MOVLQSX       48(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X5
-	VSUBPS        X4, X5, X5
-	VMOVSD        X5, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X5, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       52(DX)(SI*4), DI
-	VXORPS        X5, X5, X5
-	VMOVHPS       (AX)(DI*8), X5, X5
-	VSUBPS        X4, X5, X5
-	VMOVHPS       X5, (AX)(DI*8)
-	VEXTRACTF32X4 $0x03, Z3, X3
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X5, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
+	VEXTRACTF32X4 $0x03, Z4, X4
 	MOVLQSX       56(DX)(SI*4), DI
-	VMOVSD        (AX)(DI*8), X4
-	VSUBPS        X3, X4, X4
-	VMOVSD        X4, (AX)(DI*8)
+	VMOVSD        (AX)(DI*8), X0
+	VSUBPS        X4, X0, X0
+	VMOVSD        X0, (AX)(DI*8)
 	MOVLQSX       60(DX)(SI*4), DI
-	VXORPS        X4, X4, X4
-	VMOVHPS       (AX)(DI*8), X4, X4
-	VSUBPS        X3, X4, X4
-	VMOVHPS       X4, (AX)(DI*8)
+	VXORPS        X0, X0, X0
+	VMOVHPS       (AX)(DI*8), X0, X0
+	VSUBPS        X4, X0, X0
+	VMOVHPS       X0, (AX)(DI*8)
 	ADDQ          $0x10, SI
 	JMP           loopAVX512
 
@@ -3058,38 +3058,38 @@ TEXT ·inverseSum2Vector(SB), NOSPLIT, $0-60
 	JNE          formAVX2
 	MOVQ         xs_base+0(FP), AX
 	MOVQ         ys_base+24(FP), CX
-	VBROADCASTSS x+48(FP), Z0
-	VBROADCASTSS y+52(FP), Z1
+	VBROADCASTSS x+48(FP), Z2
+	VBROADCASTSS y+52(FP), Z3
 	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX512:
 	CMPQ        BX, DX
 	JGE         loop_doneAVX512
-	VSUBPS      (AX)(BX*4), Z0, Z4
-	VSUBPS      (CX)(BX*4), Z1, Z5
-	VMOVAPS     Z2, Z6
+	VSUBPS      (AX)(BX*4), Z2, Z4
+	VSUBPS      (CX)(BX*4), Z3, Z5
+	VMOVAPS     Z0, Z6
 	VFMADD231PS Z4, Z4, Z6
 	VFMADD231PS Z5, Z5, Z6
-	VDIVPS      Z6, Z2, Z6
-	VADDPS      Z6, Z3, Z3
+	VDIVPS      Z6, Z0, Z6
+	VADDPS      Z6, Z1, Z1
 	ADDQ        $0x10, BX
 	JMP         loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, sum+56(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, sum+56(FP)
 	VZEROUPPER
 	RET
 
@@ -3146,46 +3146,46 @@ TEXT ·inverseSum2NearVector(SB), NOSPLIT, $0-60
 	JNE          formAVX2
 	MOVQ         xs_base+0(FP), AX
 	MOVQ         ys_base+24(FP), CX
-	VBROADCASTSS x+48(FP), Z0
-	VBROADCASTSS y+52(FP), Z1
+	VBROADCASTSS x+48(FP), Z2
+	VBROADCASTSS y+52(FP), Z3
 	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX512:
 	CMPQ        BX, DX
 	JGE         loop_doneAVX512
-	VSUBPS      (AX)(BX*4), Z0, Z4
-	VSUBPS      (CX)(BX*4), Z1, Z5
-	VMOVAPS     Z2, Z6
+	VSUBPS      (AX)(BX*4), Z2, Z4
+	VSUBPS      (CX)(BX*4), Z3, Z5
+	VMOVAPS     Z0, Z6
 	VFMADD231PS Z4, Z4, Z6
 	VFMADD231PS Z5, Z5, Z6
-	VSUBPS      64(AX)(BX*4), Z0, Z4
-	VSUBPS      64(CX)(BX*4), Z1, Z5
-	VMOVAPS     Z2, Z7
+	VSUBPS      64(AX)(BX*4), Z2, Z4
+	VSUBPS      64(CX)(BX*4), Z3, Z5
+	VMOVAPS     Z0, Z7
 	VFMADD231PS Z4, Z4, Z7
 	VFMADD231PS Z5, Z5, Z7
 	VMULPS      Z6, Z7, Z4
 	VADDPS      Z6, Z7, Z6
 	VDIVPS      Z4, Z6, Z6
-	VADDPS      Z6, Z3, Z3
+	VADDPS      Z6, Z1, Z1
 	ADDQ        $0x10, BX
 	ADDQ        $0x10, BX
 	JMP         loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, sum+56(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, sum+56(FP)
 	VZEROUPPER
 	RET
 
@@ -3372,17 +3372,17 @@ TEXT ·inverseLogSumVector(SB), NOSPLIT, $0-44
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS slope+24(FP), Z0
-	VBROADCASTSS offset+28(FP), Z1
-	VBROADCASTSS limit+32(FP), Z2
-	VBROADCASTSS logLimit+36(FP), Z3
+	VBROADCASTSS slope+24(FP), Z3
+	VBROADCASTSS offset+28(FP), Z4
+	VBROADCASTSS limit+32(FP), Z5
+	VBROADCASTSS logLimit+36(FP), Z6
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x40000000, CX
-	VMOVD        CX, X5
-	VPBROADCASTD X5, Z5
-	VPXORD       Z6, Z6, Z6
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Z1
+	VPXORD       Z2, Z2, Z2
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3390,20 +3390,20 @@ loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z7
-	VFMADD213PS  Z1, Z0, Z7
-	VDIVPS       Z7, Z4, Z7
-	VADDPS       Z4, Z7, Z8
-	VSUBPS       Z4, Z8, Z9
+	VFMADD213PS  Z4, Z3, Z7
+	VDIVPS       Z7, Z0, Z7
+	VADDPS       Z0, Z7, Z8
+	VSUBPS       Z0, Z8, Z9
 	VSUBPS       Z9, Z7, Z7
-	VCMPPS       $0x0a, Z5, Z8, K1
+	VCMPPS       $0x0a, Z1, Z8, K1
 	VMOVAPS.Z    Z7, K1, Z7
-	VCMPPS       $0x0a, Z2, Z8, K1
+	VCMPPS       $0x0a, Z5, Z8, K1
 	VPSUBD       c3f3504f3<>+0(SB), Z8, Z10
 	VPSRAD       $0x17, Z10, Z9
 	VCVTDQ2PS    Z9, Z9
 	VPANDD       c007fffff<>+0(SB), Z10, Z10
 	VPADDD       c3f3504f3<>+0(SB), Z10, Z10
-	VSUBPS       Z4, Z10, Z10
+	VSUBPS       Z0, Z10, Z10
 	VMULPS       Z10, Z10, Z12
 	VMOVUPS      c3d9021bb<>+0(SB), Z11
 	VFMADD213PS  cbdebd1b8<>+0(SB), Z10, Z11
@@ -3422,21 +3422,21 @@ loopAVX512:
 	VFMADD231PS  c3f318000<>+0(SB), Z9, Z11
 	VFMADD231PS  c00000000<>+0(SB), Z8, Z11
 	VADDPS       Z7, Z11, Z11
-	VBLENDMPS    Z11, Z3, K1, Z11
-	VADDPS       Z11, Z6, Z6
+	VBLENDMPS    Z11, Z6, K1, Z11
+	VADDPS       Z11, Z2, Z2
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
-	VADDPS        X0, X6, X6
-	VMOVHLPS      X6, X6, X0
-	VADDPS        X0, X6, X6
-	VMOVSHDUP     X6, X0
-	VADDSS        X0, X6, X6
-	VMOVSS        X6, sum+40(FP)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, sum+40(FP)
 	VZEROUPPER
 	RET
 
@@ -3678,16 +3678,16 @@ TEXT ·drawOthersVector(SB), NOSPLIT, $0-36
 	MOVL         others+32(FP), CX
 	VMOVD        CX, X2
 	VPBROADCASTQ X2, Z2
-	VMOVUPS      before<>+0(SB), Z3
+	VMOVUPS      before<>+0(SB), Z6
 	MOVQ         $0x0000001000000010, CX
+	VMOVQ        CX, X3
+	VPBROADCASTQ X3, Z3
+	MOVQ         $0xbf58476d1ce4e5b9, CX
 	VMOVQ        CX, X4
 	VPBROADCASTQ X4, Z4
-	MOVQ         $0xbf58476d1ce4e5b9, CX
+	MOVQ         $0x94d049bb133111eb, CX
 	VMOVQ        CX, X5
 	VPBROADCASTQ X5, Z5
-	MOVQ         $0x94d049bb133111eb, CX
-	VMOVQ        CX, X6
-	VPBROADCASTQ X6, Z6
 	MOVQ         column_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3698,10 +3698,10 @@ loopAVX512:
 	VPADDQ    Z1, Z0, Z0
 	VPSRLQ    $0x1e, Z7, Z8
 	VPXORQ    Z8, Z7, Z7
-	VPMULLQ   Z5, Z7, Z7
+	VPMULLQ   Z4, Z7, Z7
 	VPSRLQ    $0x1b, Z7, Z8
 	VPXORQ    Z8, Z7, Z7
-	VPMULLQ   Z6, Z7, Z7
+	VPMULLQ   Z5, Z7, Z7
 	VPSRLQ    $0x1f, Z7, Z8
 	VPXORQ    Z8, Z7, Z7
 	VPSRLQ    $0x20, Z7, Z8
@@ -3711,9 +3711,9 @@ loopAVX512:
 	MOVL      $0x0000aaaa, BX
 	KMOVW     BX, K1
 	VMOVDQU32 Z8, K1, Z7
-	VPCMPGTD  Z3, Z7, K1
+	VPCMPGTD  Z6, Z7, K1
 	VPADDD    c00000001<>+0(SB), Z7, K1, Z7
-	VPADDD    Z4, Z3, Z3
+	VPADDD    Z3, Z6, Z6
 	VMOVUPS   Z7, (AX)(DX*4)
 	ADDQ      $0x10, DX
 	JMP       loopAVX512
@@ -3905,12 +3905,12 @@ TEXT ·rowSimilaritiesVector(SB), NOSPLIT, $0-36
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS clamp+24(FP), Z0
+	VBROADCASTSS clamp+24(FP), Z2
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Z1
-	VPXORD       Z2, Z2, Z2
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
 	VPXORD       Z3, Z3, Z3
+	VPXORD       Z1, Z1, Z1
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3918,28 +3918,28 @@ loopAVX512:
 	CMPQ      DX, CX
 	JGE       loop_doneAVX512
 	VMOVUPS   (AX)(DX*4), Z4
-	VCMPPS    $0x05, Z2, Z4, K1
-	VADDPS    Z1, Z4, Z4
+	VCMPPS    $0x05, Z3, Z4, K1
+	VADDPS    Z0, Z4, Z4
 	VMOVUPS   c7e167699<>+0(SB), Z5
 	VMINPS    Z4, Z5, Z4
-	VDIVPS    Z4, Z1, Z4
-	VMAXPS    Z4, Z0, Z4
+	VDIVPS    Z4, Z0, Z4
+	VMAXPS    Z4, Z2, Z4
 	VMOVAPS.Z Z4, K1, Z4
 	VMOVUPS   Z4, (AX)(DX*4)
-	VADDPS    Z4, Z3, Z3
+	VADDPS    Z4, Z1, Z1
 	ADDQ      $0x10, DX
 	JMP       loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, sum+32(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, sum+32(FP)
 	VZEROUPPER
 	RET
 
@@ -4070,17 +4070,17 @@ TEXT ·rowNegVector(SB), NOSPLIT, $0-48
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS c+24(FP), Z0
-	VBROADCASTSS invC+28(FP), Z1
-	VBROADCASTSS limit+32(FP), Z2
+	VBROADCASTSS c+24(FP), Z3
+	VBROADCASTSS invC+28(FP), Z4
+	VBROADCASTSS limit+32(FP), Z5
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Z3
-	VPXORD       Z4, Z4, Z4
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
 	VPXORD       Z6, Z6, Z6
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Z1
+	VPXORD       Z2, Z2, Z2
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4092,54 +4092,63 @@ loopAVX512:
 	VCMPPS       $0x0a, Z8, Z7, K1
 	VMOVUPS      c5d5e0b6b<>+0(SB), Z8
 	VMINPS       Z7, Z8, Z7
-	VADDPS       Z3, Z7, Z7
-	VMOVAPS      Z3, Z8
-	VFMADD231PS  Z0, Z7, Z8
+	VADDPS       Z0, Z7, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  Z3, Z7, Z8
 	VMULPS       Z7, Z8, Z9
 	VMOVUPS      c7e167699<>+0(SB), Z10
 	VMINPS       Z9, Z10, Z9
-	VDIVPS       Z9, Z3, Z10
+	VDIVPS       Z9, Z0, Z10
 	VMOVAPS.Z    Z10, K1, Z10
 	VMULPS       Z10, Z8, Z9
-	VFMADD213PS  Z3, Z1, Z9
-	VCMPPS       $0x0a, Z2, Z9, K1
+	VFMADD213PS  Z0, Z4, Z9
+	VCMPPS       $0x0a, Z5, Z9, K1
 	VMOVAPS.Z    Z10, K1, Z10
-	VMINPS       Z9, Z2, Z9
+	VMINPS       Z9, Z5, Z9
 	VGETEXPPS    Z9, Z8
 	VGETMANTPS   $0x00, Z9, Z9
-	VADDPS       Z8, Z4, Z4
-	VMULPS       Z9, Z5, Z5
-	VFNMADD231PS Z10, Z7, Z6
+	VADDPS       Z8, Z6, Z6
+	VMULPS       Z9, Z1, Z1
+	VFNMADD231PS Z10, Z7, Z2
 	VMULPS       cbf800000<>+0(SB), Z10, Z10
 	VMOVUPS      Z10, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z5, Z1
-	VPSRAD        $0x17, Z1, Z0
-	VCVTDQ2PS     Z0, Z0
-	VPANDD        c007fffff<>+0(SB), Z1, Z1
-	VPADDD        c3f3504f3<>+0(SB), Z1, Z1
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z1, Z1, Z3
-	VMOVUPS       c3d9021bb<>+0(SB), Z2
-	VFMADD213PS   cbdebd1b8<>+0(SB), Z1, Z2
-	VFMADD213PS   c3def251a<>+0(SB), Z1, Z2
-	VFMADD213PS   cbdfe5d4f<>+0(SB), Z1, Z2
-	VFMADD213PS   c3e11e9bf<>+0(SB), Z1, Z2
-	VFMADD213PS   cbe2aae50<>+0(SB), Z1, Z2
-	VFMADD213PS   c3e4cceac<>+0(SB), Z1, Z2
-	VFMADD213PS   cbe7ffffc<>+0(SB), Z1, Z2
-	VFMADD213PS   c3eaaaaaa<>+0(SB), Z1, Z2
-	VMULPS        Z1, Z2, Z2
-	VMULPS        Z3, Z2, Z2
-	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z2
-	VFNMADD231PS  c3f000000<>+0(SB), Z3, Z2
-	VADDPS        Z1, Z2, Z2
-	VFMADD231PS   c3f318000<>+0(SB), Z0, Z2
-	VFMADD231PS   c00000000<>+0(SB), Z5, Z2
-	VFMADD231PS   c3f317218<>+0(SB), Z4, Z2
+	VPSUBD        c3f3504f3<>+0(SB), Z1, Z4
+	VPSRAD        $0x17, Z4, Z3
+	VCVTDQ2PS     Z3, Z3
+	VPANDD        c007fffff<>+0(SB), Z4, Z4
+	VPADDD        c3f3504f3<>+0(SB), Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z4, Z4, Z5
+	VMOVUPS       c3d9021bb<>+0(SB), Z0
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z4, Z0
+	VFMADD213PS   c3def251a<>+0(SB), Z4, Z0
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z4, Z0
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z4, Z0
+	VFMADD213PS   cbe2aae50<>+0(SB), Z4, Z0
+	VFMADD213PS   c3e4cceac<>+0(SB), Z4, Z0
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z4, Z0
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z4, Z0
+	VMULPS        Z4, Z0, Z0
+	VMULPS        Z5, Z0, Z0
+	VFMADD231PS   cb95e8083<>+0(SB), Z3, Z0
+	VFNMADD231PS  c3f000000<>+0(SB), Z5, Z0
+	VADDPS        Z4, Z0, Z0
+	VFMADD231PS   c3f318000<>+0(SB), Z3, Z0
+	VFMADD231PS   c00000000<>+0(SB), Z1, Z0
+	VFMADD231PS   c3f317218<>+0(SB), Z6, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VMOVSS        X0, loss+40(FP)
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -4148,16 +4157,7 @@ loop_doneAVX512:
 	VADDPS        X0, X2, X2
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
-	VMOVSS        X2, loss+40(FP)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
-	VADDPS        X0, X6, X6
-	VMOVHLPS      X6, X6, X0
-	VADDPS        X0, X6, X6
-	VMOVSHDUP     X6, X0
-	VADDSS        X0, X6, X6
-	VMOVSS        X6, dTheta+44(FP)
+	VMOVSS        X2, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -4341,14 +4341,14 @@ TEXT ·rowUMAPVector(SB), NOSPLIT, $0-36
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS limit+24(FP), Z0
+	VBROADCASTSS limit+24(FP), Z2
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z3, Z3, Z3
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
-	VPXORD       Z2, Z2, Z2
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Z3
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4360,60 +4360,60 @@ loopAVX512:
 	VCMPPS      $0x0a, Z5, Z4, K1
 	VMOVUPS     c5d5e0b6b<>+0(SB), Z5
 	VMINPS      Z4, Z5, Z4
-	VADDPS      Z1, Z4, Z5
+	VADDPS      Z0, Z4, Z5
 	VMULPS      Z5, Z4, Z4
 	VMOVUPS     c0082ab1e<>+0(SB), Z6
 	VMAXPS      Z4, Z6, Z4
-	VDIVPS      Z4, Z1, Z6
+	VDIVPS      Z4, Z0, Z6
 	VMOVAPS.Z   Z6, K1, Z6
-	VMOVAPS     Z1, Z4
+	VMOVAPS     Z0, Z4
 	VFMADD231PS Z5, Z6, Z4
-	VCMPPS      $0x0a, Z0, Z4, K1
+	VCMPPS      $0x0a, Z2, Z4, K1
 	VMOVAPS.Z   Z6, K1, Z6
-	VMINPS      Z4, Z0, Z4
+	VMINPS      Z4, Z2, Z4
 	VGETEXPPS   Z4, Z5
 	VGETMANTPS  $0x00, Z4, Z4
-	VADDPS      Z5, Z2, Z2
-	VMULPS      Z4, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VMULPS      Z4, Z1, Z1
 	VMULPS      cbf800000<>+0(SB), Z6, Z6
 	VMOVUPS     Z6, (AX)(DX*4)
 	ADDQ        $0x10, DX
 	JMP         loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z3, Z4
-	VPSRAD        $0x17, Z4, Z0
-	VCVTDQ2PS     Z0, Z0
+	VPSUBD        c3f3504f3<>+0(SB), Z1, Z4
+	VPSRAD        $0x17, Z4, Z2
+	VCVTDQ2PS     Z2, Z2
 	VPANDD        c007fffff<>+0(SB), Z4, Z4
 	VPADDD        c3f3504f3<>+0(SB), Z4, Z4
-	VSUBPS        Z1, Z4, Z4
+	VSUBPS        Z0, Z4, Z4
 	VMULPS        Z4, Z4, Z5
-	VMOVUPS       c3d9021bb<>+0(SB), Z1
-	VFMADD213PS   cbdebd1b8<>+0(SB), Z4, Z1
-	VFMADD213PS   c3def251a<>+0(SB), Z4, Z1
-	VFMADD213PS   cbdfe5d4f<>+0(SB), Z4, Z1
-	VFMADD213PS   c3e11e9bf<>+0(SB), Z4, Z1
-	VFMADD213PS   cbe2aae50<>+0(SB), Z4, Z1
-	VFMADD213PS   c3e4cceac<>+0(SB), Z4, Z1
-	VFMADD213PS   cbe7ffffc<>+0(SB), Z4, Z1
-	VFMADD213PS   c3eaaaaaa<>+0(SB), Z4, Z1
-	VMULPS        Z4, Z1, Z1
-	VMULPS        Z5, Z1, Z1
-	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z1
-	VFNMADD231PS  c3f000000<>+0(SB), Z5, Z1
-	VADDPS        Z4, Z1, Z1
-	VFMADD231PS   c3f318000<>+0(SB), Z0, Z1
-	VFMADD231PS   c00000000<>+0(SB), Z3, Z1
-	VFMADD231PS   c3f317218<>+0(SB), Z2, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
-	VMOVSS        X1, loss+32(FP)
+	VMOVUPS       c3d9021bb<>+0(SB), Z0
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z4, Z0
+	VFMADD213PS   c3def251a<>+0(SB), Z4, Z0
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z4, Z0
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z4, Z0
+	VFMADD213PS   cbe2aae50<>+0(SB), Z4, Z0
+	VFMADD213PS   c3e4cceac<>+0(SB), Z4, Z0
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z4, Z0
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z4, Z0
+	VMULPS        Z4, Z0, Z0
+	VMULPS        Z5, Z0, Z0
+	VFMADD231PS   cb95e8083<>+0(SB), Z2, Z0
+	VFNMADD231PS  c3f000000<>+0(SB), Z5, Z0
+	VADDPS        Z4, Z0, Z0
+	VFMADD231PS   c3f318000<>+0(SB), Z2, Z0
+	VFMADD231PS   c00000000<>+0(SB), Z1, Z0
+	VFMADD231PS   c3f317218<>+0(SB), Z3, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VMOVSS        X0, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -4637,11 +4637,11 @@ TEXT ·rowExpVector(SB), NOSPLIT, $0-36
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS top+24(FP), Z0
+	VBROADCASTSS top+24(FP), Z2
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Z1
-	VPXORD       Z2, Z2, Z2
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4649,7 +4649,7 @@ loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z3
-	VSUBPS       Z0, Z3, Z3
+	VSUBPS       Z2, Z3, Z3
 	VMOVUPS      cc2ae0000<>+0(SB), Z4
 	VCMPPS       $0x0a, Z3, Z4, K1
 	VMAXPS       Z3, Z4, Z3
@@ -4666,26 +4666,26 @@ loopAVX512:
 	VFMADD213PS  c3f000000<>+0(SB), Z3, Z5
 	VMULPS       Z3, Z3, Z6
 	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       Z1, Z5, Z5
+	VADDPS       Z0, Z5, Z5
 	VPSLLD       $0x17, Z4, Z4
 	VPADDD       Z4, Z5, Z5
 	VFMADD231PS  c00000000<>+0(SB), Z3, Z5
 	VMOVAPS.Z    Z5, K1, Z5
 	VMOVUPS      Z5, (AX)(DX*4)
-	VADDPS       Z5, Z2, Z2
+	VADDPS       Z5, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
-	VMOVSS        X2, sum+32(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, sum+32(FP)
 	VZEROUPPER
 	RET
 
@@ -4919,274 +4919,284 @@ TEXT ·rowLogisticVector(SB), NOSPLIT, $0-40
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS theta+24(FP), Z0
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z4, Z4, Z4
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX512:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX512
-	VMOVUPS      (AX)(DX*4), Z7
-	VSUBPS       Z0, Z7, Z7
-	VORPS        c80000000<>+0(SB), Z7, Z8
-	VCMPPS       $0x0a, Z2, Z7, K1
-	VMAXPS       Z7, Z2, Z7
-	VADDPS       Z7, Z5, Z5
-	VMOVUPS      cc2ae0000<>+0(SB), Z7
-	VCMPPS       $0x0a, Z8, Z7, K2
-	VMAXPS       Z8, Z7, Z8
-	VMOVUPS      c4b400000<>+0(SB), Z7
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Z8, Z7
-	VSUBPS       c4b400000<>+0(SB), Z7, Z9
-	VFNMADD231PS c3f318000<>+0(SB), Z9, Z8
-	VFNMADD231PS cb95e8083<>+0(SB), Z9, Z8
-	VMOVUPS      c39506967<>+0(SB), Z9
-	VFMADD213PS  c3ab743ce<>+0(SB), Z8, Z9
-	VFMADD213PS  c3c088908<>+0(SB), Z8, Z9
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Z8, Z9
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Z8, Z9
-	VFMADD213PS  c3f000000<>+0(SB), Z8, Z9
-	VMULPS       Z8, Z8, Z10
-	VFMADD213PS  Z8, Z10, Z9
-	VADDPS       Z1, Z9, Z9
-	VPSLLD       $0x17, Z7, Z7
-	VPADDD       Z7, Z9, Z9
-	VFMADD231PS  c00000000<>+0(SB), Z8, Z9
-	VMOVAPS.Z    Z9, K2, Z9
-	VADDPS       Z1, Z9, Z7
-	VDIVPS       Z7, Z1, Z8
-	VBLENDMPS    Z9, Z1, K1, Z9
-	VMULPS       Z9, Z8, Z9
-	VSUBPS       Z9, Z6, Z6
-	VMOVUPS      Z9, (AX)(DX*4)
-	VGETEXPPS    Z7, Z8
-	VGETMANTPS   $0x00, Z7, Z7
-	VADDPS       Z8, Z3, Z3
-	VMULPS       Z7, Z4, Z4
+	VMOVUPS      (AX)(DX*4), Z5
+	VPXORD       Z7, Z7, Z7
+	VBROADCASTSS theta+24(FP), Z6
+	VSUBPS       Z6, Z5, Z5
+	VORPS        c80000000<>+0(SB), Z5, Z6
+	VCMPPS       $0x0a, Z7, Z5, K1
+	VMAXPS       Z5, Z7, Z5
+	VADDPS       Z5, Z2, Z2
+	VMOVUPS      cc2ae0000<>+0(SB), Z5
+	VCMPPS       $0x0a, Z6, Z5, K2
+	VMAXPS       Z6, Z5, Z6
+	VMOVUPS      c4b400000<>+0(SB), Z5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Z6, Z5
+	VSUBPS       c4b400000<>+0(SB), Z5, Z8
+	VFNMADD231PS c3f318000<>+0(SB), Z8, Z6
+	VFNMADD231PS cb95e8083<>+0(SB), Z8, Z6
+	VMOVUPS      c39506967<>+0(SB), Z8
+	VFMADD213PS  c3ab743ce<>+0(SB), Z6, Z8
+	VFMADD213PS  c3c088908<>+0(SB), Z6, Z8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z6, Z8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z6, Z8
+	VFMADD213PS  c3f000000<>+0(SB), Z6, Z8
+	VMULPS       Z6, Z6, Z9
+	VFMADD213PS  Z6, Z9, Z8
+	VADDPS       Z0, Z8, Z8
+	VPSLLD       $0x17, Z5, Z5
+	VPADDD       Z5, Z8, Z8
+	VFMADD231PS  c00000000<>+0(SB), Z6, Z8
+	VMOVAPS.Z    Z8, K2, Z8
+	VADDPS       Z0, Z8, Z5
+	VDIVPS       Z5, Z0, Z6
+	VBLENDMPS    Z8, Z0, K1, Z8
+	VMULPS       Z8, Z6, Z8
+	VSUBPS       Z8, Z3, Z3
+	VMOVUPS      Z8, (AX)(DX*4)
+	VGETEXPPS    Z5, Z6
+	VGETMANTPS   $0x00, Z5, Z5
+	VADDPS       Z6, Z4, Z4
+	VMULPS       Z5, Z1, Z1
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z4, Z2
-	VPSRAD        $0x17, Z2, Z0
-	VCVTDQ2PS     Z0, Z0
-	VPANDD        c007fffff<>+0(SB), Z2, Z2
-	VPADDD        c3f3504f3<>+0(SB), Z2, Z2
-	VSUBPS        Z1, Z2, Z2
-	VMULPS        Z2, Z2, Z7
-	VMOVUPS       c3d9021bb<>+0(SB), Z1
-	VFMADD213PS   cbdebd1b8<>+0(SB), Z2, Z1
-	VFMADD213PS   c3def251a<>+0(SB), Z2, Z1
-	VFMADD213PS   cbdfe5d4f<>+0(SB), Z2, Z1
-	VFMADD213PS   c3e11e9bf<>+0(SB), Z2, Z1
-	VFMADD213PS   cbe2aae50<>+0(SB), Z2, Z1
-	VFMADD213PS   c3e4cceac<>+0(SB), Z2, Z1
-	VFMADD213PS   cbe7ffffc<>+0(SB), Z2, Z1
-	VFMADD213PS   c3eaaaaaa<>+0(SB), Z2, Z1
-	VMULPS        Z2, Z1, Z1
-	VMULPS        Z7, Z1, Z1
-	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z1
-	VFNMADD231PS  c3f000000<>+0(SB), Z7, Z1
-	VADDPS        Z2, Z1, Z1
-	VFMADD231PS   c3f318000<>+0(SB), Z0, Z1
-	VFMADD231PS   c00000000<>+0(SB), Z4, Z1
-	VFMADD231PS   c3f317218<>+0(SB), Z3, Z1
-	VADDPS        Z1, Z5, Z5
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPS        Y0, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X0
-	VADDPS        X0, X5, X5
-	VMOVHLPS      X5, X5, X0
-	VADDPS        X0, X5, X5
-	VMOVSHDUP     X5, X0
-	VADDSS        X0, X5, X5
-	VMOVSS        X5, loss+32(FP)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
-	VADDPS        X0, X6, X6
-	VMOVHLPS      X6, X6, X0
-	VADDPS        X0, X6, X6
-	VMOVSHDUP     X6, X0
-	VADDSS        X0, X6, X6
-	VMOVSS        X6, dTheta+36(FP)
+	VPSUBD        c3f3504f3<>+0(SB), Z1, Z6
+	VPSRAD        $0x17, Z6, Z5
+	VCVTDQ2PS     Z5, Z5
+	VPANDD        c007fffff<>+0(SB), Z6, Z6
+	VPADDD        c3f3504f3<>+0(SB), Z6, Z6
+	VSUBPS        Z0, Z6, Z6
+	VMULPS        Z6, Z6, Z7
+	VMOVUPS       c3d9021bb<>+0(SB), Z0
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z6, Z0
+	VFMADD213PS   c3def251a<>+0(SB), Z6, Z0
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z6, Z0
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z6, Z0
+	VFMADD213PS   cbe2aae50<>+0(SB), Z6, Z0
+	VFMADD213PS   c3e4cceac<>+0(SB), Z6, Z0
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z6, Z0
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z6, Z0
+	VMULPS        Z6, Z0, Z0
+	VMULPS        Z7, Z0, Z0
+	VFMADD231PS   cb95e8083<>+0(SB), Z5, Z0
+	VFNMADD231PS  c3f000000<>+0(SB), Z7, Z0
+	VADDPS        Z6, Z0, Z0
+	VFMADD231PS   c3f318000<>+0(SB), Z5, Z0
+	VFMADD231PS   c00000000<>+0(SB), Z1, Z0
+	VFMADD231PS   c3f317218<>+0(SB), Z4, Z0
+	VADDPS        Z0, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, loss+32(FP)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, dTheta+36(FP)
 	VZEROUPPER
 	RET
 
 formAVX2:
 	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS theta+24(FP), Y0
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Y0
+	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X5
-	VPBROADCASTD X5, Y5
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X6
-	VPBROADCASTD X6, Y6
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VORPS        c80000000<>+0(SB), Y11, Y12
-	VCMPPS       $0x0a, Y2, Y11, Y13
-	VMAXPS       Y11, Y2, Y11
-	VADDPS       Y11, Y7, Y7
-	VMOVUPS      cc2ae0000<>+0(SB), Y11
-	VCMPPS       $0x0a, Y12, Y11, Y15
-	VMAXPS       Y12, Y11, Y12
-	VMOVUPS      c4b400000<>+0(SB), Y11
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y12, Y11
-	VSUBPS       c4b400000<>+0(SB), Y11, Y14
-	VFNMADD231PS c3f318000<>+0(SB), Y14, Y12
-	VFNMADD231PS cb95e8083<>+0(SB), Y14, Y12
-	VMOVUPS      c39506967<>+0(SB), Y14
-	VFMADD213PS  c3ab743ce<>+0(SB), Y12, Y14
-	VFMADD213PS  c3c088908<>+0(SB), Y12, Y14
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y12, Y14
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Y12, Y14
-	VFMADD213PS  c3f000000<>+0(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y16
-	VFMADD213PS  Y12, Y16, Y14
-	VADDPS       Y1, Y14, Y14
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y11, Y14, Y14
-	VFMADD231PS  c00000000<>+0(SB), Y12, Y14
-	VANDPS       Y15, Y14, Y14
-	VADDPS       Y1, Y14, Y11
-	VDIVPS       Y11, Y1, Y12
-	VBLENDVPS    Y13, Y14, Y1, Y14
-	VMULPS       Y14, Y12, Y14
-	VSUBPS       Y14, Y9, Y9
-	VMOVUPS      Y14, (AX)(DX*4)
-	VPAND        c7f800000<>+0(SB), Y11, Y12
-	VMOVUPS      c7f000000<>+0(SB), Y13
-	VPSUBD       Y12, Y13, Y13
-	VMULPS       Y11, Y13, Y13
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y12, Y12
-	VPSUBD       c0000007f<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y3, Y3
+	VMOVUPS      (AX)(DX*4), Y9
+	VXORPS       Y11, Y11, Y11
+	VBROADCASTSS theta+24(FP), Y10
+	VSUBPS       Y10, Y9, Y9
+	VORPS        c80000000<>+0(SB), Y9, Y10
+	VCMPPS       $0x0a, Y11, Y9, Y12
+	VMAXPS       Y9, Y11, Y9
+	VADDPS       Y9, Y5, Y5
+	VMOVUPS      cc2ae0000<>+0(SB), Y9
+	VCMPPS       $0x0a, Y10, Y9, Y13
+	VMAXPS       Y10, Y9, Y10
+	VMOVUPS      c4b400000<>+0(SB), Y9
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y10, Y9
+	VSUBPS       c4b400000<>+0(SB), Y9, Y11
+	VFNMADD231PS c3f318000<>+0(SB), Y11, Y10
+	VFNMADD231PS cb95e8083<>+0(SB), Y11, Y10
+	VMOVUPS      c39506967<>+0(SB), Y11
+	VFMADD213PS  c3ab743ce<>+0(SB), Y10, Y11
+	VFMADD213PS  c3c088908<>+0(SB), Y10, Y11
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y10, Y11
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y10, Y11
+	VFMADD213PS  c3f000000<>+0(SB), Y10, Y11
+	VMULPS       Y10, Y10, Y14
+	VFMADD213PS  Y10, Y14, Y11
+	VADDPS       Y0, Y11, Y11
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y11, Y11
+	VFMADD231PS  c00000000<>+0(SB), Y10, Y11
+	VANDPS       Y13, Y11, Y11
+	VADDPS       Y0, Y11, Y9
+	VDIVPS       Y9, Y0, Y10
+	VBLENDVPS    Y12, Y11, Y0, Y11
+	VMULPS       Y11, Y10, Y11
+	VSUBPS       Y11, Y7, Y7
+	VMOVUPS      Y11, (AX)(DX*4)
+	VPAND        c7f800000<>+0(SB), Y9, Y10
+	VMOVUPS      c7f000000<>+0(SB), Y11
+	VPSUBD       Y10, Y11, Y11
+	VMULPS       Y9, Y11, Y11
+	VMULPS       Y11, Y3, Y3
+	VPSRLD       $0x17, Y10, Y10
+	VPSUBD       c0000007f<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y1, Y1
 	ADDQ         $0x08, DX
-	VMOVUPS      (AX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VORPS        c80000000<>+0(SB), Y11, Y12
-	VCMPPS       $0x0a, Y2, Y11, Y13
-	VMAXPS       Y11, Y2, Y11
-	VADDPS       Y11, Y8, Y8
-	VMOVUPS      cc2ae0000<>+0(SB), Y11
-	VCMPPS       $0x0a, Y12, Y11, Y15
-	VMAXPS       Y12, Y11, Y12
-	VMOVUPS      c4b400000<>+0(SB), Y11
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y12, Y11
-	VSUBPS       c4b400000<>+0(SB), Y11, Y14
-	VFNMADD231PS c3f318000<>+0(SB), Y14, Y12
-	VFNMADD231PS cb95e8083<>+0(SB), Y14, Y12
-	VMOVUPS      c39506967<>+0(SB), Y14
-	VFMADD213PS  c3ab743ce<>+0(SB), Y12, Y14
-	VFMADD213PS  c3c088908<>+0(SB), Y12, Y14
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y12, Y14
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Y12, Y14
-	VFMADD213PS  c3f000000<>+0(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y16
-	VFMADD213PS  Y12, Y16, Y14
-	VADDPS       Y1, Y14, Y14
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y11, Y14, Y14
-	VFMADD231PS  c00000000<>+0(SB), Y12, Y14
-	VANDPS       Y15, Y14, Y14
-	VADDPS       Y1, Y14, Y11
-	VDIVPS       Y11, Y1, Y12
-	VBLENDVPS    Y13, Y14, Y1, Y14
-	VMULPS       Y14, Y12, Y14
-	VSUBPS       Y14, Y10, Y10
-	VMOVUPS      Y14, (AX)(DX*4)
-	VPAND        c7f800000<>+0(SB), Y11, Y12
-	VMOVUPS      c7f000000<>+0(SB), Y13
-	VPSUBD       Y12, Y13, Y13
-	VMULPS       Y11, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VPSRLD       $0x17, Y12, Y12
-	VPSUBD       c0000007f<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y4, Y4
+	VMOVUPS      (AX)(DX*4), Y9
+	VXORPS       Y11, Y11, Y11
+	VBROADCASTSS theta+24(FP), Y10
+	VSUBPS       Y10, Y9, Y9
+	VORPS        c80000000<>+0(SB), Y9, Y10
+	VCMPPS       $0x0a, Y11, Y9, Y12
+	VMAXPS       Y9, Y11, Y9
+	VADDPS       Y9, Y6, Y6
+	VMOVUPS      cc2ae0000<>+0(SB), Y9
+	VCMPPS       $0x0a, Y10, Y9, Y13
+	VMAXPS       Y10, Y9, Y10
+	VMOVUPS      c4b400000<>+0(SB), Y9
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y10, Y9
+	VSUBPS       c4b400000<>+0(SB), Y9, Y11
+	VFNMADD231PS c3f318000<>+0(SB), Y11, Y10
+	VFNMADD231PS cb95e8083<>+0(SB), Y11, Y10
+	VMOVUPS      c39506967<>+0(SB), Y11
+	VFMADD213PS  c3ab743ce<>+0(SB), Y10, Y11
+	VFMADD213PS  c3c088908<>+0(SB), Y10, Y11
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y10, Y11
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y10, Y11
+	VFMADD213PS  c3f000000<>+0(SB), Y10, Y11
+	VMULPS       Y10, Y10, Y14
+	VFMADD213PS  Y10, Y14, Y11
+	VADDPS       Y0, Y11, Y11
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y11, Y11
+	VFMADD231PS  c00000000<>+0(SB), Y10, Y11
+	VANDPS       Y13, Y11, Y11
+	VADDPS       Y0, Y11, Y9
+	VDIVPS       Y9, Y0, Y10
+	VBLENDVPS    Y12, Y11, Y0, Y11
+	VMULPS       Y11, Y10, Y11
+	VSUBPS       Y11, Y8, Y8
+	VMOVUPS      Y11, (AX)(DX*4)
+	VPAND        c7f800000<>+0(SB), Y9, Y10
+	VMOVUPS      c7f000000<>+0(SB), Y11
+	VPSUBD       Y10, Y11, Y11
+	VMULPS       Y9, Y11, Y11
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y10, Y10
+	VPSUBD       c0000007f<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y2, Y2
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
-	VCVTDQ2PS    Y3, Y3
-	VPSUBD       c3f3504f3<>+0(SB), Y5, Y2
-	VPSRAD       $0x17, Y2, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y2, Y2
-	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y2, Y2, Y12
+	VCVTDQ2PS    Y1, Y1
+	VPSUBD       c3f3504f3<>+0(SB), Y3, Y10
+	VPSRAD       $0x17, Y10, Y9
+	VCVTDQ2PS    Y9, Y9
+	VPAND        c007fffff<>+0(SB), Y10, Y10
+	VPADDD       c3f3504f3<>+0(SB), Y10, Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       Y10, Y10, Y12
 	VMOVUPS      c3d9021bb<>+0(SB), Y11
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y11
-	VFMADD213PS  c3def251a<>+0(SB), Y2, Y11
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y11
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y11
-	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y11
-	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y11
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y11
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y11
-	VMULPS       Y2, Y11, Y11
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y10, Y11
+	VFMADD213PS  c3def251a<>+0(SB), Y10, Y11
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y10, Y11
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y10, Y11
+	VFMADD213PS  cbe2aae50<>+0(SB), Y10, Y11
+	VFMADD213PS  c3e4cceac<>+0(SB), Y10, Y11
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y10, Y11
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y10, Y11
+	VMULPS       Y10, Y11, Y11
 	VMULPS       Y12, Y11, Y11
-	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y11
+	VFMADD231PS  cb95e8083<>+0(SB), Y9, Y11
 	VFNMADD231PS c3f000000<>+0(SB), Y12, Y11
-	VADDPS       Y2, Y11, Y11
-	VFMADD231PS  c3f318000<>+0(SB), Y0, Y11
-	VFMADD231PS  c00000000<>+0(SB), Y5, Y11
-	VFMADD231PS  c3f317218<>+0(SB), Y3, Y11
-	VCVTDQ2PS    Y4, Y4
-	VPSUBD       c3f3504f3<>+0(SB), Y6, Y2
-	VPSRAD       $0x17, Y2, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y2, Y2
-	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y2, Y2, Y3
-	VMOVUPS      c3d9021bb<>+0(SB), Y1
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y1
-	VFMADD213PS  c3def251a<>+0(SB), Y2, Y1
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y1
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y1
-	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y1
-	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y1
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y1
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y1
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
-	VFNMADD231PS c3f000000<>+0(SB), Y3, Y1
-	VADDPS       Y2, Y1, Y1
-	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
-	VFMADD231PS  c00000000<>+0(SB), Y6, Y1
-	VFMADD231PS  c3f317218<>+0(SB), Y4, Y1
-	VADDPS       Y11, Y7, Y7
-	VADDPS       Y1, Y8, Y8
+	VADDPS       Y10, Y11, Y11
+	VFMADD231PS  c3f318000<>+0(SB), Y9, Y11
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y11
+	VFMADD231PS  c3f317218<>+0(SB), Y1, Y11
+	VCVTDQ2PS    Y2, Y2
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y3
+	VPSRAD       $0x17, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VPAND        c007fffff<>+0(SB), Y3, Y3
+	VPADDD       c3f3504f3<>+0(SB), Y3, Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y3, Y3, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y0
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y3, Y0
+	VFMADD213PS  c3def251a<>+0(SB), Y3, Y0
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y3, Y0
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y3, Y0
+	VFMADD213PS  cbe2aae50<>+0(SB), Y3, Y0
+	VFMADD213PS  c3e4cceac<>+0(SB), Y3, Y0
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y3, Y0
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y3, Y0
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y9, Y0, Y0
+	VFMADD231PS  cb95e8083<>+0(SB), Y1, Y0
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y0
+	VADDPS       Y3, Y0, Y0
+	VFMADD231PS  c3f318000<>+0(SB), Y1, Y0
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y0
+	VFMADD231PS  c3f317218<>+0(SB), Y2, Y0
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y0, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, loss+32(FP)
 	VADDPS       Y8, Y7, Y7
 	VEXTRACTF128 $0x01, Y7, X0
 	VADDPS       X0, X7, X7
@@ -5194,15 +5204,7 @@ loop_doneAVX2:
 	VADDPS       X0, X7, X7
 	VMOVSHDUP    X7, X0
 	VADDSS       X0, X7, X7
-	VMOVSS       X7, loss+32(FP)
-	VADDPS       Y10, Y9, Y9
-	VEXTRACTF128 $0x01, Y9, X0
-	VADDPS       X0, X9, X9
-	VMOVHLPS     X9, X9, X0
-	VADDPS       X0, X9, X9
-	VMOVSHDUP    X9, X0
-	VADDSS       X0, X9, X9
-	VMOVSS       X9, dTheta+36(FP)
+	VMOVSS       X7, dTheta+36(FP)
 	VZEROUPPER
 	RET
 
@@ -8024,188 +8026,195 @@ loop_doneAVX2:
 	RET
 
 // func fieldVector(sums []float32, targets []float32, sources []float32)
-// Requires: AVX, AVX2, AVX512F, FMA3
+// Requires: AVX, AVX512F, FMA3
 TEXT ·fieldVector(SB), NOSPLIT, $0-72
-	CMPQ         ·current+0(SB), $0x02
-	JNE          formAVX2
-	MOVQ         sums_base+0(FP), AX
-	MOVQ         targets_base+24(FP), CX
-	MOVL         $0x3f800000, DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Z0
-	MOVQ         sources_base+48(FP), DX
-	MOVQ         sources_len+56(FP), BX
-	LEAQ         (DX)(BX*4), BX
-	VMOVUPS      (CX), Z1
-	VMOVUPS      128(CX), Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VMOVUPS      64(CX), Z6
-	VMOVUPS      192(CX), Z7
-	VPXORD       Z8, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VPXORD       Z10, Z10, Z10
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    sums_base+0(FP), AX
+	MOVQ    targets_base+24(FP), CX
+	MOVQ    sources_base+48(FP), DX
+	MOVQ    sources_len+56(FP), BX
+	LEAQ    (DX)(BX*4), BX
+	VMOVUPS (CX), Z0
+	VMOVUPS 128(CX), Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VMOVUPS 64(CX), Z5
+	VMOVUPS 192(CX), Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
 
 sources0AVX512:
 	CMPQ         DX, BX
 	JGE          done0AVX512
-	VBROADCASTSS (DX), Z11
-	VBROADCASTSS 4(DX), Z12
-	VBROADCASTSS 8(DX), Z13
-	VMOVAPS      Z0, Z14
-	VSUBPS       Z11, Z1, Z15
-	VFMADD231PS  Z15, Z15, Z14
-	VSUBPS       Z12, Z2, Z16
-	VFMADD231PS  Z16, Z16, Z14
-	VMOVAPS      Z0, Z17
-	VSUBPS       Z11, Z6, Z11
-	VFMADD231PS  Z11, Z11, Z17
-	VSUBPS       Z12, Z7, Z12
-	VFMADD231PS  Z12, Z12, Z17
-	VMULPS       Z14, Z17, Z18
-	VDIVPS       Z18, Z0, Z18
-	VMULPS       Z18, Z14, Z14
-	VMULPS       Z18, Z17, Z17
-	VMULPS       Z17, Z13, Z18
-	VADDPS       Z18, Z3, Z3
-	VMULPS       Z17, Z18, Z18
-	VFMADD231PS  Z18, Z15, Z4
-	VFMADD231PS  Z18, Z16, Z5
-	VMULPS       Z14, Z13, Z13
-	VADDPS       Z13, Z8, Z8
-	VMULPS       Z14, Z13, Z13
-	VFMADD231PS  Z13, Z11, Z9
-	VFMADD231PS  Z13, Z12, Z10
+	VBROADCASTSS (DX), Z10
+	VBROADCASTSS 4(DX), Z11
+	VBROADCASTSS 8(DX), Z12
+	VMOVUPS      c3f800000<>+0(SB), Z13
+	VSUBPS       Z0, Z10, Z14
+	VFMADD231PS  Z14, Z14, Z13
+	VSUBPS       Z1, Z11, Z15
+	VFMADD231PS  Z15, Z15, Z13
+	VMOVUPS      c3f800000<>+0(SB), Z16
+	VSUBPS       Z5, Z10, Z10
+	VFMADD231PS  Z10, Z10, Z16
+	VSUBPS       Z6, Z11, Z11
+	VFMADD231PS  Z11, Z11, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z18
+	VMULPS       Z13, Z16, Z17
+	VDIVPS       Z17, Z18, Z18
+	VMULPS       Z18, Z13, Z13
+	VMULPS       Z18, Z16, Z16
+	VMULPS       Z16, Z12, Z17
+	VADDPS       Z17, Z2, Z2
+	VMULPS       Z16, Z17, Z17
+	VFNMADD231PS Z17, Z14, Z3
+	VFNMADD231PS Z17, Z15, Z4
+	VMULPS       Z13, Z12, Z12
+	VADDPS       Z12, Z7, Z7
+	VMULPS       Z13, Z12, Z12
+	VFNMADD231PS Z12, Z10, Z8
+	VFNMADD231PS Z12, Z11, Z9
 	ADDQ         $0x0c, DX
 	JMP          sources0AVX512
 
 done0AVX512:
-	VMOVUPS Z3, (AX)
-	VMOVUPS Z4, 128(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z8, 64(AX)
-	VMOVUPS Z9, 192(AX)
-	VMOVUPS Z10, 320(AX)
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 192(AX)
+	VMOVUPS Z9, 320(AX)
 	VZEROUPPER
 	RET
 
 formAVX2:
-	MOVQ         sums_base+0(FP), AX
-	MOVQ         targets_base+24(FP), CX
-	MOVL         $0x3f800000, DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y0
-	MOVQ         sources_base+48(FP), DX
-	MOVQ         sources_len+56(FP), BX
-	LEAQ         (DX)(BX*4), BX
-	VMOVUPS      (CX), Y1
-	VMOVUPS      128(CX), Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VMOVUPS      64(CX), Y6
-	VMOVUPS      192(CX), Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
+	MOVQ   sums_base+0(FP), AX
+	MOVQ   targets_base+24(FP), CX
+	MOVQ   sources_base+48(FP), DX
+	MOVQ   sources_len+56(FP), BX
+	LEAQ   (DX)(BX*4), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 
 sources0AVX2:
 	CMPQ         DX, BX
 	JGE          done0AVX2
-	VBROADCASTSS (DX), Y11
-	VBROADCASTSS 4(DX), Y12
-	VBROADCASTSS 8(DX), Y13
-	VMOVAPS      Y0, Y14
-	VSUBPS       Y11, Y1, Y15
-	VFMADD231PS  Y15, Y15, Y14
-	VSUBPS       Y12, Y2, Y16
-	VFMADD231PS  Y16, Y16, Y14
-	VMOVAPS      Y0, Y17
-	VSUBPS       Y11, Y6, Y11
-	VFMADD231PS  Y11, Y11, Y17
-	VSUBPS       Y12, Y7, Y12
-	VFMADD231PS  Y12, Y12, Y17
-	VMULPS       Y14, Y17, Y18
-	VDIVPS       Y18, Y0, Y18
-	VMULPS       Y18, Y14, Y14
-	VMULPS       Y18, Y17, Y17
-	VMULPS       Y17, Y13, Y18
-	VADDPS       Y18, Y3, Y3
-	VMULPS       Y17, Y18, Y18
-	VFMADD231PS  Y18, Y15, Y4
-	VFMADD231PS  Y18, Y16, Y5
-	VMULPS       Y14, Y13, Y13
-	VADDPS       Y13, Y8, Y8
-	VMULPS       Y14, Y13, Y13
-	VFMADD231PS  Y13, Y11, Y9
-	VFMADD231PS  Y13, Y12, Y10
+	VBROADCASTSS (DX), Y6
+	VBROADCASTSS 4(DX), Y7
+	VBROADCASTSS 8(DX), Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VSUBPS       (CX), Y6, Y10
+	VFMADD231PS  Y10, Y10, Y9
+	VSUBPS       128(CX), Y7, Y11
+	VFMADD231PS  Y11, Y11, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VSUBPS       64(CX), Y6, Y6
+	VFMADD231PS  Y6, Y6, Y12
+	VSUBPS       192(CX), Y7, Y7
+	VFMADD231PS  Y7, Y7, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VMULPS       Y9, Y12, Y13
+	VDIVPS       Y13, Y14, Y14
+	VMULPS       Y14, Y9, Y9
+	VMULPS       Y14, Y12, Y12
+	VMULPS       Y12, Y8, Y13
+	VADDPS       Y13, Y0, Y0
+	VMULPS       Y12, Y13, Y13
+	VFNMADD231PS Y13, Y10, Y1
+	VFNMADD231PS Y13, Y11, Y2
+	VMULPS       Y9, Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y9, Y8, Y8
+	VFNMADD231PS Y8, Y6, Y4
+	VFNMADD231PS Y8, Y7, Y5
 	ADDQ         $0x0c, DX
 	JMP          sources0AVX2
 
 done0AVX2:
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 128(AX)
-	VMOVUPS Y5, 256(AX)
-	VMOVUPS Y8, 64(AX)
-	VMOVUPS Y9, 192(AX)
-	VMOVUPS Y10, 320(AX)
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 128(AX)
+	VMOVUPS Y2, 256(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 192(AX)
+	VMOVUPS Y5, 320(AX)
 	MOVQ    sources_base+48(FP), DX
 	MOVQ    sources_len+56(FP), BX
 	LEAQ    (DX)(BX*4), BX
-	VMOVUPS 32(CX), Y1
-	VMOVUPS 160(CX), Y2
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	VMOVUPS 96(CX), Y6
-	VMOVUPS 224(CX), Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
 
 sources1AVX2:
 	CMPQ         DX, BX
 	JGE          done1AVX2
-	VBROADCASTSS (DX), Y11
-	VBROADCASTSS 4(DX), Y12
-	VBROADCASTSS 8(DX), Y13
-	VMOVAPS      Y0, Y14
-	VSUBPS       Y11, Y1, Y15
-	VFMADD231PS  Y15, Y15, Y14
-	VSUBPS       Y12, Y2, Y16
-	VFMADD231PS  Y16, Y16, Y14
-	VMOVAPS      Y0, Y17
-	VSUBPS       Y11, Y6, Y11
-	VFMADD231PS  Y11, Y11, Y17
-	VSUBPS       Y12, Y7, Y12
-	VFMADD231PS  Y12, Y12, Y17
-	VMULPS       Y14, Y17, Y18
-	VDIVPS       Y18, Y0, Y18
-	VMULPS       Y18, Y14, Y14
-	VMULPS       Y18, Y17, Y17
-	VMULPS       Y17, Y13, Y18
-	VADDPS       Y18, Y3, Y3
-	VMULPS       Y17, Y18, Y18
-	VFMADD231PS  Y18, Y15, Y4
-	VFMADD231PS  Y18, Y16, Y5
-	VMULPS       Y14, Y13, Y13
-	VADDPS       Y13, Y8, Y8
-	VMULPS       Y14, Y13, Y13
-	VFMADD231PS  Y13, Y11, Y9
-	VFMADD231PS  Y13, Y12, Y10
+	VBROADCASTSS (DX), Y6
+	VBROADCASTSS 4(DX), Y7
+	VBROADCASTSS 8(DX), Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VSUBPS       32(CX), Y6, Y10
+	VFMADD231PS  Y10, Y10, Y9
+	VSUBPS       160(CX), Y7, Y11
+	VFMADD231PS  Y11, Y11, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VSUBPS       96(CX), Y6, Y6
+	VFMADD231PS  Y6, Y6, Y12
+	VSUBPS       224(CX), Y7, Y7
+	VFMADD231PS  Y7, Y7, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VMULPS       Y9, Y12, Y13
+	VDIVPS       Y13, Y14, Y14
+	VMULPS       Y14, Y9, Y9
+	VMULPS       Y14, Y12, Y12
+	VMULPS       Y12, Y8, Y13
+	VADDPS       Y13, Y0, Y0
+	VMULPS       Y12, Y13, Y13
+	VFNMADD231PS Y13, Y10, Y1
+	VFNMADD231PS Y13, Y11, Y2
+	VMULPS       Y9, Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y9, Y8, Y8
+	VFNMADD231PS Y8, Y6, Y4
+	VFNMADD231PS Y8, Y7, Y5
 	ADDQ         $0x0c, DX
 	JMP          sources1AVX2
 
 done1AVX2:
-	VMOVUPS Y3, 32(AX)
-	VMOVUPS Y4, 160(AX)
-	VMOVUPS Y5, 288(AX)
-	VMOVUPS Y8, 96(AX)
-	VMOVUPS Y9, 224(AX)
-	VMOVUPS Y10, 352(AX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y1, 160(AX)
+	VMOVUPS Y2, 288(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 224(AX)
+	VMOVUPS Y5, 352(AX)
 	VZEROUPPER
 	RET
+
+DATA c3f800000<>+0(SB)/4, $0x3f800000
+DATA c3f800000<>+4(SB)/4, $0x3f800000
+DATA c3f800000<>+8(SB)/4, $0x3f800000
+DATA c3f800000<>+12(SB)/4, $0x3f800000
+DATA c3f800000<>+16(SB)/4, $0x3f800000
+DATA c3f800000<>+20(SB)/4, $0x3f800000
+DATA c3f800000<>+24(SB)/4, $0x3f800000
+DATA c3f800000<>+28(SB)/4, $0x3f800000
+DATA c3f800000<>+32(SB)/4, $0x3f800000
+DATA c3f800000<>+36(SB)/4, $0x3f800000
+DATA c3f800000<>+40(SB)/4, $0x3f800000
+DATA c3f800000<>+44(SB)/4, $0x3f800000
+DATA c3f800000<>+48(SB)/4, $0x3f800000
+DATA c3f800000<>+52(SB)/4, $0x3f800000
+DATA c3f800000<>+56(SB)/4, $0x3f800000
+DATA c3f800000<>+60(SB)/4, $0x3f800000
+GLOBL c3f800000<>(SB), RODATA|NOPTR, $64
 
 // func attractVector(fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
 // Requires: AVX, AVX2, AVX512F, FMA3
@@ -8217,12 +8226,12 @@ TEXT ·attractVector(SB), NOSPLIT, $0-124
 	MOVQ         points_base+48(FP), DX
 	MOVQ         edges_base+72(FP), BX
 	MOVQ         weights_base+96(FP), SI
-	VMOVDQU32    even<>+0(SB), Z0
-	VMOVDQU32    odd<>+0(SB), Z1
+	VMOVDQU32    even<>+0(SB), Z5
+	VMOVDQU32    odd<>+0(SB), Z6
 	MOVL         $0x3f800000, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Z2
-	VPXORD       Z3, Z3, Z3
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Z0
+	VPXORD       Z1, Z1, Z1
 	MOVQ         fx_len+8(FP), DI
 	XORQ         R8, R8
 
@@ -8231,132 +8240,132 @@ loopAVX512:
 	JGE          loop_doneAVX512
 	MOVLQSX      (BX)(R8*8), R9
 	MOVLQSX      8(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      16(BX)(R8*8), R9
 	MOVLQSX      24(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X5
-	VMOVHPS      (DX)(R10*8), X5, X5
-	VINSERTF128  $0x01, X5, Y4, Y5
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	VINSERTF128  $0x01, X3, Y2, Y3
 	MOVLQSX      32(BX)(R8*8), R9
 	MOVLQSX      40(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      48(BX)(R8*8), R9
 	MOVLQSX      56(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X6
-	VMOVHPS      (DX)(R10*8), X6, X6
-	VINSERTF128  $0x01, X6, Y4, Y6
-	VINSERTF64X4 $0x01, Y6, Z5, Z6
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	VINSERTF128  $0x01, X4, Y2, Y4
+	VINSERTF64X4 $0x01, Y4, Z3, Z7
 	MOVLQSX      4(BX)(R8*8), R9
 	MOVLQSX      12(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      20(BX)(R8*8), R9
 	MOVLQSX      28(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X5
-	VMOVHPS      (DX)(R10*8), X5, X5
-	VINSERTF128  $0x01, X5, Y4, Y5
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	VINSERTF128  $0x01, X3, Y2, Y3
 	MOVLQSX      36(BX)(R8*8), R9
 	MOVLQSX      44(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      52(BX)(R8*8), R9
 	MOVLQSX      60(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X7
-	VMOVHPS      (DX)(R10*8), X7, X7
-	VINSERTF128  $0x01, X7, Y4, Y7
-	VINSERTF64X4 $0x01, Y7, Z5, Z7
-	VSUBPS       Z7, Z6, Z6
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	VINSERTF128  $0x01, X4, Y2, Y4
+	VINSERTF64X4 $0x01, Y4, Z3, Z4
+	VSUBPS       Z4, Z7, Z7
 	MOVLQSX      64(BX)(R8*8), R9
 	MOVLQSX      72(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      80(BX)(R8*8), R9
 	MOVLQSX      88(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X5
-	VMOVHPS      (DX)(R10*8), X5, X5
-	VINSERTF128  $0x01, X5, Y4, Y5
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	VINSERTF128  $0x01, X3, Y2, Y3
 	MOVLQSX      96(BX)(R8*8), R9
 	MOVLQSX      104(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      112(BX)(R8*8), R9
 	MOVLQSX      120(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X7
-	VMOVHPS      (DX)(R10*8), X7, X7
-	VINSERTF128  $0x01, X7, Y4, Y7
-	VINSERTF64X4 $0x01, Y7, Z5, Z7
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	VINSERTF128  $0x01, X4, Y2, Y4
+	VINSERTF64X4 $0x01, Y4, Z3, Z8
 	MOVLQSX      68(BX)(R8*8), R9
 	MOVLQSX      76(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      84(BX)(R8*8), R9
 	MOVLQSX      92(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X5
-	VMOVHPS      (DX)(R10*8), X5, X5
-	VINSERTF128  $0x01, X5, Y4, Y5
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	VINSERTF128  $0x01, X3, Y2, Y3
 	MOVLQSX      100(BX)(R8*8), R9
 	MOVLQSX      108(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
 	MOVLQSX      116(BX)(R8*8), R9
 	MOVLQSX      124(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X8
-	VMOVHPS      (DX)(R10*8), X8, X8
-	VINSERTF128  $0x01, X8, Y4, Y8
-	VINSERTF64X4 $0x01, Y8, Z5, Z8
-	VSUBPS       Z8, Z7, Z7
-	VMOVAPS      Z6, Z8
-	VMOVAPS      Z6, Z6
-	VPERMT2PS    Z7, Z0, Z8
-	VPERMT2PS    Z7, Z1, Z6
-	VMOVUPS      (SI)(R8*4), Z7
-	VMOVAPS      Z2, Z9
-	VFMADD231PS  Z8, Z8, Z9
-	VFMADD231PS  Z6, Z6, Z9
-	VDIVPS       Z9, Z7, Z10
-	VMULPS       Z10, Z8, Z8
-	VMOVUPS      Z8, (AX)(R8*4)
-	VMULPS       Z10, Z6, Z6
-	VMOVUPS      Z6, (CX)(R8*4)
-	VPSUBD       c3f3504f3<>+0(SB), Z9, Z8
-	VPSRAD       $0x17, Z8, Z6
-	VCVTDQ2PS    Z6, Z6
-	VPANDD       c007fffff<>+0(SB), Z8, Z8
-	VPADDD       c3f3504f3<>+0(SB), Z8, Z8
-	VSUBPS       Z2, Z8, Z8
-	VMULPS       Z8, Z8, Z11
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	VINSERTF128  $0x01, X4, Y2, Y4
+	VINSERTF64X4 $0x01, Y4, Z3, Z4
+	VSUBPS       Z4, Z8, Z8
+	VMOVAPS      Z7, Z4
+	VMOVAPS      Z7, Z7
+	VPERMT2PS    Z8, Z5, Z4
+	VPERMT2PS    Z8, Z6, Z7
+	VMOVUPS      (SI)(R8*4), Z8
+	VMOVAPS      Z0, Z9
+	VFMADD231PS  Z4, Z4, Z9
+	VFMADD231PS  Z7, Z7, Z9
+	VDIVPS       Z9, Z8, Z10
+	VMULPS       Z10, Z4, Z4
+	VMOVUPS      Z4, (AX)(R8*4)
+	VMULPS       Z10, Z7, Z7
+	VMOVUPS      Z7, (CX)(R8*4)
+	VPSUBD       c3f3504f3<>+0(SB), Z9, Z7
+	VPSRAD       $0x17, Z7, Z4
+	VCVTDQ2PS    Z4, Z4
+	VPANDD       c007fffff<>+0(SB), Z7, Z7
+	VPADDD       c3f3504f3<>+0(SB), Z7, Z7
+	VSUBPS       Z0, Z7, Z7
+	VMULPS       Z7, Z7, Z11
 	VMOVUPS      c3d9021bb<>+0(SB), Z10
-	VFMADD213PS  cbdebd1b8<>+0(SB), Z8, Z10
-	VFMADD213PS  c3def251a<>+0(SB), Z8, Z10
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Z8, Z10
-	VFMADD213PS  c3e11e9bf<>+0(SB), Z8, Z10
-	VFMADD213PS  cbe2aae50<>+0(SB), Z8, Z10
-	VFMADD213PS  c3e4cceac<>+0(SB), Z8, Z10
-	VFMADD213PS  cbe7ffffc<>+0(SB), Z8, Z10
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Z8, Z10
-	VMULPS       Z8, Z10, Z10
+	VFMADD213PS  cbdebd1b8<>+0(SB), Z7, Z10
+	VFMADD213PS  c3def251a<>+0(SB), Z7, Z10
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Z7, Z10
+	VFMADD213PS  c3e11e9bf<>+0(SB), Z7, Z10
+	VFMADD213PS  cbe2aae50<>+0(SB), Z7, Z10
+	VFMADD213PS  c3e4cceac<>+0(SB), Z7, Z10
+	VFMADD213PS  cbe7ffffc<>+0(SB), Z7, Z10
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Z7, Z10
+	VMULPS       Z7, Z10, Z10
 	VMULPS       Z11, Z10, Z10
-	VFMADD231PS  cb95e8083<>+0(SB), Z6, Z10
+	VFMADD231PS  cb95e8083<>+0(SB), Z4, Z10
 	VFNMADD231PS c3f000000<>+0(SB), Z11, Z10
-	VADDPS       Z8, Z10, Z10
-	VFMADD231PS  c3f318000<>+0(SB), Z6, Z10
+	VADDPS       Z7, Z10, Z10
+	VFMADD231PS  c3f318000<>+0(SB), Z4, Z10
 	VFMADD231PS  c00000000<>+0(SB), Z9, Z10
-	VFMADD231PS  Z10, Z7, Z3
+	VFMADD231PS  Z10, Z8, Z1
 	ADDQ         $0x10, R8
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
-	VMOVSS        X3, loss+120(FP)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, loss+120(FP)
 	VZEROUPPER
 	RET
 
@@ -8704,360 +8713,358 @@ pass0_doneAVX512:
 	RET
 
 formAVX2:
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	MOVQ         constants_base+144(FP), DI
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	MOVQ         sums_base+96(FP), R8
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y2
-	VMOVUPS      64(DI), Y3
-	VMOVUPS      128(DI), Y4
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ stride+48(FP), AX
+	MOVQ columns_base+0(FP), CX
+	LEAQ (CX)(AX*4), DX
+	MOVQ gradient_base+24(FP), BX
+	LEAQ (BX)(AX*4), AX
+	MOVQ heads_base+72(FP), SI
+	MOVQ constants_base+144(FP), R8
+	MOVQ sums_base+96(FP), R9
+	MOVQ state_base+120(FP), R10
+	MOVQ stretches+56(FP), R11
+	MOVQ count+64(FP), R12
+	SHLQ $0x05, R12
+	ADDQ R11, R12
 
 pass0AVX2:
-	CMPQ R9, R10
+	CMPQ R11, R12
 	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
 
 pass0_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R14, R13
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
+	VBROADCASTSS (SI), Y1
+	VMOVUPS      (CX)(R14*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 4(SI), Y2
+	VMOVUPS      (DX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VMULPS       Y2, Y3, Y4
+	VBROADCASTSS 8(SI), Y6
+	VMOVUPS      (CX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
+	VBROADCASTSS 12(SI), Y7
+	VMOVUPS      (DX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VFMADD231PS  Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
-	VFMADD231PS  Y0, Y7, Y8
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y9, Y7, Y8
 	VMULPS       Y7, Y8, Y9
-	VBROADCASTSS 8(SI), Y11
-	VMOVUPS      (CX)(R12*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 12(SI), Y12
-	VMOVUPS      (DX)(R12*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VFMADD231PS  Y0, Y12, Y13
-	VMULPS       Y12, Y13, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VMULPS       Y9, Y14, Y16
-	VDIVPS       Y16, Y15, Y15
-	VMULPS       Y14, Y15, Y14
-	VANDPS       (DI), Y14, Y14
-	VMULPS       Y9, Y15, Y9
-	VANDPS       64(DI), Y9, Y9
-	VMULPS       Y14, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y1, Y8, Y15
-	VMOVUPS      (R8), Y8
-	VFMADD231PS  Y14, Y5, Y8
-	VMOVUPS      Y8, (R8)
-	VMOVUPS      64(R8), Y8
-	VFMADD231PS  Y14, Y6, Y8
-	VMOVUPS      Y8, 64(R8)
-	VMULPS       Y9, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y1, Y13, Y8
-	VMULPS       Y8, Y15, Y15
-	VMOVUPS      128(R8), Y8
-	VFMADD231PS  Y9, Y10, Y8
-	VMOVUPS      Y8, 128(R8)
-	VMOVUPS      192(R8), Y8
-	VFMADD231PS  Y9, Y11, Y8
-	VMOVUPS      Y8, 192(R8)
-	VFMADD231PS  Y7, Y14, Y4
-	VFMADD231PS  Y12, Y9, Y4
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y14, Y5, Y7
-	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y14, Y6, Y5
-	VFMADD231PS  Y9, Y11, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VMULPS       Y4, Y9, Y11
+	VDIVPS       Y11, Y10, Y10
+	VMULPS       Y9, Y10, Y9
+	VANDPS       (DI), Y9, Y9
+	VMULPS       Y4, Y10, Y4
+	VANDPS       64(DI), Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y11, Y3, Y10
+	VMOVUPS      (R9), Y3
+	VFMADD231PS  Y9, Y0, Y3
+	VMOVUPS      Y3, (R9)
+	VMOVUPS      64(R9), Y3
+	VFMADD231PS  Y9, Y1, Y3
+	VMOVUPS      Y3, 64(R9)
+	VMULPS       Y4, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y11, Y8, Y3
+	VMULPS       Y3, Y10, Y10
+	VMOVUPS      128(R9), Y3
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 128(R9)
+	VMOVUPS      192(R9), Y3
+	VFMADD231PS  Y4, Y6, Y3
+	VMOVUPS      Y3, 192(R9)
+	VMOVUPS      128(R10), Y3
+	VFMADD231PS  Y2, Y9, Y3
+	VFMADD231PS  Y7, Y4, Y3
+	VMOVUPS      Y3, 128(R10)
+	VMOVUPS      (BX)(R14*4), Y2
+	VFMADD231PS  Y9, Y0, Y2
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      Y2, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y0
+	VFMADD231PS  Y9, Y1, Y0
+	VFMADD231PS  Y4, Y6, Y0
+	VMOVUPS      Y0, (AX)(R14*4)
+	VBROADCASTSS 16(SI), Y1
+	VMOVUPS      (CX)(R14*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 20(SI), Y2
+	VMOVUPS      (DX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VMULPS       Y2, Y3, Y4
+	VBROADCASTSS 24(SI), Y6
+	VMOVUPS      (CX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
+	VBROADCASTSS 28(SI), Y7
+	VMOVUPS      (DX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VFMADD231PS  Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
-	VFMADD231PS  Y0, Y7, Y8
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y9, Y7, Y8
 	VMULPS       Y7, Y8, Y9
-	VBROADCASTSS 24(SI), Y11
-	VMOVUPS      (CX)(R12*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 28(SI), Y12
-	VMOVUPS      (DX)(R12*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VFMADD231PS  Y0, Y12, Y13
-	VMULPS       Y12, Y13, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VMULPS       Y9, Y14, Y17
-	VDIVPS       Y17, Y16, Y16
-	VMULPS       Y14, Y16, Y14
-	VANDPS       128(DI), Y14, Y14
-	VMULPS       Y9, Y16, Y9
-	VANDPS       192(DI), Y9, Y9
-	VMULPS       Y14, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VFMADD231PS  Y1, Y8, Y16
-	VMULPS       Y16, Y15, Y15
-	VMOVUPS      256(R8), Y8
-	VFMADD231PS  Y14, Y5, Y8
-	VMOVUPS      Y8, 256(R8)
-	VMOVUPS      320(R8), Y8
-	VFMADD231PS  Y14, Y6, Y8
-	VMOVUPS      Y8, 320(R8)
-	VMULPS       Y9, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y1, Y13, Y8
-	VMULPS       Y8, Y15, Y15
-	VMOVUPS      384(R8), Y8
-	VFMADD231PS  Y9, Y10, Y8
-	VMOVUPS      Y8, 384(R8)
-	VMOVUPS      448(R8), Y8
-	VFMADD231PS  Y9, Y11, Y8
-	VMOVUPS      Y8, 448(R8)
-	VFMADD231PS  Y7, Y14, Y4
-	VFMADD231PS  Y12, Y9, Y4
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y14, Y5, Y7
-	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y14, Y6, Y5
-	VFMADD231PS  Y9, Y11, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y15, Y2, Y2
-	VPSRLD       $0x17, Y2, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
-	VANDPS       c007fffff<>+0(SB), Y2, Y2
-	VORPS        c3f800000<>+0(SB), Y2, Y2
-	VADDPS       Y5, Y3, Y3
-	ADDQ         $0x10, R12
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y4, Y9, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y9, Y11, Y9
+	VANDPS       128(DI), Y9, Y9
+	VMULPS       Y4, Y11, Y4
+	VANDPS       192(DI), Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VBROADCASTSS 4(R8), Y12
+	VFMADD231PS  Y12, Y3, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      256(R9), Y3
+	VFMADD231PS  Y9, Y0, Y3
+	VMOVUPS      Y3, 256(R9)
+	VMOVUPS      320(R9), Y3
+	VFMADD231PS  Y9, Y1, Y3
+	VMOVUPS      Y3, 320(R9)
+	VMULPS       Y4, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y11, Y8, Y3
+	VMULPS       Y3, Y10, Y10
+	VMOVUPS      384(R9), Y3
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 384(R9)
+	VMOVUPS      448(R9), Y3
+	VFMADD231PS  Y4, Y6, Y3
+	VMOVUPS      Y3, 448(R9)
+	VMOVUPS      128(R10), Y3
+	VFMADD231PS  Y2, Y9, Y3
+	VFMADD231PS  Y7, Y4, Y3
+	VMOVUPS      Y3, 128(R10)
+	VMOVUPS      (BX)(R14*4), Y2
+	VFMADD231PS  Y9, Y0, Y2
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      Y2, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y0
+	VFMADD231PS  Y9, Y1, Y0
+	VFMADD231PS  Y4, Y6, Y0
+	VMOVUPS      Y0, (AX)(R14*4)
+	VMOVUPS      (R10), Y0
+	VMULPS       Y10, Y0, Y0
+	VPSRLD       $0x17, Y0, Y1
+	VPSUBD       c0000007f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y0, Y1
+	VANDPS       c007fffff<>+0(SB), Y0, Y0
+	VORPS        c3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      64(R10), Y0
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 64(R10)
+	ADDQ         $0x10, R14
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R11
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y2, (DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 128(DI)
-	MOVQ    sums_base+96(FP), R8
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS 32(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 160(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
+	MOVQ sums_base+96(FP), R9
+	MOVQ state_base+120(FP), R10
+	MOVQ stretches+56(FP), R11
+	MOVQ count+64(FP), R12
+	SHLQ $0x05, R12
+	ADDQ R11, R12
 
 pass8AVX2:
-	CMPQ R9, R10
+	CMPQ R11, R12
 	JGE  pass8_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	ADDQ $0x08, R12
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
+	ADDQ $0x08, R14
 
 pass8_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R14, R13
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
+	VBROADCASTSS (SI), Y1
+	VMOVUPS      (CX)(R14*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 4(SI), Y2
+	VMOVUPS      (DX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VMULPS       Y2, Y3, Y4
+	VBROADCASTSS 8(SI), Y6
+	VMOVUPS      (CX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
+	VBROADCASTSS 12(SI), Y7
+	VMOVUPS      (DX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VFMADD231PS  Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
-	VFMADD231PS  Y0, Y7, Y8
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y9, Y7, Y8
 	VMULPS       Y7, Y8, Y9
-	VBROADCASTSS 8(SI), Y11
-	VMOVUPS      (CX)(R12*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 12(SI), Y12
-	VMOVUPS      (DX)(R12*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VFMADD231PS  Y0, Y12, Y13
-	VMULPS       Y12, Y13, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VMULPS       Y9, Y14, Y16
-	VDIVPS       Y16, Y15, Y15
-	VMULPS       Y14, Y15, Y14
-	VANDPS       32(DI), Y14, Y14
-	VMULPS       Y9, Y15, Y9
-	VANDPS       96(DI), Y9, Y9
-	VMULPS       Y14, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y1, Y8, Y15
-	VMOVUPS      32(R8), Y8
-	VFMADD231PS  Y14, Y5, Y8
-	VMOVUPS      Y8, 32(R8)
-	VMOVUPS      96(R8), Y8
-	VFMADD231PS  Y14, Y6, Y8
-	VMOVUPS      Y8, 96(R8)
-	VMULPS       Y9, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y1, Y13, Y8
-	VMULPS       Y8, Y15, Y15
-	VMOVUPS      160(R8), Y8
-	VFMADD231PS  Y9, Y10, Y8
-	VMOVUPS      Y8, 160(R8)
-	VMOVUPS      224(R8), Y8
-	VFMADD231PS  Y9, Y11, Y8
-	VMOVUPS      Y8, 224(R8)
-	VFMADD231PS  Y7, Y14, Y4
-	VFMADD231PS  Y12, Y9, Y4
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y14, Y5, Y7
-	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y14, Y6, Y5
-	VFMADD231PS  Y9, Y11, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VMULPS       Y4, Y9, Y11
+	VDIVPS       Y11, Y10, Y10
+	VMULPS       Y9, Y10, Y9
+	VANDPS       32(DI), Y9, Y9
+	VMULPS       Y4, Y10, Y4
+	VANDPS       96(DI), Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y11, Y3, Y10
+	VMOVUPS      32(R9), Y3
+	VFMADD231PS  Y9, Y0, Y3
+	VMOVUPS      Y3, 32(R9)
+	VMOVUPS      96(R9), Y3
+	VFMADD231PS  Y9, Y1, Y3
+	VMOVUPS      Y3, 96(R9)
+	VMULPS       Y4, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y11, Y8, Y3
+	VMULPS       Y3, Y10, Y10
+	VMOVUPS      160(R9), Y3
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 160(R9)
+	VMOVUPS      224(R9), Y3
+	VFMADD231PS  Y4, Y6, Y3
+	VMOVUPS      Y3, 224(R9)
+	VMOVUPS      160(R10), Y3
+	VFMADD231PS  Y2, Y9, Y3
+	VFMADD231PS  Y7, Y4, Y3
+	VMOVUPS      Y3, 160(R10)
+	VMOVUPS      (BX)(R14*4), Y2
+	VFMADD231PS  Y9, Y0, Y2
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      Y2, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y0
+	VFMADD231PS  Y9, Y1, Y0
+	VFMADD231PS  Y4, Y6, Y0
+	VMOVUPS      Y0, (AX)(R14*4)
+	VBROADCASTSS 16(SI), Y1
+	VMOVUPS      (CX)(R14*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 20(SI), Y2
+	VMOVUPS      (DX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VMULPS       Y2, Y3, Y4
+	VBROADCASTSS 24(SI), Y6
+	VMOVUPS      (CX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
+	VBROADCASTSS 28(SI), Y7
+	VMOVUPS      (DX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VFMADD231PS  Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
-	VFMADD231PS  Y0, Y7, Y8
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y9, Y7, Y8
 	VMULPS       Y7, Y8, Y9
-	VBROADCASTSS 24(SI), Y11
-	VMOVUPS      (CX)(R12*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 28(SI), Y12
-	VMOVUPS      (DX)(R12*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VFMADD231PS  Y0, Y12, Y13
-	VMULPS       Y12, Y13, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VMULPS       Y9, Y14, Y17
-	VDIVPS       Y17, Y16, Y16
-	VMULPS       Y14, Y16, Y14
-	VANDPS       160(DI), Y14, Y14
-	VMULPS       Y9, Y16, Y9
-	VANDPS       224(DI), Y9, Y9
-	VMULPS       Y14, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VFMADD231PS  Y1, Y8, Y16
-	VMULPS       Y16, Y15, Y15
-	VMOVUPS      288(R8), Y8
-	VFMADD231PS  Y14, Y5, Y8
-	VMOVUPS      Y8, 288(R8)
-	VMOVUPS      352(R8), Y8
-	VFMADD231PS  Y14, Y6, Y8
-	VMOVUPS      Y8, 352(R8)
-	VMULPS       Y9, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y1, Y13, Y8
-	VMULPS       Y8, Y15, Y15
-	VMOVUPS      416(R8), Y8
-	VFMADD231PS  Y9, Y10, Y8
-	VMOVUPS      Y8, 416(R8)
-	VMOVUPS      480(R8), Y8
-	VFMADD231PS  Y9, Y11, Y8
-	VMOVUPS      Y8, 480(R8)
-	VFMADD231PS  Y7, Y14, Y4
-	VFMADD231PS  Y12, Y9, Y4
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y14, Y5, Y7
-	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y14, Y6, Y5
-	VFMADD231PS  Y9, Y11, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y15, Y2, Y2
-	VPSRLD       $0x17, Y2, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
-	VANDPS       c007fffff<>+0(SB), Y2, Y2
-	VORPS        c3f800000<>+0(SB), Y2, Y2
-	VADDPS       Y5, Y3, Y3
-	ADDQ         $0x10, R12
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y4, Y9, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y9, Y11, Y9
+	VANDPS       160(DI), Y9, Y9
+	VMULPS       Y4, Y11, Y4
+	VANDPS       224(DI), Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VBROADCASTSS 4(R8), Y12
+	VFMADD231PS  Y12, Y3, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      288(R9), Y3
+	VFMADD231PS  Y9, Y0, Y3
+	VMOVUPS      Y3, 288(R9)
+	VMOVUPS      352(R9), Y3
+	VFMADD231PS  Y9, Y1, Y3
+	VMOVUPS      Y3, 352(R9)
+	VMULPS       Y4, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y11, Y8, Y3
+	VMULPS       Y3, Y10, Y10
+	VMOVUPS      416(R9), Y3
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 416(R9)
+	VMOVUPS      480(R9), Y3
+	VFMADD231PS  Y4, Y6, Y3
+	VMOVUPS      Y3, 480(R9)
+	VMOVUPS      160(R10), Y3
+	VFMADD231PS  Y2, Y9, Y3
+	VFMADD231PS  Y7, Y4, Y3
+	VMOVUPS      Y3, 160(R10)
+	VMOVUPS      (BX)(R14*4), Y2
+	VFMADD231PS  Y9, Y0, Y2
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      Y2, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y0
+	VFMADD231PS  Y9, Y1, Y0
+	VFMADD231PS  Y4, Y6, Y0
+	VMOVUPS      Y0, (AX)(R14*4)
+	VMOVUPS      32(R10), Y0
+	VMULPS       Y10, Y0, Y0
+	VPSRLD       $0x17, Y0, Y1
+	VPSUBD       c0000007f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y0, Y1
+	VANDPS       c007fffff<>+0(SB), Y0, Y0
+	VORPS        c3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, 32(R10)
+	VMOVUPS      96(R10), Y0
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 96(R10)
+	ADDQ         $0x10, R14
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R11
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 96(AX)
-	VMOVUPS Y4, 160(AX)
 	VZEROUPPER
 	RET
-
-DATA c3f800000<>+0(SB)/4, $0x3f800000
-DATA c3f800000<>+4(SB)/4, $0x3f800000
-DATA c3f800000<>+8(SB)/4, $0x3f800000
-DATA c3f800000<>+12(SB)/4, $0x3f800000
-DATA c3f800000<>+16(SB)/4, $0x3f800000
-DATA c3f800000<>+20(SB)/4, $0x3f800000
-DATA c3f800000<>+24(SB)/4, $0x3f800000
-DATA c3f800000<>+28(SB)/4, $0x3f800000
-DATA c3f800000<>+32(SB)/4, $0x3f800000
-DATA c3f800000<>+36(SB)/4, $0x3f800000
-DATA c3f800000<>+40(SB)/4, $0x3f800000
-DATA c3f800000<>+44(SB)/4, $0x3f800000
-DATA c3f800000<>+48(SB)/4, $0x3f800000
-DATA c3f800000<>+52(SB)/4, $0x3f800000
-DATA c3f800000<>+56(SB)/4, $0x3f800000
-DATA c3f800000<>+60(SB)/4, $0x3f800000
-GLOBL c3f800000<>(SB), RODATA|NOPTR, $64
 
 // func denseUMAP2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
@@ -9221,324 +9228,330 @@ formAVX2:
 	MOVQ         heads_base+72(FP), SI
 	VBROADCASTSS least+144(FP), Y0
 	MOVQ         sums_base+96(FP), R8
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y1
-	VMOVUPS      64(DI), Y2
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ         state_base+120(FP), R9
+	MOVQ         stretches+56(FP), R10
+	MOVQ         count+64(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
 
 pass0AVX2:
-	CMPQ R9, R10
+	CMPQ R10, R11
 	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
 
 pass0_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R13, R12
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS 8(SI), Y9
-	VMOVUPS      (CX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 12(SI), Y10
-	VMOVUPS      (DX)(R12*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VMULPS       Y8, Y8, Y10
-	VFMADD231PS  Y9, Y9, Y10
-	VCMPPS       $0x06, Y0, Y10, Y12
-	VMAXPS       Y10, Y0, Y10
-	VADDPS       c3f800000<>+0(SB), Y10, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VMULPS       Y5, Y10, Y14
-	VDIVPS       Y14, Y13, Y13
-	VMULPS       Y10, Y13, Y10
-	VANDPS       (DI), Y10, Y10
-	VMULPS       Y5, Y13, Y5
-	VANDPS       64(DI), Y5, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y6
-	VANDPS       Y7, Y10, Y10
-	VMOVUPS      (R8), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VMOVUPS      Y7, (R8)
-	VMOVUPS      64(R8), Y7
-	VFMADD231PS  Y10, Y4, Y7
-	VMOVUPS      Y7, 64(R8)
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y11
-	VANDPS       Y12, Y5, Y5
-	VMOVUPS      128(R8), Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, 128(R8)
-	VMOVUPS      192(R8), Y7
-	VFMADD231PS  Y5, Y9, Y7
-	VMOVUPS      Y7, 192(R8)
-	VMULPS       Y11, Y6, Y6
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y10, Y4, Y3
-	VFMADD231PS  Y5, Y9, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 8(SI), Y7
+	VMOVUPS      (CX)(R13*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 12(SI), Y8
+	VMOVUPS      (DX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VCMPPS       $0x06, Y0, Y8, Y10
+	VMAXPS       Y8, Y0, Y8
+	VADDPS       c3f800000<>+0(SB), Y8, Y9
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y3, Y8, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y8
+	VANDPS       (DI), Y8, Y8
+	VMULPS       Y3, Y11, Y3
+	VANDPS       64(DI), Y3, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y4
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      (R8), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, (R8)
+	VMOVUPS      64(R8), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 64(R8)
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y9
+	VANDPS       Y10, Y3, Y3
+	VMOVUPS      128(R8), Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, 128(R8)
+	VMOVUPS      192(R8), Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VMOVUPS      Y5, 192(R8)
+	VMULPS       Y9, Y4, Y4
+	VMOVUPS      (BX)(R13*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      (R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 16(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 20(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS 24(SI), Y9
-	VMOVUPS      (CX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 28(SI), Y10
-	VMOVUPS      (DX)(R12*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VMULPS       Y8, Y8, Y10
-	VFMADD231PS  Y9, Y9, Y10
-	VCMPPS       $0x06, Y0, Y10, Y12
-	VMAXPS       Y10, Y0, Y10
-	VADDPS       c3f800000<>+0(SB), Y10, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VMULPS       Y5, Y10, Y14
-	VDIVPS       Y14, Y13, Y13
-	VMULPS       Y10, Y13, Y10
-	VANDPS       128(DI), Y10, Y10
-	VMULPS       Y5, Y13, Y5
-	VANDPS       192(DI), Y5, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y6
-	VANDPS       Y7, Y10, Y10
-	VMOVUPS      256(R8), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VMOVUPS      Y7, 256(R8)
-	VMOVUPS      320(R8), Y7
-	VFMADD231PS  Y10, Y4, Y7
-	VMOVUPS      Y7, 320(R8)
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y11
-	VANDPS       Y12, Y5, Y5
-	VMOVUPS      384(R8), Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, 384(R8)
-	VMOVUPS      448(R8), Y7
-	VFMADD231PS  Y5, Y9, Y7
-	VMOVUPS      Y7, 448(R8)
-	VMULPS       Y11, Y6, Y6
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y10, Y4, Y3
-	VFMADD231PS  Y5, Y9, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      64(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 24(SI), Y7
+	VMOVUPS      (CX)(R13*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 28(SI), Y8
+	VMOVUPS      (DX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VCMPPS       $0x06, Y0, Y8, Y10
+	VMAXPS       Y8, Y0, Y8
+	VADDPS       c3f800000<>+0(SB), Y8, Y9
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y3, Y8, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y8
+	VANDPS       128(DI), Y8, Y8
+	VMULPS       Y3, Y11, Y3
+	VANDPS       192(DI), Y3, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y4
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      256(R8), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 256(R8)
+	VMOVUPS      320(R8), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 320(R8)
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y9
+	VANDPS       Y10, Y3, Y3
+	VMOVUPS      384(R8), Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, 384(R8)
+	VMOVUPS      448(R8), Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VMOVUPS      Y5, 448(R8)
+	VMULPS       Y9, Y4, Y4
+	VMOVUPS      (BX)(R13*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      (R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R12
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      64(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	ADDQ         $0x10, R13
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R10
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 64(DI)
-	MOVQ    sums_base+96(FP), R8
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 96(DI), Y2
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
+	MOVQ sums_base+96(FP), R8
+	MOVQ state_base+120(FP), R9
+	MOVQ stretches+56(FP), R10
+	MOVQ count+64(FP), R11
+	SHLQ $0x05, R11
+	ADDQ R10, R11
 
 pass8AVX2:
-	CMPQ R9, R10
+	CMPQ R10, R11
 	JGE  pass8_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	ADDQ $0x08, R12
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	ADDQ $0x08, R13
 
 pass8_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R13, R12
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS 8(SI), Y9
-	VMOVUPS      (CX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 12(SI), Y10
-	VMOVUPS      (DX)(R12*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VMULPS       Y8, Y8, Y10
-	VFMADD231PS  Y9, Y9, Y10
-	VCMPPS       $0x06, Y0, Y10, Y12
-	VMAXPS       Y10, Y0, Y10
-	VADDPS       c3f800000<>+0(SB), Y10, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VMULPS       Y5, Y10, Y14
-	VDIVPS       Y14, Y13, Y13
-	VMULPS       Y10, Y13, Y10
-	VANDPS       32(DI), Y10, Y10
-	VMULPS       Y5, Y13, Y5
-	VANDPS       96(DI), Y5, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y6
-	VANDPS       Y7, Y10, Y10
-	VMOVUPS      32(R8), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VMOVUPS      Y7, 32(R8)
-	VMOVUPS      96(R8), Y7
-	VFMADD231PS  Y10, Y4, Y7
-	VMOVUPS      Y7, 96(R8)
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y11
-	VANDPS       Y12, Y5, Y5
-	VMOVUPS      160(R8), Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, 160(R8)
-	VMOVUPS      224(R8), Y7
-	VFMADD231PS  Y5, Y9, Y7
-	VMOVUPS      Y7, 224(R8)
-	VMULPS       Y11, Y6, Y6
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y10, Y4, Y3
-	VFMADD231PS  Y5, Y9, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 8(SI), Y7
+	VMOVUPS      (CX)(R13*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 12(SI), Y8
+	VMOVUPS      (DX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VCMPPS       $0x06, Y0, Y8, Y10
+	VMAXPS       Y8, Y0, Y8
+	VADDPS       c3f800000<>+0(SB), Y8, Y9
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y3, Y8, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y8
+	VANDPS       32(DI), Y8, Y8
+	VMULPS       Y3, Y11, Y3
+	VANDPS       96(DI), Y3, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y4
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      32(R8), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 32(R8)
+	VMOVUPS      96(R8), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 96(R8)
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y9
+	VANDPS       Y10, Y3, Y3
+	VMOVUPS      160(R8), Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, 160(R8)
+	VMOVUPS      224(R8), Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VMOVUPS      Y5, 224(R8)
+	VMULPS       Y9, Y4, Y4
+	VMOVUPS      (BX)(R13*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      32(R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 16(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 20(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS 24(SI), Y9
-	VMOVUPS      (CX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 28(SI), Y10
-	VMOVUPS      (DX)(R12*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VMULPS       Y8, Y8, Y10
-	VFMADD231PS  Y9, Y9, Y10
-	VCMPPS       $0x06, Y0, Y10, Y12
-	VMAXPS       Y10, Y0, Y10
-	VADDPS       c3f800000<>+0(SB), Y10, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VMULPS       Y5, Y10, Y14
-	VDIVPS       Y14, Y13, Y13
-	VMULPS       Y10, Y13, Y10
-	VANDPS       160(DI), Y10, Y10
-	VMULPS       Y5, Y13, Y5
-	VANDPS       224(DI), Y5, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y6
-	VANDPS       Y7, Y10, Y10
-	VMOVUPS      288(R8), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VMOVUPS      Y7, 288(R8)
-	VMOVUPS      352(R8), Y7
-	VFMADD231PS  Y10, Y4, Y7
-	VMOVUPS      Y7, 352(R8)
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y11
-	VANDPS       Y12, Y5, Y5
-	VMOVUPS      416(R8), Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, 416(R8)
-	VMOVUPS      480(R8), Y7
-	VFMADD231PS  Y5, Y9, Y7
-	VMOVUPS      Y7, 480(R8)
-	VMULPS       Y11, Y6, Y6
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y3, Y7
-	VFMADD231PS  Y5, Y8, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y10, Y4, Y3
-	VFMADD231PS  Y5, Y9, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      96(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 24(SI), Y7
+	VMOVUPS      (CX)(R13*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 28(SI), Y8
+	VMOVUPS      (DX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VCMPPS       $0x06, Y0, Y8, Y10
+	VMAXPS       Y8, Y0, Y8
+	VADDPS       c3f800000<>+0(SB), Y8, Y9
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y3, Y8, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y8
+	VANDPS       160(DI), Y8, Y8
+	VMULPS       Y3, Y11, Y3
+	VANDPS       224(DI), Y3, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y4
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      288(R8), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 288(R8)
+	VMOVUPS      352(R8), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 352(R8)
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y9
+	VANDPS       Y10, Y3, Y3
+	VMOVUPS      416(R8), Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, 416(R8)
+	VMOVUPS      480(R8), Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VMOVUPS      Y5, 480(R8)
+	VMULPS       Y9, Y4, Y4
+	VMOVUPS      (BX)(R13*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VFMADD231PS  Y3, Y6, Y5
+	VMOVUPS      Y5, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      32(R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R12
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      96(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	ADDQ         $0x10, R13
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R10
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -10196,371 +10209,395 @@ formAVX2:
 	MOVQ         gradient_base+24(FP), BX
 	LEAQ         (BX)(AX*4), AX
 	MOVQ         heads_base+72(FP), SI
-	MOVQ         constants_base+144(FP), DI
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	VBROADCASTSS 8(DI), Y2
-	MOVQ         sums_base+96(FP), R8
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y3
-	VMOVUPS      64(DI), Y4
-	VMOVUPS      128(DI), Y5
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ         constants_base+144(FP), R8
+	VBROADCASTSS 8(R8), Y0
+	MOVQ         sums_base+96(FP), R9
+	MOVQ         state_base+120(FP), R10
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
 pass0AVX2:
-	CMPQ R9, R10
+	CMPQ R11, R12
 	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
 
 pass0_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R14, R13
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VDIVPS       Y10, Y11, Y11
-	VANDPS       (DI), Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y1, Y9, Y10
-	VCMPPS       $0x0a, Y2, Y10, Y9
-	VANDPS       Y9, Y11, Y11
-	VMINPS       Y10, Y2, Y10
-	VMOVUPS      (R8), Y9
-	VFMADD231PS  Y11, Y6, Y9
-	VMOVUPS      Y9, (R8)
-	VMOVUPS      64(R8), Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VMOVUPS      Y9, 64(R8)
-	VFMADD231PS  Y8, Y11, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y11, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y11, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VBROADCASTSS 8(SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 12(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       64(DI), Y12, Y12
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y9, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y9
-	VANDPS       Y9, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      128(R8), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, 128(R8)
-	VMOVUPS      192(R8), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, 192(R8)
-	VFMADD231PS  Y8, Y12, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y12, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VBROADCASTSS 16(SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 20(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       128(DI), Y12, Y12
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y9, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y9
-	VANDPS       Y9, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      256(R8), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, 256(R8)
-	VMOVUPS      320(R8), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, 320(R8)
-	VFMADD231PS  Y8, Y12, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y12, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VBROADCASTSS 24(SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       192(DI), Y12, Y12
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y9, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y9
-	VANDPS       Y9, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      384(R8), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, 384(R8)
-	VMOVUPS      448(R8), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, 448(R8)
-	VFMADD231PS  Y8, Y12, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y12, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VMULPS       Y10, Y3, Y3
-	VPSRLD       $0x17, Y3, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	VADDPS       Y6, Y4, Y4
-	ADDQ         $0x10, R12
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMULPS       Y3, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VANDPS       (DI), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBROADCASTSS 4(R8), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VCMPPS       $0x0a, Y0, Y5, Y4
+	VANDPS       Y4, Y6, Y6
+	VMINPS       Y5, Y0, Y5
+	VMOVUPS      (R9), Y4
+	VFMADD231PS  Y6, Y1, Y4
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      64(R9), Y4
+	VFMADD231PS  Y6, Y2, Y4
+	VMOVUPS      Y4, 64(R9)
+	VMOVUPS      128(R10), Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VBROADCASTSS 8(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 12(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y3, Y4
+	VMULPS       Y3, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       64(DI), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y4
+	VANDPS       Y4, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      128(R9), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 128(R9)
+	VMOVUPS      192(R9), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 192(R9)
+	VMOVUPS      128(R10), Y4
+	VFMADD231PS  Y3, Y7, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y7, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y3, Y4
+	VMULPS       Y3, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       128(DI), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y4
+	VANDPS       Y4, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      256(R9), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 256(R9)
+	VMOVUPS      320(R9), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 320(R9)
+	VMOVUPS      128(R10), Y4
+	VFMADD231PS  Y3, Y7, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y7, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VBROADCASTSS 24(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y3, Y4
+	VMULPS       Y3, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       192(DI), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y4
+	VANDPS       Y4, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      384(R9), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 384(R9)
+	VMOVUPS      448(R9), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 448(R9)
+	VMOVUPS      128(R10), Y4
+	VFMADD231PS  Y3, Y7, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y7, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMOVUPS      (R10), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)
+	VMOVUPS      64(R10), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)
+	ADDQ         $0x10, R14
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R11
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	VMOVUPS Y5, 128(DI)
-	MOVQ    sums_base+96(FP), R8
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS 32(DI), Y3
-	VMOVUPS 96(DI), Y4
-	VMOVUPS 160(DI), Y5
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
+	MOVQ sums_base+96(FP), R9
+	MOVQ state_base+120(FP), R10
+	MOVQ stretches+56(FP), R11
+	MOVQ count+64(FP), R12
+	SHLQ $0x05, R12
+	ADDQ R11, R12
 
 pass8AVX2:
-	CMPQ R9, R10
+	CMPQ R11, R12
 	JGE  pass8_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	ADDQ $0x08, R12
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
+	ADDQ $0x08, R14
 
 pass8_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R14, R13
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VDIVPS       Y10, Y11, Y11
-	VANDPS       32(DI), Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y1, Y9, Y10
-	VCMPPS       $0x0a, Y2, Y10, Y9
-	VANDPS       Y9, Y11, Y11
-	VMINPS       Y10, Y2, Y10
-	VMOVUPS      32(R8), Y9
-	VFMADD231PS  Y11, Y6, Y9
-	VMOVUPS      Y9, 32(R8)
-	VMOVUPS      96(R8), Y9
-	VFMADD231PS  Y11, Y7, Y9
-	VMOVUPS      Y9, 96(R8)
-	VFMADD231PS  Y8, Y11, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y11, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y11, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VBROADCASTSS 8(SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 12(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       96(DI), Y12, Y12
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y9, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y9
-	VANDPS       Y9, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      160(R8), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, 160(R8)
-	VMOVUPS      224(R8), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, 224(R8)
-	VFMADD231PS  Y8, Y12, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y12, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VBROADCASTSS 16(SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 20(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       160(DI), Y12, Y12
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y9, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y9
-	VANDPS       Y9, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      288(R8), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, 288(R8)
-	VMOVUPS      352(R8), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, 352(R8)
-	VFMADD231PS  Y8, Y12, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y12, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VBROADCASTSS 24(SI), Y7
-	VMOVUPS      (CX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(SI), Y8
-	VMOVUPS      (DX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       224(DI), Y12, Y12
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y9, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y9
-	VANDPS       Y9, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      416(R8), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, 416(R8)
-	VMOVUPS      480(R8), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, 480(R8)
-	VFMADD231PS  Y8, Y12, Y5
-	VMOVUPS      (BX)(R12*4), Y8
-	VFMADD231PS  Y12, Y6, Y8
-	VMOVUPS      Y8, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (AX)(R12*4)
-	VMULPS       Y10, Y3, Y3
-	VPSRLD       $0x17, Y3, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	VADDPS       Y6, Y4, Y4
-	ADDQ         $0x10, R12
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMULPS       Y3, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VANDPS       32(DI), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VBROADCASTSS 4(R8), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VCMPPS       $0x0a, Y0, Y5, Y4
+	VANDPS       Y4, Y6, Y6
+	VMINPS       Y5, Y0, Y5
+	VMOVUPS      32(R9), Y4
+	VFMADD231PS  Y6, Y1, Y4
+	VMOVUPS      Y4, 32(R9)
+	VMOVUPS      96(R9), Y4
+	VFMADD231PS  Y6, Y2, Y4
+	VMOVUPS      Y4, 96(R9)
+	VMOVUPS      160(R10), Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VMOVUPS      Y4, 160(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VBROADCASTSS 8(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 12(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y3, Y4
+	VMULPS       Y3, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       96(DI), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y4
+	VANDPS       Y4, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      160(R9), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 160(R9)
+	VMOVUPS      224(R9), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 224(R9)
+	VMOVUPS      160(R10), Y4
+	VFMADD231PS  Y3, Y7, Y4
+	VMOVUPS      Y4, 160(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y7, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y3, Y4
+	VMULPS       Y3, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       160(DI), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y4
+	VANDPS       Y4, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      288(R9), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 288(R9)
+	VMOVUPS      352(R9), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 352(R9)
+	VMOVUPS      160(R10), Y4
+	VFMADD231PS  Y3, Y7, Y4
+	VMOVUPS      Y4, 160(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y7, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VBROADCASTSS 24(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y6, Y3, Y4
+	VMULPS       Y3, Y4, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       224(DI), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y4
+	VANDPS       Y4, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      416(R9), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 416(R9)
+	VMOVUPS      480(R9), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 480(R9)
+	VMOVUPS      160(R10), Y4
+	VFMADD231PS  Y3, Y7, Y4
+	VMOVUPS      Y4, 160(R10)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y7, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMOVUPS      32(R10), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, 32(R10)
+	VMOVUPS      96(R10), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R10)
+	ADDQ         $0x10, R14
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R11
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y3, 32(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -10734,364 +10771,386 @@ formAVX2:
 	MOVQ         heads_base+72(FP), SI
 	VBROADCASTSS least+144(FP), Y0
 	MOVQ         sums_base+96(FP), R8
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y1
-	VMOVUPS      64(DI), Y2
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ         state_base+120(FP), R9
+	MOVQ         stretches+56(FP), R10
+	MOVQ         count+64(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
 
 pass0AVX2:
-	CMPQ R9, R10
+	CMPQ R10, R11
 	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
 
 pass0_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R13, R12
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       (DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      (R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (R8)
-	VMOVUPS      64(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 64(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       (DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      (R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (R8)
+	VMOVUPS      64(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 64(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      (R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 8(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 12(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       64(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      128(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 128(R8)
-	VMOVUPS      192(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 192(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      64(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	VBROADCASTSS 8(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 12(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       64(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      128(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 128(R8)
+	VMOVUPS      192(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 192(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      (R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 16(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 20(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       128(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      256(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 256(R8)
-	VMOVUPS      320(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 320(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      64(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       128(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      256(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 256(R8)
+	VMOVUPS      320(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 320(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      (R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 24(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       192(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      384(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 384(R8)
-	VMOVUPS      448(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 448(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      64(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	VBROADCASTSS 24(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       192(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      384(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 384(R8)
+	VMOVUPS      448(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 448(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      (R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R12
+	VMOVUPS      Y1, (R9)
+	VMOVUPS      64(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R9)
+	ADDQ         $0x10, R13
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R10
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 64(DI)
-	MOVQ    sums_base+96(FP), R8
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 96(DI), Y2
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
+	MOVQ sums_base+96(FP), R8
+	MOVQ state_base+120(FP), R9
+	MOVQ stretches+56(FP), R10
+	MOVQ count+64(FP), R11
+	SHLQ $0x05, R11
+	ADDQ R10, R11
 
 pass8AVX2:
-	CMPQ R9, R10
+	CMPQ R10, R11
 	JGE  pass8_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	ADDQ $0x08, R12
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	ADDQ $0x08, R13
 
 pass8_columnsAVX2:
-	CMPQ         R12, R11
+	CMPQ         R13, R12
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       32(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      32(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 32(R8)
-	VMOVUPS      96(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 96(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       32(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      32(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 32(R8)
+	VMOVUPS      96(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 96(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      32(R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 8(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 12(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       96(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      160(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 160(R8)
-	VMOVUPS      224(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 224(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      96(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	VBROADCASTSS 8(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 12(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       96(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      160(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 160(R8)
+	VMOVUPS      224(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 224(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      32(R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 16(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 20(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       160(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      288(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 288(R8)
-	VMOVUPS      352(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 352(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      96(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       160(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      288(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 288(R8)
+	VMOVUPS      352(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 352(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      32(R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 24(SI), Y4
-	VMOVUPS      (CX)(R12*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(SI), Y5
-	VMOVUPS      (DX)(R12*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VMAXPS       Y5, Y0, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y5, Y8, Y8
-	VANDPS       224(DI), Y8, Y8
-	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
-	VANDPS       Y7, Y8, Y8
-	VMOVUPS      416(R8), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, 416(R8)
-	VMOVUPS      480(R8), Y5
-	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, 480(R8)
-	VMOVUPS      (BX)(R12*4), Y5
-	VFMADD231PS  Y8, Y3, Y5
-	VMOVUPS      Y5, (BX)(R12*4)
-	VMOVUPS      (AX)(R12*4), Y3
-	VFMADD231PS  Y8, Y4, Y3
-	VMOVUPS      Y3, (AX)(R12*4)
-	VMULPS       Y6, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      96(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	VBROADCASTSS 24(SI), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(SI), Y3
+	VMOVUPS      (DX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       224(DI), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      416(R8), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 416(R8)
+	VMOVUPS      480(R8), Y3
+	VFMADD231PS  Y6, Y2, Y3
+	VMOVUPS      Y3, 480(R8)
+	VMOVUPS      (BX)(R13*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R13*4)
+	VMOVUPS      (AX)(R13*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R13*4)
+	VMOVUPS      32(R9), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R12
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      96(R9), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R9)
+	ADDQ         $0x10, R13
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R9
+	ADDQ $0x20, R10
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -11955,7 +12014,7 @@ loop0_doneAVX2:
 
 // func denseNeg3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
-TEXT ·denseNeg3Vector(SB), NOSPLIT, $0-168
+TEXT ·denseNeg3Vector(SB), NOSPLIT, $8-168
 	CMPQ    ·current+0(SB), $0x02
 	JNE     formAVX2
 	MOVQ    stride+48(FP), AX
@@ -12153,414 +12212,430 @@ pass0_doneAVX512:
 	RET
 
 formAVX2:
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	MOVQ         constants_base+144(FP), R9
-	VBROADCASTSS (R9), Y0
-	VBROADCASTSS 4(R9), Y1
-	MOVQ         sums_base+96(FP), R10
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      128(R9), Y4
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ stride+48(FP), AX
+	MOVQ columns_base+0(FP), CX
+	LEAQ (CX)(AX*4), DX
+	LEAQ (DX)(AX*4), BX
+	MOVQ gradient_base+24(FP), SI
+	LEAQ (SI)(AX*4), DI
+	LEAQ (DI)(AX*4), AX
+	MOVQ heads_base+72(FP), R8
+	MOVQ constants_base+144(FP), R10
+	MOVQ sums_base+96(FP), R11
+	MOVQ state_base+120(FP), R12
+	MOVQ stretches+56(FP), R13
+	MOVQ count+64(FP), R14
+	SHLQ $0x05, R14
+	ADDQ R13, R14
 
 pass0AVX2:
-	CMPQ R11, R12
+	CMPQ R13, R14
 	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
 
 pass0_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         BP, R15
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(R8), Y7
-	VMOVUPS      (DX)(R14*4), Y6
+	VBROADCASTSS (R8), Y1
+	VMOVUPS      (CX)(BP*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 4(R8), Y2
+	VMOVUPS      (DX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 8(R8), Y3
+	VMOVUPS      (BX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y0, Y0, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMULPS       Y3, Y4, Y5
+	VBROADCASTSS 12(R8), Y7
+	VMOVUPS      (CX)(BP*4), Y6
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 8(R8), Y8
-	VMOVUPS      (BX)(R14*4), Y7
+	VBROADCASTSS 16(R8), Y8
+	VMOVUPS      (DX)(BP*4), Y7
 	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
+	VBROADCASTSS 20(R8), Y9
+	VMOVUPS      (BX)(BP*4), Y8
+	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y10
-	VBROADCASTSS 12(R8), Y12
-	VMOVUPS      (CX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS 16(R8), Y13
-	VMOVUPS      (DX)(R14*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 20(R8), Y14
-	VMOVUPS      (BX)(R14*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y11, Y11, Y14
-	VFMADD231PS  Y12, Y12, Y14
-	VFMADD231PS  Y13, Y13, Y14
-	VFMADD231PS  Y0, Y14, Y15
-	VMULPS       Y14, Y15, Y16
-	VMOVUPS      c3f800000<>+0(SB), Y17
-	VMULPS       Y10, Y16, Y18
-	VDIVPS       Y18, Y17, Y17
-	VMULPS       Y16, Y17, Y16
-	VANDPS       (R9), Y16, Y16
-	VMULPS       Y10, Y17, Y10
-	VANDPS       64(R9), Y10, Y10
-	VMULPS       Y16, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y17
-	VFMADD231PS  Y1, Y9, Y17
-	VMOVUPS      (R10), Y9
-	VFMADD231PS  Y16, Y5, Y9
-	VMOVUPS      Y9, (R10)
-	VMOVUPS      64(R10), Y9
-	VFMADD231PS  Y16, Y6, Y9
-	VMOVUPS      Y9, 64(R10)
-	VMOVUPS      128(R10), Y9
-	VFMADD231PS  Y16, Y7, Y9
-	VMOVUPS      Y9, 128(R10)
-	VMULPS       Y10, Y15, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y15, Y9
-	VMULPS       Y9, Y17, Y17
-	VMOVUPS      192(R10), Y9
-	VFMADD231PS  Y10, Y11, Y9
-	VMOVUPS      Y9, 192(R10)
-	VMOVUPS      256(R10), Y9
-	VFMADD231PS  Y10, Y12, Y9
-	VMOVUPS      Y9, 256(R10)
-	VMOVUPS      320(R10), Y9
-	VFMADD231PS  Y10, Y13, Y9
-	VMOVUPS      Y9, 320(R10)
-	VFMADD231PS  Y8, Y16, Y4
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y16, Y5, Y8
-	VFMADD231PS  Y10, Y11, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y5
-	VFMADD231PS  Y16, Y6, Y5
-	VFMADD231PS  Y10, Y12, Y5
-	VMOVUPS      Y5, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y5
-	VFMADD231PS  Y16, Y7, Y5
-	VFMADD231PS  Y10, Y13, Y5
-	VMOVUPS      Y5, (AX)(R14*4)
-	VBROADCASTSS 24(R8), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(R8), Y7
-	VMOVUPS      (DX)(R14*4), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y11, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VMULPS       Y5, Y11, Y13
+	VDIVPS       Y13, Y12, Y12
+	VMULPS       Y11, Y12, Y11
+	VANDPS       (R9), Y11, Y11
+	VMULPS       Y5, Y12, Y5
+	VANDPS       64(R9), Y5, Y5
+	VMULPS       Y11, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VBROADCASTSS 4(R10), Y13
+	VFMADD231PS  Y13, Y4, Y12
+	VMOVUPS      (R11), Y4
+	VFMADD231PS  Y11, Y0, Y4
+	VMOVUPS      Y4, (R11)
+	VMOVUPS      64(R11), Y4
+	VFMADD231PS  Y11, Y1, Y4
+	VMOVUPS      Y4, 64(R11)
+	VMOVUPS      128(R11), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, 128(R11)
+	VMULPS       Y5, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBROADCASTSS 4(R10), Y13
+	VFMADD231PS  Y13, Y10, Y4
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      192(R11), Y4
+	VFMADD231PS  Y5, Y6, Y4
+	VMOVUPS      Y4, 192(R11)
+	VMOVUPS      256(R11), Y4
+	VFMADD231PS  Y5, Y7, Y4
+	VMOVUPS      Y4, 256(R11)
+	VMOVUPS      320(R11), Y4
+	VFMADD231PS  Y5, Y8, Y4
+	VMOVUPS      Y4, 320(R11)
+	VMOVUPS      128(R12), Y4
+	VFMADD231PS  Y3, Y11, Y4
+	VFMADD231PS  Y9, Y5, Y4
+	VMOVUPS      Y4, 128(R12)
+	VMOVUPS      (SI)(BP*4), Y3
+	VFMADD231PS  Y11, Y0, Y3
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      Y3, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y0
+	VFMADD231PS  Y11, Y1, Y0
+	VFMADD231PS  Y5, Y7, Y0
+	VMOVUPS      Y0, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y0
+	VFMADD231PS  Y11, Y2, Y0
+	VFMADD231PS  Y5, Y8, Y0
+	VMOVUPS      Y0, (AX)(BP*4)
+	VBROADCASTSS 24(R8), Y1
+	VMOVUPS      (CX)(BP*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 28(R8), Y2
+	VMOVUPS      (DX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 32(R8), Y3
+	VMOVUPS      (BX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y0, Y0, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMULPS       Y3, Y4, Y5
+	VBROADCASTSS 36(R8), Y7
+	VMOVUPS      (CX)(BP*4), Y6
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 32(R8), Y8
-	VMOVUPS      (BX)(R14*4), Y7
+	VBROADCASTSS 40(R8), Y8
+	VMOVUPS      (DX)(BP*4), Y7
 	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
+	VBROADCASTSS 44(R8), Y9
+	VMOVUPS      (BX)(BP*4), Y8
+	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y10
-	VBROADCASTSS 36(R8), Y12
-	VMOVUPS      (CX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS 40(R8), Y13
-	VMOVUPS      (DX)(R14*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 44(R8), Y14
-	VMOVUPS      (BX)(R14*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y11, Y11, Y14
-	VFMADD231PS  Y12, Y12, Y14
-	VFMADD231PS  Y13, Y13, Y14
-	VFMADD231PS  Y0, Y14, Y15
-	VMULPS       Y14, Y15, Y16
-	VMOVUPS      c3f800000<>+0(SB), Y18
-	VMULPS       Y10, Y16, Y19
-	VDIVPS       Y19, Y18, Y18
-	VMULPS       Y16, Y18, Y16
-	VANDPS       128(R9), Y16, Y16
-	VMULPS       Y10, Y18, Y10
-	VANDPS       192(R9), Y10, Y10
-	VMULPS       Y16, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y18
-	VFMADD231PS  Y1, Y9, Y18
-	VMULPS       Y18, Y17, Y17
-	VMOVUPS      384(R10), Y9
-	VFMADD231PS  Y16, Y5, Y9
-	VMOVUPS      Y9, 384(R10)
-	VMOVUPS      448(R10), Y9
-	VFMADD231PS  Y16, Y6, Y9
-	VMOVUPS      Y9, 448(R10)
-	VMOVUPS      512(R10), Y9
-	VFMADD231PS  Y16, Y7, Y9
-	VMOVUPS      Y9, 512(R10)
-	VMULPS       Y10, Y15, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y15, Y9
-	VMULPS       Y9, Y17, Y17
-	VMOVUPS      576(R10), Y9
-	VFMADD231PS  Y10, Y11, Y9
-	VMOVUPS      Y9, 576(R10)
-	VMOVUPS      640(R10), Y9
-	VFMADD231PS  Y10, Y12, Y9
-	VMOVUPS      Y9, 640(R10)
-	VMOVUPS      704(R10), Y9
-	VFMADD231PS  Y10, Y13, Y9
-	VMOVUPS      Y9, 704(R10)
-	VFMADD231PS  Y8, Y16, Y4
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y16, Y5, Y8
-	VFMADD231PS  Y10, Y11, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y5
-	VFMADD231PS  Y16, Y6, Y5
-	VFMADD231PS  Y10, Y12, Y5
-	VMOVUPS      Y5, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y5
-	VFMADD231PS  Y16, Y7, Y5
-	VFMADD231PS  Y10, Y13, Y5
-	VMOVUPS      Y5, (AX)(R14*4)
-	VMULPS       Y17, Y2, Y2
-	VPSRLD       $0x17, Y2, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
-	VANDPS       c007fffff<>+0(SB), Y2, Y2
-	VORPS        c3f800000<>+0(SB), Y2, Y2
-	VADDPS       Y5, Y3, Y3
-	ADDQ         $0x10, R14
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y11, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y5, Y11, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y11, Y13, Y11
+	VANDPS       128(R9), Y11, Y11
+	VMULPS       Y5, Y13, Y5
+	VANDPS       192(R9), Y5, Y5
+	VMULPS       Y11, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y14, Y4, Y13
+	VMULPS       Y13, Y12, Y12
+	VMOVUPS      384(R11), Y4
+	VFMADD231PS  Y11, Y0, Y4
+	VMOVUPS      Y4, 384(R11)
+	VMOVUPS      448(R11), Y4
+	VFMADD231PS  Y11, Y1, Y4
+	VMOVUPS      Y4, 448(R11)
+	VMOVUPS      512(R11), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, 512(R11)
+	VMULPS       Y5, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBROADCASTSS 4(R10), Y13
+	VFMADD231PS  Y13, Y10, Y4
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      576(R11), Y4
+	VFMADD231PS  Y5, Y6, Y4
+	VMOVUPS      Y4, 576(R11)
+	VMOVUPS      640(R11), Y4
+	VFMADD231PS  Y5, Y7, Y4
+	VMOVUPS      Y4, 640(R11)
+	VMOVUPS      704(R11), Y4
+	VFMADD231PS  Y5, Y8, Y4
+	VMOVUPS      Y4, 704(R11)
+	VMOVUPS      128(R12), Y4
+	VFMADD231PS  Y3, Y11, Y4
+	VFMADD231PS  Y9, Y5, Y4
+	VMOVUPS      Y4, 128(R12)
+	VMOVUPS      (SI)(BP*4), Y3
+	VFMADD231PS  Y11, Y0, Y3
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      Y3, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y0
+	VFMADD231PS  Y11, Y1, Y0
+	VFMADD231PS  Y5, Y7, Y0
+	VMOVUPS      Y0, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y0
+	VFMADD231PS  Y11, Y2, Y0
+	VFMADD231PS  Y5, Y8, Y0
+	VMOVUPS      Y0, (AX)(BP*4)
+	VMOVUPS      (R12), Y0
+	VMULPS       Y12, Y0, Y0
+	VPSRLD       $0x17, Y0, Y1
+	VPSUBD       c0000007f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y0, Y1
+	VANDPS       c007fffff<>+0(SB), Y0, Y0
+	VORPS        c3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, (R12)
+	VMOVUPS      64(R12), Y0
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 64(R12)
+	ADDQ         $0x10, BP
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R13
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 64(R9)
-	VMOVUPS Y4, 128(R9)
-	MOVQ    sums_base+96(FP), R10
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS 32(R9), Y2
-	VMOVUPS 96(R9), Y3
-	VMOVUPS 160(R9), Y4
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ sums_base+96(FP), R11
+	MOVQ state_base+120(FP), R12
+	MOVQ stretches+56(FP), R13
+	MOVQ count+64(FP), R14
+	SHLQ $0x05, R14
+	ADDQ R13, R14
 
 pass8AVX2:
-	CMPQ R11, R12
+	CMPQ R13, R14
 	JGE  pass8_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	ADDQ $0x08, R14
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
+	ADDQ $0x08, BP
 
 pass8_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         BP, R15
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (R8), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(R8), Y7
-	VMOVUPS      (DX)(R14*4), Y6
+	VBROADCASTSS (R8), Y1
+	VMOVUPS      (CX)(BP*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 4(R8), Y2
+	VMOVUPS      (DX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 8(R8), Y3
+	VMOVUPS      (BX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y0, Y0, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMULPS       Y3, Y4, Y5
+	VBROADCASTSS 12(R8), Y7
+	VMOVUPS      (CX)(BP*4), Y6
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 8(R8), Y8
-	VMOVUPS      (BX)(R14*4), Y7
+	VBROADCASTSS 16(R8), Y8
+	VMOVUPS      (DX)(BP*4), Y7
 	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
+	VBROADCASTSS 20(R8), Y9
+	VMOVUPS      (BX)(BP*4), Y8
+	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y10
-	VBROADCASTSS 12(R8), Y12
-	VMOVUPS      (CX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS 16(R8), Y13
-	VMOVUPS      (DX)(R14*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 20(R8), Y14
-	VMOVUPS      (BX)(R14*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y11, Y11, Y14
-	VFMADD231PS  Y12, Y12, Y14
-	VFMADD231PS  Y13, Y13, Y14
-	VFMADD231PS  Y0, Y14, Y15
-	VMULPS       Y14, Y15, Y16
-	VMOVUPS      c3f800000<>+0(SB), Y17
-	VMULPS       Y10, Y16, Y18
-	VDIVPS       Y18, Y17, Y17
-	VMULPS       Y16, Y17, Y16
-	VANDPS       32(R9), Y16, Y16
-	VMULPS       Y10, Y17, Y10
-	VANDPS       96(R9), Y10, Y10
-	VMULPS       Y16, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y17
-	VFMADD231PS  Y1, Y9, Y17
-	VMOVUPS      32(R10), Y9
-	VFMADD231PS  Y16, Y5, Y9
-	VMOVUPS      Y9, 32(R10)
-	VMOVUPS      96(R10), Y9
-	VFMADD231PS  Y16, Y6, Y9
-	VMOVUPS      Y9, 96(R10)
-	VMOVUPS      160(R10), Y9
-	VFMADD231PS  Y16, Y7, Y9
-	VMOVUPS      Y9, 160(R10)
-	VMULPS       Y10, Y15, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y15, Y9
-	VMULPS       Y9, Y17, Y17
-	VMOVUPS      224(R10), Y9
-	VFMADD231PS  Y10, Y11, Y9
-	VMOVUPS      Y9, 224(R10)
-	VMOVUPS      288(R10), Y9
-	VFMADD231PS  Y10, Y12, Y9
-	VMOVUPS      Y9, 288(R10)
-	VMOVUPS      352(R10), Y9
-	VFMADD231PS  Y10, Y13, Y9
-	VMOVUPS      Y9, 352(R10)
-	VFMADD231PS  Y8, Y16, Y4
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y16, Y5, Y8
-	VFMADD231PS  Y10, Y11, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y5
-	VFMADD231PS  Y16, Y6, Y5
-	VFMADD231PS  Y10, Y12, Y5
-	VMOVUPS      Y5, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y5
-	VFMADD231PS  Y16, Y7, Y5
-	VFMADD231PS  Y10, Y13, Y5
-	VMOVUPS      Y5, (AX)(R14*4)
-	VBROADCASTSS 24(R8), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(R8), Y7
-	VMOVUPS      (DX)(R14*4), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y11, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VMULPS       Y5, Y11, Y13
+	VDIVPS       Y13, Y12, Y12
+	VMULPS       Y11, Y12, Y11
+	VANDPS       32(R9), Y11, Y11
+	VMULPS       Y5, Y12, Y5
+	VANDPS       96(R9), Y5, Y5
+	VMULPS       Y11, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VBROADCASTSS 4(R10), Y13
+	VFMADD231PS  Y13, Y4, Y12
+	VMOVUPS      32(R11), Y4
+	VFMADD231PS  Y11, Y0, Y4
+	VMOVUPS      Y4, 32(R11)
+	VMOVUPS      96(R11), Y4
+	VFMADD231PS  Y11, Y1, Y4
+	VMOVUPS      Y4, 96(R11)
+	VMOVUPS      160(R11), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, 160(R11)
+	VMULPS       Y5, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBROADCASTSS 4(R10), Y13
+	VFMADD231PS  Y13, Y10, Y4
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      224(R11), Y4
+	VFMADD231PS  Y5, Y6, Y4
+	VMOVUPS      Y4, 224(R11)
+	VMOVUPS      288(R11), Y4
+	VFMADD231PS  Y5, Y7, Y4
+	VMOVUPS      Y4, 288(R11)
+	VMOVUPS      352(R11), Y4
+	VFMADD231PS  Y5, Y8, Y4
+	VMOVUPS      Y4, 352(R11)
+	VMOVUPS      160(R12), Y4
+	VFMADD231PS  Y3, Y11, Y4
+	VFMADD231PS  Y9, Y5, Y4
+	VMOVUPS      Y4, 160(R12)
+	VMOVUPS      (SI)(BP*4), Y3
+	VFMADD231PS  Y11, Y0, Y3
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      Y3, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y0
+	VFMADD231PS  Y11, Y1, Y0
+	VFMADD231PS  Y5, Y7, Y0
+	VMOVUPS      Y0, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y0
+	VFMADD231PS  Y11, Y2, Y0
+	VFMADD231PS  Y5, Y8, Y0
+	VMOVUPS      Y0, (AX)(BP*4)
+	VBROADCASTSS 24(R8), Y1
+	VMOVUPS      (CX)(BP*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 28(R8), Y2
+	VMOVUPS      (DX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 32(R8), Y3
+	VMOVUPS      (BX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y0, Y0, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMULPS       Y3, Y4, Y5
+	VBROADCASTSS 36(R8), Y7
+	VMOVUPS      (CX)(BP*4), Y6
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 32(R8), Y8
-	VMOVUPS      (BX)(R14*4), Y7
+	VBROADCASTSS 40(R8), Y8
+	VMOVUPS      (DX)(BP*4), Y7
 	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
+	VBROADCASTSS 44(R8), Y9
+	VMOVUPS      (BX)(BP*4), Y8
+	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VFMADD231PS  Y0, Y8, Y9
-	VMULPS       Y8, Y9, Y10
-	VBROADCASTSS 36(R8), Y12
-	VMOVUPS      (CX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS 40(R8), Y13
-	VMOVUPS      (DX)(R14*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 44(R8), Y14
-	VMOVUPS      (BX)(R14*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y11, Y11, Y14
-	VFMADD231PS  Y12, Y12, Y14
-	VFMADD231PS  Y13, Y13, Y14
-	VFMADD231PS  Y0, Y14, Y15
-	VMULPS       Y14, Y15, Y16
-	VMOVUPS      c3f800000<>+0(SB), Y18
-	VMULPS       Y10, Y16, Y19
-	VDIVPS       Y19, Y18, Y18
-	VMULPS       Y16, Y18, Y16
-	VANDPS       160(R9), Y16, Y16
-	VMULPS       Y10, Y18, Y10
-	VANDPS       224(R9), Y10, Y10
-	VMULPS       Y16, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y18
-	VFMADD231PS  Y1, Y9, Y18
-	VMULPS       Y18, Y17, Y17
-	VMOVUPS      416(R10), Y9
-	VFMADD231PS  Y16, Y5, Y9
-	VMOVUPS      Y9, 416(R10)
-	VMOVUPS      480(R10), Y9
-	VFMADD231PS  Y16, Y6, Y9
-	VMOVUPS      Y9, 480(R10)
-	VMOVUPS      544(R10), Y9
-	VFMADD231PS  Y16, Y7, Y9
-	VMOVUPS      Y9, 544(R10)
-	VMULPS       Y10, Y15, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y15, Y9
-	VMULPS       Y9, Y17, Y17
-	VMOVUPS      608(R10), Y9
-	VFMADD231PS  Y10, Y11, Y9
-	VMOVUPS      Y9, 608(R10)
-	VMOVUPS      672(R10), Y9
-	VFMADD231PS  Y10, Y12, Y9
-	VMOVUPS      Y9, 672(R10)
-	VMOVUPS      736(R10), Y9
-	VFMADD231PS  Y10, Y13, Y9
-	VMOVUPS      Y9, 736(R10)
-	VFMADD231PS  Y8, Y16, Y4
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y16, Y5, Y8
-	VFMADD231PS  Y10, Y11, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y5
-	VFMADD231PS  Y16, Y6, Y5
-	VFMADD231PS  Y10, Y12, Y5
-	VMOVUPS      Y5, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y5
-	VFMADD231PS  Y16, Y7, Y5
-	VFMADD231PS  Y10, Y13, Y5
-	VMOVUPS      Y5, (AX)(R14*4)
-	VMULPS       Y17, Y2, Y2
-	VPSRLD       $0x17, Y2, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  c00000000<>+0(SB), Y2, Y5
-	VANDPS       c007fffff<>+0(SB), Y2, Y2
-	VORPS        c3f800000<>+0(SB), Y2, Y2
-	VADDPS       Y5, Y3, Y3
-	ADDQ         $0x10, R14
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VBROADCASTSS (R10), Y11
+	VFMADD231PS  Y11, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y5, Y11, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y11, Y13, Y11
+	VANDPS       160(R9), Y11, Y11
+	VMULPS       Y5, Y13, Y5
+	VANDPS       224(R9), Y5, Y5
+	VMULPS       Y11, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VBROADCASTSS 4(R10), Y14
+	VFMADD231PS  Y14, Y4, Y13
+	VMULPS       Y13, Y12, Y12
+	VMOVUPS      416(R11), Y4
+	VFMADD231PS  Y11, Y0, Y4
+	VMOVUPS      Y4, 416(R11)
+	VMOVUPS      480(R11), Y4
+	VFMADD231PS  Y11, Y1, Y4
+	VMOVUPS      Y4, 480(R11)
+	VMOVUPS      544(R11), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, 544(R11)
+	VMULPS       Y5, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBROADCASTSS 4(R10), Y13
+	VFMADD231PS  Y13, Y10, Y4
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      608(R11), Y4
+	VFMADD231PS  Y5, Y6, Y4
+	VMOVUPS      Y4, 608(R11)
+	VMOVUPS      672(R11), Y4
+	VFMADD231PS  Y5, Y7, Y4
+	VMOVUPS      Y4, 672(R11)
+	VMOVUPS      736(R11), Y4
+	VFMADD231PS  Y5, Y8, Y4
+	VMOVUPS      Y4, 736(R11)
+	VMOVUPS      160(R12), Y4
+	VFMADD231PS  Y3, Y11, Y4
+	VFMADD231PS  Y9, Y5, Y4
+	VMOVUPS      Y4, 160(R12)
+	VMOVUPS      (SI)(BP*4), Y3
+	VFMADD231PS  Y11, Y0, Y3
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      Y3, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y0
+	VFMADD231PS  Y11, Y1, Y0
+	VFMADD231PS  Y5, Y7, Y0
+	VMOVUPS      Y0, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y0
+	VFMADD231PS  Y11, Y2, Y0
+	VFMADD231PS  Y5, Y8, Y0
+	VMOVUPS      Y0, (AX)(BP*4)
+	VMOVUPS      32(R12), Y0
+	VMULPS       Y12, Y0, Y0
+	VPSRLD       $0x17, Y0, Y1
+	VPSUBD       c0000007f<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y0, Y1
+	VANDPS       c007fffff<>+0(SB), Y0, Y0
+	VORPS        c3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, 32(R12)
+	VMOVUPS      96(R12), Y0
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 96(R12)
+	ADDQ         $0x10, BP
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R13
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 96(AX)
-	VMOVUPS Y4, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -12766,396 +12841,402 @@ formAVX2:
 	MOVQ         heads_base+72(FP), R8
 	VBROADCASTSS least+144(FP), Y0
 	MOVQ         sums_base+96(FP), R10
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y1
-	VMOVUPS      64(R9), Y2
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         state_base+120(FP), R11
+	MOVQ         stretches+56(FP), R12
+	MOVQ         count+64(FP), R13
+	SHLQ         $0x05, R13
+	ADDQ         R12, R13
 
 pass0AVX2:
-	CMPQ R11, R12
+	CMPQ R12, R13
 	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
 
 pass0_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         R15, R14
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 8(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VBROADCASTSS 12(R8), Y10
-	VMOVUPS      (CX)(R14*4), Y9
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 12(R8), Y8
+	VMOVUPS      (CX)(R15*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 16(R8), Y9
+	VMOVUPS      (DX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 20(R8), Y10
+	VMOVUPS      (BX)(R15*4), Y9
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 16(R8), Y11
-	VMOVUPS      (DX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 20(R8), Y12
-	VMOVUPS      (BX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMULPS       Y9, Y9, Y12
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VCMPPS       $0x06, Y0, Y12, Y14
-	VMAXPS       Y12, Y0, Y12
-	VADDPS       c3f800000<>+0(SB), Y12, Y13
-	VMULPS       Y13, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VMULPS       Y6, Y12, Y16
-	VDIVPS       Y16, Y15, Y15
-	VMULPS       Y12, Y15, Y12
-	VANDPS       (R9), Y12, Y12
-	VMULPS       Y6, Y15, Y6
-	VANDPS       64(R9), Y6, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y7
-	VANDPS       Y8, Y12, Y12
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VMOVUPS      Y8, (R10)
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y12, Y4, Y8
-	VMOVUPS      Y8, 64(R10)
-	VMOVUPS      128(R10), Y8
-	VFMADD231PS  Y12, Y5, Y8
-	VMOVUPS      Y8, 128(R10)
-	VFMADD213PS  c3f800000<>+0(SB), Y6, Y13
-	VANDPS       Y14, Y6, Y6
-	VMOVUPS      192(R10), Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, 192(R10)
-	VMOVUPS      256(R10), Y8
-	VFMADD231PS  Y6, Y10, Y8
-	VMOVUPS      Y8, 256(R10)
-	VMOVUPS      320(R10), Y8
-	VFMADD231PS  Y6, Y11, Y8
-	VMOVUPS      Y8, 320(R10)
-	VMULPS       Y13, Y7, Y7
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y12, Y4, Y3
-	VFMADD231PS  Y6, Y10, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y12, Y5, Y3
-	VFMADD231PS  Y6, Y11, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y7, Y7, Y10
+	VFMADD231PS  Y8, Y8, Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VCMPPS       $0x06, Y0, Y10, Y12
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       c3f800000<>+0(SB), Y10, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y4, Y10, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y10, Y13, Y10
+	VANDPS       (R9), Y10, Y10
+	VMULPS       Y4, Y13, Y4
+	VANDPS       64(R9), Y4, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y5
+	VANDPS       Y6, Y10, Y10
+	VMOVUPS      (R10), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, (R10)
+	VMOVUPS      64(R10), Y6
+	VFMADD231PS  Y10, Y2, Y6
+	VMOVUPS      Y6, 64(R10)
+	VMOVUPS      128(R10), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 128(R10)
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y11
+	VANDPS       Y12, Y4, Y4
+	VMOVUPS      192(R10), Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, 192(R10)
+	VMOVUPS      256(R10), Y6
+	VFMADD231PS  Y4, Y8, Y6
+	VMOVUPS      Y6, 256(R10)
+	VMOVUPS      320(R10), Y6
+	VFMADD231PS  Y4, Y9, Y6
+	VMOVUPS      Y6, 320(R10)
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      (SI)(R15*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      (R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 24(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, (R11)
+	VMOVUPS      64(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R11)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 32(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VBROADCASTSS 36(R8), Y10
-	VMOVUPS      (CX)(R14*4), Y9
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 36(R8), Y8
+	VMOVUPS      (CX)(R15*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 40(R8), Y9
+	VMOVUPS      (DX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 44(R8), Y10
+	VMOVUPS      (BX)(R15*4), Y9
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 40(R8), Y11
-	VMOVUPS      (DX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 44(R8), Y12
-	VMOVUPS      (BX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMULPS       Y9, Y9, Y12
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VCMPPS       $0x06, Y0, Y12, Y14
-	VMAXPS       Y12, Y0, Y12
-	VADDPS       c3f800000<>+0(SB), Y12, Y13
-	VMULPS       Y13, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VMULPS       Y6, Y12, Y16
-	VDIVPS       Y16, Y15, Y15
-	VMULPS       Y12, Y15, Y12
-	VANDPS       128(R9), Y12, Y12
-	VMULPS       Y6, Y15, Y6
-	VANDPS       192(R9), Y6, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y7
-	VANDPS       Y8, Y12, Y12
-	VMOVUPS      384(R10), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VMOVUPS      Y8, 384(R10)
-	VMOVUPS      448(R10), Y8
-	VFMADD231PS  Y12, Y4, Y8
-	VMOVUPS      Y8, 448(R10)
-	VMOVUPS      512(R10), Y8
-	VFMADD231PS  Y12, Y5, Y8
-	VMOVUPS      Y8, 512(R10)
-	VFMADD213PS  c3f800000<>+0(SB), Y6, Y13
-	VANDPS       Y14, Y6, Y6
-	VMOVUPS      576(R10), Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, 576(R10)
-	VMOVUPS      640(R10), Y8
-	VFMADD231PS  Y6, Y10, Y8
-	VMOVUPS      Y8, 640(R10)
-	VMOVUPS      704(R10), Y8
-	VFMADD231PS  Y6, Y11, Y8
-	VMOVUPS      Y8, 704(R10)
-	VMULPS       Y13, Y7, Y7
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y12, Y4, Y3
-	VFMADD231PS  Y6, Y10, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y12, Y5, Y3
-	VFMADD231PS  Y6, Y11, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y7, Y7, Y10
+	VFMADD231PS  Y8, Y8, Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VCMPPS       $0x06, Y0, Y10, Y12
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       c3f800000<>+0(SB), Y10, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y4, Y10, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y10, Y13, Y10
+	VANDPS       128(R9), Y10, Y10
+	VMULPS       Y4, Y13, Y4
+	VANDPS       192(R9), Y4, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y5
+	VANDPS       Y6, Y10, Y10
+	VMOVUPS      384(R10), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, 384(R10)
+	VMOVUPS      448(R10), Y6
+	VFMADD231PS  Y10, Y2, Y6
+	VMOVUPS      Y6, 448(R10)
+	VMOVUPS      512(R10), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 512(R10)
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y11
+	VANDPS       Y12, Y4, Y4
+	VMOVUPS      576(R10), Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, 576(R10)
+	VMOVUPS      640(R10), Y6
+	VFMADD231PS  Y4, Y8, Y6
+	VMOVUPS      Y6, 640(R10)
+	VMOVUPS      704(R10), Y6
+	VFMADD231PS  Y4, Y9, Y6
+	VMOVUPS      Y6, 704(R10)
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      (SI)(R15*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      (R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R14
+	VMOVUPS      Y1, (R11)
+	VMOVUPS      64(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R11)
+	ADDQ         $0x10, R15
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R12
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y2, 64(R9)
-	MOVQ    sums_base+96(FP), R10
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS 32(R9), Y1
-	VMOVUPS 96(R9), Y2
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ sums_base+96(FP), R10
+	MOVQ state_base+120(FP), R11
+	MOVQ stretches+56(FP), R12
+	MOVQ count+64(FP), R13
+	SHLQ $0x05, R13
+	ADDQ R12, R13
 
 pass8AVX2:
-	CMPQ R11, R12
+	CMPQ R12, R13
 	JGE  pass8_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	ADDQ $0x08, R14
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	ADDQ $0x08, R15
 
 pass8_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         R15, R14
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 8(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VBROADCASTSS 12(R8), Y10
-	VMOVUPS      (CX)(R14*4), Y9
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 12(R8), Y8
+	VMOVUPS      (CX)(R15*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 16(R8), Y9
+	VMOVUPS      (DX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 20(R8), Y10
+	VMOVUPS      (BX)(R15*4), Y9
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 16(R8), Y11
-	VMOVUPS      (DX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 20(R8), Y12
-	VMOVUPS      (BX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMULPS       Y9, Y9, Y12
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VCMPPS       $0x06, Y0, Y12, Y14
-	VMAXPS       Y12, Y0, Y12
-	VADDPS       c3f800000<>+0(SB), Y12, Y13
-	VMULPS       Y13, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VMULPS       Y6, Y12, Y16
-	VDIVPS       Y16, Y15, Y15
-	VMULPS       Y12, Y15, Y12
-	VANDPS       32(R9), Y12, Y12
-	VMULPS       Y6, Y15, Y6
-	VANDPS       96(R9), Y6, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y7
-	VANDPS       Y8, Y12, Y12
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VMOVUPS      Y8, 32(R10)
-	VMOVUPS      96(R10), Y8
-	VFMADD231PS  Y12, Y4, Y8
-	VMOVUPS      Y8, 96(R10)
-	VMOVUPS      160(R10), Y8
-	VFMADD231PS  Y12, Y5, Y8
-	VMOVUPS      Y8, 160(R10)
-	VFMADD213PS  c3f800000<>+0(SB), Y6, Y13
-	VANDPS       Y14, Y6, Y6
-	VMOVUPS      224(R10), Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, 224(R10)
-	VMOVUPS      288(R10), Y8
-	VFMADD231PS  Y6, Y10, Y8
-	VMOVUPS      Y8, 288(R10)
-	VMOVUPS      352(R10), Y8
-	VFMADD231PS  Y6, Y11, Y8
-	VMOVUPS      Y8, 352(R10)
-	VMULPS       Y13, Y7, Y7
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y12, Y4, Y3
-	VFMADD231PS  Y6, Y10, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y12, Y5, Y3
-	VFMADD231PS  Y6, Y11, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y7, Y7, Y10
+	VFMADD231PS  Y8, Y8, Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VCMPPS       $0x06, Y0, Y10, Y12
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       c3f800000<>+0(SB), Y10, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y4, Y10, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y10, Y13, Y10
+	VANDPS       32(R9), Y10, Y10
+	VMULPS       Y4, Y13, Y4
+	VANDPS       96(R9), Y4, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y5
+	VANDPS       Y6, Y10, Y10
+	VMOVUPS      32(R10), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, 32(R10)
+	VMOVUPS      96(R10), Y6
+	VFMADD231PS  Y10, Y2, Y6
+	VMOVUPS      Y6, 96(R10)
+	VMOVUPS      160(R10), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 160(R10)
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y11
+	VANDPS       Y12, Y4, Y4
+	VMOVUPS      224(R10), Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, 224(R10)
+	VMOVUPS      288(R10), Y6
+	VFMADD231PS  Y4, Y8, Y6
+	VMOVUPS      Y6, 288(R10)
+	VMOVUPS      352(R10), Y6
+	VFMADD231PS  Y4, Y9, Y6
+	VMOVUPS      Y6, 352(R10)
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      (SI)(R15*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      32(R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 24(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, 32(R11)
+	VMOVUPS      96(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R11)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 32(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VBROADCASTSS 36(R8), Y10
-	VMOVUPS      (CX)(R14*4), Y9
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 36(R8), Y8
+	VMOVUPS      (CX)(R15*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 40(R8), Y9
+	VMOVUPS      (DX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 44(R8), Y10
+	VMOVUPS      (BX)(R15*4), Y9
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 40(R8), Y11
-	VMOVUPS      (DX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS 44(R8), Y12
-	VMOVUPS      (BX)(R14*4), Y11
-	VSUBPS       Y12, Y11, Y11
-	VMULPS       Y9, Y9, Y12
-	VFMADD231PS  Y10, Y10, Y12
-	VFMADD231PS  Y11, Y11, Y12
-	VCMPPS       $0x06, Y0, Y12, Y14
-	VMAXPS       Y12, Y0, Y12
-	VADDPS       c3f800000<>+0(SB), Y12, Y13
-	VMULPS       Y13, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VMULPS       Y6, Y12, Y16
-	VDIVPS       Y16, Y15, Y15
-	VMULPS       Y12, Y15, Y12
-	VANDPS       160(R9), Y12, Y12
-	VMULPS       Y6, Y15, Y6
-	VANDPS       224(R9), Y6, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y7
-	VANDPS       Y8, Y12, Y12
-	VMOVUPS      416(R10), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VMOVUPS      Y8, 416(R10)
-	VMOVUPS      480(R10), Y8
-	VFMADD231PS  Y12, Y4, Y8
-	VMOVUPS      Y8, 480(R10)
-	VMOVUPS      544(R10), Y8
-	VFMADD231PS  Y12, Y5, Y8
-	VMOVUPS      Y8, 544(R10)
-	VFMADD213PS  c3f800000<>+0(SB), Y6, Y13
-	VANDPS       Y14, Y6, Y6
-	VMOVUPS      608(R10), Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, 608(R10)
-	VMOVUPS      672(R10), Y8
-	VFMADD231PS  Y6, Y10, Y8
-	VMOVUPS      Y8, 672(R10)
-	VMOVUPS      736(R10), Y8
-	VFMADD231PS  Y6, Y11, Y8
-	VMOVUPS      Y8, 736(R10)
-	VMULPS       Y13, Y7, Y7
-	VMOVUPS      (SI)(R14*4), Y8
-	VFMADD231PS  Y12, Y3, Y8
-	VFMADD231PS  Y6, Y9, Y8
-	VMOVUPS      Y8, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y12, Y4, Y3
-	VFMADD231PS  Y6, Y10, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y12, Y5, Y3
-	VFMADD231PS  Y6, Y11, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y7, Y7, Y10
+	VFMADD231PS  Y8, Y8, Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VCMPPS       $0x06, Y0, Y10, Y12
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       c3f800000<>+0(SB), Y10, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y4, Y10, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y10, Y13, Y10
+	VANDPS       160(R9), Y10, Y10
+	VMULPS       Y4, Y13, Y4
+	VANDPS       224(R9), Y4, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y5
+	VANDPS       Y6, Y10, Y10
+	VMOVUPS      416(R10), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, 416(R10)
+	VMOVUPS      480(R10), Y6
+	VFMADD231PS  Y10, Y2, Y6
+	VMOVUPS      Y6, 480(R10)
+	VMOVUPS      544(R10), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 544(R10)
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y11
+	VANDPS       Y12, Y4, Y4
+	VMOVUPS      608(R10), Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, 608(R10)
+	VMOVUPS      672(R10), Y6
+	VFMADD231PS  Y4, Y8, Y6
+	VMOVUPS      Y6, 672(R10)
+	VMOVUPS      736(R10), Y6
+	VFMADD231PS  Y4, Y9, Y6
+	VMOVUPS      Y6, 736(R10)
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      (SI)(R15*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VFMADD231PS  Y4, Y7, Y6
+	VMOVUPS      Y6, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      32(R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R14
+	VMOVUPS      Y1, 32(R11)
+	VMOVUPS      96(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R11)
+	ADDQ         $0x10, R15
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R12
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -13376,38 +13457,56 @@ pass0from0_columnsAVX2:
 	VFMADD231PS  Y8, Y8, Y11
 	VFMADD231PS  Y9, Y9, Y11
 	VFMADD231PS  Y10, Y10, Y11
-	VBROADCASTSS 12(BX), Y13
-	VMOVUPS      (CX)(R12*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 16(BX), Y14
-	VMOVUPS      (DX)(R12*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VBROADCASTSS 20(BX), Y15
-	VMOVUPS      (AX)(R12*4), Y14
-	VSUBPS       Y15, Y14, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y12, Y12, Y15
-	VFMADD231PS  Y13, Y13, Y15
-	VFMADD231PS  Y14, Y14, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VMULPS       Y11, Y15, Y17
-	VDIVPS       Y17, Y16, Y16
-	VMULPS       Y15, Y16, Y15
-	VANDPS       (SI), Y15, Y15
-	VMULPS       Y11, Y16, Y11
+	VBROADCASTSS 12(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y8, Y8, Y12
+	VFMADD231PS  Y9, Y9, Y12
+	VFMADD231PS  Y10, Y10, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VMULPS       Y11, Y12, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y12, Y8, Y12
+	VANDPS       (SI), Y12, Y12
+	VMULPS       Y11, Y8, Y11
 	VANDPS       64(SI), Y11, Y11
-	VADDPS       Y15, Y3, Y3
-	VMULPS       Y15, Y15, Y15
-	VMOVUPS      Y15, (DI)(R12*4)
-	VFMADD231PS  Y15, Y8, Y0
-	VFMADD231PS  Y15, Y9, Y1
-	VFMADD231PS  Y15, Y10, Y2
+	VADDPS       Y12, Y3, Y3
+	VMULPS       Y12, Y12, Y12
+	VMOVUPS      Y12, (DI)(R12*4)
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 4(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 8(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y13, Y10, Y10
+	VFMADD231PS  Y12, Y8, Y0
+	VFMADD231PS  Y12, Y9, Y1
+	VFMADD231PS  Y12, Y10, Y2
 	VADDPS       Y11, Y7, Y7
 	VMULPS       Y11, Y11, Y11
 	VMOVUPS      Y11, (R8)(R12*4)
-	VFMADD231PS  Y11, Y12, Y4
-	VFMADD231PS  Y11, Y13, Y5
-	VFMADD231PS  Y11, Y14, Y6
+	VBROADCASTSS 12(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VFMADD231PS  Y11, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
 	ADDQ         $0x10, R12
 	JMP          pass0from0_columnsAVX2
 
@@ -13473,38 +13572,56 @@ pass0from2_columnsAVX2:
 	VFMADD231PS  Y8, Y8, Y11
 	VFMADD231PS  Y9, Y9, Y11
 	VFMADD231PS  Y10, Y10, Y11
-	VBROADCASTSS 36(BX), Y13
-	VMOVUPS      (CX)(R12*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 40(BX), Y14
-	VMOVUPS      (DX)(R12*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VBROADCASTSS 44(BX), Y15
-	VMOVUPS      (AX)(R12*4), Y14
-	VSUBPS       Y15, Y14, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y12, Y12, Y15
-	VFMADD231PS  Y13, Y13, Y15
-	VFMADD231PS  Y14, Y14, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VMULPS       Y11, Y15, Y17
-	VDIVPS       Y17, Y16, Y16
-	VMULPS       Y15, Y16, Y15
-	VANDPS       128(SI), Y15, Y15
-	VMULPS       Y11, Y16, Y11
+	VBROADCASTSS 36(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y8, Y8, Y12
+	VFMADD231PS  Y9, Y9, Y12
+	VFMADD231PS  Y10, Y10, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VMULPS       Y11, Y12, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y12, Y8, Y12
+	VANDPS       128(SI), Y12, Y12
+	VMULPS       Y11, Y8, Y11
 	VANDPS       192(SI), Y11, Y11
-	VADDPS       Y15, Y3, Y3
-	VMULPS       Y15, Y15, Y15
-	VMOVUPS      Y15, (DI)(R12*4)
-	VFMADD231PS  Y15, Y8, Y0
-	VFMADD231PS  Y15, Y9, Y1
-	VFMADD231PS  Y15, Y10, Y2
+	VADDPS       Y12, Y3, Y3
+	VMULPS       Y12, Y12, Y12
+	VMOVUPS      Y12, (DI)(R12*4)
+	VBROADCASTSS 24(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 28(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 32(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y13, Y10, Y10
+	VFMADD231PS  Y12, Y8, Y0
+	VFMADD231PS  Y12, Y9, Y1
+	VFMADD231PS  Y12, Y10, Y2
 	VADDPS       Y11, Y7, Y7
 	VMULPS       Y11, Y11, Y11
 	VMOVUPS      Y11, (R8)(R12*4)
-	VFMADD231PS  Y11, Y12, Y4
-	VFMADD231PS  Y11, Y13, Y5
-	VFMADD231PS  Y11, Y14, Y6
+	VBROADCASTSS 36(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VFMADD231PS  Y11, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
 	ADDQ         $0x10, R12
 	JMP          pass0from2_columnsAVX2
 
@@ -13569,38 +13686,56 @@ pass8from0_columnsAVX2:
 	VFMADD231PS  Y8, Y8, Y11
 	VFMADD231PS  Y9, Y9, Y11
 	VFMADD231PS  Y10, Y10, Y11
-	VBROADCASTSS 12(BX), Y13
-	VMOVUPS      (CX)(R12*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 16(BX), Y14
-	VMOVUPS      (DX)(R12*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VBROADCASTSS 20(BX), Y15
-	VMOVUPS      (AX)(R12*4), Y14
-	VSUBPS       Y15, Y14, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y12, Y12, Y15
-	VFMADD231PS  Y13, Y13, Y15
-	VFMADD231PS  Y14, Y14, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VMULPS       Y11, Y15, Y17
-	VDIVPS       Y17, Y16, Y16
-	VMULPS       Y15, Y16, Y15
-	VANDPS       32(SI), Y15, Y15
-	VMULPS       Y11, Y16, Y11
+	VBROADCASTSS 12(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y8, Y8, Y12
+	VFMADD231PS  Y9, Y9, Y12
+	VFMADD231PS  Y10, Y10, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VMULPS       Y11, Y12, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y12, Y8, Y12
+	VANDPS       32(SI), Y12, Y12
+	VMULPS       Y11, Y8, Y11
 	VANDPS       96(SI), Y11, Y11
-	VADDPS       Y15, Y3, Y3
-	VMULPS       Y15, Y15, Y15
-	VMOVUPS      Y15, (DI)(R12*4)
-	VFMADD231PS  Y15, Y8, Y0
-	VFMADD231PS  Y15, Y9, Y1
-	VFMADD231PS  Y15, Y10, Y2
+	VADDPS       Y12, Y3, Y3
+	VMULPS       Y12, Y12, Y12
+	VMOVUPS      Y12, (DI)(R12*4)
+	VBROADCASTSS (BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 4(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 8(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y13, Y10, Y10
+	VFMADD231PS  Y12, Y8, Y0
+	VFMADD231PS  Y12, Y9, Y1
+	VFMADD231PS  Y12, Y10, Y2
 	VADDPS       Y11, Y7, Y7
 	VMULPS       Y11, Y11, Y11
 	VMOVUPS      Y11, (R8)(R12*4)
-	VFMADD231PS  Y11, Y12, Y4
-	VFMADD231PS  Y11, Y13, Y5
-	VFMADD231PS  Y11, Y14, Y6
+	VBROADCASTSS 12(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VFMADD231PS  Y11, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
 	ADDQ         $0x10, R12
 	JMP          pass8from0_columnsAVX2
 
@@ -13667,38 +13802,56 @@ pass8from2_columnsAVX2:
 	VFMADD231PS  Y8, Y8, Y11
 	VFMADD231PS  Y9, Y9, Y11
 	VFMADD231PS  Y10, Y10, Y11
-	VBROADCASTSS 36(BX), Y13
-	VMOVUPS      (CX)(R12*4), Y12
-	VSUBPS       Y13, Y12, Y12
-	VBROADCASTSS 40(BX), Y14
-	VMOVUPS      (DX)(R12*4), Y13
-	VSUBPS       Y14, Y13, Y13
-	VBROADCASTSS 44(BX), Y15
-	VMOVUPS      (AX)(R12*4), Y14
-	VSUBPS       Y15, Y14, Y14
-	VMOVUPS      c3f800000<>+0(SB), Y15
-	VFMADD231PS  Y12, Y12, Y15
-	VFMADD231PS  Y13, Y13, Y15
-	VFMADD231PS  Y14, Y14, Y15
-	VMOVUPS      c3f800000<>+0(SB), Y16
-	VMULPS       Y11, Y15, Y17
-	VDIVPS       Y17, Y16, Y16
-	VMULPS       Y15, Y16, Y15
-	VANDPS       160(SI), Y15, Y15
-	VMULPS       Y11, Y16, Y11
+	VBROADCASTSS 36(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y8, Y8, Y12
+	VFMADD231PS  Y9, Y9, Y12
+	VFMADD231PS  Y10, Y10, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VMULPS       Y11, Y12, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y12, Y8, Y12
+	VANDPS       160(SI), Y12, Y12
+	VMULPS       Y11, Y8, Y11
 	VANDPS       224(SI), Y11, Y11
-	VADDPS       Y15, Y3, Y3
-	VMULPS       Y15, Y15, Y15
-	VMOVUPS      Y15, (DI)(R12*4)
-	VFMADD231PS  Y15, Y8, Y0
-	VFMADD231PS  Y15, Y9, Y1
-	VFMADD231PS  Y15, Y10, Y2
+	VADDPS       Y12, Y3, Y3
+	VMULPS       Y12, Y12, Y12
+	VMOVUPS      Y12, (DI)(R12*4)
+	VBROADCASTSS 24(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 28(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 32(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y13, Y10, Y10
+	VFMADD231PS  Y12, Y8, Y0
+	VFMADD231PS  Y12, Y9, Y1
+	VFMADD231PS  Y12, Y10, Y2
 	VADDPS       Y11, Y7, Y7
 	VMULPS       Y11, Y11, Y11
 	VMOVUPS      Y11, (R8)(R12*4)
-	VFMADD231PS  Y11, Y12, Y4
-	VFMADD231PS  Y11, Y13, Y5
-	VFMADD231PS  Y11, Y14, Y6
+	VBROADCASTSS 36(BX), Y9
+	VMOVUPS      (CX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(BX), Y10
+	VMOVUPS      (DX)(R12*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(BX), Y12
+	VMOVUPS      (AX)(R12*4), Y10
+	VSUBPS       Y12, Y10, Y10
+	VFMADD231PS  Y11, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y10, Y6
 	ADDQ         $0x10, R12
 	JMP          pass8from2_columnsAVX2
 
@@ -13721,7 +13874,7 @@ pass8from2_doneAVX2:
 
 // func denseNegCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
-TEXT ·denseNegCareful3Vector(SB), NOSPLIT, $0-168
+TEXT ·denseNegCareful3Vector(SB), NOSPLIT, $8-168
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         stride+48(FP), AX
@@ -13946,451 +14099,475 @@ formAVX2:
 	LEAQ         (SI)(AX*4), DI
 	LEAQ         (DI)(AX*4), AX
 	MOVQ         heads_base+72(FP), R8
-	MOVQ         constants_base+144(FP), R9
-	VBROADCASTSS (R9), Y0
-	VBROADCASTSS 4(R9), Y1
-	VBROADCASTSS 8(R9), Y2
-	MOVQ         sums_base+96(FP), R10
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y3
-	VMOVUPS      64(R9), Y4
-	VMOVUPS      128(R9), Y5
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         constants_base+144(FP), R10
+	VBROADCASTSS 8(R10), Y0
+	MOVQ         sums_base+96(FP), R11
+	MOVQ         state_base+120(FP), R12
+	MOVQ         stretches+56(FP), R13
+	MOVQ         count+64(FP), R14
+	SHLQ         $0x05, R14
+	ADDQ         R13, R14
 
 pass0AVX2:
-	CMPQ R11, R12
+	CMPQ R13, R14
 	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
 
 pass0_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         BP, R15
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       (R9), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y10
-	VANDPS       Y10, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMOVUPS      (R10), Y10
-	VFMADD231PS  Y12, Y6, Y10
-	VMOVUPS      Y10, (R10)
-	VMOVUPS      64(R10), Y10
-	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, 64(R10)
-	VMOVUPS      128(R10), Y10
-	VFMADD231PS  Y12, Y8, Y10
-	VMOVUPS      Y10, 128(R10)
-	VFMADD231PS  Y9, Y12, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       64(R9), Y13, Y13
-	VMULPS       Y13, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VCMPPS       $0x0a, Y2, Y12, Y10
-	VANDPS       Y10, Y13, Y13
-	VMINPS       Y12, Y2, Y12
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      192(R10), Y10
-	VFMADD231PS  Y13, Y6, Y10
-	VMOVUPS      Y10, 192(R10)
-	VMOVUPS      256(R10), Y10
-	VFMADD231PS  Y13, Y7, Y10
-	VMOVUPS      Y10, 256(R10)
-	VMOVUPS      320(R10), Y10
-	VFMADD231PS  Y13, Y8, Y10
-	VMOVUPS      Y10, 320(R10)
-	VFMADD231PS  Y9, Y13, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y13, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y13, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y13, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       128(R9), Y13, Y13
-	VMULPS       Y13, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VCMPPS       $0x0a, Y2, Y12, Y10
-	VANDPS       Y10, Y13, Y13
-	VMINPS       Y12, Y2, Y12
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      384(R10), Y10
-	VFMADD231PS  Y13, Y6, Y10
-	VMOVUPS      Y10, 384(R10)
-	VMOVUPS      448(R10), Y10
-	VFMADD231PS  Y13, Y7, Y10
-	VMOVUPS      Y10, 448(R10)
-	VMOVUPS      512(R10), Y10
-	VFMADD231PS  Y13, Y8, Y10
-	VMOVUPS      Y10, 512(R10)
-	VFMADD231PS  Y9, Y13, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y13, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y13, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y13, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       192(R9), Y13, Y13
-	VMULPS       Y13, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VCMPPS       $0x0a, Y2, Y12, Y10
-	VANDPS       Y10, Y13, Y13
-	VMINPS       Y12, Y2, Y12
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      576(R10), Y10
-	VFMADD231PS  Y13, Y6, Y10
-	VMOVUPS      Y10, 576(R10)
-	VMOVUPS      640(R10), Y10
-	VFMADD231PS  Y13, Y7, Y10
-	VMOVUPS      Y10, 640(R10)
-	VMOVUPS      704(R10), Y10
-	VFMADD231PS  Y13, Y8, Y10
-	VMOVUPS      Y10, 704(R10)
-	VFMADD231PS  Y9, Y13, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y13, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y13, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y13, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y11, Y3, Y3
-	VPSRLD       $0x17, Y3, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	VADDPS       Y6, Y4, Y4
-	ADDQ         $0x10, R14
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y6, Y4, Y5
+	VMULPS       Y4, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       (R9), Y7, Y7
+	VMULPS       Y7, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R10), Y8
+	VFMADD231PS  Y8, Y5, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y5
+	VANDPS       Y5, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      (R11), Y5
+	VFMADD231PS  Y7, Y1, Y5
+	VMOVUPS      Y5, (R11)
+	VMOVUPS      64(R11), Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VMOVUPS      Y5, 64(R11)
+	VMOVUPS      128(R11), Y5
+	VFMADD231PS  Y7, Y3, Y5
+	VMOVUPS      Y5, 128(R11)
+	VMOVUPS      128(R12), Y5
+	VFMADD231PS  Y4, Y7, Y5
+	VMOVUPS      Y5, 128(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VBROADCASTSS 12(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VMULPS       Y4, Y5, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       64(R9), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VBROADCASTSS 4(R10), Y9
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y5
+	VANDPS       Y5, Y8, Y8
+	VMINPS       Y7, Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      192(R11), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 192(R11)
+	VMOVUPS      256(R11), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 256(R11)
+	VMOVUPS      320(R11), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, 320(R11)
+	VMOVUPS      128(R12), Y5
+	VFMADD231PS  Y4, Y8, Y5
+	VMOVUPS      Y5, 128(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y8, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y8, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VMULPS       Y4, Y5, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       128(R9), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VBROADCASTSS 4(R10), Y9
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y5
+	VANDPS       Y5, Y8, Y8
+	VMINPS       Y7, Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      384(R11), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 384(R11)
+	VMOVUPS      448(R11), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 448(R11)
+	VMOVUPS      512(R11), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, 512(R11)
+	VMOVUPS      128(R12), Y5
+	VFMADD231PS  Y4, Y8, Y5
+	VMOVUPS      Y5, 128(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y8, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y8, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VBROADCASTSS 36(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 40(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 44(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VMULPS       Y4, Y5, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       192(R9), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VBROADCASTSS 4(R10), Y9
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y5
+	VANDPS       Y5, Y8, Y8
+	VMINPS       Y7, Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      576(R11), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 576(R11)
+	VMOVUPS      640(R11), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 640(R11)
+	VMOVUPS      704(R11), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, 704(R11)
+	VMOVUPS      128(R12), Y5
+	VFMADD231PS  Y4, Y8, Y5
+	VMOVUPS      Y5, 128(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y8, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y8, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMOVUPS      (R12), Y1
+	VMULPS       Y6, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)
+	VMOVUPS      64(R12), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)
+	ADDQ         $0x10, BP
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R13
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 64(R9)
-	VMOVUPS Y5, 128(R9)
-	MOVQ    sums_base+96(FP), R10
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS 32(R9), Y3
-	VMOVUPS 96(R9), Y4
-	VMOVUPS 160(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ sums_base+96(FP), R11
+	MOVQ state_base+120(FP), R12
+	MOVQ stretches+56(FP), R13
+	MOVQ count+64(FP), R14
+	SHLQ $0x05, R14
+	ADDQ R13, R14
 
 pass8AVX2:
-	CMPQ R11, R12
+	CMPQ R13, R14
 	JGE  pass8_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	ADDQ $0x08, R14
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
+	ADDQ $0x08, BP
 
 pass8_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         BP, R15
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       32(R9), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VCMPPS       $0x0a, Y2, Y11, Y10
-	VANDPS       Y10, Y12, Y12
-	VMINPS       Y11, Y2, Y11
-	VMOVUPS      32(R10), Y10
-	VFMADD231PS  Y12, Y6, Y10
-	VMOVUPS      Y10, 32(R10)
-	VMOVUPS      96(R10), Y10
-	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, 96(R10)
-	VMOVUPS      160(R10), Y10
-	VFMADD231PS  Y12, Y8, Y10
-	VMOVUPS      Y10, 160(R10)
-	VFMADD231PS  Y9, Y12, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       96(R9), Y13, Y13
-	VMULPS       Y13, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VCMPPS       $0x0a, Y2, Y12, Y10
-	VANDPS       Y10, Y13, Y13
-	VMINPS       Y12, Y2, Y12
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      224(R10), Y10
-	VFMADD231PS  Y13, Y6, Y10
-	VMOVUPS      Y10, 224(R10)
-	VMOVUPS      288(R10), Y10
-	VFMADD231PS  Y13, Y7, Y10
-	VMOVUPS      Y10, 288(R10)
-	VMOVUPS      352(R10), Y10
-	VFMADD231PS  Y13, Y8, Y10
-	VMOVUPS      Y10, 352(R10)
-	VFMADD231PS  Y9, Y13, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y13, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y13, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y13, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       160(R9), Y13, Y13
-	VMULPS       Y13, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VCMPPS       $0x0a, Y2, Y12, Y10
-	VANDPS       Y10, Y13, Y13
-	VMINPS       Y12, Y2, Y12
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      416(R10), Y10
-	VFMADD231PS  Y13, Y6, Y10
-	VMOVUPS      Y10, 416(R10)
-	VMOVUPS      480(R10), Y10
-	VFMADD231PS  Y13, Y7, Y10
-	VMOVUPS      Y10, 480(R10)
-	VMOVUPS      544(R10), Y10
-	VFMADD231PS  Y13, Y8, Y10
-	VMOVUPS      Y10, 544(R10)
-	VFMADD231PS  Y9, Y13, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y13, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y13, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y13, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       224(R9), Y13, Y13
-	VMULPS       Y13, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y1, Y10, Y12
-	VCMPPS       $0x0a, Y2, Y12, Y10
-	VANDPS       Y10, Y13, Y13
-	VMINPS       Y12, Y2, Y12
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      608(R10), Y10
-	VFMADD231PS  Y13, Y6, Y10
-	VMOVUPS      Y10, 608(R10)
-	VMOVUPS      672(R10), Y10
-	VFMADD231PS  Y13, Y7, Y10
-	VMOVUPS      Y10, 672(R10)
-	VMOVUPS      736(R10), Y10
-	VFMADD231PS  Y13, Y8, Y10
-	VMOVUPS      Y10, 736(R10)
-	VFMADD231PS  Y9, Y13, Y5
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y13, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y13, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y13, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y11, Y3, Y3
-	VPSRLD       $0x17, Y3, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	VADDPS       Y6, Y4, Y4
-	ADDQ         $0x10, R14
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y6, Y4, Y5
+	VMULPS       Y4, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       32(R9), Y7, Y7
+	VMULPS       Y7, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VBROADCASTSS 4(R10), Y8
+	VFMADD231PS  Y8, Y5, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y5
+	VANDPS       Y5, Y7, Y7
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      32(R11), Y5
+	VFMADD231PS  Y7, Y1, Y5
+	VMOVUPS      Y5, 32(R11)
+	VMOVUPS      96(R11), Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VMOVUPS      Y5, 96(R11)
+	VMOVUPS      160(R11), Y5
+	VFMADD231PS  Y7, Y3, Y5
+	VMOVUPS      Y5, 160(R11)
+	VMOVUPS      160(R12), Y5
+	VFMADD231PS  Y4, Y7, Y5
+	VMOVUPS      Y5, 160(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VBROADCASTSS 12(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VMULPS       Y4, Y5, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       96(R9), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VBROADCASTSS 4(R10), Y9
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y5
+	VANDPS       Y5, Y8, Y8
+	VMINPS       Y7, Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      224(R11), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 224(R11)
+	VMOVUPS      288(R11), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 288(R11)
+	VMOVUPS      352(R11), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, 352(R11)
+	VMOVUPS      160(R12), Y5
+	VFMADD231PS  Y4, Y8, Y5
+	VMOVUPS      Y5, 160(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y8, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y8, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VMULPS       Y4, Y5, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       160(R9), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VBROADCASTSS 4(R10), Y9
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y5
+	VANDPS       Y5, Y8, Y8
+	VMINPS       Y7, Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      416(R11), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 416(R11)
+	VMOVUPS      480(R11), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 480(R11)
+	VMOVUPS      544(R11), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, 544(R11)
+	VMOVUPS      160(R12), Y5
+	VFMADD231PS  Y4, Y8, Y5
+	VMOVUPS      Y5, 160(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y8, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y8, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VBROADCASTSS 36(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 40(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 44(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  Y7, Y4, Y5
+	VMULPS       Y4, Y5, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       224(R9), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VBROADCASTSS 4(R10), Y9
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y5
+	VANDPS       Y5, Y8, Y8
+	VMINPS       Y7, Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      608(R11), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 608(R11)
+	VMOVUPS      672(R11), Y5
+	VFMADD231PS  Y8, Y2, Y5
+	VMOVUPS      Y5, 672(R11)
+	VMOVUPS      736(R11), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, 736(R11)
+	VMOVUPS      160(R12), Y5
+	VFMADD231PS  Y4, Y8, Y5
+	VMOVUPS      Y5, 160(R12)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y8, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y8, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMOVUPS      32(R12), Y1
+	VMULPS       Y6, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, 32(R12)
+	VMOVUPS      96(R12), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R12)
+	ADDQ         $0x10, BP
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R13
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y3, 32(AX)
-	VMOVUPS Y4, 96(AX)
-	VMOVUPS Y5, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -14604,444 +14781,466 @@ formAVX2:
 	MOVQ         heads_base+72(FP), R8
 	VBROADCASTSS least+144(FP), Y0
 	MOVQ         sums_base+96(FP), R10
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y1
-	VMOVUPS      64(R9), Y2
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         state_base+120(FP), R11
+	MOVQ         stretches+56(FP), R12
+	MOVQ         count+64(FP), R13
+	SHLQ         $0x05, R13
+	ADDQ         R12, R13
 
 pass0AVX2:
-	CMPQ R11, R12
+	CMPQ R12, R13
 	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
 
 pass0_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         R15, R14
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 8(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       (R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      (R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (R10)
-	VMOVUPS      64(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 64(R10)
-	VMOVUPS      128(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 128(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       (R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      (R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (R10)
+	VMOVUPS      64(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 64(R10)
+	VMOVUPS      128(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      (R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 12(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, (R11)
+	VMOVUPS      64(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R11)
+	VBROADCASTSS 12(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 16(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 20(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       64(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      192(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 192(R10)
-	VMOVUPS      256(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 256(R10)
-	VMOVUPS      320(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 320(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       64(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      192(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 192(R10)
+	VMOVUPS      256(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 256(R10)
+	VMOVUPS      320(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 320(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      (R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 24(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, (R11)
+	VMOVUPS      64(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R11)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 32(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       128(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      384(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 384(R10)
-	VMOVUPS      448(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 448(R10)
-	VMOVUPS      512(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 512(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       128(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      384(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 384(R10)
+	VMOVUPS      448(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 448(R10)
+	VMOVUPS      512(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 512(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      (R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 36(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, (R11)
+	VMOVUPS      64(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R11)
+	VBROADCASTSS 36(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 40(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 44(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 40(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 44(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       192(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      576(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 576(R10)
-	VMOVUPS      640(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 640(R10)
-	VMOVUPS      704(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 704(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       192(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      576(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 576(R10)
+	VMOVUPS      640(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 640(R10)
+	VMOVUPS      704(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 704(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      (R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R14
+	VMOVUPS      Y1, (R11)
+	VMOVUPS      64(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R11)
+	ADDQ         $0x10, R15
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R12
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y2, 64(R9)
-	MOVQ    sums_base+96(FP), R10
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS 32(R9), Y1
-	VMOVUPS 96(R9), Y2
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ sums_base+96(FP), R10
+	MOVQ state_base+120(FP), R11
+	MOVQ stretches+56(FP), R12
+	MOVQ count+64(FP), R13
+	SHLQ $0x05, R13
+	ADDQ R12, R13
 
 pass8AVX2:
-	CMPQ R11, R12
+	CMPQ R12, R13
 	JGE  pass8_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	ADDQ $0x08, R14
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	ADDQ $0x08, R15
 
 pass8_columnsAVX2:
-	CMPQ         R14, R13
+	CMPQ         R15, R14
 	JGE          pass8_nextAVX2
-	VBROADCASTSS (R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 8(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       32(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      32(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 32(R10)
-	VMOVUPS      96(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 96(R10)
-	VMOVUPS      160(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 160(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       32(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      32(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 32(R10)
+	VMOVUPS      96(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 96(R10)
+	VMOVUPS      160(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 160(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      32(R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 12(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, 32(R11)
+	VMOVUPS      96(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R11)
+	VBROADCASTSS 12(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 16(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 20(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       96(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      224(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 224(R10)
-	VMOVUPS      288(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 288(R10)
-	VMOVUPS      352(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 352(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       96(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      224(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 224(R10)
+	VMOVUPS      288(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 288(R10)
+	VMOVUPS      352(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 352(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      32(R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 24(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, 32(R11)
+	VMOVUPS      96(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R11)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 32(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       160(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      416(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 416(R10)
-	VMOVUPS      480(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 480(R10)
-	VMOVUPS      544(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 544(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       160(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      416(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 416(R10)
+	VMOVUPS      480(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 480(R10)
+	VMOVUPS      544(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 544(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      32(R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	VBROADCASTSS 36(R8), Y4
-	VMOVUPS      (CX)(R14*4), Y3
+	VMOVUPS      Y1, 32(R11)
+	VMOVUPS      96(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R11)
+	VBROADCASTSS 36(R8), Y2
+	VMOVUPS      (CX)(R15*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 40(R8), Y3
+	VMOVUPS      (DX)(R15*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 44(R8), Y4
+	VMOVUPS      (BX)(R15*4), Y3
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 40(R8), Y5
-	VMOVUPS      (DX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 44(R8), Y6
-	VMOVUPS      (BX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y6, Y8
-	VMAXPS       Y6, Y0, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y6, Y9, Y9
-	VANDPS       224(R9), Y9, Y9
-	VFMADD213PS  c3f800000<>+0(SB), Y9, Y7
-	VANDPS       Y8, Y9, Y9
-	VMOVUPS      608(R10), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, 608(R10)
-	VMOVUPS      672(R10), Y6
-	VFMADD231PS  Y9, Y4, Y6
-	VMOVUPS      Y6, 672(R10)
-	VMOVUPS      736(R10), Y6
-	VFMADD231PS  Y9, Y5, Y6
-	VMOVUPS      Y6, 736(R10)
-	VMOVUPS      (SI)(R14*4), Y6
-	VFMADD231PS  Y9, Y3, Y6
-	VMOVUPS      Y6, (SI)(R14*4)
-	VMOVUPS      (DI)(R14*4), Y3
-	VFMADD231PS  Y9, Y4, Y3
-	VMOVUPS      Y3, (DI)(R14*4)
-	VMOVUPS      (AX)(R14*4), Y3
-	VFMADD231PS  Y9, Y5, Y3
-	VMOVUPS      Y3, (AX)(R14*4)
-	VMULPS       Y7, Y1, Y1
-	VPSRLD       $0x17, Y1, Y3
-	VPSUBD       c0000007f<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  c00000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       224(R9), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      608(R10), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 608(R10)
+	VMOVUPS      672(R10), Y4
+	VFMADD231PS  Y7, Y2, Y4
+	VMOVUPS      Y4, 672(R10)
+	VMOVUPS      736(R10), Y4
+	VFMADD231PS  Y7, Y3, Y4
+	VMOVUPS      Y4, 736(R10)
+	VMOVUPS      (SI)(R15*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(R15*4)
+	VMOVUPS      (DI)(R15*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(R15*4)
+	VMOVUPS      (AX)(R15*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(R15*4)
+	VMOVUPS      32(R11), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y1, Y2
 	VANDPS       c007fffff<>+0(SB), Y1, Y1
 	VORPS        c3f800000<>+0(SB), Y1, Y1
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x10, R14
+	VMOVUPS      Y1, 32(R11)
+	VMOVUPS      96(R11), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(R11)
+	ADDQ         $0x10, R15
 	JMP          pass8_columnsAVX2
 
 pass8_nextAVX2:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R12
 	JMP  pass8AVX2
 
 pass8_doneAVX2:
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -15282,19 +15481,28 @@ pass0from0_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       (SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       (SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y4, Y4
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (DI)(R12*4)
-	VFMADD231PS  Y13, Y9, Y1
-	VFMADD231PS  Y13, Y10, Y2
-	VFMADD231PS  Y13, Y11, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       (SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       (SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y4, Y4
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (DI)(R12*4)
+	VBROADCASTSS (BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 4(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 8(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y9, Y12, Y3
 	VBROADCASTSS 12(BX), Y10
 	VMOVUPS      (CX)(R12*4), Y9
 	VSUBPS       Y10, Y9, Y9
@@ -15308,19 +15516,28 @@ pass0from0_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       64(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       64(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y8, Y8
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (R8)(R12*4)
-	VFMADD231PS  Y13, Y9, Y5
-	VFMADD231PS  Y13, Y10, Y6
-	VFMADD231PS  Y13, Y11, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       64(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       64(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y8, Y8
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R8)(R12*4)
+	VBROADCASTSS 12(BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 16(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 20(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x10, R12
 	JMP          pass0from0_columnsAVX2
 
@@ -15386,19 +15603,28 @@ pass0from2_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       128(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       128(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y4, Y4
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (DI)(R12*4)
-	VFMADD231PS  Y13, Y9, Y1
-	VFMADD231PS  Y13, Y10, Y2
-	VFMADD231PS  Y13, Y11, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       128(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       128(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y4, Y4
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (DI)(R12*4)
+	VBROADCASTSS 24(BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 28(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 32(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y9, Y12, Y3
 	VBROADCASTSS 36(BX), Y10
 	VMOVUPS      (CX)(R12*4), Y9
 	VSUBPS       Y10, Y9, Y9
@@ -15412,19 +15638,28 @@ pass0from2_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       192(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       192(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y8, Y8
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (R8)(R12*4)
-	VFMADD231PS  Y13, Y9, Y5
-	VFMADD231PS  Y13, Y10, Y6
-	VFMADD231PS  Y13, Y11, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       192(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       192(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y8, Y8
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R8)(R12*4)
+	VBROADCASTSS 36(BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 40(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 44(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x10, R12
 	JMP          pass0from2_columnsAVX2
 
@@ -15489,19 +15724,28 @@ pass8from0_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       32(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       32(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y4, Y4
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (DI)(R12*4)
-	VFMADD231PS  Y13, Y9, Y1
-	VFMADD231PS  Y13, Y10, Y2
-	VFMADD231PS  Y13, Y11, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       32(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       32(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y4, Y4
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (DI)(R12*4)
+	VBROADCASTSS (BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 4(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 8(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y9, Y12, Y3
 	VBROADCASTSS 12(BX), Y10
 	VMOVUPS      (CX)(R12*4), Y9
 	VSUBPS       Y10, Y9, Y9
@@ -15515,19 +15759,28 @@ pass8from0_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       96(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       96(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y8, Y8
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (R8)(R12*4)
-	VFMADD231PS  Y13, Y9, Y5
-	VFMADD231PS  Y13, Y10, Y6
-	VFMADD231PS  Y13, Y11, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       96(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       96(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y8, Y8
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R8)(R12*4)
+	VBROADCASTSS 12(BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 16(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 20(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x10, R12
 	JMP          pass8from0_columnsAVX2
 
@@ -15594,19 +15847,28 @@ pass8from2_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       160(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       160(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y4, Y4
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (DI)(R12*4)
-	VFMADD231PS  Y13, Y9, Y1
-	VFMADD231PS  Y13, Y10, Y2
-	VFMADD231PS  Y13, Y11, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       160(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       160(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y4, Y4
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (DI)(R12*4)
+	VBROADCASTSS 24(BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 28(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 32(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y1
+	VFMADD231PS  Y9, Y11, Y2
+	VFMADD231PS  Y9, Y12, Y3
 	VBROADCASTSS 36(BX), Y10
 	VMOVUPS      (CX)(R12*4), Y9
 	VSUBPS       Y10, Y9, Y9
@@ -15620,19 +15882,28 @@ pass8from2_columnsAVX2:
 	VFMADD231PS  Y9, Y9, Y12
 	VFMADD231PS  Y10, Y10, Y12
 	VFMADD231PS  Y11, Y11, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VDIVPS       Y12, Y13, Y13
-	VANDPS       224(SI), Y13, Y13
-	VCMPPS       $0x06, Y0, Y13, Y12
-	VMAXPS       Y13, Y0, Y14
-	VANDPS       224(SI), Y14, Y14
-	VANDPS       Y12, Y13, Y13
-	VADDPS       Y14, Y8, Y8
-	VMULPS       Y13, Y13, Y13
-	VMOVUPS      Y13, (R8)(R12*4)
-	VFMADD231PS  Y13, Y9, Y5
-	VFMADD231PS  Y13, Y10, Y6
-	VFMADD231PS  Y13, Y11, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y12, Y9, Y9
+	VANDPS       224(SI), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y10
+	VMAXPS       Y9, Y0, Y11
+	VANDPS       224(SI), Y11, Y11
+	VANDPS       Y10, Y9, Y9
+	VADDPS       Y11, Y8, Y8
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R8)(R12*4)
+	VBROADCASTSS 36(BX), Y11
+	VMOVUPS      (CX)(R12*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS 40(BX), Y12
+	VMOVUPS      (DX)(R12*4), Y11
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS 44(BX), Y13
+	VMOVUPS      (AX)(R12*4), Y12
+	VSUBPS       Y13, Y12, Y12
+	VFMADD231PS  Y9, Y10, Y5
+	VFMADD231PS  Y9, Y11, Y6
+	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x10, R12
 	JMP          pass8from2_columnsAVX2
 

@@ -5305,523 +5305,532 @@ loop_doneNEON:
 TEXT ·rowLogisticVector(SB), NOSPLIT, $0-40
 	MOVD $tables<>(SB), R25
 	MOVD x_base+0(FP), R0
-	FMOVS theta+24(FP), F0
 	MOVD $1065353216, R1
-	WORD $0x1e270021 // fmov s1, w1
+	WORD $0x1e270020 // fmov s0, w1
+	WORD $0x6f00e401 // movi v1.2d, #0
 	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6f00e404 // movi v4.2d, #0
-	WORD $0x6f00e405 // movi v5.2d, #0
-	WORD $0x6f00e406 // movi v6.2d, #0
+	MOVD $1065353216, R1
+	WORD $0x1e270025 // fmov s5, w1
+	MOVD $1065353216, R1
+	WORD $0x1e270026 // fmov s6, w1
 	MOVD $1065353216, R1
 	WORD $0x1e270027 // fmov s7, w1
 	MOVD $1065353216, R1
 	WORD $0x1e270028 // fmov s8, w1
-	MOVD $1065353216, R1
-	WORD $0x1e270029 // fmov s9, w1
-	MOVD $1065353216, R1
-	WORD $0x1e27002a // fmov s10, w1
+	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x6f00e40a // movi v10.2d, #0
 	WORD $0x6f00e40b // movi v11.2d, #0
 	WORD $0x6f00e40c // movi v12.2d, #0
 	WORD $0x6f00e40d // movi v13.2d, #0
 	WORD $0x6f00e40e // movi v14.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
 	WORD $0x6f00e410 // movi v16.2d, #0
-	WORD $0x6f00e411 // movi v17.2d, #0
-	WORD $0x6f00e412 // movi v18.2d, #0
 	MOVD x_len+8(FP), R1
 	MOVD ZR, R2
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
+	WORD $0x4e0404c6 // dup v6.4s, v6.s[0]
 	WORD $0x4e0404e7 // dup v7.4s, v7.s[0]
 	WORD $0x4e040508 // dup v8.4s, v8.s[0]
-	WORD $0x4e040529 // dup v9.4s, v9.s[0]
-	WORD $0x4e04054a // dup v10.4s, v10.s[0]
 
 loopNEON:
 	CMP R1, R2
 	BGE loop_doneNEON
 	ADD R2<<2, R0, R23
-	WORD $0x3dc002f3 // ldr q19, [x23, #0]
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x3dc002f1 // ldr q17, [x23, #0]
+	WORD $0x6f00e413 // movi v19.2d, #0
+	FMOVS theta+24(FP), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	WORD $0x4eb2d631 // fsub v17.4s, v17.4s, v18.4s
 	WORD $0x3dc2333f // ldr q31, [x25, #2240]
-	WORD $0x4ebf1e74 // orr v20.16b, v19.16b, v31.16b
-	WORD $0x6ea2e675 // fcmgt v21.4s, v19.4s, v2.4s
+	WORD $0x4ebf1e32 // orr v18.16b, v17.16b, v31.16b
+	WORD $0x6eb3e634 // fcmgt v20.4s, v17.4s, v19.4s
+	WORD $0x6e205a94 // mvn v20.16b, v20.16b
+	WORD $0x6eb1e67e // fcmgt v30.4s, v19.4s, v17.4s
+	WORD $0x6ebe1e71 // bit v17.16b, v19.16b, v30.16b
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x3dc1b331 // ldr q17, [x25, #1728]
+	WORD $0x6eb2e635 // fcmgt v21.4s, v17.4s, v18.4s
 	WORD $0x6e205ab5 // mvn v21.16b, v21.16b
-	WORD $0x6eb3e45e // fcmgt v30.4s, v2.4s, v19.4s
-	WORD $0x6ebe1c53 // bit v19.16b, v2.16b, v30.16b
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	WORD $0x3dc1b333 // ldr q19, [x25, #1728]
-	WORD $0x6eb4e677 // fcmgt v23.4s, v19.4s, v20.4s
-	WORD $0x6e205af7 // mvn v23.16b, v23.16b
-	WORD $0x6eb4e67e // fcmgt v30.4s, v19.4s, v20.4s
-	WORD $0x6ebe1e74 // bit v20.16b, v19.16b, v30.16b
-	WORD $0x3dc1c333 // ldr q19, [x25, #1792]
+	WORD $0x6eb2e63e // fcmgt v30.4s, v17.4s, v18.4s
+	WORD $0x6ebe1e32 // bit v18.16b, v17.16b, v30.16b
+	WORD $0x3dc1c331 // ldr q17, [x25, #1792]
 	WORD $0x3dc1d33f // ldr q31, [x25, #1856]
-	WORD $0x4e3fce93 // fmla v19.4s, v20.4s, v31.4s
+	WORD $0x4e3fce51 // fmla v17.4s, v18.4s, v31.4s
 	WORD $0x3dc1c33f // ldr q31, [x25, #1792]
-	WORD $0x4ebfd676 // fsub v22.4s, v19.4s, v31.4s
+	WORD $0x4ebfd633 // fsub v19.4s, v17.4s, v31.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
-	WORD $0x3dc1e336 // ldr q22, [x25, #1920]
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
+	WORD $0x3dc1e333 // ldr q19, [x25, #1920]
 	WORD $0x3dc1f33f // ldr q31, [x25, #1984]
-	WORD $0x4e36ce9f // fmla v31.4s, v20.4s, v22.4s
+	WORD $0x4e33ce5f // fmla v31.4s, v18.4s, v19.4s
 	WORD $0x3dc2033e // ldr q30, [x25, #2048]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc2133f // ldr q31, [x25, #2112]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
 	WORD $0x3dc2233e // ldr q30, [x25, #2176]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	WORD $0x4eb41e9e // mov v30.16b, v20.16b
-	WORD $0x4e3fcf1e // fmla v30.4s, v24.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
-	WORD $0x4e21d7d6 // fadd v22.4s, v30.4s, v1.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x4eb386d6 // add v22.4s, v22.4s, v19.4s
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	WORD $0x4eb21e5e // mov v30.16b, v18.16b
+	WORD $0x4e3fcede // fmla v30.4s, v22.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4e20d7d3 // fadd v19.4s, v30.4s, v0.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fce96 // fmla v22.4s, v20.4s, v31.4s
-	WORD $0x4e371ed6 // and v22.16b, v22.16b, v23.16b
-	WORD $0x4e21d6d3 // fadd v19.4s, v22.4s, v1.4s
-	WORD $0x6e33fc34 // fdiv v20.4s, v1.4s, v19.4s
-	WORD $0x6ef51c36 // bif v22.16b, v1.16b, v21.16b
-	WORD $0x6e36de96 // fmul v22.4s, v20.4s, v22.4s
-	WORD $0x4eb6d5ef // fsub v15.4s, v15.4s, v22.4s
-	WORD $0x3d8002f6 // str q22, [x23, #0]
+	WORD $0x4e3fce53 // fmla v19.4s, v18.4s, v31.4s
+	WORD $0x4e351e73 // and v19.16b, v19.16b, v21.16b
+	WORD $0x4e20d671 // fadd v17.4s, v19.4s, v0.4s
+	WORD $0x6e31fc12 // fdiv v18.4s, v0.4s, v17.4s
+	WORD $0x6ef41c13 // bif v19.16b, v0.16b, v20.16b
+	WORD $0x6e33de53 // fmul v19.4s, v18.4s, v19.4s
+	WORD $0x4eb3d5ad // fsub v13.4s, v13.4s, v19.4s
+	WORD $0x3d8002f3 // str q19, [x23, #0]
 	WORD $0x3dc0f33f // ldr q31, [x25, #960]
-	WORD $0x4e3f1e74 // and v20.16b, v19.16b, v31.16b
-	WORD $0x3dc10335 // ldr q21, [x25, #1024]
-	WORD $0x6eb486b5 // sub v21.4s, v21.4s, v20.4s
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x6e35dce7 // fmul v7.4s, v7.4s, v21.4s
-	WORD $0x6f290694 // ushr v20.4s, v20.4s, #23
+	WORD $0x4e3f1e32 // and v18.16b, v17.16b, v31.16b
+	WORD $0x3dc10333 // ldr q19, [x25, #1024]
+	WORD $0x6eb28673 // sub v19.4s, v19.4s, v18.4s
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x6e33dca5 // fmul v5.4s, v5.4s, v19.4s
+	WORD $0x6f290652 // ushr v18.4s, v18.4s, #23
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
-	WORD $0x6ebf8694 // sub v20.4s, v20.4s, v31.4s
-	WORD $0x4eb48463 // add v3.4s, v3.4s, v20.4s
+	WORD $0x6ebf8652 // sub v18.4s, v18.4s, v31.4s
+	WORD $0x4eb28421 // add v1.4s, v1.4s, v18.4s
 	ADD $4, R2
 	ADD R2<<2, R0, R23
-	WORD $0x3dc002f3 // ldr q19, [x23, #0]
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x3dc002f1 // ldr q17, [x23, #0]
+	WORD $0x6f00e413 // movi v19.2d, #0
+	FMOVS theta+24(FP), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	WORD $0x4eb2d631 // fsub v17.4s, v17.4s, v18.4s
 	WORD $0x3dc2333f // ldr q31, [x25, #2240]
-	WORD $0x4ebf1e74 // orr v20.16b, v19.16b, v31.16b
-	WORD $0x6ea2e675 // fcmgt v21.4s, v19.4s, v2.4s
+	WORD $0x4ebf1e32 // orr v18.16b, v17.16b, v31.16b
+	WORD $0x6eb3e634 // fcmgt v20.4s, v17.4s, v19.4s
+	WORD $0x6e205a94 // mvn v20.16b, v20.16b
+	WORD $0x6eb1e67e // fcmgt v30.4s, v19.4s, v17.4s
+	WORD $0x6ebe1e71 // bit v17.16b, v19.16b, v30.16b
+	WORD $0x4e31d54a // fadd v10.4s, v10.4s, v17.4s
+	WORD $0x3dc1b331 // ldr q17, [x25, #1728]
+	WORD $0x6eb2e635 // fcmgt v21.4s, v17.4s, v18.4s
 	WORD $0x6e205ab5 // mvn v21.16b, v21.16b
-	WORD $0x6eb3e45e // fcmgt v30.4s, v2.4s, v19.4s
-	WORD $0x6ebe1c53 // bit v19.16b, v2.16b, v30.16b
-	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
-	WORD $0x3dc1b333 // ldr q19, [x25, #1728]
-	WORD $0x6eb4e677 // fcmgt v23.4s, v19.4s, v20.4s
-	WORD $0x6e205af7 // mvn v23.16b, v23.16b
-	WORD $0x6eb4e67e // fcmgt v30.4s, v19.4s, v20.4s
-	WORD $0x6ebe1e74 // bit v20.16b, v19.16b, v30.16b
-	WORD $0x3dc1c333 // ldr q19, [x25, #1792]
+	WORD $0x6eb2e63e // fcmgt v30.4s, v17.4s, v18.4s
+	WORD $0x6ebe1e32 // bit v18.16b, v17.16b, v30.16b
+	WORD $0x3dc1c331 // ldr q17, [x25, #1792]
 	WORD $0x3dc1d33f // ldr q31, [x25, #1856]
-	WORD $0x4e3fce93 // fmla v19.4s, v20.4s, v31.4s
+	WORD $0x4e3fce51 // fmla v17.4s, v18.4s, v31.4s
 	WORD $0x3dc1c33f // ldr q31, [x25, #1792]
-	WORD $0x4ebfd676 // fsub v22.4s, v19.4s, v31.4s
+	WORD $0x4ebfd633 // fsub v19.4s, v17.4s, v31.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
-	WORD $0x3dc1e336 // ldr q22, [x25, #1920]
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
+	WORD $0x3dc1e333 // ldr q19, [x25, #1920]
 	WORD $0x3dc1f33f // ldr q31, [x25, #1984]
-	WORD $0x4e36ce9f // fmla v31.4s, v20.4s, v22.4s
+	WORD $0x4e33ce5f // fmla v31.4s, v18.4s, v19.4s
 	WORD $0x3dc2033e // ldr q30, [x25, #2048]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc2133f // ldr q31, [x25, #2112]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
 	WORD $0x3dc2233e // ldr q30, [x25, #2176]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	WORD $0x4eb41e9e // mov v30.16b, v20.16b
-	WORD $0x4e3fcf1e // fmla v30.4s, v24.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
-	WORD $0x4e21d7d6 // fadd v22.4s, v30.4s, v1.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x4eb386d6 // add v22.4s, v22.4s, v19.4s
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	WORD $0x4eb21e5e // mov v30.16b, v18.16b
+	WORD $0x4e3fcede // fmla v30.4s, v22.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4e20d7d3 // fadd v19.4s, v30.4s, v0.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fce96 // fmla v22.4s, v20.4s, v31.4s
-	WORD $0x4e371ed6 // and v22.16b, v22.16b, v23.16b
-	WORD $0x4e21d6d3 // fadd v19.4s, v22.4s, v1.4s
-	WORD $0x6e33fc34 // fdiv v20.4s, v1.4s, v19.4s
-	WORD $0x6ef51c36 // bif v22.16b, v1.16b, v21.16b
-	WORD $0x6e36de96 // fmul v22.4s, v20.4s, v22.4s
-	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
-	WORD $0x3d8002f6 // str q22, [x23, #0]
+	WORD $0x4e3fce53 // fmla v19.4s, v18.4s, v31.4s
+	WORD $0x4e351e73 // and v19.16b, v19.16b, v21.16b
+	WORD $0x4e20d671 // fadd v17.4s, v19.4s, v0.4s
+	WORD $0x6e31fc12 // fdiv v18.4s, v0.4s, v17.4s
+	WORD $0x6ef41c13 // bif v19.16b, v0.16b, v20.16b
+	WORD $0x6e33de53 // fmul v19.4s, v18.4s, v19.4s
+	WORD $0x4eb3d5ce // fsub v14.4s, v14.4s, v19.4s
+	WORD $0x3d8002f3 // str q19, [x23, #0]
 	WORD $0x3dc0f33f // ldr q31, [x25, #960]
-	WORD $0x4e3f1e74 // and v20.16b, v19.16b, v31.16b
-	WORD $0x3dc10335 // ldr q21, [x25, #1024]
-	WORD $0x6eb486b5 // sub v21.4s, v21.4s, v20.4s
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
-	WORD $0x6f290694 // ushr v20.4s, v20.4s, #23
+	WORD $0x4e3f1e32 // and v18.16b, v17.16b, v31.16b
+	WORD $0x3dc10333 // ldr q19, [x25, #1024]
+	WORD $0x6eb28673 // sub v19.4s, v19.4s, v18.4s
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x6f290652 // ushr v18.4s, v18.4s, #23
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
-	WORD $0x6ebf8694 // sub v20.4s, v20.4s, v31.4s
-	WORD $0x4eb48484 // add v4.4s, v4.4s, v20.4s
+	WORD $0x6ebf8652 // sub v18.4s, v18.4s, v31.4s
+	WORD $0x4eb28442 // add v2.4s, v2.4s, v18.4s
 	ADD $4, R2
 	ADD R2<<2, R0, R23
-	WORD $0x3dc002f3 // ldr q19, [x23, #0]
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x3dc002f1 // ldr q17, [x23, #0]
+	WORD $0x6f00e413 // movi v19.2d, #0
+	FMOVS theta+24(FP), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	WORD $0x4eb2d631 // fsub v17.4s, v17.4s, v18.4s
 	WORD $0x3dc2333f // ldr q31, [x25, #2240]
-	WORD $0x4ebf1e74 // orr v20.16b, v19.16b, v31.16b
-	WORD $0x6ea2e675 // fcmgt v21.4s, v19.4s, v2.4s
+	WORD $0x4ebf1e32 // orr v18.16b, v17.16b, v31.16b
+	WORD $0x6eb3e634 // fcmgt v20.4s, v17.4s, v19.4s
+	WORD $0x6e205a94 // mvn v20.16b, v20.16b
+	WORD $0x6eb1e67e // fcmgt v30.4s, v19.4s, v17.4s
+	WORD $0x6ebe1e71 // bit v17.16b, v19.16b, v30.16b
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	WORD $0x3dc1b331 // ldr q17, [x25, #1728]
+	WORD $0x6eb2e635 // fcmgt v21.4s, v17.4s, v18.4s
 	WORD $0x6e205ab5 // mvn v21.16b, v21.16b
-	WORD $0x6eb3e45e // fcmgt v30.4s, v2.4s, v19.4s
-	WORD $0x6ebe1c53 // bit v19.16b, v2.16b, v30.16b
-	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	WORD $0x3dc1b333 // ldr q19, [x25, #1728]
-	WORD $0x6eb4e677 // fcmgt v23.4s, v19.4s, v20.4s
-	WORD $0x6e205af7 // mvn v23.16b, v23.16b
-	WORD $0x6eb4e67e // fcmgt v30.4s, v19.4s, v20.4s
-	WORD $0x6ebe1e74 // bit v20.16b, v19.16b, v30.16b
-	WORD $0x3dc1c333 // ldr q19, [x25, #1792]
+	WORD $0x6eb2e63e // fcmgt v30.4s, v17.4s, v18.4s
+	WORD $0x6ebe1e32 // bit v18.16b, v17.16b, v30.16b
+	WORD $0x3dc1c331 // ldr q17, [x25, #1792]
 	WORD $0x3dc1d33f // ldr q31, [x25, #1856]
-	WORD $0x4e3fce93 // fmla v19.4s, v20.4s, v31.4s
+	WORD $0x4e3fce51 // fmla v17.4s, v18.4s, v31.4s
 	WORD $0x3dc1c33f // ldr q31, [x25, #1792]
-	WORD $0x4ebfd676 // fsub v22.4s, v19.4s, v31.4s
+	WORD $0x4ebfd633 // fsub v19.4s, v17.4s, v31.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
-	WORD $0x3dc1e336 // ldr q22, [x25, #1920]
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
+	WORD $0x3dc1e333 // ldr q19, [x25, #1920]
 	WORD $0x3dc1f33f // ldr q31, [x25, #1984]
-	WORD $0x4e36ce9f // fmla v31.4s, v20.4s, v22.4s
+	WORD $0x4e33ce5f // fmla v31.4s, v18.4s, v19.4s
 	WORD $0x3dc2033e // ldr q30, [x25, #2048]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc2133f // ldr q31, [x25, #2112]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
 	WORD $0x3dc2233e // ldr q30, [x25, #2176]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	WORD $0x4eb41e9e // mov v30.16b, v20.16b
-	WORD $0x4e3fcf1e // fmla v30.4s, v24.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
-	WORD $0x4e21d7d6 // fadd v22.4s, v30.4s, v1.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x4eb386d6 // add v22.4s, v22.4s, v19.4s
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	WORD $0x4eb21e5e // mov v30.16b, v18.16b
+	WORD $0x4e3fcede // fmla v30.4s, v22.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4e20d7d3 // fadd v19.4s, v30.4s, v0.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fce96 // fmla v22.4s, v20.4s, v31.4s
-	WORD $0x4e371ed6 // and v22.16b, v22.16b, v23.16b
-	WORD $0x4e21d6d3 // fadd v19.4s, v22.4s, v1.4s
-	WORD $0x6e33fc34 // fdiv v20.4s, v1.4s, v19.4s
-	WORD $0x6ef51c36 // bif v22.16b, v1.16b, v21.16b
-	WORD $0x6e36de96 // fmul v22.4s, v20.4s, v22.4s
-	WORD $0x4eb6d631 // fsub v17.4s, v17.4s, v22.4s
-	WORD $0x3d8002f6 // str q22, [x23, #0]
+	WORD $0x4e3fce53 // fmla v19.4s, v18.4s, v31.4s
+	WORD $0x4e351e73 // and v19.16b, v19.16b, v21.16b
+	WORD $0x4e20d671 // fadd v17.4s, v19.4s, v0.4s
+	WORD $0x6e31fc12 // fdiv v18.4s, v0.4s, v17.4s
+	WORD $0x6ef41c13 // bif v19.16b, v0.16b, v20.16b
+	WORD $0x6e33de53 // fmul v19.4s, v18.4s, v19.4s
+	WORD $0x4eb3d5ef // fsub v15.4s, v15.4s, v19.4s
+	WORD $0x3d8002f3 // str q19, [x23, #0]
 	WORD $0x3dc0f33f // ldr q31, [x25, #960]
-	WORD $0x4e3f1e74 // and v20.16b, v19.16b, v31.16b
-	WORD $0x3dc10335 // ldr q21, [x25, #1024]
-	WORD $0x6eb486b5 // sub v21.4s, v21.4s, v20.4s
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
-	WORD $0x6f290694 // ushr v20.4s, v20.4s, #23
+	WORD $0x4e3f1e32 // and v18.16b, v17.16b, v31.16b
+	WORD $0x3dc10333 // ldr q19, [x25, #1024]
+	WORD $0x6eb28673 // sub v19.4s, v19.4s, v18.4s
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x6f290652 // ushr v18.4s, v18.4s, #23
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
-	WORD $0x6ebf8694 // sub v20.4s, v20.4s, v31.4s
-	WORD $0x4eb484a5 // add v5.4s, v5.4s, v20.4s
+	WORD $0x6ebf8652 // sub v18.4s, v18.4s, v31.4s
+	WORD $0x4eb28463 // add v3.4s, v3.4s, v18.4s
 	ADD $4, R2
 	ADD R2<<2, R0, R23
-	WORD $0x3dc002f3 // ldr q19, [x23, #0]
-	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x3dc002f1 // ldr q17, [x23, #0]
+	WORD $0x6f00e413 // movi v19.2d, #0
+	FMOVS theta+24(FP), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	WORD $0x4eb2d631 // fsub v17.4s, v17.4s, v18.4s
 	WORD $0x3dc2333f // ldr q31, [x25, #2240]
-	WORD $0x4ebf1e74 // orr v20.16b, v19.16b, v31.16b
-	WORD $0x6ea2e675 // fcmgt v21.4s, v19.4s, v2.4s
+	WORD $0x4ebf1e32 // orr v18.16b, v17.16b, v31.16b
+	WORD $0x6eb3e634 // fcmgt v20.4s, v17.4s, v19.4s
+	WORD $0x6e205a94 // mvn v20.16b, v20.16b
+	WORD $0x6eb1e67e // fcmgt v30.4s, v19.4s, v17.4s
+	WORD $0x6ebe1e71 // bit v17.16b, v19.16b, v30.16b
+	WORD $0x4e31d58c // fadd v12.4s, v12.4s, v17.4s
+	WORD $0x3dc1b331 // ldr q17, [x25, #1728]
+	WORD $0x6eb2e635 // fcmgt v21.4s, v17.4s, v18.4s
 	WORD $0x6e205ab5 // mvn v21.16b, v21.16b
-	WORD $0x6eb3e45e // fcmgt v30.4s, v2.4s, v19.4s
-	WORD $0x6ebe1c53 // bit v19.16b, v2.16b, v30.16b
-	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
-	WORD $0x3dc1b333 // ldr q19, [x25, #1728]
-	WORD $0x6eb4e677 // fcmgt v23.4s, v19.4s, v20.4s
-	WORD $0x6e205af7 // mvn v23.16b, v23.16b
-	WORD $0x6eb4e67e // fcmgt v30.4s, v19.4s, v20.4s
-	WORD $0x6ebe1e74 // bit v20.16b, v19.16b, v30.16b
-	WORD $0x3dc1c333 // ldr q19, [x25, #1792]
+	WORD $0x6eb2e63e // fcmgt v30.4s, v17.4s, v18.4s
+	WORD $0x6ebe1e32 // bit v18.16b, v17.16b, v30.16b
+	WORD $0x3dc1c331 // ldr q17, [x25, #1792]
 	WORD $0x3dc1d33f // ldr q31, [x25, #1856]
-	WORD $0x4e3fce93 // fmla v19.4s, v20.4s, v31.4s
+	WORD $0x4e3fce51 // fmla v17.4s, v18.4s, v31.4s
 	WORD $0x3dc1c33f // ldr q31, [x25, #1792]
-	WORD $0x4ebfd676 // fsub v22.4s, v19.4s, v31.4s
+	WORD $0x4ebfd633 // fsub v19.4s, v17.4s, v31.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4ebfced4 // fmls v20.4s, v22.4s, v31.4s
-	WORD $0x3dc1e336 // ldr q22, [x25, #1920]
+	WORD $0x4ebfce72 // fmls v18.4s, v19.4s, v31.4s
+	WORD $0x3dc1e333 // ldr q19, [x25, #1920]
 	WORD $0x3dc1f33f // ldr q31, [x25, #1984]
-	WORD $0x4e36ce9f // fmla v31.4s, v20.4s, v22.4s
+	WORD $0x4e33ce5f // fmla v31.4s, v18.4s, v19.4s
 	WORD $0x3dc2033e // ldr q30, [x25, #2048]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc2133f // ldr q31, [x25, #2112]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
 	WORD $0x3dc2233e // ldr q30, [x25, #2176]
-	WORD $0x4e3fce9e // fmla v30.4s, v20.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4e3ece9f // fmla v31.4s, v20.4s, v30.4s
-	WORD $0x4ebe1fd6 // mov v22.16b, v30.16b
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	WORD $0x4eb41e9e // mov v30.16b, v20.16b
-	WORD $0x4e3fcf1e // fmla v30.4s, v24.4s, v31.4s
-	WORD $0x4ebf1ff6 // mov v22.16b, v31.16b
-	WORD $0x4e21d7d6 // fadd v22.4s, v30.4s, v1.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x4eb386d6 // add v22.4s, v22.4s, v19.4s
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	WORD $0x4eb21e5e // mov v30.16b, v18.16b
+	WORD $0x4e3fcede // fmla v30.4s, v22.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4e20d7d3 // fadd v19.4s, v30.4s, v0.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fce96 // fmla v22.4s, v20.4s, v31.4s
-	WORD $0x4e371ed6 // and v22.16b, v22.16b, v23.16b
-	WORD $0x4e21d6d3 // fadd v19.4s, v22.4s, v1.4s
-	WORD $0x6e33fc34 // fdiv v20.4s, v1.4s, v19.4s
-	WORD $0x6ef51c36 // bif v22.16b, v1.16b, v21.16b
-	WORD $0x6e36de96 // fmul v22.4s, v20.4s, v22.4s
-	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
-	WORD $0x3d8002f6 // str q22, [x23, #0]
+	WORD $0x4e3fce53 // fmla v19.4s, v18.4s, v31.4s
+	WORD $0x4e351e73 // and v19.16b, v19.16b, v21.16b
+	WORD $0x4e20d671 // fadd v17.4s, v19.4s, v0.4s
+	WORD $0x6e31fc12 // fdiv v18.4s, v0.4s, v17.4s
+	WORD $0x6ef41c13 // bif v19.16b, v0.16b, v20.16b
+	WORD $0x6e33de53 // fmul v19.4s, v18.4s, v19.4s
+	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
+	WORD $0x3d8002f3 // str q19, [x23, #0]
 	WORD $0x3dc0f33f // ldr q31, [x25, #960]
-	WORD $0x4e3f1e74 // and v20.16b, v19.16b, v31.16b
-	WORD $0x3dc10335 // ldr q21, [x25, #1024]
-	WORD $0x6eb486b5 // sub v21.4s, v21.4s, v20.4s
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x6e35dd4a // fmul v10.4s, v10.4s, v21.4s
-	WORD $0x6f290694 // ushr v20.4s, v20.4s, #23
+	WORD $0x4e3f1e32 // and v18.16b, v17.16b, v31.16b
+	WORD $0x3dc10333 // ldr q19, [x25, #1024]
+	WORD $0x6eb28673 // sub v19.4s, v19.4s, v18.4s
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x6f290652 // ushr v18.4s, v18.4s, #23
 	WORD $0x3dc1133f // ldr q31, [x25, #1088]
-	WORD $0x6ebf8694 // sub v20.4s, v20.4s, v31.4s
-	WORD $0x4eb484c6 // add v6.4s, v6.4s, v20.4s
+	WORD $0x6ebf8652 // sub v18.4s, v18.4s, v31.4s
+	WORD $0x4eb28484 // add v4.4s, v4.4s, v18.4s
 	ADD $4, R2
 	JMP loopNEON
 
 loop_doneNEON:
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x3dc0033f // ldr q31, [x25, #0]
+	WORD $0x6ebf84b2 // sub v18.4s, v5.4s, v31.4s
+	WORD $0x4f290651 // sshr v17.4s, v18.4s, #23
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x3dc0133f // ldr q31, [x25, #64]
+	WORD $0x4e3f1e52 // and v18.16b, v18.16b, v31.16b
+	WORD $0x3dc0033f // ldr q31, [x25, #0]
+	WORD $0x4ebf8652 // add v18.4s, v18.4s, v31.4s
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	WORD $0x6e32de54 // fmul v20.4s, v18.4s, v18.4s
+	WORD $0x3dc02333 // ldr q19, [x25, #128]
+	WORD $0x3dc0333f // ldr q31, [x25, #192]
+	WORD $0x4e33ce5f // fmla v31.4s, v18.4s, v19.4s
+	WORD $0x3dc0433e // ldr q30, [x25, #256]
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x3dc0533f // ldr q31, [x25, #320]
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x3dc0633e // ldr q30, [x25, #384]
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x3dc0733f // ldr q31, [x25, #448]
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x3dc0833e // ldr q30, [x25, #512]
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x3dc0933f // ldr q31, [x25, #576]
+	WORD $0x4e3ece5f // fmla v31.4s, v18.4s, v30.4s
+	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x3dc0a33e // ldr q30, [x25, #640]
+	WORD $0x4e3fce5e // fmla v30.4s, v18.4s, v31.4s
+	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x6e32dfd3 // fmul v19.4s, v30.4s, v18.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x3dc0b33f // ldr q31, [x25, #704]
+	WORD $0x4e3fce33 // fmla v19.4s, v17.4s, v31.4s
+	WORD $0x3dc0c33f // ldr q31, [x25, #768]
+	WORD $0x4ebfce93 // fmls v19.4s, v20.4s, v31.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	WORD $0x3dc0d33f // ldr q31, [x25, #832]
+	WORD $0x4e3fce33 // fmla v19.4s, v17.4s, v31.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fccb3 // fmla v19.4s, v5.4s, v31.4s
+	WORD $0x3dc1233f // ldr q31, [x25, #1152]
+	WORD $0x4e3fcc33 // fmla v19.4s, v1.4s, v31.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x3dc0033f // ldr q31, [x25, #0]
+	WORD $0x6ebf84c5 // sub v5.4s, v6.4s, v31.4s
+	WORD $0x4f2904a1 // sshr v1.4s, v5.4s, #23
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x3dc0133f // ldr q31, [x25, #64]
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x3dc0033f // ldr q31, [x25, #0]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
+	WORD $0x6e25dcb2 // fmul v18.4s, v5.4s, v5.4s
+	WORD $0x3dc02331 // ldr q17, [x25, #128]
+	WORD $0x3dc0333f // ldr q31, [x25, #192]
+	WORD $0x4e31ccbf // fmla v31.4s, v5.4s, v17.4s
+	WORD $0x3dc0433e // ldr q30, [x25, #256]
+	WORD $0x4e3fccbe // fmla v30.4s, v5.4s, v31.4s
+	WORD $0x4ebf1ff1 // mov v17.16b, v31.16b
+	WORD $0x3dc0533f // ldr q31, [x25, #320]
+	WORD $0x4e3eccbf // fmla v31.4s, v5.4s, v30.4s
+	WORD $0x4ebe1fd1 // mov v17.16b, v30.16b
+	WORD $0x3dc0633e // ldr q30, [x25, #384]
+	WORD $0x4e3fccbe // fmla v30.4s, v5.4s, v31.4s
+	WORD $0x4ebf1ff1 // mov v17.16b, v31.16b
+	WORD $0x3dc0733f // ldr q31, [x25, #448]
+	WORD $0x4e3eccbf // fmla v31.4s, v5.4s, v30.4s
+	WORD $0x4ebe1fd1 // mov v17.16b, v30.16b
+	WORD $0x3dc0833e // ldr q30, [x25, #512]
+	WORD $0x4e3fccbe // fmla v30.4s, v5.4s, v31.4s
+	WORD $0x4ebf1ff1 // mov v17.16b, v31.16b
+	WORD $0x3dc0933f // ldr q31, [x25, #576]
+	WORD $0x4e3eccbf // fmla v31.4s, v5.4s, v30.4s
+	WORD $0x4ebe1fd1 // mov v17.16b, v30.16b
+	WORD $0x3dc0a33e // ldr q30, [x25, #640]
+	WORD $0x4e3fccbe // fmla v30.4s, v5.4s, v31.4s
+	WORD $0x4ebf1ff1 // mov v17.16b, v31.16b
+	WORD $0x6e25dfd1 // fmul v17.4s, v30.4s, v5.4s
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	WORD $0x3dc0b33f // ldr q31, [x25, #704]
+	WORD $0x4e3fcc31 // fmla v17.4s, v1.4s, v31.4s
+	WORD $0x3dc0c33f // ldr q31, [x25, #768]
+	WORD $0x4ebfce51 // fmls v17.4s, v18.4s, v31.4s
+	WORD $0x4e25d631 // fadd v17.4s, v17.4s, v5.4s
+	WORD $0x3dc0d33f // ldr q31, [x25, #832]
+	WORD $0x4e3fcc31 // fmla v17.4s, v1.4s, v31.4s
+	WORD $0x3dc0e33f // ldr q31, [x25, #896]
+	WORD $0x4e3fccd1 // fmla v17.4s, v6.4s, v31.4s
+	WORD $0x3dc1233f // ldr q31, [x25, #1152]
+	WORD $0x4e3fcc51 // fmla v17.4s, v2.4s, v31.4s
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
 	WORD $0x6ebf84e2 // sub v2.4s, v7.4s, v31.4s
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x4f290441 // sshr v1.4s, v2.4s, #23
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
 	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
-	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
-	WORD $0x6e22dc54 // fmul v20.4s, v2.4s, v2.4s
-	WORD $0x3dc02333 // ldr q19, [x25, #128]
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x6e22dc46 // fmul v6.4s, v2.4s, v2.4s
+	WORD $0x3dc02325 // ldr q5, [x25, #128]
 	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e33cc5f // fmla v31.4s, v2.4s, v19.4s
+	WORD $0x4e25cc5f // fmla v31.4s, v2.4s, v5.4s
 	WORD $0x3dc0433e // ldr q30, [x25, #256]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
 	WORD $0x3dc0533f // ldr q31, [x25, #320]
 	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x4ebe1fc5 // mov v5.16b, v30.16b
 	WORD $0x3dc0633e // ldr q30, [x25, #384]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
 	WORD $0x3dc0733f // ldr q31, [x25, #448]
 	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x4ebe1fc5 // mov v5.16b, v30.16b
 	WORD $0x3dc0833e // ldr q30, [x25, #512]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
 	WORD $0x3dc0933f // ldr q31, [x25, #576]
 	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fd3 // mov v19.16b, v30.16b
+	WORD $0x4ebe1fc5 // mov v5.16b, v30.16b
 	WORD $0x3dc0a33e // ldr q30, [x25, #640]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1ff3 // mov v19.16b, v31.16b
-	WORD $0x6e22dfd3 // fmul v19.4s, v30.4s, v2.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x6e22dfc5 // fmul v5.4s, v30.4s, v2.4s
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcc13 // fmla v19.4s, v0.4s, v31.4s
+	WORD $0x4e3fcc25 // fmla v5.4s, v1.4s, v31.4s
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfce93 // fmls v19.4s, v20.4s, v31.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x4ebfccc5 // fmls v5.4s, v6.4s, v31.4s
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcc13 // fmla v19.4s, v0.4s, v31.4s
+	WORD $0x4e3fcc25 // fmla v5.4s, v1.4s, v31.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fccf3 // fmla v19.4s, v7.4s, v31.4s
+	WORD $0x4e3fcce5 // fmla v5.4s, v7.4s, v31.4s
 	WORD $0x3dc1233f // ldr q31, [x25, #1152]
-	WORD $0x4e3fcc73 // fmla v19.4s, v3.4s, v31.4s
+	WORD $0x4e3fcc65 // fmla v5.4s, v3.4s, v31.4s
 	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
 	WORD $0x6ebf8502 // sub v2.4s, v8.4s, v31.4s
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x4f290441 // sshr v1.4s, v2.4s, #23
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
 	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
 	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
-	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
-	WORD $0x6e22dc47 // fmul v7.4s, v2.4s, v2.4s
-	WORD $0x3dc02323 // ldr q3, [x25, #128]
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
+	WORD $0x6e22dc43 // fmul v3.4s, v2.4s, v2.4s
+	WORD $0x3dc02320 // ldr q0, [x25, #128]
 	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e23cc5f // fmla v31.4s, v2.4s, v3.4s
+	WORD $0x4e20cc5f // fmla v31.4s, v2.4s, v0.4s
 	WORD $0x3dc0433e // ldr q30, [x25, #256]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x3dc0533f // ldr q31, [x25, #320]
 	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc3 // mov v3.16b, v30.16b
+	WORD $0x4ebe1fc0 // mov v0.16b, v30.16b
 	WORD $0x3dc0633e // ldr q30, [x25, #384]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x3dc0733f // ldr q31, [x25, #448]
 	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc3 // mov v3.16b, v30.16b
+	WORD $0x4ebe1fc0 // mov v0.16b, v30.16b
 	WORD $0x3dc0833e // ldr q30, [x25, #512]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x3dc0933f // ldr q31, [x25, #576]
 	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc3 // mov v3.16b, v30.16b
+	WORD $0x4ebe1fc0 // mov v0.16b, v30.16b
 	WORD $0x3dc0a33e // ldr q30, [x25, #640]
 	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
-	WORD $0x6e22dfc3 // fmul v3.4s, v30.4s, v2.4s
-	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
+	WORD $0x6e22dfc0 // fmul v0.4s, v30.4s, v2.4s
+	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcc03 // fmla v3.4s, v0.4s, v31.4s
+	WORD $0x4e3fcc20 // fmla v0.4s, v1.4s, v31.4s
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcce3 // fmls v3.4s, v7.4s, v31.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4ebfcc60 // fmls v0.4s, v3.4s, v31.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcc03 // fmla v3.4s, v0.4s, v31.4s
+	WORD $0x4e3fcc20 // fmla v0.4s, v1.4s, v31.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fcd03 // fmla v3.4s, v8.4s, v31.4s
+	WORD $0x4e3fcd00 // fmla v0.4s, v8.4s, v31.4s
 	WORD $0x3dc1233f // ldr q31, [x25, #1152]
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x6ebf8522 // sub v2.4s, v9.4s, v31.4s
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD $0x3dc0133f // ldr q31, [x25, #64]
-	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
-	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
-	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
-	WORD $0x6e22dc47 // fmul v7.4s, v2.4s, v2.4s
-	WORD $0x3dc02324 // ldr q4, [x25, #128]
-	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e24cc5f // fmla v31.4s, v2.4s, v4.4s
-	WORD $0x3dc0433e // ldr q30, [x25, #256]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
-	WORD $0x3dc0533f // ldr q31, [x25, #320]
-	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc4 // mov v4.16b, v30.16b
-	WORD $0x3dc0633e // ldr q30, [x25, #384]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
-	WORD $0x3dc0733f // ldr q31, [x25, #448]
-	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc4 // mov v4.16b, v30.16b
-	WORD $0x3dc0833e // ldr q30, [x25, #512]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
-	WORD $0x3dc0933f // ldr q31, [x25, #576]
-	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc4 // mov v4.16b, v30.16b
-	WORD $0x3dc0a33e // ldr q30, [x25, #640]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
-	WORD $0x6e22dfc4 // fmul v4.4s, v30.4s, v2.4s
-	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcc04 // fmla v4.4s, v0.4s, v31.4s
-	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcce4 // fmls v4.4s, v7.4s, v31.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcc04 // fmla v4.4s, v0.4s, v31.4s
-	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fcd24 // fmla v4.4s, v9.4s, v31.4s
-	WORD $0x3dc1233f // ldr q31, [x25, #1152]
-	WORD $0x4e3fcca4 // fmla v4.4s, v5.4s, v31.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x6ebf8542 // sub v2.4s, v10.4s, v31.4s
-	WORD $0x4f290440 // sshr v0.4s, v2.4s, #23
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD $0x3dc0133f // ldr q31, [x25, #64]
-	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
-	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
-	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
-	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
-	WORD $0x3dc02321 // ldr q1, [x25, #128]
-	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e21cc5f // fmla v31.4s, v2.4s, v1.4s
-	WORD $0x3dc0433e // ldr q30, [x25, #256]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
-	WORD $0x3dc0533f // ldr q31, [x25, #320]
-	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc1 // mov v1.16b, v30.16b
-	WORD $0x3dc0633e // ldr q30, [x25, #384]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
-	WORD $0x3dc0733f // ldr q31, [x25, #448]
-	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc1 // mov v1.16b, v30.16b
-	WORD $0x3dc0833e // ldr q30, [x25, #512]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
-	WORD $0x3dc0933f // ldr q31, [x25, #576]
-	WORD $0x4e3ecc5f // fmla v31.4s, v2.4s, v30.4s
-	WORD $0x4ebe1fc1 // mov v1.16b, v30.16b
-	WORD $0x3dc0a33e // ldr q30, [x25, #640]
-	WORD $0x4e3fcc5e // fmla v30.4s, v2.4s, v31.4s
-	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
-	WORD $0x6e22dfc1 // fmul v1.4s, v30.4s, v2.4s
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcc01 // fmla v1.4s, v0.4s, v31.4s
-	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcca1 // fmls v1.4s, v5.4s, v31.4s
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcc01 // fmla v1.4s, v0.4s, v31.4s
-	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fcd41 // fmla v1.4s, v10.4s, v31.4s
-	WORD $0x3dc1233f // ldr q31, [x25, #1152]
-	WORD $0x4e3fccc1 // fmla v1.4s, v6.4s, v31.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	WORD $0x4e24d5ad // fadd v13.4s, v13.4s, v4.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
-	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
-	WORD $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
-	WORD $0x4ecb7960 // zip2 v0.2d, v11.2d, v11.2d
-	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD $0x4e8b6960 // trn2 v0.4s, v11.4s, v11.4s
-	WORD $0x4e20d57e // fadd v30.4s, v11.4s, v0.4s
-	WORD $0x6e0407cb // mov v11.s[0], v30.s[0]
-	FMOVS F11, loss+32(FP)
-	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
-	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
-	WORD $0x4ecf79e0 // zip2 v0.2d, v15.2d, v15.2d
-	WORD $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	WORD $0x4e8f69e0 // trn2 v0.4s, v15.4s, v15.4s
-	WORD $0x4e20d5fe // fadd v30.4s, v15.4s, v0.4s
-	WORD $0x6e0407cf // mov v15.s[0], v30.s[0]
-	FMOVS F15, dTheta+36(FP)
+	WORD $0x4e3fcc80 // fmla v0.4s, v4.4s, v31.4s
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	WORD $0x4e31d54a // fadd v10.4s, v10.4s, v17.4s
+	WORD $0x4e25d56b // fadd v11.4s, v11.4s, v5.4s
+	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ec97920 // zip2 v0.2d, v9.2d, v9.2d
+	WORD $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD $0x4e896920 // trn2 v0.4s, v9.4s, v9.4s
+	WORD $0x4e20d53e // fadd v30.4s, v9.4s, v0.4s
+	WORD $0x6e0407c9 // mov v9.s[0], v30.s[0]
+	FMOVS F9, loss+32(FP)
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x4ecd79a0 // zip2 v0.2d, v13.2d, v13.2d
+	WORD $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD $0x4e8d69a0 // trn2 v0.4s, v13.4s, v13.4s
+	WORD $0x4e20d5be // fadd v30.4s, v13.4s, v0.4s
+	WORD $0x6e0407cd // mov v13.s[0], v30.s[0]
+	FMOVS F13, dTheta+36(FP)
 	RET
 
 // func nearRowsVector(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
@@ -10416,235 +10425,237 @@ loop_doneNEON:
 
 // func fieldVector(sums []float32, targets []float32, sources []float32)
 TEXT ·fieldVector(SB), NOSPLIT, $0-72
+	MOVD $tables<>(SB), R25
 	MOVD sums_base+0(FP), R0
 	MOVD targets_base+24(FP), R1
-	MOVD $1065353216, R2
-	WORD $0x1e270040 // fmov s0, w2
 	MOVD sources_base+48(FP), R2
 	MOVD sources_len+56(FP), R3
 	ADD R3<<2, R2, R3
-	WORD $0x3dc00021 // ldr q1, [x1, #0]
-	WORD $0x3dc02022 // ldr q2, [x1, #128]
+	WORD $0x3dc00020 // ldr q0, [x1, #0]
+	WORD $0x3dc02021 // ldr q1, [x1, #128]
+	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6f00e404 // movi v4.2d, #0
-	WORD $0x6f00e405 // movi v5.2d, #0
-	WORD $0x3dc01026 // ldr q6, [x1, #64]
-	WORD $0x3dc03027 // ldr q7, [x1, #192]
+	WORD $0x3dc01025 // ldr q5, [x1, #64]
+	WORD $0x3dc03026 // ldr q6, [x1, #192]
+	WORD $0x6f00e407 // movi v7.2d, #0
 	WORD $0x6f00e408 // movi v8.2d, #0
 	WORD $0x6f00e409 // movi v9.2d, #0
-	WORD $0x6f00e40a // movi v10.2d, #0
-	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 
 sources0NEON:
 	CMP R3, R2
 	BGE done0NEON
-	WORD $0xbd40004b // ldr s11, [x2, #0]
-	WORD $0xbd40044c // ldr s12, [x2, #4]
-	WORD $0xbd40084d // ldr s13, [x2, #8]
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
+	WORD $0xbd40004a // ldr s10, [x2, #0]
+	WORD $0xbd40044b // ldr s11, [x2, #4]
+	WORD $0xbd40084c // ldr s12, [x2, #8]
+	WORD $0x3dc2532d // ldr q13, [x25, #2368]
+	WORD $0x4e04054a // dup v10.4s, v10.s[0]
+	WORD $0x4ea0d54e // fsub v14.4s, v10.4s, v0.4s
+	WORD $0x4e2ecdcd // fmla v13.4s, v14.4s, v14.4s
 	WORD $0x4e04056b // dup v11.4s, v11.s[0]
-	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
-	WORD $0x4e2fcdee // fmla v14.4s, v15.4s, v15.4s
-	WORD $0x4e04058c // dup v12.4s, v12.s[0]
-	WORD $0x4eacd450 // fsub v16.4s, v2.4s, v12.4s
-	WORD $0x4e30ce0e // fmla v14.4s, v16.4s, v16.4s
-	WORD $0x4ea01c11 // mov v17.16b, v0.16b
-	WORD $0x4eabd4cb // fsub v11.4s, v6.4s, v11.4s
-	WORD $0x4e2bcd71 // fmla v17.4s, v11.4s, v11.4s
-	WORD $0x4eacd4ec // fsub v12.4s, v7.4s, v12.4s
-	WORD $0x4e2ccd91 // fmla v17.4s, v12.4s, v12.4s
-	WORD $0x6e2ede32 // fmul v18.4s, v17.4s, v14.4s
-	WORD $0x6e32fc12 // fdiv v18.4s, v0.4s, v18.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
-	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e32cde4 // fmla v4.4s, v15.4s, v18.4s
-	WORD $0x4e32ce05 // fmla v5.4s, v16.4s, v18.4s
-	WORD $0x4f8d91cd // fmul v13.4s, v14.4s, v13.s[0]
-	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	WORD $0x4e2dcd69 // fmla v9.4s, v11.4s, v13.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4ea1d56f // fsub v15.4s, v11.4s, v1.4s
+	WORD $0x4e2fcded // fmla v13.4s, v15.4s, v15.4s
+	WORD $0x3dc25330 // ldr q16, [x25, #2368]
+	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
+	WORD $0x4e2acd50 // fmla v16.4s, v10.4s, v10.4s
+	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
+	WORD $0x4e2bcd70 // fmla v16.4s, v11.4s, v11.4s
+	WORD $0x3dc25332 // ldr q18, [x25, #2368]
+	WORD $0x6e2dde11 // fmul v17.4s, v16.4s, v13.4s
+	WORD $0x6e31fe52 // fdiv v18.4s, v18.4s, v17.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e32de10 // fmul v16.4s, v16.4s, v18.4s
+	WORD $0x4f8c9211 // fmul v17.4s, v16.4s, v12.s[0]
+	WORD $0x4e31d442 // fadd v2.4s, v2.4s, v17.4s
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4eb1cdc3 // fmls v3.4s, v14.4s, v17.4s
+	WORD $0x4eb1cde4 // fmls v4.4s, v15.4s, v17.4s
+	WORD $0x4f8c91ac // fmul v12.4s, v13.4s, v12.s[0]
+	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4eaccd48 // fmls v8.4s, v10.4s, v12.4s
+	WORD $0x4eaccd69 // fmls v9.4s, v11.4s, v12.4s
 	ADD $12, R2
 	JMP sources0NEON
 
 done0NEON:
-	WORD $0x3d800003 // str q3, [x0, #0]
-	WORD $0x3d802004 // str q4, [x0, #128]
-	WORD $0x3d804005 // str q5, [x0, #256]
-	WORD $0x3d801008 // str q8, [x0, #64]
-	WORD $0x3d803009 // str q9, [x0, #192]
-	WORD $0x3d80500a // str q10, [x0, #320]
+	WORD $0x3d800002 // str q2, [x0, #0]
+	WORD $0x3d802003 // str q3, [x0, #128]
+	WORD $0x3d804004 // str q4, [x0, #256]
+	WORD $0x3d801007 // str q7, [x0, #64]
+	WORD $0x3d803008 // str q8, [x0, #192]
+	WORD $0x3d805009 // str q9, [x0, #320]
 	MOVD sources_base+48(FP), R2
 	MOVD sources_len+56(FP), R3
 	ADD R3<<2, R2, R3
-	WORD $0x3dc00421 // ldr q1, [x1, #16]
-	WORD $0x3dc02422 // ldr q2, [x1, #144]
+	WORD $0x3dc00420 // ldr q0, [x1, #16]
+	WORD $0x3dc02421 // ldr q1, [x1, #144]
+	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6f00e404 // movi v4.2d, #0
-	WORD $0x6f00e405 // movi v5.2d, #0
-	WORD $0x3dc01426 // ldr q6, [x1, #80]
-	WORD $0x3dc03427 // ldr q7, [x1, #208]
+	WORD $0x3dc01425 // ldr q5, [x1, #80]
+	WORD $0x3dc03426 // ldr q6, [x1, #208]
+	WORD $0x6f00e407 // movi v7.2d, #0
 	WORD $0x6f00e408 // movi v8.2d, #0
 	WORD $0x6f00e409 // movi v9.2d, #0
-	WORD $0x6f00e40a // movi v10.2d, #0
 
 sources1NEON:
 	CMP R3, R2
 	BGE done1NEON
-	WORD $0xbd40004b // ldr s11, [x2, #0]
-	WORD $0xbd40044c // ldr s12, [x2, #4]
-	WORD $0xbd40084d // ldr s13, [x2, #8]
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
+	WORD $0xbd40004a // ldr s10, [x2, #0]
+	WORD $0xbd40044b // ldr s11, [x2, #4]
+	WORD $0xbd40084c // ldr s12, [x2, #8]
+	WORD $0x3dc2532d // ldr q13, [x25, #2368]
+	WORD $0x4e04054a // dup v10.4s, v10.s[0]
+	WORD $0x4ea0d54e // fsub v14.4s, v10.4s, v0.4s
+	WORD $0x4e2ecdcd // fmla v13.4s, v14.4s, v14.4s
 	WORD $0x4e04056b // dup v11.4s, v11.s[0]
-	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
-	WORD $0x4e2fcdee // fmla v14.4s, v15.4s, v15.4s
-	WORD $0x4e04058c // dup v12.4s, v12.s[0]
-	WORD $0x4eacd450 // fsub v16.4s, v2.4s, v12.4s
-	WORD $0x4e30ce0e // fmla v14.4s, v16.4s, v16.4s
-	WORD $0x4ea01c11 // mov v17.16b, v0.16b
-	WORD $0x4eabd4cb // fsub v11.4s, v6.4s, v11.4s
-	WORD $0x4e2bcd71 // fmla v17.4s, v11.4s, v11.4s
-	WORD $0x4eacd4ec // fsub v12.4s, v7.4s, v12.4s
-	WORD $0x4e2ccd91 // fmla v17.4s, v12.4s, v12.4s
-	WORD $0x6e2ede32 // fmul v18.4s, v17.4s, v14.4s
-	WORD $0x6e32fc12 // fdiv v18.4s, v0.4s, v18.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
-	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e32cde4 // fmla v4.4s, v15.4s, v18.4s
-	WORD $0x4e32ce05 // fmla v5.4s, v16.4s, v18.4s
-	WORD $0x4f8d91cd // fmul v13.4s, v14.4s, v13.s[0]
-	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	WORD $0x4e2dcd69 // fmla v9.4s, v11.4s, v13.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4ea1d56f // fsub v15.4s, v11.4s, v1.4s
+	WORD $0x4e2fcded // fmla v13.4s, v15.4s, v15.4s
+	WORD $0x3dc25330 // ldr q16, [x25, #2368]
+	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
+	WORD $0x4e2acd50 // fmla v16.4s, v10.4s, v10.4s
+	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
+	WORD $0x4e2bcd70 // fmla v16.4s, v11.4s, v11.4s
+	WORD $0x3dc25332 // ldr q18, [x25, #2368]
+	WORD $0x6e2dde11 // fmul v17.4s, v16.4s, v13.4s
+	WORD $0x6e31fe52 // fdiv v18.4s, v18.4s, v17.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e32de10 // fmul v16.4s, v16.4s, v18.4s
+	WORD $0x4f8c9211 // fmul v17.4s, v16.4s, v12.s[0]
+	WORD $0x4e31d442 // fadd v2.4s, v2.4s, v17.4s
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4eb1cdc3 // fmls v3.4s, v14.4s, v17.4s
+	WORD $0x4eb1cde4 // fmls v4.4s, v15.4s, v17.4s
+	WORD $0x4f8c91ac // fmul v12.4s, v13.4s, v12.s[0]
+	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4eaccd48 // fmls v8.4s, v10.4s, v12.4s
+	WORD $0x4eaccd69 // fmls v9.4s, v11.4s, v12.4s
 	ADD $12, R2
 	JMP sources1NEON
 
 done1NEON:
-	WORD $0x3d800403 // str q3, [x0, #16]
-	WORD $0x3d802404 // str q4, [x0, #144]
-	WORD $0x3d804405 // str q5, [x0, #272]
-	WORD $0x3d801408 // str q8, [x0, #80]
-	WORD $0x3d803409 // str q9, [x0, #208]
-	WORD $0x3d80540a // str q10, [x0, #336]
+	WORD $0x3d800402 // str q2, [x0, #16]
+	WORD $0x3d802403 // str q3, [x0, #144]
+	WORD $0x3d804404 // str q4, [x0, #272]
+	WORD $0x3d801407 // str q7, [x0, #80]
+	WORD $0x3d803408 // str q8, [x0, #208]
+	WORD $0x3d805409 // str q9, [x0, #336]
 	MOVD sources_base+48(FP), R2
 	MOVD sources_len+56(FP), R3
 	ADD R3<<2, R2, R3
-	WORD $0x3dc00821 // ldr q1, [x1, #32]
-	WORD $0x3dc02822 // ldr q2, [x1, #160]
+	WORD $0x3dc00820 // ldr q0, [x1, #32]
+	WORD $0x3dc02821 // ldr q1, [x1, #160]
+	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6f00e404 // movi v4.2d, #0
-	WORD $0x6f00e405 // movi v5.2d, #0
-	WORD $0x3dc01826 // ldr q6, [x1, #96]
-	WORD $0x3dc03827 // ldr q7, [x1, #224]
+	WORD $0x3dc01825 // ldr q5, [x1, #96]
+	WORD $0x3dc03826 // ldr q6, [x1, #224]
+	WORD $0x6f00e407 // movi v7.2d, #0
 	WORD $0x6f00e408 // movi v8.2d, #0
 	WORD $0x6f00e409 // movi v9.2d, #0
-	WORD $0x6f00e40a // movi v10.2d, #0
 
 sources2NEON:
 	CMP R3, R2
 	BGE done2NEON
-	WORD $0xbd40004b // ldr s11, [x2, #0]
-	WORD $0xbd40044c // ldr s12, [x2, #4]
-	WORD $0xbd40084d // ldr s13, [x2, #8]
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
+	WORD $0xbd40004a // ldr s10, [x2, #0]
+	WORD $0xbd40044b // ldr s11, [x2, #4]
+	WORD $0xbd40084c // ldr s12, [x2, #8]
+	WORD $0x3dc2532d // ldr q13, [x25, #2368]
+	WORD $0x4e04054a // dup v10.4s, v10.s[0]
+	WORD $0x4ea0d54e // fsub v14.4s, v10.4s, v0.4s
+	WORD $0x4e2ecdcd // fmla v13.4s, v14.4s, v14.4s
 	WORD $0x4e04056b // dup v11.4s, v11.s[0]
-	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
-	WORD $0x4e2fcdee // fmla v14.4s, v15.4s, v15.4s
-	WORD $0x4e04058c // dup v12.4s, v12.s[0]
-	WORD $0x4eacd450 // fsub v16.4s, v2.4s, v12.4s
-	WORD $0x4e30ce0e // fmla v14.4s, v16.4s, v16.4s
-	WORD $0x4ea01c11 // mov v17.16b, v0.16b
-	WORD $0x4eabd4cb // fsub v11.4s, v6.4s, v11.4s
-	WORD $0x4e2bcd71 // fmla v17.4s, v11.4s, v11.4s
-	WORD $0x4eacd4ec // fsub v12.4s, v7.4s, v12.4s
-	WORD $0x4e2ccd91 // fmla v17.4s, v12.4s, v12.4s
-	WORD $0x6e2ede32 // fmul v18.4s, v17.4s, v14.4s
-	WORD $0x6e32fc12 // fdiv v18.4s, v0.4s, v18.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
-	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e32cde4 // fmla v4.4s, v15.4s, v18.4s
-	WORD $0x4e32ce05 // fmla v5.4s, v16.4s, v18.4s
-	WORD $0x4f8d91cd // fmul v13.4s, v14.4s, v13.s[0]
-	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	WORD $0x4e2dcd69 // fmla v9.4s, v11.4s, v13.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4ea1d56f // fsub v15.4s, v11.4s, v1.4s
+	WORD $0x4e2fcded // fmla v13.4s, v15.4s, v15.4s
+	WORD $0x3dc25330 // ldr q16, [x25, #2368]
+	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
+	WORD $0x4e2acd50 // fmla v16.4s, v10.4s, v10.4s
+	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
+	WORD $0x4e2bcd70 // fmla v16.4s, v11.4s, v11.4s
+	WORD $0x3dc25332 // ldr q18, [x25, #2368]
+	WORD $0x6e2dde11 // fmul v17.4s, v16.4s, v13.4s
+	WORD $0x6e31fe52 // fdiv v18.4s, v18.4s, v17.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e32de10 // fmul v16.4s, v16.4s, v18.4s
+	WORD $0x4f8c9211 // fmul v17.4s, v16.4s, v12.s[0]
+	WORD $0x4e31d442 // fadd v2.4s, v2.4s, v17.4s
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4eb1cdc3 // fmls v3.4s, v14.4s, v17.4s
+	WORD $0x4eb1cde4 // fmls v4.4s, v15.4s, v17.4s
+	WORD $0x4f8c91ac // fmul v12.4s, v13.4s, v12.s[0]
+	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4eaccd48 // fmls v8.4s, v10.4s, v12.4s
+	WORD $0x4eaccd69 // fmls v9.4s, v11.4s, v12.4s
 	ADD $12, R2
 	JMP sources2NEON
 
 done2NEON:
-	WORD $0x3d800803 // str q3, [x0, #32]
-	WORD $0x3d802804 // str q4, [x0, #160]
-	WORD $0x3d804805 // str q5, [x0, #288]
-	WORD $0x3d801808 // str q8, [x0, #96]
-	WORD $0x3d803809 // str q9, [x0, #224]
-	WORD $0x3d80580a // str q10, [x0, #352]
+	WORD $0x3d800802 // str q2, [x0, #32]
+	WORD $0x3d802803 // str q3, [x0, #160]
+	WORD $0x3d804804 // str q4, [x0, #288]
+	WORD $0x3d801807 // str q7, [x0, #96]
+	WORD $0x3d803808 // str q8, [x0, #224]
+	WORD $0x3d805809 // str q9, [x0, #352]
 	MOVD sources_base+48(FP), R2
 	MOVD sources_len+56(FP), R3
 	ADD R3<<2, R2, R3
-	WORD $0x3dc00c21 // ldr q1, [x1, #48]
-	WORD $0x3dc02c22 // ldr q2, [x1, #176]
+	WORD $0x3dc00c20 // ldr q0, [x1, #48]
+	WORD $0x3dc02c21 // ldr q1, [x1, #176]
+	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6f00e404 // movi v4.2d, #0
-	WORD $0x6f00e405 // movi v5.2d, #0
-	WORD $0x3dc01c26 // ldr q6, [x1, #112]
-	WORD $0x3dc03c27 // ldr q7, [x1, #240]
+	WORD $0x3dc01c25 // ldr q5, [x1, #112]
+	WORD $0x3dc03c26 // ldr q6, [x1, #240]
+	WORD $0x6f00e407 // movi v7.2d, #0
 	WORD $0x6f00e408 // movi v8.2d, #0
 	WORD $0x6f00e409 // movi v9.2d, #0
-	WORD $0x6f00e40a // movi v10.2d, #0
 
 sources3NEON:
 	CMP R3, R2
 	BGE done3NEON
-	WORD $0xbd40004b // ldr s11, [x2, #0]
-	WORD $0xbd40044c // ldr s12, [x2, #4]
-	WORD $0xbd40084d // ldr s13, [x2, #8]
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
+	WORD $0xbd40004a // ldr s10, [x2, #0]
+	WORD $0xbd40044b // ldr s11, [x2, #4]
+	WORD $0xbd40084c // ldr s12, [x2, #8]
+	WORD $0x3dc2532d // ldr q13, [x25, #2368]
+	WORD $0x4e04054a // dup v10.4s, v10.s[0]
+	WORD $0x4ea0d54e // fsub v14.4s, v10.4s, v0.4s
+	WORD $0x4e2ecdcd // fmla v13.4s, v14.4s, v14.4s
 	WORD $0x4e04056b // dup v11.4s, v11.s[0]
-	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
-	WORD $0x4e2fcdee // fmla v14.4s, v15.4s, v15.4s
-	WORD $0x4e04058c // dup v12.4s, v12.s[0]
-	WORD $0x4eacd450 // fsub v16.4s, v2.4s, v12.4s
-	WORD $0x4e30ce0e // fmla v14.4s, v16.4s, v16.4s
-	WORD $0x4ea01c11 // mov v17.16b, v0.16b
-	WORD $0x4eabd4cb // fsub v11.4s, v6.4s, v11.4s
-	WORD $0x4e2bcd71 // fmla v17.4s, v11.4s, v11.4s
-	WORD $0x4eacd4ec // fsub v12.4s, v7.4s, v12.4s
-	WORD $0x4e2ccd91 // fmla v17.4s, v12.4s, v12.4s
-	WORD $0x6e2ede32 // fmul v18.4s, v17.4s, v14.4s
-	WORD $0x6e32fc12 // fdiv v18.4s, v0.4s, v18.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
-	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e32cde4 // fmla v4.4s, v15.4s, v18.4s
-	WORD $0x4e32ce05 // fmla v5.4s, v16.4s, v18.4s
-	WORD $0x4f8d91cd // fmul v13.4s, v14.4s, v13.s[0]
-	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	WORD $0x4e2dcd69 // fmla v9.4s, v11.4s, v13.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4ea1d56f // fsub v15.4s, v11.4s, v1.4s
+	WORD $0x4e2fcded // fmla v13.4s, v15.4s, v15.4s
+	WORD $0x3dc25330 // ldr q16, [x25, #2368]
+	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
+	WORD $0x4e2acd50 // fmla v16.4s, v10.4s, v10.4s
+	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
+	WORD $0x4e2bcd70 // fmla v16.4s, v11.4s, v11.4s
+	WORD $0x3dc25332 // ldr q18, [x25, #2368]
+	WORD $0x6e2dde11 // fmul v17.4s, v16.4s, v13.4s
+	WORD $0x6e31fe52 // fdiv v18.4s, v18.4s, v17.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e32de10 // fmul v16.4s, v16.4s, v18.4s
+	WORD $0x4f8c9211 // fmul v17.4s, v16.4s, v12.s[0]
+	WORD $0x4e31d442 // fadd v2.4s, v2.4s, v17.4s
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4eb1cdc3 // fmls v3.4s, v14.4s, v17.4s
+	WORD $0x4eb1cde4 // fmls v4.4s, v15.4s, v17.4s
+	WORD $0x4f8c91ac // fmul v12.4s, v13.4s, v12.s[0]
+	WORD $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
+	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
+	WORD $0x4eaccd48 // fmls v8.4s, v10.4s, v12.4s
+	WORD $0x4eaccd69 // fmls v9.4s, v11.4s, v12.4s
 	ADD $12, R2
 	JMP sources3NEON
 
 done3NEON:
-	WORD $0x3d800c03 // str q3, [x0, #48]
-	WORD $0x3d802c04 // str q4, [x0, #176]
-	WORD $0x3d804c05 // str q5, [x0, #304]
-	WORD $0x3d801c08 // str q8, [x0, #112]
-	WORD $0x3d803c09 // str q9, [x0, #240]
-	WORD $0x3d805c0a // str q10, [x0, #368]
+	WORD $0x3d800c02 // str q2, [x0, #48]
+	WORD $0x3d802c03 // str q3, [x0, #176]
+	WORD $0x3d804c04 // str q4, [x0, #304]
+	WORD $0x3d801c07 // str q7, [x0, #112]
+	WORD $0x3d803c08 // str q8, [x0, #240]
+	WORD $0x3d805c09 // str q9, [x0, #368]
 	RET
 
 // func attractVector(fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)

@@ -337,7 +337,7 @@ func (s *isa) denseNeg(d int, careful bool) {
 		s.VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
 	}
 	k.passes(func(label string) {
-		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 3, !s.wide() || d < 3)
+		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 3, s.neon() || s.wide() && d < 3)
 		k.overStretches(label, nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			var factors VecVirtual
@@ -384,8 +384,8 @@ func (s *isa) denseNeg(d int, careful bool) {
 	s.end()
 }
 
-// A scalar is a number to multiply by: in a register or, where the instruction
-// set can take it from there, in memory.
+// A scalar is a number to multiply by: in memory or, where there are registers enough, in
+// one of them.
 type scalar struct {
 	*isa
 	memory   Mem
@@ -393,20 +393,25 @@ type scalar struct {
 }
 
 func (k *dense) scalar(m Mem) scalar {
-	if k.wide() {
-		return scalar{isa: k.isa, memory: m}
+	if k.neon() {
+		v := k.vec()
+		k.VBROADCASTSS(m, v)
+		return scalar{isa: k.isa, register: v}
 	}
-	v := k.vec()
-	k.VBROADCASTSS(m, v)
-	return scalar{isa: k.isa, register: v}
+	return scalar{isa: k.isa, memory: m}
 }
 
 // timesPlus adds the scalar times v to sum.
 func (f scalar) timesPlus(v, sum VecVirtual) {
-	if f.register != nil {
-		f.VFMADD231PS(f.register, v, sum)
-	} else {
+	switch {
+	case f.wide():
 		f.VFMADD231PS_BCST(f.memory, v, sum)
+	case f.few():
+		t := f.vec()
+		f.VBROADCASTSS(f.memory, t)
+		f.VFMADD231PS(t, v, sum)
+	default:
+		f.VFMADD231PS(f.register, v, sum)
 	}
 }
 
@@ -427,7 +432,7 @@ func (s *isa) denseUMAP(d int, careful bool) {
 	k := s.newDense(d, true)
 	least := s.broadcast("least")
 	k.passes(func(label string) {
-		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 2, true)
+		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 2, !s.few())
 		k.overStretches(label, nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			together(0, quadHeads, careful, func(h, n int) {
@@ -537,6 +542,9 @@ func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirt
 				k.update(sums, (h+g)*width+k.d, func(total VecVirtual) { k.VADDPS(similarity, total, total) })
 				k.VMULPS(q, q, q)
 				k.VMOVUPS(q, at(rows[h+g-first], i))
+				if k.few() && k.d == 3 { // not kept for want of registers
+					x[g] = k.differences(columns, i, h+g)
+				}
 				for j, v := range x[g] {
 					k.update(sums, (h+g)*width+j, func(sum VecVirtual) { k.VFMADD231PS(q, v, sum) })
 				}

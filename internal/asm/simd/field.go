@@ -13,17 +13,22 @@ const blockTargets = 32
 func (s *isa) field() {
 	s.begin("field", "(sums, targets, sources []float32)", "is the vector form of field.")
 	sums, targets := s.pointer("sums"), s.pointer("targets")
-	one, half := s.constant(1), blockTargets/2*4
+	half := blockTargets / 2 * 4
 	for first := 0; first < half; first += s.bytes() {
 		pass := func(name string) string { return name + string(rune('0'+first/s.bytes())) }
 		source, end := s.pointer("sources"), s.Load(s.Param("sources").Len(), s.GP64())
 		s.LEAQ(Mem{Base: source, Index: end, Scale: 4}, end)
-		var position [2][2]VecVirtual // of each half's vector
+		var position [2][2]Op // of each half's vector
 		var sum [2][3]VecVirtual
 		for h := range 2 {
 			for c := range 2 {
-				position[h][c] = s.vec()
-				s.VMOVUPS(Mem{Base: targets}.Offset(c*2*half+h*half+first), position[h][c])
+				at := Mem{Base: targets}.Offset(c*2*half + h*half + first)
+				position[h][c] = at
+				if !s.few() {
+					v := s.vec()
+					s.VMOVUPS(at, v)
+					position[h][c] = v
+				}
 			}
 			for c := range 3 {
 				sum[h][c] = s.zero()
@@ -40,21 +45,21 @@ func (s *isa) field() {
 		var u [2]VecVirtual
 		difference := func(h, c int) VecVirtual {
 			v := s.vec()
-			s.VSUBPS(at[c], position[h][c], v)
+			s.VSUBPS(position[h][c], at[c], v)
 			return v
 		}
 		var apart [2][2]VecVirtual
 		for h := range u {
 			u[h] = s.vec()
-			s.VMOVAPS(one, u[h])
+			s.VMOVUPS(s.number(1), u[h])
 			for c := range 2 {
 				apart[h][c] = difference(h, c)
 				s.VFMADD231PS(apart[h][c], apart[h][c], u[h])
 			}
 		}
-		inverse := s.vec()
-		s.VMULPS(u[0], u[1], inverse)
-		s.VDIVPS(inverse, one, inverse)
+		product, inverse := s.vec(), s.loaded(1)
+		s.VMULPS(u[0], u[1], product)
+		s.VDIVPS(product, inverse, inverse)
 		s.VMULPS(inverse, u[0], u[0])
 		s.VMULPS(inverse, u[1], u[1])
 		for h := range u {
@@ -63,7 +68,7 @@ func (s *isa) field() {
 			s.VADDPS(w, sum[h][0], sum[h][0])
 			s.VMULPS(q, w, w)
 			for c := range 2 {
-				s.VFMADD231PS(w, apart[h][c], sum[h][1+c])
+				s.VFNMADD231PS(w, apart[h][c], sum[h][1+c])
 			}
 		}
 		s.ADDQ(Imm(12), source)

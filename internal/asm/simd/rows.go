@@ -305,13 +305,12 @@ func (s *isa) rowExp() {
 func (s *isa) rowLogistic() {
 	s.begin("rowLogistic", "(x []float32, theta float32) (loss, dTheta float32)", "is the vector form of LogisticNegative for at most 960 pairs.")
 	x := s.pointer("x")
-	theta := s.broadcast("theta")
 	log := s.logarithm()
-	one, zero := log.one, s.zero()
+	one := log.one
 	logs, loss, dTheta := s.logSum(), s.parted(), s.parted()
 	s.loopParts("x", "loop", 1, func(i Register, part int) {
-		t, a, u := s.load(x, i), s.vec(), s.vec()
-		s.VSUBPS(theta, t, t)
+		t, a, u, zero := s.load(x, i), s.vec(), s.vec(), s.zero()
+		s.VSUBPS(s.broadcast("theta"), t, t)
 		s.VORPS(s.table(1<<31), t, a)
 		below := s.notGreater(t, zero)
 		s.VMAXPS(t, zero, t) // the second source, t, if one is a NaN

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -13,6 +14,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // A File is the assembly of one architecture: avo's instructions, and constants.
@@ -50,6 +52,40 @@ func (f *File) Table(name string, words int, word func(i int) operand.Constant) 
 	return m
 }
 
+// compile is avo's pass.Compile, but for fewRegisters.
+var compile = pass.Concat(
+	pass.Verify,
+	pass.FunctionPass(pass.PruneJumpToFollowingLabel),
+	pass.FunctionPass(pass.PruneDanglingLabels),
+	pass.FunctionPass(pass.LabelTarget),
+	pass.FunctionPass(pass.CFG),
+	pass.InstructionPass(pass.ZeroExtend32BitOutputs),
+	pass.FunctionPass(pass.Liveness),
+	pass.InstructionPass(fewRegisters),
+	pass.FunctionPass(pass.AllocateRegisters),
+	pass.FunctionPass(pass.BindRegisters),
+	pass.FunctionPass(pass.VerifyAllocation),
+	pass.FunctionPass(pass.EnsureBasePointerCalleeSaved),
+	pass.FunctionPass(pass.PruneSelfMoves),
+	pass.FunctionPass(pass.RequiredISAExtensions),
+)
+
+// fewRegisters keeps the results of instructions without AVX-512 out of the vector registers
+// from 16 on, which only AVX-512 has: avo takes them for all instructions.
+func fewRegisters(i *ir.Instruction) error {
+	for _, isa := range i.ISA {
+		if strings.HasPrefix(isa, "AVX512") {
+			return nil
+		}
+	}
+	for _, r := range reg.Vector.Registers() {
+		if r.PhysicalIndex() >= 16 {
+			i.LiveOut.AddRegister(r) // as if it was in use
+		}
+	}
+	return nil
+}
+
 // Main writes the kernels of a package, and their declarations, to the folder that is the
 // program's argument. The function arm64 makes the kernels for arm64 of amd64's instructions
 // for 128 bits.
@@ -75,7 +111,7 @@ func Main(amd64, arm64 func(f *File)) {
 		log.Fatal(err)
 	}
 	for _, kernel := range file.Functions() {
-		if err := pass.Compile.Execute(&ir.File{Sections: []ir.Section{kernel}}); err != nil {
+		if err := compile.Execute(&ir.File{Sections: []ir.Section{kernel}}); err != nil {
 			log.Fatalf("%s: %v", kernel.Name, err)
 		}
 	}
