@@ -150,34 +150,39 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	k.label(label + "_done")
 }
 
-// slots are sums of 16 numbers each, in registers or in memory. A pass changes some of the
-// numbers.
+// slots are sums of 16 numbers each, of which some are kept in registers. A pass changes
+// some of the numbers.
 type slots struct {
 	param string
 	base  Register
-	vecs  []VecVirtual
-	first int
+	kept  []int
+	vecs  map[int]VecVirtual
 }
 
-// slots makes n sums of a parameter ready, from the first on.
-func (k *dense) slots(param string, first, n int, registers bool) slots {
-	t := slots{param: param, base: k.pointer(param), first: first}
-	if registers {
-		for j := range n {
-			v := k.vec()
-			k.VMOVUPS(k.slot(t, first+j), v)
-			t.vecs = append(t.vecs, v)
-		}
+// slots makes the sums of a parameter ready.
+func (k *dense) slots(param string, kept []int) slots {
+	t := slots{param, k.pointer(param), kept, map[int]VecVirtual{}}
+	for _, j := range kept {
+		t.vecs[j] = k.vec()
+		k.VMOVUPS(k.slot(t, j), t.vecs[j])
 	}
 	return t
+}
+
+// upTo returns the numbers from 0 to n−1, or none.
+func upTo(n int, some bool) (numbers []int) {
+	for j := 0; some && j < n; j++ {
+		numbers = append(numbers, j)
+	}
+	return numbers
 }
 
 func (k *dense) slot(t slots, j int) Mem { return Mem{Base: t.base}.Offset(64*j + 4*k.lane) }
 
 // update emits a change of sum j.
 func (k *dense) update(t slots, j int, change func(v VecVirtual)) {
-	if t.vecs != nil {
-		change(t.vecs[j-t.first])
+	if v := t.vecs[j]; v != nil {
+		change(v)
 		return
 	}
 	v := k.vec()
@@ -188,11 +193,11 @@ func (k *dense) update(t slots, j int, change func(v VecVirtual)) {
 
 // store stores the sums that are in registers.
 func (k *dense) store(t slots) {
-	if t.vecs != nil {
+	if t.kept != nil {
 		t.base = k.pointer(t.param)
 	}
-	for j, v := range t.vecs {
-		k.VMOVUPS(v, k.slot(t, t.first+j))
+	for _, j := range t.kept {
+		k.VMOVUPS(t.vecs[j], k.slot(t, j))
 	}
 }
 
@@ -204,16 +209,20 @@ func (k *dense) differences(columns []VecVirtual, i Register, head int) (out []V
 		switch h := k.headVectors[head*k.d+c]; {
 		case h != nil:
 			k.VSUBPS(h, columns[c], v)
-		case columns != nil:
+		case k.wide() && columns != nil:
 			k.VSUBPS_BCST(at4, columns[c], v)
 		case k.wide():
 			k.VMOVUPS(at(k.columns[c], i), v)
 			k.VSUBPS_BCST(at4, v, v)
 		default:
-			t := k.vec()
+			t, column := k.vec(), v
 			k.VBROADCASTSS(at4, t)
-			k.VMOVUPS(at(k.columns[c], i), v)
-			k.VSUBPS(t, v, v)
+			if columns != nil {
+				column = columns[c]
+			} else {
+				k.VMOVUPS(at(k.columns[c], i), v)
+			}
+			k.VSUBPS(t, column, v)
 		}
 		out = append(out, v)
 	}
@@ -286,7 +295,7 @@ func (k *dense) multiplyIn(state slots, v VecVirtual) {
 // loadColumns loads the column's coordinates and its gradient, as far as the
 // registers suffice.
 func (k *dense) loadColumns(i Register) (columns, grad []VecVirtual) {
-	if k.few() {
+	if k.few() && (k.grad != nil || k.d == 3) {
 		return nil, nil
 	}
 	if k.d < 3 {
@@ -337,7 +346,7 @@ func (s *isa) denseNeg(d int, careful bool) {
 		s.VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
 	}
 	k.passes(func(label string) {
-		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 3, s.neon() || s.wide() && d < 3)
+		sums, state := k.slots("sums", upTo(quadHeads*d, s.wide())), k.slots("state", upTo(3, s.neon() || s.wide() && d < 3))
 		k.overStretches(label, nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			var factors VecVirtual
@@ -432,7 +441,7 @@ func (s *isa) denseUMAP(d int, careful bool) {
 	k := s.newDense(d, true)
 	least := s.broadcast("least")
 	k.passes(func(label string) {
-		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 2, !s.few())
+		sums, state := k.slots("sums", upTo(quadHeads*d, s.wide())), k.slots("state", upTo(2, !s.few()))
 		k.overStretches(label, nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			together(0, quadHeads, careful, func(h, n int) {
@@ -496,7 +505,13 @@ func (s *isa) denseTotals(d int, careful bool) {
 // totals is a pass of denseTotals over the columns with heads from first to end.
 func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirtual) {
 	width := k.d + 1
-	sums := k.slots("sums", first*width, (end-first)*width, true)
+	var kept []int
+	for j := first * width; j < end*width; j++ {
+		if !k.few() || k.d < 3 || j%width < k.d { // but for the totals, for want of registers
+			kept = append(kept, j)
+		}
+	}
+	sums := k.slots("sums", kept)
 	rows := make([]Register, end-first)
 	for h := range rows {
 		rows[h] = k.GP64()
@@ -542,9 +557,6 @@ func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirt
 				k.update(sums, (h+g)*width+k.d, func(total VecVirtual) { k.VADDPS(similarity, total, total) })
 				k.VMULPS(q, q, q)
 				k.VMOVUPS(q, at(rows[h+g-first], i))
-				if k.few() && k.d == 3 { // not kept for want of registers
-					x[g] = k.differences(columns, i, h+g)
-				}
 				for j, v := range x[g] {
 					k.update(sums, (h+g)*width+j, func(sum VecVirtual) { k.VFMADD231PS(q, v, sum) })
 				}
