@@ -12,6 +12,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
+	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
@@ -231,8 +232,8 @@ func TestRunsDrawnAgainOnDevice(t *testing.T) {
 		words[0], words[1] = uint32(stream.State()), uint32(stream.State()>>32)
 		must(t, drawOnDevice(d, negatives, runs, SampleSharedRuns, m, b, control(t, d, words)))
 		want, drawn := []int32{m}, stream.At(0)
-		for head := 0; head < b; head += op.GroupHeads {
-			want = append(want, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
+		for range parallel.Pieces(b, op.GroupHeads) {
+			want = append(want, int32(stream.IntN(2*b)))
 		}
 		if stream == drawn.At(uint64(len(want)-1)) {
 			t.Fatalf("no number was drawn again for word %d", zero)

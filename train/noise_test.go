@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"cne/model/op"
 )
 
 // Supp. D of the paper: which points the in-batch negatives of a head are, for batches of
@@ -42,18 +44,33 @@ func TestInBatchNoiseForAnyBatchSize(t *testing.T) {
 		others := 2*float64(len(neighbors[j])) - tail - own // ends of the other edges that are j
 		return (tail + float64(b-1)/(total-1)*others) / float64(2*b-1)
 	}
-	for _, b := range []int{2, 4, 8, 32} {
-		t.Run(fmt.Sprint(b), func(t *testing.T) {
+	for _, tc := range []struct {
+		how  Sampling
+		b, m int
+	}{
+		{SamplePerHead, 2, 1}, {SamplePerHead, 4, 1}, {SamplePerHead, 8, 1}, {SamplePerHead, 32, 1},
+		{SampleSharedRuns, 4, 2}, {SampleSharedRuns, 8, 3}, {SampleSharedRuns, 32, 20},
+	} {
+		b := tc.b
+		t.Run(fmt.Sprint(tc.how, b), func(t *testing.T) {
 			const epochs = 16000
 			feed := newPrefetcher(edges, n, false, &Options{BatchSize: b, Seed: 5}, position{}, epochs)
 			defer feed.close()
-			var sampler negativeSampler
+			sampler := negativeSampler{how: tc.how}
 			var count [n][n]float64
 			for block := feed.next(); block != nil; block = feed.next() {
 				for k, batch := range block.batches {
-					sampler.draw(&batch, 1, block.epoch, block.first+k)
+					sampler.draw(&batch, tc.m, block.epoch, block.first+k)
+					met := func(e int, r int32) { count[batch.Rows[batch.Local[e]]][batch.Rows[batch.Local[r]]]++ }
 					for e, r := range batch.Negatives {
-						count[batch.Rows[batch.Local[e]]][batch.Rows[batch.Local[r]]]++
+						met(e, r)
+					}
+					for e := 0; tc.how == SampleSharedRuns && e < b; e++ {
+						for j := range int32(tc.m) {
+							if r := (batch.Layout[1+e/op.GroupHeads] + j) % int32(2*b); r != int32(e) {
+								met(e, r)
+							}
+						}
 					}
 				}
 				feed.recycle(block)
@@ -62,7 +79,10 @@ func TestInBatchNoiseForAnyBatchSize(t *testing.T) {
 			off := func(noise func(i, j int) float64) float64 {
 				most := 0.
 				for i := range n {
-					draws := float64(epochs * len(neighbors[i]))
+					draws := float64(epochs * len(neighbors[i]) * tc.m)
+					if tc.how == SampleSharedRuns { // without those that are the head
+						draws *= float64(2*b-1) / float64(2*b)
+					}
 					for j := range n {
 						p := noise(i, j)
 						most = max(most, math.Abs(count[i][j]-draws*p)/math.Sqrt(draws*p*(1-p)))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cne/internal/kind"
+	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
 	"cne/model"
@@ -27,11 +28,10 @@ const (
 	// replacement from the 2b−1 other rows (the head's own tail may come up): the
 	// paper's way.
 	SamplePerHead
-	// SampleSharedRuns lets every 16 consecutive heads of the batch share m negatives: m
-	// consecutive rows from a random one, without the ends of these 16 edges. As the
-	// edges of a batch are in random order, each negative of a head is uniform and none
-	// is repeated; but the 16 heads have the same negatives. If there are fewer than m
-	// such rows, each head gets all other rows.
+	// SampleSharedRuns lets every 16 consecutive heads of the batch share a run of m
+	// consecutive rows that begins with a random one. Each head has all of them but itself,
+	// m−1 if it is in the run, which has the probability m/2b. Each other row is as likely
+	// to be a negative of the head as if all were drawn on their own, but none is repeated.
 	SampleSharedRuns
 )
 
@@ -46,14 +46,14 @@ const (
 // inRuns reports whether m negatives for each head are drawn in runs, if the batch is
 // large enough.
 func (s Sampling) inRuns(m int) bool {
-	return s == SampleSharedRuns || s == SampleAuto && m >= runsFrom
+	return s == SampleSharedRuns && m > 1 || s == SampleAuto && m >= runsFrom
 }
 
 // count returns how many negatives each head of a batch of b edges gets when m
 // (or Full or All) are asked for: m, or all other rows, 2b−2.
 func (s Sampling) count(m, b int) int {
 	all := 2*b - 2
-	if m < 0 || m > all || s.inRuns(m) && m > 2*b-2*op.GroupHeads {
+	if m < 0 || m > all {
 		return all
 	}
 	return m
@@ -89,8 +89,8 @@ func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 		to.Layout = s.layout
 	case s.how.inRuns(m):
 		s.layout = append(s.layout[:0], int32(m))
-		for head := 0; head < b; head += op.GroupHeads {
-			s.layout = append(s.layout, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
+		for range parallel.Pieces(b, op.GroupHeads) {
+			s.layout = append(s.layout, int32(stream.IntN(2*b)))
 		}
 		to.Layout = s.layout
 	default:

@@ -302,11 +302,10 @@ func (s *loops[T]) gradTo(dst []T, factor float64) error {
 
 var errNoLoss = errors.New("op: the gradient of a contrastive loss was asked for before the loss was computed")
 
-// overRun calls body for the stretches [from, to) of rows that make up a run: m rows,
-// cyclically from the first-th, of the rows outside the group of heads [lo, hi). The rows
-// of a call are all heads, all tails, or all others.
-func overRun(lo, hi, b, rows, first, m int, body func(from, to int)) {
-	parts := [5][2]int{{0, lo}, {hi, b}, {b, b + lo}, {b + hi, 2 * b}, {2 * b, rows}}
+// overRun calls body for the ranges [from, to) of rows that make up a run: m rows,
+// cyclically from the first on. The rows of a call are all heads, all tails, or all others.
+func overRun(b, rows, first, m int, body func(from, to int)) {
+	parts := [3][2]int{{0, b}, {b, 2 * b}, {2 * b, rows}}
 	for m > 0 { // at most twice: a run wraps around once
 		for _, p := range parts {
 			size := p[1] - p[0]

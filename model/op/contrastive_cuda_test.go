@@ -14,6 +14,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
+	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/model/op"
 )
@@ -114,8 +115,8 @@ func TestContrastiveOnDevice(t *testing.T) {
 	random := rng.New(4, rng.Negatives)
 	run := func(b, rows, m int) []int32 {
 		runs := []int32{int32(m)}
-		for head := 0; head < b; head += op.GroupHeads {
-			runs = append(runs, int32(random.IntN(rows-2*min(op.GroupHeads, b-head))))
+		for range parallel.Pieces(b, op.GroupHeads) {
+			runs = append(runs, int32(random.IntN(rows)))
 		}
 		return runs
 	}

@@ -302,7 +302,7 @@ func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 	lo, hi := GroupHeads*g, min(s.b, GroupHeads*(g+1))
 	p.segments = p.segments[:0]
 	column := 0
-	overRun(lo, hi, s.b, s.rows, int(s.runs[g]), s.m, func(from, to int) {
+	overRun(s.b, s.rows, int(s.runs[g]), s.m, func(from, to int) {
 		p.segments = append(p.segments, segment{row: from, n: to - from, column: column})
 		column += to - from
 	})
@@ -370,7 +370,7 @@ func (s *gemmLoop[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 // elements from n on belong to no pair and become 0.
 func (s *gemmLoop[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	if s.options.Metric == Cosine {
-		s.exclude(x, head, n, T(math.Inf(-1)))
+		s.exclude(x, head, n, segments, T(math.Inf(-1)))
 		if s.perHead {
 			s.softmax(p, head, x)
 		} else {
@@ -383,10 +383,10 @@ func (s *gemmLoop[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, se
 		s.distances(p, head, x, n, norms, segments)
 	}
 	if s.perHead {
-		s.exclude(x, head, n, -1)
+		s.exclude(x, head, n, segments, -1)
 		s.totals(p, head, x)
 	} else {
-		s.exclude(x, head, n, T(math.Inf(1)))
+		s.exclude(x, head, n, segments, T(math.Inf(1)))
 		p.sum.Add(s.kernels.row(x, s.c, s.bound))
 	}
 	if s.withGrad && len(p.nearby) > 0 {
@@ -395,13 +395,19 @@ func (s *gemmLoop[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, se
 }
 
 // exclude marks the elements of a row that are not negative pairs.
-func (s *gemmLoop[T]) exclude(x []T, head, n int, mark T) {
+func (s *gemmLoop[T]) exclude(x []T, head, n int, segments []segment, mark T) {
 	if len(x) == 0 {
 		return
 	}
 	if len(s.runs) == 0 {
 		for j := head % s.images; j < 2*s.b; j += s.images {
 			x[j] = mark
+		}
+	} else {
+		for _, q := range segments {
+			if q.row <= head && head < q.row+q.n {
+				x[q.column+head-q.row] = mark
+			}
 		}
 	}
 	for j := n; j < len(x); j++ {
@@ -425,7 +431,7 @@ func (s *gemmLoop[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms [
 				at++
 			}
 			r := segments[at].row + j - segments[at].column
-			if r < 2*s.b && r%s.images == head%s.images {
+			if r == head || len(s.runs) == 0 && r < 2*s.b && r%s.images == head%s.images {
 				continue
 			}
 			x[j] = s.squared(head, r)

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// maxParts is how many parts the negatives of a group can have: the rows outside
-	// the group are five stretches, and a run may begin and end within one of them.
-	maxParts = 6
+	// maxParts is how many parts the negatives of a group can have: the rows without the
+	// group's edges are five ranges; a run is four, and two of these may have the group's
+	// heads in their midst.
+	maxParts = 8
 	// maxMasks is how many masks of its own a group may need: for the ends of its
-	// stretches (fewer than 10), for its own edges in each quad, and for all
-	// stretches in a quad with fewer than four heads.
-	maxMasks = 10 + GroupHeads/simd.BlockHeads + 22
+	// ranges (at most 10), for its own edges in each block of heads (twice), and for all
+	// ranges in a block with fewer than four heads.
+	maxMasks = 10 + 2*GroupHeads/simd.BlockHeads + 22
 )
 
 // A planarLoop computes a loss on Euclidean distances in at most simd.MaxDenseWidth
@@ -86,12 +87,16 @@ type planarScratch[T Float] struct {
 	factors []T // InfoNC: the coefficients of simd.DenseScatter
 	folded  []T
 	// stretches are the column ranges of the current group: first the pairs that count
-	// once, then the pairs that count twice. If every row is a negative, own and own+1
-	// are the group's own edges. masks are for ranges that need masks.
+	// once, then the pairs that count twice. own says which are the group's own heads or
+	// tails. masks are for ranges that need masks.
 	stretches []simd.ColumnRange
-	own       int
+	own       []ownRange
 	masks     []simd.Masks
 }
+
+// An ownRange says that the range with number at has the group's own heads or tails, from
+// number lo to hi.
+type ownRange struct{ at, lo, hi int }
 
 // sums are the kernels' sums in addition to the planes of the gradient.
 type sums[T Float] struct{ heads, state []T }
@@ -328,20 +333,22 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 // meet sets the column ranges for a group's heads, and returns the number of ranges that
 // count once.
 func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
-	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
+	p.stretches, p.masks, p.own = p.stretches[:0], p.masks[:0], p.own[:0]
 	first := group * GroupHeads
 	next := min(s.b, first+GroupHeads)
 	rest := s.rows - 2*s.b
 	if len(s.runs) > 0 {
-		overRun(first, next, s.b, s.rows, int(s.runs[group]), s.m, func(from, to int) {
-			shift := 0 // from rows to columns
+		overRun(s.b, s.rows, int(s.runs[group]), s.m, func(from, to int) {
 			switch {
 			case from >= 2*s.b:
-				shift = s.others - 2*s.b
+				p.add(from+s.others-2*s.b, to+s.others-2*s.b)
 			case from >= s.b:
-				shift = s.tails - s.b
+				p.add(from+s.tails-s.b, to+s.tails-s.b)
+			default: // heads, which may be the group's
+				p.add(from, min(to, first))
+				p.addOwn(first, from-first, min(to, next)-first)
+				p.add(max(from, next), to)
 			}
-			p.add(from+shift, to+shift)
 		})
 		// Stretches may follow each other within a vector, squares must not.
 		end := 0
@@ -358,10 +365,8 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.add(s.tails, s.tails+first)
 	p.add(s.tails+next, s.tails+s.b)
 	p.add(s.others, s.others+rest)
-	p.own = len(p.stretches)
-	for _, column := range [2]int{first, s.tails + first} {
-		p.stretches = append(p.stretches, simd.ColumnRange{First: column, N: simd.Lanes, At: column})
-	}
+	p.addOwn(first, 0, next-first)
+	p.addOwn(s.tails+first, 0, next-first)
 	once = len(p.stretches)
 	if s.countsTwice() {
 		// The groups form a circle, and each meets the half that follows it. If
@@ -402,6 +407,16 @@ func (p *planarScratch[T]) add(lo, hi int) {
 		}
 		p.stretches = append(p.stretches, simd.ColumnRange{First: lo, N: simd.Lanes, At: lo, Masks: m})
 	}
+}
+
+// addOwn appends a range for the group's own heads or tails, from number lo to hi if that
+// is any. Its masks, which leave each head out, are set for each block of heads.
+func (p *planarScratch[T]) addOwn(column, lo, hi int) {
+	if lo = max(0, lo); lo >= hi {
+		return
+	}
+	p.own = append(p.own, ownRange{len(p.stretches), lo, hi})
+	p.stretches = append(p.stretches, simd.ColumnRange{First: column, N: simd.Lanes, At: column})
 }
 
 // mask returns unused masks for a range. A piece has enough of them.
@@ -455,18 +470,18 @@ func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.BlockHeads)*s.d]
 	p.quad.Most = s.reach(p)
 	heads = min(simd.BlockHeads, size-head)
-	if len(s.runs) == 0 {
-		own := &ownMasks[head/simd.BlockHeads]
-		if size < GroupHeads {
-			own = p.mask()
-			*own = ownMasks[head/simd.BlockHeads]
-			for j := range own {
-				if j%simd.Lanes >= size {
-					own[j] = 0
+	for _, own := range p.own {
+		masks := &ownMasks[head/simd.BlockHeads]
+		if own.lo > 0 || own.hi < GroupHeads {
+			masks = p.mask()
+			*masks = ownMasks[head/simd.BlockHeads]
+			for j := range masks {
+				if lane := j % simd.Lanes; lane < own.lo || lane >= own.hi {
+					masks[j] = 0
 				}
 			}
 		}
-		p.stretches[p.own].Masks, p.stretches[p.own+1].Masks = own, own
+		p.stretches[own.at].Masks = masks
 	}
 	if heads < simd.BlockHeads {
 		for i := range p.stretches {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
 )
@@ -14,42 +15,30 @@ import (
 // inRuns returns runs of m rows that begin with random ones.
 func inRuns(b, rows, m int, s *rng.Stream) []int32 {
 	runs := []int32{int32(m)}
-	for head := 0; head < b; head += GroupHeads {
-		runs = append(runs, int32(s.IntN(rows-2*min(GroupHeads, b-head))))
+	for range parallel.Pieces(b, GroupHeads) {
+		runs = append(runs, int32(s.IntN(rows)))
 	}
 	return runs
 }
 
-// named names [m, b] the rows that heads are contrasted with by runs, as the
-// definition in Contrastive's documentation says.
-func named(runs []int32, b, rows int) []int32 {
-	columns := make([][]int32, b)
-	for i := range columns {
-		lo, hi := i, i+1
-		if runs[0] != AllNegatives {
-			lo = i / GroupHeads * GroupHeads
-			hi = min(b, lo+GroupHeads)
-		}
-		var outside []int32
-		for r := range rows {
-			of := len(runs) == 2 && runs[0] == AllNegatives && r < 2*b && r%int(runs[1]) == i%int(runs[1])
-			if !of && !(r >= lo && r < hi || r >= b+lo && r < b+hi) {
-				outside = append(outside, int32(r))
+// negativesOf returns the rows that a head is contrasted with, as NegativeLayout's
+// documentation says.
+func negativesOf(head int, runs []int32, b, rows int) (list []int32) {
+	if runs[0] != AllNegatives {
+		for j := range runs[0] {
+			if r := (runs[1+head/GroupHeads] + j) % int32(rows); r != int32(head) {
+				list = append(list, r)
 			}
 		}
-		if runs[0] == AllNegatives {
-			columns[i] = outside
-			continue
-		}
-		count, first := runs[0], runs[1+i/GroupHeads]
-		for t := range count {
-			columns[i] = append(columns[i], outside[int(first+t)%len(outside)])
-		}
+		return list
 	}
-	list := make([]int32, 0, len(columns[0])*b)
-	for j := range columns[0] {
-		for i := range columns {
-			list = append(list, columns[i][j])
+	images := b
+	if len(runs) == 2 {
+		images = int(runs[1])
+	}
+	for r := range rows {
+		if r >= 2*b || r%images != head%images {
+			list = append(list, int32(r))
 		}
 	}
 	return list
@@ -62,14 +51,33 @@ type denseLoop[T Float] interface {
 	run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum
 }
 
-// listed computes a batch by the loop over negatives that are named one by one.
-func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32, theta float64) (simd.Sum, []T) {
-	var s pairLoop[T]
-	s.init(o)
-	sum := s.run(features, d, named(runs, b, len(features)/d), b, theta, true)
-	grad := make([]T, len(features))
-	for _, p := range s.pieces {
-		simd.Add(grad, p.grad)
+// listed computes a batch head by head, by the loop over negatives that are listed.
+func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32, theta float64) (sum simd.Sum, grad []T) {
+	rows := len(features) / d
+	m, _ := NegativeLayout(runs).decode(b, rows)
+	grad = make([]T, len(features))
+	for head := range b {
+		list := append([]int32{int32(head), int32(b + head)}, negativesOf(head, runs, b, rows)...)
+		var x []T
+		for _, r := range list {
+			x = append(x, features[int(r)*d:(int(r)+1)*d]...)
+		}
+		negatives := make([]int32, len(list)-2)
+		for j := range negatives {
+			negatives[j] = int32(2 + j)
+		}
+		ofAll := theta
+		if o.Loss.Info().Constant == LearntZ && len(negatives) < m { // Z is of m negatives
+			ofAll += math.Log(float64(m) / float64(len(negatives)))
+		}
+		var s pairLoop[T]
+		s.init(o)
+		sum.Add(s.run(x, d, negatives, 1, ofAll, true))
+		for _, p := range s.pieces {
+			for i, r := range list {
+				simd.Add(grad[int(r)*d:(int(r)+1)*d], p.grad[i*d:(i+1)*d])
+			}
+		}
 	}
 	return sum, grad
 }
@@ -137,11 +145,12 @@ func testDense[T Float](t *testing.T, s denseLoop[T], o ContrastiveOptions, d, b
 		}
 	}
 	cases := map[string][]int32{"every row": {AllNegatives}}
-	if outside := rows - 2*min(b, GroupHeads); outside > 0 {
-		for _, m := range []int{1, 7, 16, 50, outside} {
-			if m <= outside {
-				cases[fmt.Sprintf("runs of %d", m)] = inRuns(b, rows, m, &random)
-			}
+	for _, m := range []int{2, 7, 16, 50, rows} {
+		if m <= rows {
+			cases[fmt.Sprintf("runs of %d", m)] = inRuns(b, rows, m, &random)
+			round := inRuns(b, rows, m, &random)
+			round[1] = int32(min(5, rows-1)) // in the midst of the first group
+			cases[fmt.Sprintf("runs of %d from a head", m)] = round
 		}
 	}
 	for name, runs := range cases {

@@ -13,9 +13,9 @@ import (
 //     It ends there, or with a divisor p of b: then ends of edges whose numbers are equal
 //     modulo p belong to one image, and are no negatives of each other, so that
 //     m = r−2b/p;
-//   - m > 0, and goes on with first₀, first₁, …: every GroupHeads consecutive heads share m
-//     negatives. Of the rows without the ends of these edges, counted from 0 in their order
-//     and in a circle, group k takes the m that begin with firstₖ; there must be as many.
+//   - m > 1, and goes on with first₀, first₁, …: every GroupHeads consecutive heads share a
+//     run of m rows, at most all. That of group k begins with row firstₖ; row 0 follows the
+//     last row. A head's negatives are the rows of the run but the head itself: m or m−1.
 //
 // In the last two, the pairs are dense blocks, which are several times as fast as pairs
 // whose rows have to be looked up.
@@ -45,15 +45,15 @@ func (l NegativeLayout) check(b, rows int) error {
 		return nil
 	case m == ListedNegatives || m == AllNegatives:
 		groups = 0
-	case m < 0:
-		return kind.Errorf(ErrInput, "op: layout of negatives: got %d at its beginning, want 0, −1 or a number of negatives", m)
+	case m < 0 || m == 1: // a head could be alone in a run of one
+		return kind.Errorf(ErrInput, "op: layout of negatives: got %d at its beginning, want 0, −1 or the number of rows of runs, at least 2", m)
 	}
 	if len(l) != 1+groups {
 		return kind.Errorf(ErrInput, "op: layout of negatives that begins with %d: got %d numbers, want %d for %d edges", m, len(l), 1+groups, b)
 	}
 	for k, first := range l[1:] {
-		if outside := rows - 2*min(GroupHeads, b-k*GroupHeads); first < 0 || int(first) >= outside || m > outside {
-			return kind.Errorf(ErrInput, "op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, outside)
+		if first < 0 || int(first) >= rows || m > rows {
+			return kind.Errorf(ErrInput, "op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, rows)
 		}
 	}
 	return nil
@@ -68,8 +68,8 @@ func (l NegativeLayout) images(b int) int {
 	return b
 }
 
-// decode returns how many negatives a head of a dense batch has, and where the
-// runs of the groups begin: nowhere if every row is a negative.
+// decode returns how many negatives a head of a dense batch has, with the head itself if
+// it is in a run, and where the runs of the groups begin: nowhere if every row is a negative.
 func (l NegativeLayout) decode(b, rows int) (m int, firsts []int32) {
 	if l[0] == AllNegatives {
 		return rows - 2*b/l.images(b), nil

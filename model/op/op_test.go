@@ -537,9 +537,10 @@ func TestBadOperands(t *testing.T) {
 		"no images":          {runDense([]int32{-1, 0}), "got 0 images for 20 edges, want a divisor"},
 		"images of a rest":   {runDense([]int32{-1, 7}), "got 7 images for 20 edges, want a divisor"},
 		"too few runs":       {runDense([]int32{3, 0}), "begins with 3: got 2 numbers, want 3"},
-		"run outside":        {runDense([]int32{3, 8, 0}), "group 0: got 3 rows from row 8 on, want no more than the 8"},
-		"run before all":     {runDense([]int32{3, 0, -1}), "group 1: got 3 rows from row -1 on, want no more than the 32"},
-		"run round and over": {runDense([]int32{9, 0, 0}), "group 0: got 9 rows from row 0 on, want no more than the 8"},
+		"run outside":        {runDense([]int32{3, 40, 0}), "group 0: got 3 rows from row 40 on, want no more than the 40"},
+		"run before all":     {runDense([]int32{3, 0, -1}), "group 1: got 3 rows from row -1 on, want no more than the 40"},
+		"run round and over": {runDense([]int32{41, 0, 0}), "group 0: got 41 rows from row 0 on, want no more than the 40"},
+		"run of one":         {runDense([]int32{1, 0, 0}), "got 1 at its beginning"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.run(gorgonia.NewGraph())

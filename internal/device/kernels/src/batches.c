@@ -370,12 +370,11 @@ KERNEL(negatives_per_head)(int *tails, int *runs, const u64 *control, int m, int
   }
 }
 
-// negatives_runs: runs [1 + ⌈b/16⌉] are m and, for each group of 16 heads, the first of
-// its negatives among the ends outside the group. One block. A number is redrawn where
+// negatives_runs: runs [1 + ⌈b/16⌉] are m and, for each group of 16 heads, the first row
+// of its run. One block. A number is redrawn where
 // it would not be uniform, about once in 10¹⁴ draws; all later ones then take other
 // words of the stream.
 enum { GROUP = 16 };
-DEVICE u64 ends_but_group(int b, int group) { return 2 * (u64)(b - min_i(GROUP, b - group * GROUP)); }
 KERNEL_SYNC_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
   SHARED_ARRAY(int, again, 1);
   int groups = (b + GROUP - 1) / GROUP;
@@ -386,13 +385,13 @@ KERNEL_SYNC_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, in
   barrier();
   for (int g = thread(); g < groups; g += threads()) {
     u64 state = control[0] + (u64)g * GAMMA, after = state + GAMMA;
-    runs[1 + g] = (int)next_below(&state, ends_but_group(b, g));
+    runs[1 + g] = (int)next_below(&state, 2 * (u64)b);
     if (state != after) again[0] = 1;
   }
   barrier();
   if (again[0] && thread() == 0) {
     u64 state = control[0];
-    for (int g = 0; g < groups; g++) runs[1 + g] = (int)next_below(&state, ends_but_group(b, g));
+    for (int g = 0; g < groups; g++) runs[1 + g] = (int)next_below(&state, 2 * (u64)b);
   }
 }
 

@@ -30,7 +30,7 @@ KERNEL_SYNC(contrast_heads_any)(long *gradient, float *parts, const float *featu
     float positive = pair_value_warp(&k, x, features + (b + (long)head) * d, d), slope;
     totals t = no_totals();
     if (loss == INFO) {
-      for (int j = 0; j < m; j++) add_similarity(&k, &t, pair_value_warp(&k, x, features + (long)negative(&n, head, j) * d, d));
+      for (int j = 0; j < n.count; j++) add_similarity(&k, &t, pair_value_warp(&k, x, features + (long)negative(&n, head, j) * d, d));
       slope = finish_total(&k, &t, positive, m);
     } else {
       slope = add_pair(&k, positive, 1);
@@ -40,7 +40,7 @@ KERNEL_SYNC(contrast_heads_any)(long *gradient, float *parts, const float *featu
     for (int from = 0; from < d; from += 128) {
       after = k;
       float own[4] = {0.f, 0.f, 0.f, 0.f};
-      for (int j = -1; j < m; j++) {
+      for (int j = -1; j < n.count; j++) {
         long row = j < 0 ? b + (long)head : negative(&n, head, j);
         const float *y = features + row * d;
         float w = slope;
@@ -86,12 +86,7 @@ KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const fl
   float trace = 0.f;
   for (int r = thread(); r < rows; r += threads()) {
     int in = n.kind < 0 ? r != head && r != tail : 0;
-    if (n.kind > 0) {
-      int after_heads = r >= n.lo + n.size, after_tails = r >= b + n.lo + n.size;
-      int own = (r >= n.lo && !after_heads) || (r >= b + n.lo && !after_tails);
-      int number = r - (after_heads ? n.size : 0) - (after_tails ? n.size : 0) - n.first;
-      in = !own && (number < 0 ? number + n.outside : number) < n.m;
-    }
+    if (n.kind > 0) in = r != head && r - n.first + (r < n.first ? rows : 0) < n.m;
     float v = x[r];
     trace += 0.f * v; // of all rows: the products that follow include them, times 0
     if (!in) {
@@ -123,7 +118,7 @@ KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const fl
     if (thread() == 0) k = own;
   }
   barrier();
-  if (thread() == 0) x[tail] = slope;
+  if (thread() == 0) x[tail] += slope; // to the derivative as a negative
   store_parts(parts, k.sum + trace, k.d_theta, scratch);
 }
 

@@ -25,27 +25,32 @@ enum { GROUP = 16 };
 // The negatives of a head, or of the heads of a group.
 typedef struct {
   int kind, m; // the first of runs; how many
-  int b, lo, size, first, outside;
+  int b, rows, first; // of the run
+  int self, count; // where in the run the head is, m if nowhere; how many without it
   const int *listed;
 } negatives;
 
 DEVICE negatives negatives_of(int head, int rows, int b, const int *listed, int m, const int *runs) {
-  int kind = runs[0], lo = head / GROUP * GROUP, size = min_i(GROUP, b - lo);
-  negatives n = {kind, kind == 0 ? m : kind < 0 ? rows - 2 : kind, b, lo, size, 0, rows - 2 * size, listed};
-  if (kind > 0) n.first = runs[1 + head / GROUP];
+  int kind = runs[0];
+  m = kind == 0 ? m : kind < 0 ? rows - 2 : kind;
+  negatives n = {kind, m, b, rows, 0, m, m, listed};
+  if (kind > 0) {
+    n.first = runs[1 + head / GROUP];
+    int self = head - n.first + (head < n.first ? rows : 0);
+    n.self = min_i(self, m);
+    n.count = m - (self < m);
+  }
   return n;
 }
-// outside_group is the number-th row, cyclically, among those that are no end of the
-// group.
-DEVICE int outside_group(const negatives *n, int number) {
-  int r = number >= n->outside ? number - n->outside : number;
-  if (r >= n->lo) r += n->size;
-  if (r >= n->b + n->lo) r += n->size;
-  return r;
+// of_run is row j of the run.
+DEVICE int of_run(const negatives *n, int j) {
+  int r = n->first + j;
+  return r >= n->rows ? r - n->rows : r;
 }
+// negative is the j-th of a head's n->count negatives.
 DEVICE int negative(const negatives *n, int head, int j) {
   if (n->kind == 0) return n->listed[(long)j * n->b + head];
-  if (n->kind > 0) return outside_group(n, n->first + j);
+  if (n->kind > 0) return of_run(n, j + (j >= n->self));
   j += j >= head;
   return j + (j >= n->b + head);
 }
@@ -174,13 +179,13 @@ DEVICE void sweep_heads(long *gradient, float *parts, const float *features, con
     float positive = pair_value(&k, x, y, features + tail * d, d), slope;
     totals t = no_totals();
     if (loss == INFO) {
-      for (int j = 0; j < m; j++) add_similarity(&k, &t, pair_value(&k, x, z, features + (long)negative(&n, head, j) * d, d));
+      for (int j = 0; j < n.count; j++) add_similarity(&k, &t, pair_value(&k, x, z, features + (long)negative(&n, head, j) * d, d));
       slope = finish_total(&k, &t, positive, m);
     } else {
       slope = add_pair(&k, positive, 1);
     }
     add_pair_gradient(&k, x, y, own, gradient + tail * d, slope, d);
-    for (int j = 0; j < m; j++) {
+    for (int j = 0; j < n.count; j++) {
       long row = negative(&n, head, j);
       float p = pair_value(&k, x, y, features + row * d, d);
       add_pair_gradient(&k, x, y, own, gradient + row * d, loss == INFO ? info_negative(&k, &t, p) : add_pair(&k, p, 0), d);
@@ -211,8 +216,9 @@ enum { PAIRS, SIMILARITIES, SHARES }; // what a sweep over the rows computes
 DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int first, int size, long *gradient, const float *features, int rows, const int d,
                   const SHARED float *x, const SHARED float *shares, float *own) {
   int columns = n->kind < 0 ? rows : n->m;
+  int tails = n->kind < 0 ? n->b + first : -HEADS_PER_BLOCK; // in a run they are negatives
   for (int j = thread(); j < columns; j += threads()) {
-    int row = n->kind < 0 ? j : outside_group(n, n->first + j);
+    int row = n->kind < 0 ? j : of_run(n, j);
     float y[4], g[4];
     EACH(i, d) y[i] = features[(long)row * d + i], g[i] = 0.f;
     UNROLLED for (int h = 0; h < HEADS_PER_BLOCK; h++) {
@@ -221,7 +227,7 @@ DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int fi
         diff[i] = x[h * d + i] - y[i];
         d2 = fma_f(diff[i], diff[i], d2);
       }
-      int in = h < size && row != first + h && row != n->b + first + h;
+      int in = h < size && row != first + h && row != tails + h;
       float w;
       if (what == PAIRS) {
         loss_state before = *k;
