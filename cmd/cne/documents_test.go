@@ -85,17 +85,22 @@ func TestDocumentsInShells(t *testing.T) {
 	}
 }
 
-// commandsOf returns the commands of cne in the blocks of code of a document that are no
-// particular language's.
+// commandsOf returns the commands of cne in the tables of a document, and in its blocks of code
+// that are no particular language's.
 func commandsOf(t *testing.T, document string) (commands []string) {
 	t.Helper()
 	text := strings.ReplaceAll(readText(t, filepath.Join("..", "..", document)), "\\\n", " ")
-	block := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```\n|^(    \\S.*?)$").FindAllStringSubmatch(text, -1)
+	row := regexp.MustCompile("`(cne [^`]*)`")
+	block := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```\n|^(\\|.*?)$").FindAllStringSubmatch(text, -1)
 	for _, b := range block {
 		if b[1] != "" {
 			continue
 		}
-		for line := range strings.Lines(b[2] + b[3]) {
+		lines := b[2]
+		for _, inline := range row.FindAllStringSubmatch(b[3], -1) {
+			lines += inline[1] + "\n"
+		}
+		for line := range strings.Lines(lines) {
 			line = strings.Join(strings.Fields(line), " ")
 			if strings.HasPrefix(line, "cne ") || strings.HasPrefix(line, "go run ./cmd/cne ") {
 				commands = append(commands, line)
