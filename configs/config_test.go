@@ -114,6 +114,8 @@ func TestDefaults(t *testing.T) {
 
 func TestConfigFiles(t *testing.T) {
 	paths, err := filepath.Glob("*.yaml")
+	strict, _ := filepath.Glob("paper/*.yaml")
+	paths = append(paths, strict...)
 	if err != nil || len(paths) < 9 {
 		t.Fatalf("found %q, error %v", paths, err)
 	}
@@ -138,6 +140,8 @@ func TestConfigFiles(t *testing.T) {
 				switch {
 				case strings.HasPrefix(name, "mnist-parametric-"):
 					kind, epochs, optimizer, lr = "mlp", 50, cne.Adam, 0.001
+				case name == "mnist-network.yaml":
+					kind, optimizer, lr = "mlp", cne.Adam, 0.001
 				case name == "mnist-tsne-quality.yaml":
 					return // see TestPresets
 				}

@@ -80,7 +80,7 @@ type Monitor struct {
 // but never is in a SimCLR.
 type Evaluate struct {
 	AtEnd             bool   `key:"at_end"`
-	Split             string `key:"split,null" words:"official stratified"`
+	Split             string `key:"split,null" words:"official stratified random"`
 	simclr.Evaluation `key:",squash"`
 }
 
@@ -176,7 +176,7 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 		return err
 	}
 	e := &c.Evaluate
-	if e.Split != "stratified" || !e.AtEnd && c.Monitor.Every == 0 {
+	if e.Split == "official" || !e.AtEnd && c.Monitor.Every == 0 {
 		return nil
 	}
 	switch left := size.High - e.TestOf(size.High); {

@@ -222,7 +222,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"evaluate: {seeds: []}", `run.yaml:1: evaluate.seeds: got an empty list, want a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
 	{"evaluate: {seeds: [0, -1]}", `run.yaml:1: evaluate.seeds: item 2: got -1, want a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
 	{"evaluate: {seeds: [1, 2, 1]}", `run.yaml:1: evaluate.seeds: item 3: got 1 twice, want each seed once`},
-	{"evaluate: {split: random}", `run.yaml:1: evaluate.split: got "random", want official or stratified, or null`},
+	{"evaluate: {split: even}", `run.yaml:1: evaluate.split: got "even", want official, stratified or random, or null`},
 
 	{"loss: {name: umap}", `run.yaml:1: loss.metric: got cosine (default) with loss.name umap, want euclidean`},
 	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar: got 5 with loss.name infonc (default), want the loss neg`},

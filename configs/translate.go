@@ -117,9 +117,10 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 // meanwhile.
 func (e *Evaluate) Options() *simclr.Evaluation {
 	o := e.Evaluation
-	if e.Split != "stratified" {
+	if e.Split == "official" {
 		o.Seeds = nil
 	}
+	o.Random = e.Split == "random"
 	return &o
 }
 
@@ -144,10 +145,10 @@ func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 
 // FirstSplit returns the first split of an evaluation.
 func (e *Evaluate) FirstSplit(images *images.Set) (simclr.Split, error) {
-	if e.Split == "stratified" {
-		return simclr.StratifiedSplit(images, e.TestOf(images.N), e.Seeds[0])
+	if e.Split == "official" {
+		return simclr.OfficialSplit(images)
 	}
-	return simclr.OfficialSplit(images)
+	return e.Options().Draw(images, e.Seeds[0])
 }
 
 // Explain adds to an error of an evaluation the key that fixes it.

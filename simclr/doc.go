@@ -16,7 +16,7 @@
 // (Projection).
 //
 // An Evaluation measures a network's frozen representations (Features), on the published
-// split or on stratified splits: with KNNAccuracy, a kNN classifier with cosine distances,
+// split or on drawn splits: with KNNAccuracy, a kNN classifier with cosine distances,
 // and with a Logistic, the linear probe. A Monitor measures KNNAccuracy during training.
 // Pixels are features for comparison. Evaluation changes no network.
 //

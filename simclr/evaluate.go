@@ -57,16 +57,30 @@ func OfficialSplit(images *images.Set) (Split, error) {
 
 // StratifiedSplit draws test of the images for testing, of every class its share
 // to within one, and leaves the others for training. The seed decides which.
-// The paper draws 10 000 of CIFAR-10's 60 000. Errors wrap ErrLabels or
-// ErrSplit.
+// Errors wrap ErrLabels or ErrSplit.
 func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
+	return drawSplit(images, true, test, seed)
+}
+
+// RandomSplit draws test of the images for testing, whatever their classes, and leaves the
+// others for training. The paper's program draws 10 000 of CIFAR-10's 60 000 in this way.
+// Errors wrap ErrLabels or ErrSplit.
+func RandomSplit(images *images.Set, test int, seed uint64) (Split, error) {
+	return drawSplit(images, false, test, seed)
+}
+
+func drawSplit(images *images.Set, stratified bool, test int, seed uint64) (Split, error) {
 	if err := checkLabels(images); err != nil {
 		return Split{}, err
 	}
 	if images.N > 1 && (test < 1 || test >= images.N) {
 		return Split{}, fmt.Errorf("%w: test images: got %d, want 1 to %d", ErrSplit, test, images.N-1)
 	}
-	train, held, err := images.Labels.Split(nil, test, seed)
+	strata := images.Labels
+	if !stratified {
+		strata = &data.Labels{Class: make([]int32, images.N), Names: []string{"image"}}
+	}
+	train, held, err := strata.Split(nil, test, seed)
 	if err != nil {
 		return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
 	}
@@ -193,11 +207,12 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int `key:"k" in:"[1,inf)"`
-	// Seeds are the seeds of stratified splits; results are averaged over them. Without seeds,
-	// the published split is used, once. The paper uses one split per run, so its accuracies
-	// vary more than means over several splits.
-	Seeds []uint64 `key:"seeds"`
-	// Test is the number of test images of a stratified split; 0 means 10 000, and a sixth of
+	// Seeds are the seeds of stratified splits, or, if Random, of RandomSplit; results are
+	// averaged over them. Without seeds, the published split is used, once. The paper uses one
+	// random split per run, so its accuracies vary more than means over several splits.
+	Seeds  []uint64 `key:"seeds"`
+	Random bool
+	// Test is the number of test images of a drawn split; 0 means 10 000, and a sixth of
 	// fewer than 60 000 images.
 	Test int `key:"test,null" in:"[1,inf)"`
 	// Logistic says how the linear probe is fitted. A nil Device in it stands for
@@ -210,7 +225,15 @@ type Evaluation struct {
 	Progress func(done, all int)
 }
 
-// TestOf returns the number of test images of a stratified split of n images.
+// Draw returns the drawn split with a seed.
+func (e *Evaluation) Draw(images *images.Set, seed uint64) (Split, error) {
+	if e.Random {
+		return RandomSplit(images, e.TestOf(images.N), seed)
+	}
+	return StratifiedSplit(images, e.TestOf(images.N), seed)
+}
+
+// TestOf returns the number of test images of a drawn split of n images.
 func (e *Evaluation) TestOf(n int) int {
 	return cmp.Or(e.Test, max(1, min(10000, n/6)))
 }
@@ -225,7 +248,7 @@ type Score struct {
 
 // A SplitResult has the two accuracies on one split.
 type SplitResult struct {
-	Seed   uint64  `json:"seed"` // of a stratified split
+	Seed   uint64  `json:"seed"` // of a drawn split
 	KNN    float64 `json:"knn"`
 	Linear float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
@@ -238,6 +261,7 @@ type SplitResult struct {
 type Result struct {
 	K        int  `json:"k"`
 	Official bool `json:"official_split"`
+	Random   bool `json:"random_split,omitempty"`
 	Train    int  `json:"train"` // images of a split
 	Test     int  `json:"test"`
 	// KNN is the accuracy of KNNAccuracy, Linear the accuracy of a Logistic.
@@ -258,7 +282,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	if err := checkFeatures(features, classes); err != nil {
 		return Result{}, err
 	}
-	r := Result{K: k, Official: len(e.Seeds) == 0, Train: len(splits[0].Train), Test: len(splits[0].Test)}
+	r := Result{K: k, Official: len(e.Seeds) == 0, Random: e.Random && len(e.Seeds) > 0, Train: len(splits[0].Train), Test: len(splits[0].Test)}
 	progress := func(done int) {
 		if e.Progress != nil {
 			e.Progress(done, 2*len(splits))
@@ -356,7 +380,7 @@ func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err err
 		if len(e.Seeds) == 0 {
 			splits[i], err = OfficialSplit(images)
 		} else {
-			splits[i], err = StratifiedSplit(images, e.TestOf(images.N), e.Seeds[i])
+			splits[i], err = e.Draw(images, e.Seeds[i])
 		}
 		if err == nil {
 			err = cmp.Or(splits[i].check(images), checkNeighbors(k, splits[i]))

@@ -360,6 +360,32 @@ func TestEvaluation(t *testing.T) {
 	}
 }
 
+// A random split does not heed the classes: of 60 test images, those of each class differ
+// between seeds.
+func TestRandomSplits(t *testing.T) {
+	images := labelled(300, 2)
+	counts := map[int]bool{}
+	for seed := range uint64(20) {
+		s, err := (&simclr.Evaluation{Random: true, Test: 60}).Draw(images, seed)
+		must(t, err)
+		all := slices.Concat(s.Train, s.Test)
+		slices.Sort(all)
+		if len(s.Test) != 60 || !slices.Equal(all, rows(300)) {
+			t.Fatal("images are lost or occur twice")
+		}
+		first := 0
+		for _, row := range s.Test {
+			if images.Labels.Class[row] == 0 {
+				first++
+			}
+		}
+		counts[first] = true
+	}
+	if len(counts) < 4 {
+		t.Errorf("the numbers of test images of the first class are %v", counts)
+	}
+}
+
 // Splits are stratified, complete, and a matter of the seed.
 func TestSplits(t *testing.T) {
 	images := labelled(300, 2)

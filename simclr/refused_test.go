@@ -80,6 +80,7 @@ func TestNothing(t *testing.T) {
 		"images to evaluate":    {errorOf(e.Run(ctx, nil, nil)), simclr.ErrLabels},
 		"official split":        {errorOf(simclr.OfficialSplit(nil)), simclr.ErrSplit},
 		"stratified split":      {errorOf(simclr.StratifiedSplit(nil, 3, 0)), simclr.ErrLabels},
+		"random split":          {errorOf(simclr.RandomSplit(nil, 3, 0)), simclr.ErrLabels},
 		"images to view":        {a.BatchTo(nil, nil, nil, 0, 0, 0), simclr.ErrShape},
 		"images to monitor":     {errorOf(new(simclr.Monitor).Hook(ctx)), simclr.ErrShape},
 		"images to pretrain on": {noPretraining, simclr.ErrShape},

@@ -35,7 +35,7 @@ func simclrEvaluateCmd() *cobra.Command {
 		Long: `Train two simple classifiers on the representation of images by a network, which
 stays as it is, and print how many of the test images each gets right: the
 nearest neighbours by cosine (evaluate.k of them vote), and a multinomial
-logistic regression on standardised features without penalty. With a stratified
+logistic regression on standardised features without penalty. With a drawn
 split they are mean ± standard deviation over evaluate.seeds.
 
 RUN is the folder of a run, whose configuration says where the images are and
@@ -249,8 +249,8 @@ func (r *representation) evaluate(ctx context.Context, images *images.Set) (*Eva
 		features, err = simclr.Pixels(images, nil)
 	} else {
 		m.Features, m.PretrainOn, m.WholeSize = "representation", r.pretrainedOn, r.augmentation.Input().Size
-		if r.pretrainedOn == "train" && c.Split == "stratified" {
-			r.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
+		if r.pretrainedOn == "train" && c.Split != "official" {
+			r.Log.Warn("some test images of a drawn split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
 		features, err = r.features(ctx, images)
 	}
@@ -294,7 +294,10 @@ func (m *EvaluationMetrics) print(w io.Writer) error {
 // formatSplit describes the images on which the classifiers were trained and tested.
 func formatSplit(r *simclr.Result) string {
 	kind := "of the published split"
-	if !r.Official {
+	switch {
+	case r.Random:
+		kind = fmt.Sprintf("random, seeds: %d", len(r.Splits))
+	case !r.Official:
 		kind = fmt.Sprintf("stratified, seeds: %d", len(r.Splits))
 	}
 	return fmt.Sprintf("%d training and %d test images, %s", r.Train, r.Test, kind)

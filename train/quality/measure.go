@@ -59,8 +59,8 @@ type Options struct {
 	// embedding, where they are known; nil has them searched for.
 	Neighbors, Found *neighbors.Neighbors
 
-	// Seed seeds the samples, the choice of classified points, and the negatives of
-	// InfoNC-t-SNE.
+	// Seed seeds the samples (except Spearman's, which is always the same), the choice of
+	// classified points, and the negatives of InfoNC-t-SNE.
 	Seed uint64
 	// Device computes what takes all pairs of points; nil is the CPU. With a sample, it
 	// only searches neighbours.

@@ -55,7 +55,7 @@ func TestMeasure(t *testing.T) {
 	z, err := PartitionFunction(ctx, embedding.X, 2, nil)
 	check("partition function", f.PartitionFunction)(z, err)
 	check("recall", f.KNNRecall)(knnRecall(near.Nearest(k).Index, found.Index, k, n))
-	check("Spearman", f.Spearman)(Spearman(ctx, points, embedding, 100, seed, nil))
+	check("Spearman", f.Spearman)(Spearman(ctx, points, embedding, 100, 0, nil))
 	heads, tails := graph.EdgeList()
 	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z, nil))
 	ranks := need(neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{}))(t)
