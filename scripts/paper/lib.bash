@@ -168,9 +168,9 @@ curves() {
   say "drew $picture"
 }
 
-# peer NAME METHOD FLAGS... embeds the points of the run negtsne-0 into NAME-0 with a
-# program of others, by scripts/paper/peers.py with its METHOD and FLAGS, unless that is
-# done.
+# peer NAME METHOD FLAGS... embeds the points of the run negtsne-0, or $of-0, into NAME-0
+# with a program of others, by scripts/paper/peers.py with its METHOD and FLAGS, unless that
+# is done.
 peer() {
   local name=$1-0 method=$2
   shift 2
@@ -179,7 +179,7 @@ peer() {
     return
   fi
   say "$name"
-  "${PYTHON:-/usr/bin/python3}" scripts/paper/peers.py "$method" "$out/negtsne-0" "$out/$name" "$@" >/dev/null ||
+  "${PYTHON:-/usr/bin/python3}" scripts/paper/peers.py "$method" "$out/${of:-negtsne}-0" "$out/$name" "$@" >/dev/null ||
     die "$name failed; the same command, given again, begins it again"
 }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Embeds the points of a run of cne with t-SNE or UMAP, by programs of others.
+"""Embeds the points of a run of cne by programs of others.
 
-    peers.py tsne RUN OUT [--exaggeration 1] [--start random]
+    peers.py tsne RUN OUT [--iterations N] [--early RHO] [--exaggeration RHO] [--start random]
+    peers.py ncvis RUN OUT [--seed S]
+    peers.py trimap RUN OUT [--seed S] [--uniform] [--random N]
     peers.py umap RUN OUT [--own-graph] [--epsilon E] [--constant]
 
 RUN is the folder of a run of cne train: its graph.npz is the graph, and its
@@ -9,12 +11,21 @@ cache.safetensors has the principal components. OUT is the folder to write
 embedding.npy and embedding.csv to, which cne plot and cne evaluate take, and at
 last program.json, which says what was run and how many seconds it took.
 
-tsne is scikit-learn's Barnes-Hut t-SNE with the affinities of the paper: every edge
-of the graph has the same one, and they sum to 1. It starts at the first two
-components, the first at standard deviation 1e-4, or at random; 250 iterations with
-exaggeration 12, or without, and 500 without, at step size n/12 (n/48 as scikit-learn
-counts it). The paper has openTSNE, which approximates the repulsion by interpolation
-on a grid instead of a tree.
+tsne is openTSNE with the affinities of the paper: every edge of the graph has the
+same one, and they sum to 1. It starts at the first two components, the first at
+standard deviation 1e-4, or at random; 250 iterations with early exaggeration 12, and
+500 without, at learning rate n/12. --early 1 leaves the early phase out, so that all
+iterations are of the second phase; --exaggeration is that of the second. Every 50
+iterations, partition function and KL divergence go to metrics.jsonl, which cne plot
+--metrics takes.
+
+ncvis is the NCVis of the paper's authors, with a = b = 1, 5 negatives and 750 epochs on
+the edges of the graph, from its first two components. program.json has the Z it learnt.
+
+trimap is TriMap with its own settings on the components, whose 61 nearest neighbours
+are exact. --uniform gives all triplets the weight 1, and --random is the number of
+random triplets for each point instead of 3. It draws other triplets every time, --seed
+or not.
 
 umap is umap-learn with a = b = 1, 5 negatives and 750 epochs, as in the paper: on
 the graph of the run, from its first two components, which umap-learn scales to
@@ -23,8 +34,9 @@ components with weights. --epsilon is what the repulsion's denominator has added
 to the squared distance instead of 0.001, and --constant keeps the learning rate
 at 1: the two are changes to umap-learn.
 
-Debian has them as python3-sklearn and python3-umap-learn; this was written for
-1.2.1 and 0.5.3, of which it uses functions that other versions may not have.
+scripts/paper/programs builds the first three into runs/paper/programs; PYTHONPATH may
+name another folder. Debian has umap-learn as python3-umap-learn; this was written for
+0.5.3, of which it uses functions that other versions may not have.
 """
 
 import argparse
@@ -43,6 +55,7 @@ try:
 except ModuleNotFoundError as err:
     raise SystemExit(f"{sys.executable} has no module {err.name}; install Debian's python3-{err.name}, or set PYTHON to a Python that has it")
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../runs/paper/programs"))
 EPSILON = 0.001  # umap-learn's
 SMALL = 1e-4  # standard deviation of t-SNE's start
 
@@ -79,27 +92,66 @@ def changed(program, version, what):
 
 def tsne(graph, components, args):
     """Return t-SNE's embedding, the seconds it took, and what it was."""
-    import sklearn
-    from sklearn.manifold import TSNE
+    import openTSNE
 
-    for name in ("_tsne", "_EXPLORATION_N_ITER"):
-        if not hasattr(TSNE, name):
-            changed("scikit-learn", sklearn.__version__, f"TSNE.{name}")
-    if "n_iter" not in TSNE().get_params():
-        changed("scikit-learn", sklearn.__version__, "parameter n_iter of TSNE")
     n = graph.shape[0]
-    affinities = (graph / graph.sum()).tocsr()
+    affinities = openTSNE.affinity.Affinities()
+    affinities.P = (graph.astype(np.float64) / graph.sum()).tocsr()
     if args.start == "random":
-        start = np.random.RandomState(args.seed).normal(scale=SMALL, size=(n, 2)).astype(np.float32)
+        start = np.random.RandomState(args.seed).normal(size=(n, 2))
     else:
-        start = (components[:, :2] / components[:, 0].std() * SMALL).astype(np.float32)
-    # No criterion is to end it before its last iteration.
-    method = TSNE(n_iter=args.iterations, early_exaggeration=args.exaggeration, min_grad_norm=0, n_iter_without_progress=args.iterations, verbose=2)
-    method.learning_rate_ = n / 12 / 4
+        start = components[:, :2].astype(np.float64)
+    heads, tails = graph.nonzero()
+    early = 250 if args.early != 1 else 0
+    records, begun = [], time.perf_counter()
+
+    def record(iteration, kl, embedding):
+        # KL = log Z - log |E| + the mean of log(1 + d^2) over the edges E.
+        x = np.asarray(embedding)
+        attraction = np.log1p(((x[heads] - x[tails]) ** 2).sum(axis=1)).mean()
+        records.append({"epoch": len(records) * 50 + 50, "partition_function": np.exp(kl + np.log(len(heads)) - attraction), "kl": kl,
+                        "seconds": time.perf_counter() - begun})
+
+    method = openTSNE.TSNE(early_exaggeration_iter=early, early_exaggeration=args.early, n_iter=args.iterations - early, exaggeration=args.exaggeration,
+                           n_jobs=-1, callbacks=record, callbacks_every_iters=50, verbose=True)
+    embedding = method.fit(affinities=affinities, initialization=start / start[:, 0].std() * SMALL)
+    seconds = time.perf_counter() - begun
+    write(os.path.join(args.out, "metrics.jsonl"), lambda file: file.writelines((json.dumps(each) + "\n").encode() for each in records))
+    return embedding, seconds, {"program": "openTSNE", "version": openTSNE.__version__, "iterations": args.iterations, "early": args.early,
+                                "exaggeration": args.exaggeration, "start": args.start, "seed": args.seed}
+
+
+def ncvis(graph, components, args):
+    """Return NCVis' embedding, the seconds it took, and what it was with the Z it learnt."""
+    import ncvis
+
+    n = graph.shape[0]
+    method = ncvis.NCVis(n_epochs=args.epochs, random_seed=args.seed, n_noise=5, noise_in_ratio=5, alpha=1.0, alpha_Q=0.001, a=1.0, b=1.0)
+    embedding = np.ascontiguousarray(components[:, :2] / components[:, 0].std(), dtype=np.float32)
+    method.model.precomp_init = True
     begun = time.perf_counter()
-    embedding = method._tsne(affinities, 1, n, X_embedded=start)
-    return embedding, time.perf_counter() - begun, {"program": "scikit-learn", "version": sklearn.__version__, "iterations": args.iterations,
-                                                    "exaggeration": args.exaggeration, "start": args.start, "seed": args.seed}
+    log_z = method.model.fit_transform_edges(np.array(components), embedding, np.stack(graph.nonzero(), axis=1).astype(np.int64))["qs"]
+    return embedding, time.perf_counter() - begun, {"program": "NCVis", "version": "1.5.9, sdamrich", "epochs": args.epochs, "seed": args.seed,
+                                                    "z": float(np.exp(log_z[-1])) * n * (n - 1)}
+
+
+def trimap(graph, components, args):
+    """Return TriMap's embedding, the seconds it took, and what it was."""
+    import sklearn.neighbors
+    import trimap
+
+    points = np.array(components)
+    begun = time.perf_counter()
+    distances, neighbours = sklearn.neighbors.NearestNeighbors(n_neighbors=61, algorithm="brute").fit(points).kneighbors()
+    # Every point is its own first neighbour.
+    nearest = np.column_stack([np.arange(len(points)), neighbours]), np.column_stack([np.zeros(len(points)), distances])
+    method = trimap.TRIMAP(knn_tuple=nearest, n_random=args.random, verbose=True, n_iters=0 if args.uniform else 400)
+    embedding = method.fit_transform(points)
+    if args.uniform:
+        method.set_params(weights=np.ones_like(method.weights), n_iters=400)
+        embedding = method.fit_transform(points)
+    return embedding, time.perf_counter() - begun, {"program": "TriMap", "version": trimap.__version__, "weights": "uniform" if args.uniform else "its own",
+                                                    "random": args.random}
 
 
 def modified(inner, epsilon, constant):
@@ -164,16 +216,20 @@ def write(path, save):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    methods = parser.add_subparsers(dest="method", required=True, metavar="tsne|umap")
+    methods = parser.add_subparsers(dest="method", required=True, metavar="tsne|ncvis|trimap|umap")
     of = {}
-    for name, help in {"tsne": "scikit-learn's t-SNE", "umap": "umap-learn"}.items():
+    for name, help in {"tsne": "openTSNE", "ncvis": "NCVis", "trimap": "TriMap", "umap": "umap-learn"}.items():
         of[name] = methods.add_parser(name, help=help)
         of[name].add_argument("run", metavar="RUN", help="folder of a run of cne train")
         of[name].add_argument("out", metavar="OUT", help="folder to write to")
         of[name].add_argument("--seed", type=int, default=0, help="of what is drawn (default %(default)s)")
     of["tsne"].add_argument("--iterations", type=int, default=750, help="at least 251 (default %(default)s)")
-    of["tsne"].add_argument("--exaggeration", type=float, default=12, help="in the first 250 iterations (default %(default)s)")
+    of["tsne"].add_argument("--early", type=float, default=12, help="exaggeration in the first 250 iterations (default %(default)s)")
+    of["tsne"].add_argument("--exaggeration", type=float, default=1, help="exaggeration in those after them (default %(default)s)")
     of["tsne"].add_argument("--start", choices=["components", "random"], default="components", help="(default %(default)s)")
+    of["trimap"].add_argument("--uniform", action="store_true", help="all triplets have the weight 1")
+    of["trimap"].add_argument("--random", type=int, default=3, help="random triplets for each point (default %(default)s)")
+    of["ncvis"].add_argument("--epochs", type=int, default=750, help="(default %(default)s)")
     of["umap"].add_argument("--epochs", type=int, default=750, help="(default %(default)s)")
     of["umap"].add_argument("--own-graph", action="store_true", help="its own graph of 15 neighbours, with weights")
     of["umap"].add_argument("--epsilon", type=float, default=EPSILON, help="added to squared distances in the repulsion (default %(default)s)")
@@ -183,8 +239,12 @@ def main():
         of[args.method].error("--seed must be at least 0 and less than 2**32")
     if args.method == "tsne" and args.iterations < 251:
         of["tsne"].error("--iterations must be at least 251, since the first 250 have the exaggeration")
-    if args.method == "tsne" and not 0 < args.exaggeration < np.inf:
-        of["tsne"].error("--exaggeration must be above 0")
+    if args.method == "tsne" and not (0 < args.early < np.inf and 0 < args.exaggeration < np.inf):
+        of["tsne"].error("--early and --exaggeration must be above 0")
+    if args.method == "trimap" and args.random < 0:
+        of["trimap"].error("--random must be at least 0")
+    if args.method == "ncvis" and args.epochs < 1:
+        of["ncvis"].error("--epochs must be at least 1")
     if args.method == "umap" and (args.epochs < 2 or not 0 <= args.epsilon < np.inf):
         of["umap"].error("--epochs must be at least 2, and --epsilon at least 0")
     graph = read_graph(os.path.join(args.run, "graph.npz"))
@@ -202,7 +262,7 @@ def main():
         raise SystemExit(f"{args.run}/embedding.csv has {len(labels)} points, but the graph {len(components)}; do the run again")
     os.makedirs(args.out, exist_ok=True)  # before what takes long
     with contextlib.redirect_stdout(sys.stderr):
-        embedding, seconds, what = {"tsne": tsne, "umap": umap}[args.method](graph, components, args)
+        embedding, seconds, what = {"tsne": tsne, "ncvis": ncvis, "trimap": trimap, "umap": umap}[args.method](graph, components, args)
     if not np.isfinite(embedding).all():
         raise SystemExit(f"{what['program']} has given positions that are not finite; nothing was written")
 
@@ -219,7 +279,7 @@ if __name__ == "__main__":
     try:
         main()
     except ModuleNotFoundError as err:
-        raise SystemExit(f"{sys.executable} has no module {err.name}; install Debian's python3-sklearn and python3-umap-learn, or set PYTHON to a Python that has it")
+        raise SystemExit(f"{sys.executable} has no module {err.name}; run scripts/paper/programs for openTSNE, ncvis and trimap, install Debian's python3-umap-learn for umap, or set PYTHON to a Python that has it")
     except OSError as err:
         raise SystemExit(f"the embedding cannot be written: {err}")
     except KeyboardInterrupt:
