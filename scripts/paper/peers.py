@@ -103,21 +103,22 @@ def tsne(graph, components, args):
         start = components[:, :2].astype(np.float64)
     heads, tails = graph.nonzero()
     early = 250 if args.early != 1 else 0
-    records, begun = [], time.perf_counter()
+    done, begun = 0, time.perf_counter()
 
-    def record(iteration, kl, embedding):
+    def record(_, kl, embedding):
+        nonlocal done
+        done += 50
         # KL = log Z - log |E| + the mean of log(1 + d^2) over the edges E.
         x = np.asarray(embedding)
         attraction = np.log1p(((x[heads] - x[tails]) ** 2).sum(axis=1)).mean()
-        records.append({"epoch": len(records) * 50 + 50, "partition_function": np.exp(kl + np.log(len(heads)) - attraction), "kl": kl,
-                        "seconds": time.perf_counter() - begun})
+        figures = {"epoch": done, "partition_function": np.exp(kl + np.log(len(heads)) - attraction), "kl": kl, "seconds": time.perf_counter() - begun}
+        file.write(json.dumps(figures) + "\n")
 
     method = openTSNE.TSNE(early_exaggeration_iter=early, early_exaggeration=args.early, n_iter=args.iterations - early, exaggeration=args.exaggeration,
                            n_jobs=-1, callbacks=record, callbacks_every_iters=50, verbose=True)
-    embedding = method.fit(affinities=affinities, initialization=start / start[:, 0].std() * SMALL)
-    seconds = time.perf_counter() - begun
-    write(os.path.join(args.out, "metrics.jsonl"), lambda file: file.writelines((json.dumps(each) + "\n").encode() for each in records))
-    return embedding, seconds, {"program": "openTSNE", "version": openTSNE.__version__, "iterations": args.iterations, "early": args.early,
+    with open(os.path.join(args.out, "metrics.jsonl"), "w", buffering=1, encoding="utf-8") as file:
+        embedding = method.fit(affinities=affinities, initialization=start / start[:, 0].std() * SMALL)
+    return embedding, time.perf_counter() - begun, {"program": "openTSNE", "version": openTSNE.__version__, "iterations": args.iterations, "early": args.early,
                                 "exaggeration": args.exaggeration, "start": args.start, "seed": args.seed}
 
 
