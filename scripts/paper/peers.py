@@ -3,7 +3,7 @@
 
     peers.py tsne RUN OUT [--iterations N] [--early RHO] [--exaggeration RHO] [--start random]
     peers.py ncvis RUN OUT [--seed S]
-    peers.py trimap RUN OUT [--seed S] [--uniform] [--random N]
+    peers.py trimap RUN OUT [--variant default|neighbours|near|uniform]
     peers.py umap RUN OUT [--own-graph] [--epsilon E] [--constant]
 
 RUN is the folder of a run of cne train: its graph.npz is the graph, and its
@@ -22,10 +22,10 @@ iterations, partition function and KL divergence go to metrics.jsonl, which cne 
 ncvis is the NCVis of the paper's authors, with a = b = 1, 5 negatives and 750 epochs on
 the edges of the graph, from its first two components. program.json has the Z it learnt.
 
-trimap is TriMap with its own settings on the components, whose 61 nearest neighbours
-are exact. --uniform gives all triplets the weight 1, and --random is the number of
-random triplets for each point instead of 3. It draws other triplets every time, --seed
-or not.
+trimap is TriMap on the components with its own settings. The variants are the paper's,
+each a change to the one before: the exact 15 nearest neighbours (neighbours), no random
+triplets (near), and the weight 1 for all triplets (uniform). It draws other triplets
+every time, --seed or not.
 
 umap is umap-learn with a = b = 1, 5 negatives and 750 epochs, as in the paper: on
 the graph of the run, from its first two components, which umap-learn scales to
@@ -143,16 +143,15 @@ def trimap(graph, components, args):
 
     points = np.array(components)
     begun = time.perf_counter()
-    distances, neighbours = sklearn.neighbors.NearestNeighbors(n_neighbors=61, algorithm="brute").fit(points).kneighbors()
-    # Every point is its own first neighbour.
-    nearest = np.column_stack([np.arange(len(points)), neighbours]), np.column_stack([np.zeros(len(points)), distances])
-    method = trimap.TRIMAP(knn_tuple=nearest, n_random=args.random, verbose=True, n_iters=0 if args.uniform else 400)
-    embedding = method.fit_transform(points)
-    if args.uniform:
+    method = trimap.TRIMAP(verbose=True)
+    if args.variant != "default":
+        distances, neighbours = sklearn.neighbors.NearestNeighbors(n_neighbors=15, algorithm="brute").fit(points).kneighbors()
+        method.set_params(knn_tuple=(neighbours, distances), n_inliers=15, n_random=3 if args.variant == "neighbours" else 0)
+    if args.variant == "uniform":
+        method.set_params(n_iters=0).fit(points)
         method.set_params(weights=np.ones_like(method.weights), n_iters=400)
-        embedding = method.fit_transform(points)
-    return embedding, time.perf_counter() - begun, {"program": "TriMap", "version": trimap.__version__, "weights": "uniform" if args.uniform else "its own",
-                                                    "random": args.random}
+    embedding = method.fit_transform(points)
+    return embedding, time.perf_counter() - begun, {"program": "TriMap", "version": trimap.__version__, "variant": args.variant}
 
 
 def modified(inner, epsilon, constant):
@@ -228,8 +227,7 @@ def main():
     of["tsne"].add_argument("--early", type=float, default=12, help="exaggeration in the first 250 iterations (default %(default)s)")
     of["tsne"].add_argument("--exaggeration", type=float, default=1, help="exaggeration in those after them (default %(default)s)")
     of["tsne"].add_argument("--start", choices=["components", "random"], default="components", help="(default %(default)s)")
-    of["trimap"].add_argument("--uniform", action="store_true", help="all triplets have the weight 1")
-    of["trimap"].add_argument("--random", type=int, default=3, help="random triplets for each point (default %(default)s)")
+    of["trimap"].add_argument("--variant", choices=["default", "neighbours", "near", "uniform"], default="default", help="(default %(default)s)")
     of["ncvis"].add_argument("--epochs", type=int, default=750, help="(default %(default)s)")
     of["umap"].add_argument("--epochs", type=int, default=750, help="(default %(default)s)")
     of["umap"].add_argument("--own-graph", action="store_true", help="its own graph of 15 neighbours, with weights")
@@ -242,8 +240,6 @@ def main():
         of["tsne"].error("--iterations must be at least 251, since the first 250 have the exaggeration")
     if args.method == "tsne" and not (0 < args.early < np.inf and 0 < args.exaggeration < np.inf):
         of["tsne"].error("--early and --exaggeration must be above 0")
-    if args.method == "trimap" and args.random < 0:
-        of["trimap"].error("--random must be at least 0")
     if args.method == "ncvis" and args.epochs < 1:
         of["ncvis"].error("--epochs must be at least 1")
     if args.method == "umap" and (args.epochs < 2 or not 0 <= args.epsilon < np.inf):
