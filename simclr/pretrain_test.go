@@ -303,9 +303,6 @@ func TestBatchesAndNegatives(t *testing.T) {
 		} {
 			got, r := run(b, tc.m, tc.sampling)
 			want := min(tc.want, 2*b-2)
-			if tc.sampling == train.SampleSharedRuns && 2*b-2*op.GroupHeads < tc.m {
-				want = 2*b - 2
-			}
 			if r.Negatives != want {
 				t.Errorf("b=%d, m=%d: %d negatives, want %d", b, tc.m, r.Negatives, want)
 			}
