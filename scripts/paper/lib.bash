@@ -1,12 +1,14 @@
-# What the scripts of this folder have in common; they source it after they have
-# defined usage. It has them take
+# What the scripts of this folder have in common; they source it and call begin "$@". A
+# script's comment at its head is its usage text. It takes
 #
 #   SCRIPT [-o OUT] MNIST-FOLDER [-- FLAGS]
 #
-# and sets cne (the program), out (folder of the runs), figures (folder of the
-# pictures), mnist, and seeds (of by_negatives: 0). Runs of one name are shared by all
-# scripts with one OUT; use another for other FLAGS. Scripts that need no MNIST set
-# needs_mnist=no before begin.
+# and gets cne (the program), out (folder of the runs), figures (folder of the pictures)
+# and mnist. Runs of one name are shared by all scripts with one OUT; use another for
+# other FLAGS. Scripts that need no MNIST set needs_mnist=no before begin, and those that
+# do all with several seeds set seeds.
+
+set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 script=scripts/paper/$(basename "$0")
@@ -23,6 +25,22 @@ die() {
 
 # shellcheck source=scripts/mnist.bash
 source "$here/scripts/mnist.bash"
+
+# usage prints the comment at the head of the script, and what holds for all of them.
+usage() {
+  local folder=" MNIST-FOLDER" what="of cne train or cne spectrum, for all runs"
+  [ "$needs_mnist" = yes ] || folder="" what="of the program that draws (-- -help prints them)"
+  grep -q '^#   EPOCHS' "$0" && script="[EPOCHS=NUMBER] $script"
+  printf 'usage: %s [-o OUT]%s [-- FLAGS]\n\n' "$script" "$folder"
+  awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"
+  cat <<END
+
+  OUT    folder of the runs, and in figures of the pictures (default runs/paper)
+  FLAGS  further flags $what
+
+What is done is not run again, and a run that was interrupted continues.
+END
+}
 
 # begin "$@" reads the command line, and builds the program.
 begin() {
@@ -43,6 +61,7 @@ begin() {
   local wanted=1
   [ "$needs_mnist" = yes ] || wanted=0
   [ ${#positional[@]} -eq "$wanted" ] || { usage >&2; exit 2; }
+  [[ ${EPOCHS:-1} =~ ^[1-9][0-9]*$ ]] || die "EPOCHS is $EPOCHS, but must be a whole number of at least 1" 2
   if [ "$wanted" -eq 1 ]; then
     [ -d "${positional[0]}" ] || die "there is no folder ${positional[0]:-without a name}; give the one with MNIST's four files"
     mnist=$(cd "${positional[0]}" && pwd)
@@ -124,11 +143,6 @@ by_negatives() {
     names+=("$loss-$start-m$m")
     panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-${every[0]}")
   done
-}
-
-# check_epochs refuses what is no number of epochs in EPOCHS, which may be left out.
-check_epochs() {
-  [[ ${EPOCHS:-1} =~ ^[1-9][0-9]*$ ]] || die "EPOCHS is $EPOCHS, but must be a whole number of at least 1" 2
 }
 
 # network_of_all LOSS EPOCHS trains the network 784-100-100-100-2 for EPOCHS epochs on all
