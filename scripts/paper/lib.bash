@@ -1,18 +1,20 @@
-# What the scripts of this folder have in common; they source it after they have
-# defined usage. It has them take
+# What the scripts of this folder have in common; they source it and call begin "$@". A
+# script's comment at its head is its usage text. It takes
 #
 #   SCRIPT [-o OUT] MNIST-FOLDER [-- FLAGS]
 #
-# and sets cne (the program), out (folder of the runs), figures (folder of the
-# pictures), mnist, and seeds (of by_negatives: 0). Runs of one name are shared by all
-# scripts with one OUT; use another for other FLAGS. Scripts that need no MNIST set
-# needs_mnist=no before begin.
+# and gets cne (the program), out (folder of the runs), figures (folder of the pictures)
+# and mnist. Runs of one name are shared by all scripts with one OUT; use another for
+# other FLAGS. Scripts that need no MNIST set needs_mnist=no before begin, and those that
+# do all with several seeds set seeds, instead of which SEEDS counts.
+
+set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 script=scripts/paper/$(basename "$0")
 out=$here/runs/paper
 export CNE_PRESET=paper # for what a configuration does not say
-mnist= needs_mnist=yes flags=() seeds=0
+mnist= needs_mnist=yes flags=() seeds=0 # needs_mnist and seeds may be set before begin
 
 say() { echo "$script: $*" >&2; }
 
@@ -23,6 +25,22 @@ die() {
 
 # shellcheck source=scripts/mnist.bash
 source "$here/scripts/mnist.bash"
+
+# usage prints the comment at the head of the script, and what holds for all of them.
+usage() {
+  local folder=" MNIST-FOLDER" what="of cne train or cne spectrum, for all runs"
+  [ "$needs_mnist" = yes ] || folder="" what="of the program that draws (-- -help prints them)"
+  ! grep -q '^#   EPOCHS' "$0" || script="[EPOCHS=NUMBER] $script"
+  printf 'usage: %s [-o OUT]%s [-- FLAGS]\n\n' "$script" "$folder"
+  awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"
+  cat <<END
+
+  OUT    folder of the runs, and in figures of the pictures (default runs/paper)
+  FLAGS  further flags $what
+
+What is done is not run again, and a run that was interrupted continues.
+END
+}
 
 # begin "$@" reads the command line, and builds the program.
 begin() {
@@ -43,6 +61,8 @@ begin() {
   local wanted=1
   [ "$needs_mnist" = yes ] || wanted=0
   [ ${#positional[@]} -eq "$wanted" ] || { usage >&2; exit 2; }
+  [[ ${EPOCHS:-1} =~ ^[1-9][0-9]*$ ]] || die "EPOCHS is $EPOCHS, but must be a whole number of at least 1" 2
+  seeds=${SEEDS:-$seeds}
   if [ "$wanted" -eq 1 ]; then
     [ -d "${positional[0]}" ] || die "there is no folder ${positional[0]:-without a name}; give the one with MNIST's four files"
     mnist=$(cd "${positional[0]}" && pwd)
@@ -84,6 +104,15 @@ run() {
   "$cne" train "$@" >/dev/null || die "$name failed; the same command, given again, continues"
 }
 
+# runs NAME CONFIGURATION FLAGS... does a run with each of seeds.
+runs() {
+  local name=$1 seed
+  shift
+  for seed in $seeds; do
+    run "$name" "$seed" "$@"
+  done
+}
+
 # spectrum NAME SEED FLAGS... does a run of cne spectrum unless it is done.
 spectrum() {
   local name=$1-$2 seed=$2 folder=$out/$1-$2
@@ -98,6 +127,19 @@ spectrum() {
     die "$name failed; the same command, given again, begins it again"
 }
 
+# spectra NAME FLAGS... makes the spectra of Neg-t-SNE with each of seeds, draws the
+# embeddings of the first (NAME.png), and sets folders, a list for the program that draws.
+spectra() {
+  local name=$1 seed
+  shift
+  folders=""
+  for seed in $seeds; do
+    spectrum "$name" "$seed" --config configs/mnist-negtsne.yaml "$@"
+    folders+=${folders:+,}$out/$name-$seed
+  done
+  cp "${folders%%,*}/spectrum.png" "$figures/$name.png"
+}
+
 # by_negatives LOSS START M... does the runs of a loss with each number M of negatives and
 # each of seeds, one after the other, and sets names, and panels for the first seed. START
 # says what comes before: early (250 epochs with 5 negatives, and then 500), or pca or
@@ -105,9 +147,8 @@ spectrum() {
 # starts again after an early phase, as in the paper's program, which begins another run
 # there. After an early phase the quality is measured every 10 epochs.
 by_negatives() {
-  local loss=$1 start=$2 m seed again="" how=() every
+  local loss=$1 start=$2 m again="" how=()
   shift 2
-  read -ra every <<<"$seeds"
   names=() panels=()
   [ "$loss" != nctsne ] || again=", log_z: 0"
   for m in "$@"; do
@@ -118,26 +159,20 @@ by_negatives() {
         ;;
       *) how=(--set "model.init=$start" --set "loss.negatives=$m") ;;
     esac
-    for seed in "${every[@]}"; do
-      run "$loss-$start-m$m" "$seed" "configs/mnist-$loss.yaml" "${how[@]}"
-    done
+    runs "$loss-$start-m$m" "configs/mnist-$loss.yaml" "${how[@]}"
     names+=("$loss-$start-m$m")
-    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-${every[0]}")
+    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-${seeds%% *}")
   done
 }
 
-# check_epochs refuses what is no number of epochs in EPOCHS, which may be left out.
-check_epochs() {
-  [[ ${EPOCHS:-1} =~ ^[1-9][0-9]*$ ]] || die "EPOCHS is $EPOCHS, but must be a whole number of at least 1" 2
-}
-
 # network_of_all LOSS EPOCHS trains the network 784-100-100-100-2 for EPOCHS epochs on all
-# 70 000 images, as the paper does, measures the quality every 10 epochs, and sets name.
+# 70 000 images, as the paper does, with pixels from 0 to 255, or to 1 with SCALE=unit;
+# measures the quality every 10 epochs, and sets name.
 network_of_all() {
   local loss=$1 epochs=$2
-  name=parametric-$loss-all-$epochs
+  name=parametric-$loss-all-$epochs-${SCALE:-none}
   run "$name" 0 "configs/mnist-parametric-$loss.yaml" --epochs "$epochs" --set output.metrics_every=10 \
-    --set "data.labels=[]" --set data.holdout=null --set "data.holdout_labels=[]"
+    --set "data.scale=${SCALE:-none}" --set "data.labels=[]" --set data.holdout=null --set "data.holdout_labels=[]"
 }
 
 # start_title START prints it for people.

@@ -37,7 +37,7 @@ func plain(draw drawing) func(*flag.FlagSet) drawing {
 
 var commands = []command{
 	{"batches", "FOLDER\nhow long a run takes by the size of its batches (Figure S6)", plain(batches)},
-	{"ratio", "NAME=FOLDER...\nthe partition function divided by NC-t-SNE's learnt Z, by epoch (Figure S9)", plain(ratio)},
+	{"ratio", "NAME=FOLDER...\nthe partition function divided by NC-t-SNE's learnt Z, by epoch (Figure S9)", ratio},
 	{"spectra", "NAME=FOLDER[,FOLDER...]...\nspectra at the same values, the folders of one NAME being runs with different seeds (Figures 1i and S4)", spectra},
 	{"terms", "\nattraction and repulsion of Neg-t-SNE and UMAP by the distance of a pair (Figure S7)", plain(terms)},
 	{"toy", "\nthe partition function of three equidistant points by Z̄ (Figure S5)", toy},

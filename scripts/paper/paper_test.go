@@ -172,8 +172,10 @@ func TestBatches(t *testing.T) {
 func TestRatio(t *testing.T) {
 	nc := metricsIn(t, `{"epoch": 1, "phase": 0, "loss": 2, "z": 8}`, `{"epoch": 2, "phase": 0, "loss": 1, "z": 4, "partition_function": 2}`,
 		`{"epoch": 3, "phase": 0, "loss": 0.5, "z": 2e7, "partition_function": 5e6}`)
-	table, _ := draw(t, "ratio", "table="+nc)
-	want := "| run | epochs | partition function | Z | partition function / Z |\n|---|---|---|---|---|\n| table | 3 | 5.000e+06 | 2.000e+07 | 0.250 |\n"
+	infonc := metricsIn(t, `{"epoch": 1, "phase": 0, "loss": 2}`, `{"epoch": 2, "phase": 0, "loss": 1, "partition_function": 2}`)
+	table, _ := draw(t, "ratio", "-infonc", "other="+infonc, "table="+nc)
+	want := "| run | epochs | loss | partition function | Z | partition function / Z |\n|---|---|---|---|---|---|\n" +
+		"| other | 2 | 1.000 | 2.000 | – | – |\n| table | 3 | 0.5000 | 5.000e+06 | 2.000e+07 | 0.250 |\n"
 	if table != want {
 		t.Errorf("table\n%swant\n%s", table, want)
 	}

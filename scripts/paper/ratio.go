@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"cne/internal/app/report"
@@ -12,43 +14,81 @@ import (
 	"cne/internal/plot"
 )
 
-// ratio shows how far NC-t-SNE's learnt Z is from the partition function it estimates:
-// the loss of runs, and the partition function divided by Z, by epoch. The runs are of
-// cne train with the loss nc and output.metrics_every. The table has their last epochs.
-func ratio(ctx context.Context, args []string) (string, *plot.Curves, error) {
-	if len(args) == 0 {
-		return "", nil, errors.New("give at least one NAME=FOLDER")
-	}
-	loss, ratio := plot.Panel{Title: "Loss", XLabel: "epoch", YLabel: "per edge"}, plot.Panel{Title: "Partition function / Z", XLabel: "epoch", LogY: true}
-	table := "| run | epochs | partition function | Z | partition function / Z |\n|---|---|---|---|---|\n"
-	for _, arg := range args {
-		name, folder, ok := strings.Cut(arg, "=")
-		if !ok || name == "" || folder == "" {
-			return "", nil, fmt.Errorf("%q is not of the form NAME=FOLDER", arg)
+// ratio shows how far NC-t-SNE's learnt Z is from the partition function it estimates: the
+// loss of runs, and the partition function divided by Z, by epoch. The runs are of cne
+// train with the loss nc and output.metrics_every; those of -infonc, of which the loss is
+// drawn beside them, have no Z. The table has their last epochs.
+func ratio(flags *flag.FlagSet) drawing {
+	var infonc []string
+	flags.Func("infonc", "`NAME=FOLDER`: draw the loss of a run of InfoNC-t-SNE, too (repeatable)", func(arg string) error {
+		infonc = append(infonc, arg)
+		return nil
+	})
+	return func(ctx context.Context, args []string) (string, *plot.Curves, error) {
+		if len(args) == 0 {
+			return "", nil, errors.New("give at least one NAME=FOLDER")
 		}
-		r, err := rundir.ReadRecords(ctx, folder)
-		if err != nil {
-			return "", nil, err
-		}
-		losses, ratios := plot.Series{Name: name}, plot.Series{Name: name}
-		row := ""
-		for i, epoch := range r.Epochs {
-			if l := valueOf(r, "loss", i); !math.IsNaN(l) {
-				losses.X, losses.Y = append(losses.X, epoch), append(losses.Y, l)
+		table := "| run | epochs | loss | partition function | Z | partition function / Z |\n|---|---|---|---|---|---|\n"
+		panels := []plot.Panel{{Title: "InfoNC-t-SNE", YLabel: "loss per edge"}, {Title: "NC-t-SNE", YLabel: "loss per edge"}, {Title: "NC-t-SNE", YLabel: "partition function / Z", LogY: true}}
+		for i, arg := range slices.Concat(infonc, args) {
+			loss, ratio, row, err := course(ctx, arg, i >= len(infonc))
+			if err != nil {
+				return "", nil, err
 			}
-			partition, z := valueOf(r, "partition_function", i), valueOf(r, "z", i)
-			if q := partition / z; q > 0 && !math.IsInf(q, 0) {
-				ratios.X, ratios.Y = append(ratios.X, epoch), append(ratios.Y, q)
-				row = fmt.Sprintf("| %s | %g | %s | %s | %s |\n", name, epoch, report.Significant(partition, 4), report.Significant(z, 4), report.Significant(q, 3))
+			table += row
+			if i < len(infonc) {
+				panels[0].Series = append(panels[0].Series, loss)
+			} else {
+				panels[1].Series, panels[2].Series = append(panels[1].Series, loss), append(panels[2].Series, ratio)
 			}
 		}
-		if row == "" {
-			return "", nil, fmt.Errorf("%s has no record of both partition function and Z; give a run of the loss nc with output.metrics_every", r.Path)
+		if len(infonc) == 0 {
+			panels = panels[1:]
 		}
-		table += row
-		loss.Series, ratio.Series = append(loss.Series, losses), append(ratio.Series, ratios)
+		for i := range panels {
+			panels[i].XLabel = "epoch"
+		}
+		return table, &plot.Curves{Panels: panels}, nil
 	}
-	return table, &plot.Curves{Panels: []plot.Panel{loss, ratio}}, nil
+}
+
+// course returns the curves of a run and its row of the table. A run that learns Z has the
+// ratio as well.
+func course(ctx context.Context, arg string, learns bool) (loss, ratio plot.Series, row string, err error) {
+	name, folder, ok := strings.Cut(arg, "=")
+	if !ok || name == "" || folder == "" {
+		return loss, ratio, "", fmt.Errorf("%q is not of the form NAME=FOLDER", arg)
+	}
+	r, err := rundir.ReadRecords(ctx, folder)
+	if err != nil {
+		return loss, ratio, "", err
+	}
+	loss.Name, ratio.Name = name, name
+	for i, epoch := range r.Epochs {
+		l, partition, z := valueOf(r, "loss", i), valueOf(r, "partition_function", i), valueOf(r, "z", i)
+		if !math.IsNaN(l) {
+			loss.X, loss.Y = append(loss.X, epoch), append(loss.Y, l)
+		}
+		q := partition / z
+		if q > 0 && !math.IsInf(q, 0) {
+			ratio.X, ratio.Y = append(ratio.X, epoch), append(ratio.Y, q)
+		}
+		if !learns && partition > 0 || q > 0 {
+			row = fmt.Sprintf("| %s | %g |", name, epoch)
+			for j, x := range []float64{l, partition, z, q} {
+				text := report.Significant(x, 4-j/3)
+				if math.IsNaN(x) {
+					text = "–"
+				}
+				row += " " + text + " |"
+			}
+			row += "\n"
+		}
+	}
+	if row == "" {
+		return loss, ratio, "", fmt.Errorf("%s has no record of both partition function and Z; give a run of the loss nc with output.metrics_every", r.Path)
+	}
+	return loss, ratio, row, nil
 }
 
 // valueOf returns a value of the i-th record, NaN if it has none.
