@@ -1,6 +1,6 @@
-// Package cne embeds points in few dimensions so that neighbours stay
-// neighbours, with the contrastive losses of the paper "From t-SNE to UMAP with
-// contrastive learning" (Damrich, Böhm, Hamprecht, Kobak, ICLR 2023).
+// Package cne embeds points in few dimensions so neighbours stay neighbours, with the
+// contrastive losses of the paper "From t-SNE to UMAP with contrastive learning"
+// (Damrich, Böhm, Hamprecht, Kobak, ICLR 2023).
 //
 //	points, err := data.FromRows(rows)                        // or FromMat, or file.Read
 //	e, err := cne.Embed(ctx, points, cne.PresetAuto.Apply(cne.Options{}, points.N, nil))

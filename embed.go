@@ -15,8 +15,8 @@ import (
 	"cne/train/initial"
 )
 
-// An Embedding has the positions of points, and places new points. Its methods must not
-// be called by two goroutines at once.
+// An Embedding has the positions of points, and can place new points. Its methods must
+// not be called by two goroutines at once.
 type Embedding struct {
 	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, which
 	// does not know its training points, and after a failure of the device that had them.
@@ -126,7 +126,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	}
 	result, fitted := train.Fit(ctx, m, heads, tails, fit)
 	freeMemory(len(tails))
-	if fitted != nil && result.Edges == 0 { // it has not begun
+	if fitted != nil && result.Edges == 0 { // training has not begun
 		if errors.Is(fitted, train.ErrInput) {
 			fitted = fmt.Errorf("%w: %w", ErrOption, fitted)
 		}
@@ -151,7 +151,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 		e.Positions = positions
 	}
 	if fitted != nil {
-		return e, fitted // which says why the positions cannot be had, if so
+		return e, fitted // fitted says why the positions are missing
 	}
 	if err == nil && simd.FirstNotFinite(positions.X) >= 0 { // the last step was too large
 		phases := o.phases()
@@ -234,7 +234,7 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 	return model.NewSparseParametric(single, points, o.Objective())
 }
 
-// convert returns numbers in another type, or x itself if it has that type.
+// convert returns x converted to T, or x itself if its type is T.
 func convert[T op.Float](x []float32) []T {
 	if same, ok := any(x).([]T); ok {
 		return same
@@ -246,8 +246,8 @@ func convert[T op.Float](x []float32) []T {
 	return converted
 }
 
-// preprocessing returns what is done to points before a network sees them, or before a
-// table's neighbours are searched.
+// preprocessing returns the steps that new points pass before a network maps them or a
+// table searches their neighbours.
 func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 	var p model.Preprocessing
 	switch {
@@ -264,7 +264,7 @@ func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 	return &p
 }
 
-// training returns what placing new points needs to know of the training.
+// training returns the settings of the training that placing new points needs.
 func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
 	phases := o.phases()
 	lr := phases[len(phases)-1].LR

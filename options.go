@@ -55,21 +55,23 @@ const (
 	DefaultClamp         = 1e-10
 )
 
-// AutoComponents as Options.Components means 50, but the points themselves if few operations
-// find their exact neighbours (up to 22 000 images of MNIST), or if GraphMetric is data.Cosine
-// or data.Correlation and they have at most 1024 values; not if a network sees the components
-// (OnComponents).
+// AutoComponents as Options.Components means 50 components, with two exceptions. The
+// points themselves are used if few operations find their exact neighbours (up to 22 000
+// images of MNIST). They are also used if GraphMetric is data.Cosine or data.Correlation
+// and points have at most 1024 values. Neither exception applies if a network sees the
+// components (OnComponents).
 const AutoComponents = -1
 
-// maxExactWork and maxExactValues are the largest n²·d and n·d for which AutoComponents keeps
-// n points of d values.
+// maxExactWork and maxExactValues are the largest n²·d and n·d for which AutoComponents
+// uses n points of d values as they are.
 const (
 	maxExactWork   = 4e11
 	maxExactValues = 1e8
 )
 
-// maxAngularWidth is the width up to which AutoComponents keeps points whose directions are
-// compared: their variance is spread over too many components for 50 of them.
+// maxAngularWidth is the largest width for which AutoComponents uses points as they are
+// if their directions are compared. Their variance is spread over too many components for
+// 50 to hold it.
 const maxAngularWidth = 1024
 
 // Options say how points are embedded. The zero value is the paper's Neg-t-SNE,
@@ -165,20 +167,20 @@ type Options struct {
 	Optimizer   Optimizer `key:"train.optimizer,null"`
 	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
-	// LR is the initial learning rate, which Schedule lowers; 0 means 1 for SGD and 0.001
-	// for Adam. WarmUp is the number of epochs in which it first rises from 0. LRZ is the
-	// learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
+	// LR is the initial learning rate; 0 means 1 for SGD and 0.001 for Adam. Schedule lowers
+	// it. WarmUp is the number of epochs at the start during which it rises from 0. LRZ is
+	// the learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
 	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
 	LRZ      *float64       `key:"train.lr_z,given" in:"[0,inf)"`
 	Schedule train.Schedule `key:"train.anneal"`
 	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
 	// Clip bounds each element of the gradients; nil means 4, and 0 no bound.
 	Clip *float64 `key:"train.clip,given" in:"[0,inf)"`
-	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at
-	// max(s, 1), where Spectrum has s.
+	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at max(s, 1),
+	// where s is the position of Spectrum.
 	EarlyExaggeration bool `key:"train.early_exaggeration"`
 	// Phases, if any, run one after the other instead of one phase of Epochs. If Epochs is
-	// then not 0, the last phase has what the others leave of it.
+	// not 0, it is the total, and the last phase gets the remaining epochs.
 	Phases []Phase `key:"train.phases" item:"phase"`
 
 	// Seed seeds all random numbers. The same seed gives the same embedding, bit for bit,
@@ -215,19 +217,19 @@ type Phase struct {
 	LogZ *float64 `key:"log_z" in:"[-60,60]"`
 }
 
-// Init says how a table's positions are initialised.
+// An Init is a method to initialise the positions of a table.
 type Init int
 
 const (
-	// InitPCA is the first principal components.
+	// InitPCA uses the first principal components.
 	InitPCA Init = iota
-	// InitSpectral is the Laplacian eigenmaps of the graph.
+	// InitSpectral uses the Laplacian eigenmaps of the graph.
 	InitSpectral
 	// InitMultilevel refines embeddings of ever smaller groups of neighbours.
 	InitMultilevel
-	// InitRandom is normally distributed positions.
+	// InitRandom draws positions from a normal distribution.
 	InitRandom
-	// InitGiven is the positions Options.Start.
+	// InitGiven uses the positions Options.Start.
 	InitGiven
 )
 
@@ -243,7 +245,7 @@ func (i Init) MarshalText() ([]byte, error) { return initNames.Text(i) }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (i *Init) UnmarshalText(text []byte) error { return initNames.Parse(i, text) }
 
-// Words returns the names of all starts but InitGiven.
+// Words returns the names of all methods except InitGiven.
 func (Init) Words() []string { return initNames.Words[:InitGiven:InitGiven] }
 
 // Optimizer is an optimisation method.
@@ -285,8 +287,8 @@ func badOption(format string, args ...any) error {
 }
 
 // Check returns an error if the options are invalid for n points; Embed calls it first.
-// Errors wrap ErrOption, or ErrPoints if there are too few points for the neighbours, and
-// mostly an *OptionError.
+// Its errors wrap ErrOption, and most wrap an *OptionError. If there are too few points
+// for the neighbours, the error wraps ErrPoints.
 func (o *Options) Check(n int) error {
 	err := o.checkGraph(n)
 	if err == nil {
@@ -301,7 +303,7 @@ func (o *Options) Check(n int) error {
 		err = o.checkFit(n, n*max(1, cmp.Or(o.Neighbors, DefaultNeighbors)))
 	}
 	dim, k := cmp.Or(o.Dim, DefaultDim), cmp.Or(o.Neighbors, DefaultNeighbors)
-	switch { // CheckSize relies on these coming last, without numbers in Want
+	switch { // CheckSize relies on this order: these come last, without numbers in Want
 	case err != nil:
 	case !o.network() && dim > math.MaxInt32/max(1, n):
 		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "a table with fewer numbers"}
@@ -323,8 +325,8 @@ func (o *Options) checkFit(points, edges int) error {
 	return asOption(err)
 }
 
-// ofPhase reports whether a phase has the value of a fault from itself and not from the
-// options of all phases.
+// ofPhase reports whether the invalid value is set in a phase, not in the options that
+// all phases share.
 func (o *Options) ofPhase(fault *OptionError) bool {
 	var i int
 	if _, err := fmt.Sscanf(fault.Item, "phase %d", &i); err != nil || i > len(o.Phases) {
@@ -344,7 +346,7 @@ func asOption(err error) error {
 	return fmt.Errorf("%w: %w", ErrOption, err)
 }
 
-// An OptionError is about the value of an option: see its Key.
+// An OptionError describes the invalid value of an option; Key names the option.
 type OptionError = train.OptionError
 
 // wantsAll reports whether a phase has all pairs of points as negatives.
@@ -383,7 +385,7 @@ func (o *Options) checkModel(n int) error {
 	return nil
 }
 
-// checkGraph checks the options' ranges and those of the graph.
+// checkGraph checks the ranges of the options and the graph.
 func (o *Options) checkGraph(n int) error {
 	if err := option.Check(o); err != nil {
 		return asOption(err)
@@ -404,9 +406,9 @@ func (o *Options) checkGraph(n int) error {
 	return nil
 }
 
-// CheckSize is Check for points whose size may be known only in part.
+// CheckSize is Check for points whose number or width may not be known exactly.
 func (o *Options) CheckSize(size data.Size) error {
-	if size.High >= 2 { // Check is about points with neighbours
+	if size.High >= 2 { // Check needs at least two points
 		err := o.Check(size.High)
 		if !errors.Is(err, ErrPoints) {
 			err = option.InBoth(o.Check, max(2, size.Low), size.High)
@@ -465,7 +467,7 @@ func (o *Options) Objective() op.ContrastiveOptions {
 	}
 }
 
-// components returns the number of principal components wanted, 0 if none are.
+// components returns the number of principal components; 0 means the points themselves.
 func (o *Options) components() int {
 	if o.autoComponents() {
 		return DefaultComponents
@@ -473,7 +475,7 @@ func (o *Options) components() int {
 	return or(o.Components, DefaultComponents)
 }
 
-// KeepsZ reports whether NC-t-SNE's log Z is kept.
+// KeepsZ reports whether NC-t-SNE's log Z stays fixed.
 func (o *Options) KeepsZ() bool {
 	return o.FixZ || o.LRZ != nil && *o.LRZ == 0 && o.Loss.Info().Constant == op.LearntZ
 }
@@ -536,16 +538,16 @@ func (o *Options) FitOptions() train.Options {
 	}
 }
 
-// A Memory is an estimate of a run's memory: the least, the most if nothing limits it,
-// and its largest parts.
+// A Memory is an estimate of the host memory of a run, in bytes. It has the least memory
+// with which the run works, the most that it uses without a limit, and its largest parts.
 type Memory = memory.Estimate
 
-// Memory estimates the host memory that Embed needs for points of a size, on the CPU or with
-// a Device. It allocates nothing, and reads nothing.
+// Memory estimates the host memory that Embed needs for points of a size, on the CPU or
+// with a Device. It reads no data.
 func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estimate() }
 
-// Workload returns the numbers on which the estimate depends, for a run that does more
-// than Embed.
+// Workload returns the sizes from which Memory computes its estimate. A caller that does
+// more than Embed adds its own before it calls Estimate.
 func (o *Options) Workload(size data.Size) *memory.Points {
 	n, d := size.Likely, max(1, size.Width)
 	w := &memory.Points{
@@ -556,7 +558,7 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 	if w.Components > 0 && !w.KeepsInput {
 		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
 	} else if w.KeepsInput {
-		w.ValueBytes = 5 // includes the values other than 0, as many as in MNIST
+		w.ValueBytes = 5 // includes the nonzero values, as many as in MNIST
 	}
 	if o.Float64 {
 		w.NumberBytes = 8

@@ -14,7 +14,7 @@ import (
 	"cne/model"
 )
 
-// A Neighborhood is what an embedding preserves: points and which of them are neighbours.
+// A Neighborhood is what an embedding preserves: points, and the neighbours of each.
 type Neighborhood struct {
 	// Scaled are the scaled points, the input of a network without Options.OnComponents.
 	// Otherwise Prepare drops them to save memory, and Scaled is nil.
@@ -24,7 +24,7 @@ type Neighborhood struct {
 	Reduced *data.Matrix
 	PCA     *pca.PCA
 	// Nearest has the nearest neighbours of each point, at least as many as the graph and
-	// Options.MinNeighbors need; nil if they need none.
+	// Options.MinNeighbors need. It is nil if none are needed.
 	Nearest *neighbors.Neighbors
 	// Recall estimates the share of the nearest neighbours that an approximate search
 	// found; nil if the search was exact.
@@ -57,9 +57,9 @@ type Cache interface {
 // points. Embed calls it first.
 //
 // Points that file.Read left in their files (file.Options.StreamAbove) are streamed in
-// blocks. There may then be more of them than memory holds, if o.Components is below
-// their width and a table is trained. A file that changes before Prepare returns is
-// data.ErrChanged. When ctx ends, Prepare returns ctx.Err().
+// blocks. They need not fit into memory if o.Components is below their width and a table
+// is trained. If a file changes before Prepare returns, the error wraps data.ErrChanged.
+// When ctx ends, Prepare returns ctx.Err().
 func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, error) {
 	n, _ := set.Dims()
 	if n < 1 {
@@ -162,8 +162,8 @@ func (o *Options) Reduces(n, d int) int {
 	return min(o.components(), n)
 }
 
-// ReducesAbove returns the width above which points of any number are reduced to principal
-// components; 0 means never.
+// ReducesAbove returns the number of values above which points are reduced to principal
+// components, however many points there are; 0 means never.
 func (o *Options) ReducesAbove() int {
 	if angular := o.GraphMetric == data.Cosine || o.GraphMetric == data.Correlation; angular && o.autoComponents() && !o.OnComponents {
 		return maxAngularWidth
@@ -270,7 +270,7 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 // searched.
 func (o *Options) dropsScaled() bool { return !o.network() || o.OnComponents }
 
-// logScaling reports what data.ScaleAuto has done.
+// logScaling logs which scaling data.ScaleAuto chose.
 func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler) {
 	switch {
 	case wanted != data.ScaleAuto:
@@ -281,10 +281,11 @@ func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler) {
 	}
 }
 
-// enoughVariance is the share of the variance below which principal components are warned of.
+// enoughVariance is the share of the variance below which principal components are
+// reported with a warning.
 const enoughVariance = 0.6
 
-// logVariance reports the share of the variance that the principal components hold.
+// logVariance logs the share of the variance that the principal components hold.
 func (o *Options) logVariance(p *pca.PCA) {
 	if o.Log == nil || p == nil || p.TotalVariance == 0 {
 		return
@@ -302,7 +303,7 @@ func (o *Options) logVariance(p *pca.PCA) {
 	o.Log.Info(message)
 }
 
-// log reports the start of a slow step.
+// log logs the start of a slow step.
 func (o *Options) log(message string, args ...any) {
 	if o.Log != nil {
 		o.Log.Info(message, args...)

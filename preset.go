@@ -13,24 +13,25 @@ import (
 	"cne/train"
 )
 
-// A Preset chooses options that suit a number of points: see Apply.
+// A Preset is a named choice of options that depends on the number of points; Apply sets
+// them.
 type Preset int
 
 const (
-	// PresetAuto is the default of "cne train": NC-t-SNE from the Laplacian eigenmaps of the
-	// graph, with edges drawn by UMAP's weights, and with more negatives and fewer epochs for more points. Above 50 000 points it is
-	// PresetMillion. docs/results.md compares it with umap-learn and t-SNE.
+	// PresetAuto is the default of "cne train": NC-t-SNE, initialised with the Laplacian
+	// eigenmaps of the graph. Edges are drawn by UMAP's weights. With more points it uses
+	// more negatives and fewer epochs. Above 50 000 points it is PresetMillion.
+	// docs/results.md compares it with umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE with Z̄ = |X|/m, the zero Options.
 	PresetPaper
-	// PresetTSNE keeps the most neighbours: InfoNC-t-SNE with all pairs as negatives, or,
-	// where they cannot be had (train.All), with full batches.
-	// Below 3000 points it is PresetAuto.
+	// PresetTSNE preserves neighbours best. It is InfoNC-t-SNE with all pairs as negatives,
+	// or with full batches if train.All is not possible. Below 3000 points it is PresetAuto.
 	PresetTSNE
-	// PresetUMAP makes compact clusters: UMAP's loss, weights and initial positions.
+	// PresetUMAP makes compact clusters. It uses UMAP's loss, weights and initial positions.
 	PresetUMAP
-	// PresetMillion is for many points: InfoNC-t-SNE, which starts from embeddings of groups
-	// of neighbours. Below 20 000 points it is PresetAuto.
+	// PresetMillion is for many points: InfoNC-t-SNE from the multilevel initialisation
+	// (InitMultilevel). Below 20 000 points it is PresetAuto.
 	PresetMillion
 	// PresetFast is PresetAuto with a quarter of the epochs.
 	PresetFast
@@ -51,11 +52,12 @@ func (p *Preset) UnmarshalText(text []byte) error { return presetNames.Parse(p, 
 // Words returns the names of all presets.
 func (Preset) Words() []string { return presetNames.Words }
 
-// Apply returns o with the preset's values for n points, at least 1. Options that are given
-// keep theirs: given reports them by their keys, such as "train.lr"; nil reports those that
-// are not zero, so that Neg-t-SNE is given by its Spectrum. "loss.s" may be given without a
-// value there, for a Spectrum. If only Epochs is given of a preset's schedule, its phases are
-// scaled to that number.
+// Apply returns o with the preset's values for n points; n is at least 1. Options that
+// the caller has given keep their values. given reports whether the option with a key,
+// such as "train.lr", is given. If given is nil, an option is given if it is not zero; a
+// Spectrum that is set then chooses Neg-t-SNE. The key "loss.s" may be given without a
+// value, to prepare for Spectrum. If only Epochs is given of a preset's schedule, its
+// phases are scaled to that number.
 func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 	if given == nil {
 		given = o.isSet
@@ -112,7 +114,8 @@ func (o *Options) isSet(key string) bool {
 	return false
 }
 
-// options returns the preset's values for n points, a loss, and the model that o says.
+// options returns the preset's values for n points, this loss, and the kind of model in
+// o.
 func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	network := o.network()
 	x := Options{Neighbors: max(1, min(DefaultNeighbors, n/4))}
@@ -131,9 +134,9 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		}
 	}
 	if !network && n <= 100000 {
-		x.Init = InitSpectral // from which fewer clusters come apart than from components
+		x.Init = InitSpectral // clusters break apart less often than from principal components
 	}
-	// whole reports whether the run can have train.All.
+	// whole reports whether the run can use train.All.
 	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0 &&
 		(o.Negatives == 0 || o.Negatives == train.All)
 	many := max(DefaultNegatives, min(200, n/50))
@@ -178,15 +181,16 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	return x
 }
 
-// networkEpochs returns the number of epochs in which a network makes some 5000 steps, and
-// at least the paper's number.
+// networkEpochs returns the number of epochs in which a network makes about 5000 steps,
+// or the paper's number of epochs if that is larger.
 func networkEpochs(n int) int {
 	const steps, edges = 5000, 20 // edges per point, of 15 neighbours
 	return max(DefaultNetworkEpochs, steps/max(1, n*edges/DefaultBatchSize))
 }
 
-// scaledPhases returns phases with the given number of epochs in all, in the same
-// proportions as far as each can have one; the last ones if there are fewer epochs.
+// scaledPhases returns phases with the given total number of epochs, in the same
+// proportions. Each phase gets at least one epoch. If there are fewer epochs than phases,
+// only the last phases remain.
 func scaledPhases(phases []Phase, epochs int) []Phase {
 	if len(phases) == 0 {
 		return nil

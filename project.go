@@ -163,7 +163,7 @@ func (e *Embedding) Dim() int {
 	return d
 }
 
-// A Projection has the options of ProjectRows. The zero value returns an error for the
+// Projection has the options of ProjectRows. The zero value returns an error for the
 // first point that cannot be placed.
 type Projection struct {
 	// SkipBad gives points that cannot be placed NaNs as positions.
@@ -196,22 +196,21 @@ func (e *PointError) Error() string { return fmt.Sprintf("%v: %s: %s", ErrPoints
 // Unwrap returns ErrPoints.
 func (e *PointError) Unwrap() error { return ErrPoints }
 
-// Sizes of a block: the number of values, which should fit into the cache; the least
-// number of rows; and the rows per processor, which keep all busy without making a block
-// slow.
+// Sizes of a block. The values of a block should fit into the cache. The rows per
+// processor keep all processors busy without making a block slow.
 const (
 	blockValues           = 1 << 21
 	minBlockRows          = 16
 	blockRowsPerProcessor = 1 << 10
-	// A device needs more rows to be busy; their values are limited, too.
+	// A device needs more rows to be busy. The number of values is limited, too.
 	deviceBlockRows   = 1 << 15
 	deviceBlockValues = 1 << 24
 )
 
 // Project returns the positions [r, Dim] of points [r, D], which it does not change: see
-// ProjectRows. If the columns have names, here and in training, they are matched by name:
-// their order does not matter, extra columns are ignored, and a missing one is an error
-// that wraps ErrPoints.
+// ProjectRows. If the columns have names, here and in training, they are matched by name.
+// Their order does not matter, and extra columns are ignored. For a missing column the
+// error wraps ErrPoints.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -225,7 +224,7 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	return e.ProjectSet(ctx, &data.Dataset{Points: points}, Projection{})
 }
 
-// ProjectSet is Project for the points of a set, which may be in their files. Their
+// ProjectSet is Project for the points of a set, which need not be in memory. Their
 // columns must be the training points' columns.
 func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
 	n, _ := set.Dims()
@@ -242,11 +241,11 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 }
 
 // ProjectRows places new points and calls write with their positions, block by block in
-// order. A block is valid until write returns. A network maps the points. For a table
-// each point starts among its nearest training points and is then optimised while all
-// others stay fixed. A point's position does not depend on other new points. Two blocks
-// are in memory: one is read while the other is placed. Read points from files with the
-// options of Description.Preprocessing.Reading.
+// order. A block is valid until write returns. A network maps the points. With a table,
+// each point starts among its nearest training points and is then optimised, while the
+// training points stay fixed. A point's position does not depend on other new points. One
+// block is read while the other is placed, so two blocks are in memory. Read points from
+// files with the options of Description.Preprocessing.Reading.
 //
 // ProjectRows returns errors of rows, write and ctx. It returns an error that wraps
 // ErrPoints for points of another width and, unless o.SkipBad is set, for the first point
@@ -313,10 +312,10 @@ type placedBlock struct {
 	points *data.Matrix // the points are its first rows
 	room   *data.Matrix // memory of points
 	all    *data.Matrix // memory of Positions
-	err    error        // why there are no more points; io.EOF after the last
+	err    error        // why reading ended; io.EOF after the last point
 }
 
-// place prepares ProjectRows.
+// place returns the placement for a call of ProjectRows.
 func (e *Embedding) place(ctx context.Context, rows file.Rows, o Projection) (*placement, error) {
 	p := &placement{Projection: o, before: e.Description.Preprocessing, width: rows.Width(), learnt: e.trainedPositions()}
 	if want, err := e.Width(); err != nil {
@@ -363,7 +362,7 @@ func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 // placeBlock finds the positions of a block.
 func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 	b.Positions, b.Bad, p.others = b.all.Rows(0, b.n), 0, p.others[:0]
-	// Points to be placed move to the front: a table takes long to place one.
+	// Points to be placed move to the front, so a table, which is slow, places no others.
 	for i := range b.n {
 		if p.trained < len(p.Trained) && p.Trained[p.trained] == b.First+i {
 			copy(b.all.Row(i), p.learnt.Row(p.trained))
@@ -404,9 +403,9 @@ func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 	return nil
 }
 
-// project writes the positions of points to dst, and preprocesses the points in place.
-// Points that cannot be placed are marked in skipped; if it is nil, the first is a
-// *PointError.
+// project writes the positions of points to dst. It overwrites points by their
+// preprocessed values. Points that cannot be placed are marked in skipped; if it is nil,
+// the first is a *PointError.
 func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipped []bool) error {
 	if p.before != nil && p.before.Fill != nil {
 		points.FillMissing(p.before.Fill)

@@ -16,7 +16,8 @@ import (
 // PictureOptions describe a picture of n points. The zero value is a PNG of points of one
 // colour.
 type PictureOptions struct {
-	// SVG has the picture in vectors (50 000 points and more are an image in it), not as PNG.
+	// SVG writes vector graphics instead of a PNG. From 50 000 points, the points are an
+	// image in the SVG.
 	SVG bool
 	// Title is written above the points.
 	Title string
@@ -37,13 +38,13 @@ type PictureOptions struct {
 	PointSize float64
 }
 
-// WritePicture draws Positions as the program does, and writes the picture to w. Outliers,
-// at most 1 % of the points, may lie outside the picture; arrows then tell how many do.
-// Positions of more than two coordinates are projected to the plane of their first two
-// principal axes; a single coordinate is drawn with the density of points as height.
+// WritePicture draws Positions as the program does, and writes the picture to w.
+// Outliers, at most 1 % of the points, may lie outside the picture; arrows then show how
+// many. Positions of more than two coordinates are projected to the plane of their first
+// two principal axes; a single coordinate is drawn with the density of points as height.
 //
-// The same positions and options give the same bytes. Errors wrap ErrPoints or ErrOption, in
-// which case nothing was written, or come from w.
+// The same positions and options give the same bytes. Errors of w are returned. Other
+// errors wrap ErrPoints or ErrOption, and nothing is written.
 func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 	n, err := e.shown()
 	if err != nil {
@@ -63,33 +64,34 @@ func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 	return showError(s.Write(w, format))
 }
 
-// PageOptions describe a page of n points. The zero value is a page with the points alone.
+// PageOptions describe a page of n points. The zero value is a page with only the points.
 type PageOptions struct {
 	// Title is the heading, "Embedding" by default.
 	Title string
 	// Labels [n] colour the points, as in PictureOptions.
 	Labels *data.Labels
-	// Names [n] are the points' names or texts, of one line or several, shown of the point
-	// under the cursor and searched. They default to those of Images.
+	// Names [n] are the points' names or texts, of one or more lines. The page shows the name
+	// of the point under the cursor and searches all names. The default is the names of
+	// Images.
 	Names []string
 	// AutoLabels labels the regions of the map by the words that distinguish their Names.
 	AutoLabels bool
-	// Columns are further properties by which a reader may colour the points.
+	// Columns are further properties by which the reader can colour the points.
 	Columns []PageColumn
 	// Images has a picture of each point.
 	Images *images.Set
 	// HeldOut [n] reports which points were held out of training.
 	HeldOut []bool
-	// Neighbors [n, k] are the nearest neighbours in the data, which the page shows of the
-	// point under the cursor: up to 10 of each, fewer for more than 100 000 points, none
-	// for more than 333 333. They default to Neighborhood.Nearest if it has n points.
+	// Neighbors [n, k] are the nearest neighbours in the data. The page shows the neighbours
+	// of the point under the cursor: up to 10, fewer above 100 000 points, and none above 333
+	// 333. The default is Neighborhood.Nearest if it has n points.
 	Neighbors *neighbors.Neighbors
-	// Facts are shown below the points, such as those of Facts.
+	// Facts are shown below the points. The function Facts returns some.
 	Facts []Fact
-	// Views are several embeddings of the points, which the page shows instead of Positions
-	// and Facts. A slider moves from one to the next.
+	// Views are several embeddings of the points, which replace Positions and Facts. A slider
+	// moves from one view to the next.
 	Views []PageView
-	// Slider is the name of what the Views differ in, such as "epoch".
+	// Slider is the name of the quantity in which the Views differ, such as "epoch".
 	Slider string
 }
 
@@ -106,8 +108,8 @@ type PageView struct {
 	Facts     []Fact
 }
 
-// A Fact is something worth knowing about an embedding, such as a quality figure. A Meaning
-// explains the name: the page shows it on hover.
+// A Fact is a statement about an embedding, such as a quality figure. Meaning explains
+// Name; the page shows it on hover.
 type Fact struct{ Name, Value, Meaning string }
 
 // Facts returns quality figures as the program's pages show them.
@@ -130,12 +132,13 @@ func Facts(f *quality.Figures) []Fact {
 	return facts
 }
 
-// WritePage writes an HTML page to explore Positions in a browser, as the program does: one
-// file that needs no network, with search, selection and a legend that hides classes. The
-// file has about 8 bytes per point, and as much for each further embedding.
+// WritePage writes an HTML page to explore Positions in a browser, as the program does.
+// The page is one file that needs no network connection, with search, selection and a
+// legend that hides classes. The file has about 8 bytes per point, and as much for each
+// further embedding.
 //
-// The same positions and options give the same bytes. Errors wrap ErrPoints or ErrOption, in
-// which case nothing was written, or come from w.
+// The same positions and options give the same bytes. Errors of w are returned. Other
+// errors wrap ErrPoints or ErrOption, and nothing is written.
 func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 	views := o.Views
 	if len(views) == 0 {
@@ -193,7 +196,7 @@ func colours(what string, l *data.Labels, n int) (classes []int32, names []strin
 	return classes, names, values, nil
 }
 
-// showError makes an error about a picture or page one of this package.
+// showError converts an error of a picture or page to an error of this package.
 func showError(err error) error {
 	switch {
 	case errors.Is(err, plot.ErrNotFinite):

@@ -17,18 +17,18 @@ import (
 // Spectrum makes one embedding of the points per phase in last, all from shared early
 // phases. The shared phases are all of Options.Phases but the last, or else the first
 // third of the epochs (train.EarlyEpochs), at Z̄ = |X|/m for Neg-t-SNE and at s = 1 for
-// InfoNC-t-SNE. The phases in last differ in what is compared, such as Spectrum or
-// Negatives; fields that are not set are taken from the last of Options.Phases, or from
-// Options. The embeddings are in the order of last.
+// InfoNC-t-SNE. The phases in last differ in the fields to compare, such as Spectrum or
+// Negatives. Other fields are taken from the last of Options.Phases, or from Options. The
+// embeddings are in the order of last.
 //
 // Each is, bit for bit, what Embed gives with the shared phases and this phase as
 // Options.Phases. Several tables are trained at once, one per core, so hooks and OnBatch
 // may be called from several goroutines; they are called for the shared phases, too.
 // Checkpoints and Resume must be nil; set SpectrumCheckpoints instead.
 //
-// When ctx ends, or one of the runs fails (SpectrumError), the others end soon. The
-// embeddings are then returned as far as they were trained, nil if their training had not
-// begun.
+// When ctx ends, or one of the runs fails (SpectrumError), the others end soon. Spectrum
+// then returns the embeddings as far as they were trained; an embedding whose training
+// had not begun is nil.
 func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func PhasesAt(at ...train.SpectrumParam) []Phase {
 
 // A SpectrumError says which embedding of a spectrum failed.
 type SpectrumError struct {
-	// Index is the index of its phase in last, −1 for the shared phases.
+	// Index is the index of its phase in last, or −1 for the shared phases.
 	Index int
 	Err   error
 }
@@ -66,9 +66,10 @@ func (e *SpectrumError) Error() string {
 // Unwrap returns Err.
 func (e *SpectrumError) Unwrap() error { return e.Err }
 
-// SpectrumCheckpoints says when the states of a spectrum's runs are saved, and from where
-// they continue. A run is identified by the index of its phase in last, −1 for the shared
-// phases. The end of every run is saved, too, so no run is repeated.
+// SpectrumCheckpoints says when the states of a spectrum's runs are saved, and supplies
+// the states from which they continue. A run is identified by the index of its phase in
+// last, −1 for the shared phases. The end of every run is saved, too, so no run is
+// repeated.
 type SpectrumCheckpoints struct {
 	// Epochs and Interval are as in train.Checkpoints.
 	Epochs   int
@@ -76,12 +77,13 @@ type SpectrumCheckpoints struct {
 	// Save saves a state, as train.Checkpoints.Save does. Several goroutines call it at
 	// once, for different runs.
 	Save func(run int, c *train.Checkpoint) error
-	// Resume returns the last saved state, or nil. It may be nil.
+	// Resume returns the last saved state of a run, or nil if there is none. Resume may be
+	// nil.
 	Resume func(run int) (*train.Checkpoint, error)
 }
 
-// of returns the checkpoints of one run, and the state from which it continues, nil to
-// begin.
+// of returns the checkpoints of one run, and the state from which it continues. The state
+// is nil if the run starts from the beginning.
 func (c *SpectrumCheckpoints) of(run int) (keep *train.Checkpoints, from *train.Checkpoint, err error) {
 	if c == nil {
 		return nil, nil, nil
@@ -203,7 +205,8 @@ func spectrumError(ctx context.Context, i int, err error) error {
 	return &SpectrumError{i, err}
 }
 
-// early runs the shared phases and returns the state at their end; nil if there are none.
+// early runs the shared phases and returns the state at their end, or nil if there are no
+// shared phases.
 func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Options, shared int) (*train.Checkpoint, error) {
 	if shared == 0 {
 		return nil, nil

@@ -28,12 +28,12 @@ func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) 
 }
 
 // finerStd is the standard deviation of the first axis to which the positions of larger
-// groups are scaled before smaller groups continue from them: wide enough to keep groups
-// apart, and narrow enough for attraction to reach.
+// groups are scaled before smaller groups start from them. It is wide enough to keep
+// groups apart, and narrow enough for attraction to act across them.
 const finerStd = 20
 
-// embedGroups returns the function that embeds groups of points for a multilevel start,
-// by InfoNC-t-SNE with the weights of the edges between groups.
+// embedGroups returns the function that embeds groups of points for InitMultilevel. It
+// uses InfoNC-t-SNE with the weights of the edges between groups.
 func embedGroups(o *Options, dim int) initial.EmbedFunc {
 	return func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error) {
 		o.log("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
