@@ -30,18 +30,18 @@ const (
 	controlWords = 16
 )
 
-// A deviceBatcher makes the batches of a run on a device: the same that a prefetcher
-// makes on the CPU from the same seed. Its methods say on which stream they run. Only the
-// upload of edges with weights waits for the device. One stream at a time may use its
-// memory.
+// A deviceBatcher makes the batches of a run on a device. They equal the batches that a
+// prefetcher makes on the CPU from the same seed. A method that takes a stream runs on
+// it. Only the upload of edges with weights waits for the device. One stream at a time
+// may use its memory.
 type deviceBatcher struct {
 	device *device.Device
 	edges  int
 	size   int // of a batch; the last may be smaller
 	fan    fanout
-	// staged is the number of edges of a bucket for which a block has shared memory.
-	// About one bucket in 10¹⁵ is larger. The largest buckets, of 2²³ edges in all,
-	// need 67 KiB, which every supported GPU has.
+	// staged is the largest number of edges of a bucket that fits a block's shared memory.
+	// About one bucket in 10¹⁵ is larger. The largest buckets, of 2²³ edges in all, need 67
+	// KiB; every supported GPU has that much.
 	staged int
 	seed   uint64
 	drawer *edgeDrawer // nil: every edge comes once
@@ -109,8 +109,9 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 	return f, device.Upload(d, f.list.Pointer(), edges)
 }
 
-// stagedOf returns for how many edges of a bucket a block gets shared memory: the mean
-// and eight standard deviations, as far as the device's shared bytes suffice.
+// stagedOf returns the number of edges of a bucket for which a block gets shared memory.
+// It is the mean plus eight standard deviations, or less if the device has fewer bytes of
+// shared memory.
 func stagedOf(edges int, fan fanout, shared int) int {
 	mean := float64(edges) / float64(fan.first*fan.second)
 	return min(edges, int(mean+float64(8*math.Sqrt(mean)))+1, maxStaged, (shared-staticShared)/stagedBytes)
@@ -126,7 +127,7 @@ func argOf(m *device.Memory) device.Arg { return device.Arg(m.Pointer()) }
 // endTiles returns the number of tiles of the ends of b edges.
 func (f *deviceBatcher) endTiles(b int) int { return (2*b + tileEdges - 1) / tileEdges }
 
-// edgesOf returns how many edges a batch of the epoch has.
+// edgesOf returns the number of edges in a batch of the epoch.
 func (f *deviceBatcher) edgesOf(batch int) int { return min(f.size, f.edges-batch*f.size) }
 
 // tiles returns the number of blocks for all edges in the given number of lists.
@@ -135,8 +136,8 @@ func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tile
 // newOrder allocates memory for the order of an epoch: [edges] u64.
 func (f *deviceBatcher) newOrder() (*device.Memory, error) { return f.device.Alloc(8 * f.edges) }
 
-// begin draws the order of an epoch's edges: see shuffler. Where they have weights, the
-// CPU draws which they are.
+// begin draws the order of an epoch's edges: see shuffler. If the edges have weights, the
+// CPU draws them first.
 func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int) error {
 	if f.drawer != nil {
 		if err := device.UploadTo(on, f.list.Pointer(), f.drawer.draw(epoch)); err != nil {
@@ -144,7 +145,7 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 		}
 	}
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
-	// With two levels, order holds the buckets of the first for the time being.
+	// With two levels, order temporarily holds the buckets of the first level.
 	from := f.scattered
 	if f.fan.second > 1 {
 		from = order
@@ -205,7 +206,7 @@ func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array, err er
 	return rows, local, counts, errors.Join(rows.View(l.rows, k*stride, count, stride), local.View(l.local, k*stride, count, stride), counts.View(l.counts, k, count))
 }
 
-// resize gives the layout room for count batches of size edges, and reports whether it
+// resize gives the layout memory for count batches of size edges, and reports whether it
 // had to allocate any.
 func (l *deviceLayout) resize(count, size int) (grown bool, err error) {
 	before := [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}
@@ -213,13 +214,13 @@ func (l *deviceLayout) resize(count, size int) (grown bool, err error) {
 	return before != [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}, err
 }
 
-// reserve gives the layout as much room as another has.
+// reserve gives the layout as much memory as another has.
 func (l *deviceLayout) reserve(as *deviceLayout) error {
 	return cmp.Or(l.rows.Reserve(as.rows.Cap()), l.local.Reserve(as.local.Cap()), l.counts.Reserve(as.counts.Cap()))
 }
 
-// distinct finds the distinct points of batches of an epoch's order, from number first
-// on, as many as the layout has room for, as a deduper does on the CPU.
+// distinct finds the distinct points of batches of an epoch's order, starting with number
+// first, until the layout is full, as a deduper does on the CPU.
 func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *deviceLayout, first int) error {
 	count := to.counts.Len()
 	if count == 0 {
@@ -311,11 +312,11 @@ func endBatch(losses, status device.Pointer, loss *op.Array, batch int, factor f
 }
 
 // A batchWindow is a range of an epoch's batches that were prepared together; windowOf
-// gives its size.
+// returns its size in batches.
 type batchWindow struct {
 	epoch, first, count int // epoch is −1 for an empty window
 	order               *device.Memory
-	// layout has the distinct points of batches from number from on. Batches before it
+	// layout has the distinct points of batches from number from onwards. Batches before it
 	// are trained without them.
 	layout *deviceLayout
 	from   int
@@ -343,24 +344,26 @@ func (w *batchWindow) distinct(batch int) (int, error) {
 	return int(w.counts[batch-w.from]), nil
 }
 
-// A devicePrefetcher prepares the windows of a run, one after the other: the order of an
-// epoch's edges, and the distinct points of its batches. While the device trains on one,
-// its side stream prepares the next, which takes another array for the order and another
-// layout; where the device has no room for them, each is prepared when it is needed.
-// Either way the batches are the same.
+// A devicePrefetcher prepares the windows of a run, one after the other. A window needs
+// the order of its epoch's edges and the distinct points of its batches. While the device
+// trains on one window, its side stream prepares the next. This takes a second array for
+// the order and a second layout. If the device has no memory for them, each window is
+// prepared when it is needed. Either way the batches are the same.
 type devicePrefetcher struct {
 	batcher   *deviceBatcher
 	batches   int // of an epoch
 	perWindow int // of a window
 	epochs    int // after which nothing is prepared
-	// layoutFrom returns the first batch of an epoch whose distinct points are needed.
+	// layoutFrom returns the number of the first batch of an epoch whose distinct points are
+	// needed.
 	layoutFrom func(epoch int) int
 
 	orders   [2]*device.Memory // of the last two epochs that were shuffled
 	shuffled int               // that epoch; −1: none
 	windows  [2]*batchWindow
 	current  int
-	// ahead is whether there are two of all, and tried whether that was tried.
+	// ahead reports whether the second array and layout are allocated, and tried whether
+	// allocating them was tried.
 	ahead, tried bool
 }
 
@@ -435,9 +438,9 @@ func (p *devicePrefetcher) at(epoch, batch int) (*batchWindow, error) {
 	return w, nil
 }
 
-// next has the window after the current one prepared meanwhile, if there is one and it is
-// not yet. It is called when training on the current one was begun, so that the model has
-// taken its memory before.
+// next starts to prepare the window after the current one, if there is one and it is not
+// prepared yet. It is called after training on the current window has begun, because the
+// model must allocate its memory first.
 func (p *devicePrefetcher) next() error {
 	w := p.windows[p.current]
 	epoch, number := w.epoch, w.first/p.perWindow+1
@@ -502,13 +505,13 @@ func (p *devicePrefetcher) prefetch() error {
 			}
 		}
 	}
-	// The first window, the batcher's memory, and what had the new memory before, are the
-	// main stream's so far.
+	// So far the main stream uses the first window, the batcher's memory, and the memory just
+	// allocated.
 	return d.Main().Record((*other).released)
 }
 
-// prepare makes w a window: that number of an epoch. In another window's epoch it takes
-// over that one's order.
+// prepare makes w the window with the given number of an epoch. If another window has the
+// same epoch, w uses that window's order.
 func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) error {
 	d, f := p.batcher.device, p.batcher
 	w.epoch, w.first, w.counts = -1, number*p.perWindow, nil
@@ -521,7 +524,7 @@ func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) error {
 	w.on = d.Main()
 	if p.ahead {
 		w.on = d.Side()
-		if grown { // into memory that was the main stream's
+		if grown { // the memory may still be in use by the main stream
 			err = d.Main().Record(w.released)
 		}
 		if err = errors.Join(err, w.on.Wait(w.released)); err != nil {

@@ -15,17 +15,17 @@ import (
 	"cne/model/op"
 )
 
-// Checkpoints say when the state of a run is saved. It is also saved when the run
-// ends, and when its context does.
+// Checkpoints say when the state of a run is saved. The state is also saved at the end of
+// the run, and when its context ends.
 type Checkpoints struct {
-	// Epochs is the number of epochs after which the run is saved again; 0 means that
-	// epochs do not count.
+	// Epochs is the number of epochs after which the run is saved again; 0 means that only
+	// Interval counts.
 	Epochs int
-	// Interval is the time after which the run is saved again, between two batches; 0
-	// means that time does not count.
+	// Interval is the time after which the run is saved again, between two batches; 0 means
+	// that only Epochs counts.
 	Interval time.Duration
-	// Save saves a checkpoint, which shares the memory of the run: Save must write or
-	// copy it before it returns. An error ends the run.
+	// Save saves a checkpoint. The checkpoint shares memory with the run, so Save must write
+	// or copy it before it returns. An error ends the run.
 	Save func(*Checkpoint) error
 }
 
@@ -35,10 +35,11 @@ type Checkpoints struct {
 type Checkpoint struct {
 	// Progress says how far the run has come.
 	Progress Progress
-	// Notes are the caller's, for example to identify the run.
+	// Notes are for the caller's use, for example to identify the run.
 	Notes map[string]string
 
-	// arrays are engine.arrays', whose names begin with one of the prefixes below.
+	// arrays are the arrays of engine.arrays. Their names begin with one of the prefixes
+	// below.
 	arrays []NamedArray
 }
 
@@ -66,8 +67,8 @@ type Progress struct {
 	Elapsed      time.Duration `json:"elapsed"`
 	ElapsedSince time.Duration `json:"elapsed_since"`
 
-	// Follows is the number of those epochs that belong to a run which this one follows
-	// (Options.Follows), and Total the number that there were to be at the end.
+	// Follows is the number of these epochs that an earlier run did (Options.Follows). Total
+	// is the planned number of epochs at the end.
 	Follows int `json:"follows,omitempty"`
 	Total   int `json:"total"`
 
@@ -195,8 +196,8 @@ func (r *run) restore(c *Checkpoint) error {
 }
 
 // ofOneType reports whether an array can be restored from another of its name. log Z and
-// its optimiser's state are float64 on the CPU and float32 on a device, and a run may be
-// continued on the other of the two.
+// its optimiser's state are float64 on the CPU and float32 on a device, and a run may
+// continue on the other of the two.
 func ofOneType(name string, from, to *op.Array) bool {
 	return from.Dtype() == to.Dtype() || name == parameterPrefix+logZName || strings.HasPrefix(name, optimizerZPrefix)
 }
@@ -301,8 +302,7 @@ func (c *Checkpoint) WriteFile(path string) error {
 }
 
 // ReadCheckpoint reads what WriteFile has written. Errors name the file; they wrap
-// ErrCheckpoint if its contents are damaged, of another kind, or of a version that is
-// not known.
+// ErrCheckpoint if its contents are damaged, of another kind, or of an unknown version.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
 	return safetensors.ReadAs(path, ErrCheckpoint, decodeCheckpoint)
 }

@@ -19,18 +19,17 @@ type engine interface {
 	logZ() float64
 	// setLogZ starts log Z again, between two batches, with a new state of its optimiser.
 	setLogZ(logZ float64) error
-	// arrays returns the arrays of the run's state, in the memory in which they are
-	// used.
+	// arrays returns the arrays of the run's state. They are not copies.
 	arrays() []NamedArray
 	// restored is called once the arrays have been written to, before the first
 	// batch.
 	restored() error
-	// close frees the engine's memory; the model keeps its parameters. It returns err,
-	// the run's error, joined with its own errors.
+	// close frees the engine's memory; the model keeps its parameters. close returns err, the
+	// run's error, joined with its own errors.
 	close(err error) error
 }
 
-// A settings holds the settings of a run that both engines share.
+// settings holds the settings of a run that both engines share.
 type settings struct {
 	Options       // with their defaults filled in
 	model         model.Model
@@ -38,8 +37,8 @@ type settings struct {
 	n, edges      int // points, directed edges
 	size          int // of a batch
 	batches       int // in an epoch
-	edgesPerEpoch int // edges that these hold
-	epochs        int // at the end, with the epochs of the run that it follows
+	edgesPerEpoch int // edges in these batches
+	epochs        int // at the end, including the epochs of an earlier run (Follows)
 }
 
 // newSettings checks the options of a run and fills their defaults in.
@@ -91,7 +90,7 @@ func (e *epochState) add(loss float64) {
 	e.batch++
 }
 
-// pause counts the time since clock, which then begins again.
+// pause adds the time since clock and restarts clock.
 func (e *epochState) pause() {
 	d := time.Since(e.clock)
 	e.trained += d
@@ -110,8 +109,8 @@ func (o *settings) phaseOf(epoch int) *Phase {
 	return &o.Phases[len(o.Phases)-1]
 }
 
-// sampledUntil returns the first epoch from the given one on that has All negatives, or the
-// number of epochs.
+// sampledUntil returns the first epoch with All negatives that is not before the given
+// one, or the number of epochs if there is none.
 func (o *settings) sampledUntil(epoch int) int {
 	for epoch < o.epochs && o.phaseOf(epoch).Negatives != All {
 		epoch++
@@ -124,7 +123,7 @@ func (o *settings) learningRate(e *epochState, batch int) float64 {
 	return learningRateAt(e.Schedule, e.LR, e.phaseEpoch, batch, o.batches, e.WarmUp, e.Epochs)
 }
 
-// edgesOf returns how many edges a batch of the epoch has.
+// edgesOf returns the number of edges in a batch of the epoch.
 func (o *settings) edgesOf(batch int) int { return min(o.size, o.edges-batch*o.size) }
 
 // lossWeight returns the factor from a batch's loss to the sum of its edges' losses.
@@ -141,8 +140,8 @@ func (o *settings) hasZ() bool { return o.objective.Loss.Info().Constant == op.L
 // learnsZ reports whether log Z is learnt.
 func (o *settings) learnsZ() bool { return o.hasZ() && !o.FixZ }
 
-// logConst returns the logarithm of the loss's constant for a batch with m
-// negatives for each head: fewer, in a small last batch, than asked for.
+// logConst returns the logarithm of the loss's constant for a batch with m negatives for
+// each head. A small last batch has fewer negatives than asked for.
 func (o *settings) logConst(at SpectrumParam, m int, logZ float64) float64 {
 	if o.hasZ() {
 		return logZ
@@ -155,8 +154,9 @@ func (o *settings) diverged(e *epochState, batch int, cause error) error {
 	return &DivergedError{Epoch: e.epoch + 1, Batch: batch + 1, LR: o.learningRate(e, batch), Cause: cause}
 }
 
-// arrays returns a run's parameters, log Z, the state of its model, if it has one, and the
-// state of its optimisers. at returns where the engine keeps an array of the model's state.
+// arrays returns a run's parameters, log Z, the state of its model, if any, and the state
+// of its optimisers. at maps an array of the model's state to the array that the engine
+// uses.
 func (o *settings) arrays(params []model.Parameter, paramZ model.Parameter, at func(*op.Array) *op.Array) []NamedArray {
 	var list []NamedArray
 	for _, p := range params {

@@ -19,20 +19,20 @@ const (
 	// chunkTime is about how long a chunk of batches takes: long enough for the wait at
 	// its end not to matter, short enough to react to interrupts.
 	chunkTime = 150 * time.Millisecond
-	// chunkEdges bounds the edges of a window, and so of a chunk: all distinct points of
-	// a window are found before its first step.
+	// chunkEdges bounds the edges of a windowand so of a chunk: all distinct points of a
+	// window are found before its first step.
 	chunkEdges = 1 << 22
-	// windowBatches bounds its batches: their control blocks take 4 MiB.
+	// windowBatches bounds the batches of a window: their control blocks take 4 MiB.
 	windowBatches = 1 << 16
-	// firstChunk is the number of batches in the first chunk, before it is known how
-	// long a batch takes.
+	// firstChunk is the number of batches in the first chunk, when the time of a batch is not
+	// yet known.
 	firstChunk = 4
 )
 
 // A deviceEngine trains on a device, in float32. It submits the batches of an epoch in
-// chunks, with all that tells one batch from another (edges, negatives, learning rate) in
-// the device's memory, so that the program waits only for the losses at the end of a
-// chunk: once per epoch, where that takes no longer than a chunk should. Meanwhile the
+// chunks. All that differs between batches (edges, negatives, learning rate) is in the
+// device's memory. The program therefore waits only for the losses at the end of a chunk,
+// and only once per epoch if an epoch takes no longer than chunkTime. Meanwhile the
 // device prepares what comes next: see devicePrefetcher.
 type deviceEngine struct {
 	*settings
@@ -47,18 +47,19 @@ type deviceEngine struct {
 	batcher  *deviceBatcher
 	preparer *devicePrefetcher
 	chunk    int // the number of batches in the next chunk
-	// The window whose control blocks are on the device: its epoch and its first batch.
+	// controlled is the window whose control blocks are on the device: its epoch and its
+	// first batch.
 	controlled [2]int
 
 	// report is what comes back from a chunk in one copy: the status, log Z, and the
 	// losses of the window's batches so far.
 	report  *op.Array       // [reportHead + batches of a window]
 	control *op.Array       // [batches of a window, controlWords] int32
-	status  *op.Array       // [1] int32: 0, or the number in the window of a batch that failed, from 1
+	status  *op.Array       // [1] int32: 0, or the number (from 1, in the window) of the first batch that failed
 	losses  *op.Array       // [batches of a window]
 	paramZ  model.Parameter // log Z: [1]
 	z       float64         // its value after the last chunk
-	// Of the current batch; rows is a view of the layout.
+	// Arrays of the current batch; rows is a view of the layout.
 	negatives, layout, views, rows *op.Array
 
 	reportHere []uint32
@@ -137,7 +138,7 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 }
 
 // newReport allocates the report for windows of the given number of batches. The status,
-// log Z and the losses are parts of it.
+// log Z and the losses are views of it.
 func (r *deviceEngine) newReport(window int) error {
 	if err := cmp.Or(
 		newArrays(r.Device, tensor.Float32, reportHead+window, &r.report),
@@ -155,8 +156,8 @@ func (r *deviceEngine) newReport(window int) error {
 	)
 }
 
-// layoutFrom returns the first of an epoch's batches whose distinct points are needed:
-// large batches of a table do not need them.
+// layoutFrom returns the first batch of an epoch whose distinct points are needed. Large
+// batches of a table do not need them.
 func (r *deviceEngine) layoutFrom(epoch int) int {
 	batch := 0
 	for m := r.phaseOf(epoch).Negatives; batch < r.batches && r.takesEdges(r.edgesOf(batch), m); {
@@ -192,7 +193,7 @@ func (r *deviceEngine) setLogZ(logZ float64) error {
 		return err
 	}
 	r.z = logZ
-	// Recorded steps know the arrays of the state by their addresses.
+	// Recorded steps contain the addresses of the arrays of the state.
 	for _, s := range r.OptimizerZ.State() {
 		if err := s.Value.Zero(); err != nil {
 			return err
@@ -212,7 +213,7 @@ func (r *deviceEngine) restored() (err error) {
 }
 
 // close frees the memory on the device. If the device was lost (ErrLost), freeing fails
-// too, so that only err is returned.
+// too, and only err is returned.
 func (r *deviceEngine) close(err error) error {
 	var failed error
 	if r.compiled != nil {
@@ -250,7 +251,7 @@ func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array)
 	return nil
 }
 
-// free frees those arrays, or pieces of device memory, that are not nil.
+// free frees arrays or pieces of device memory, and skips nil.
 func free[T interface {
 	comparable
 	Free()
@@ -263,7 +264,7 @@ func free[T interface {
 	}
 }
 
-// advance trains on a chunk of batches: of one window.
+// advance trains on a chunk of batches of one window.
 func (r *deviceEngine) advance(e *epochState) error {
 	begun := time.Now()
 	w, err := r.preparer.at(e.epoch, e.batch)
@@ -465,7 +466,7 @@ func (r *deviceEngine) step(e *epochState, w *batchWindow, batch int) error {
 	return r.move(r.rows, control)
 }
 
-// move takes the optimisers' steps for a batch.
+// move makes the optimisers take a step for a batch.
 func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	status := r.status.Pointer()
 	if err := r.optimizer.launch(r.Device, rows, numbersAt(control), status); err != nil || r.optimizerZ == nil {
@@ -474,8 +475,8 @@ func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	return r.optimizerZ.launch(r.Device, rows, numbersZAt(control), status)
 }
 
-// divergedAt returns the error of a run that diverged in a batch of a window, which it
-// computes again: nothing has moved since.
+// divergedAt returns the error of a run that diverged in a batch of a window. It computes
+// the batch again to find the cause: no parameter has changed since.
 func (r *deviceEngine) divergedAt(e *epochState, w *batchWindow, batch int) error {
 	if !(math.Abs(r.z) <= maxLogConst) {
 		return r.diverged(e, batch, ErrLogZ)

@@ -21,8 +21,8 @@ type hostEngine struct {
 	list       []edge
 	prefetcher *prefetcher // nil before the first batch
 	block      *block      // the current batches, or nil
-	following  *block      // those after them, if they came before they were needed
-	next       int         // of the batches at hand
+	following  *block      // the batches after them, if ready early
+	next       int         // index of the next batch in block
 	sampler    negativeSampler
 	whole      *wholeBatch // nil without phases of All negatives
 }

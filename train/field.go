@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// leafPoints is the number of points of a leaf, whose points are the targets of one
-	// call of simd.Field.
+	// leafPoints is the number of points of a leaf. They are the targets of one call of
+	// simd.Field.
 	leafPoints = simd.FieldTargets
-	// openingAngle is how large a cell may appear from a leaf, as the sum of both radii
-	// divided by the distance of their centres, to count as a single mass.
+	// openingAngle is the largest apparent size of a cell from a leaf that counts as a single
+	// mass. The apparent size is the sum of both radii divided by the distance of their
+	// centres.
 	openingAngle = 0.5
-	// linear is a distance within which forces grow linearly, so that a mass at the centre
+	// linear is a distance within which forces grow linearly, so a mass at the centre
 	// has the force of all points.
 	linear = 0.01
-	// leavesPerPiece is the number of leaves that are worth another core.
+	// leavesPerPiece is the number of leaves for which another core pays off.
 	leavesPerPiece = 16
 )
 
 // A field computes the repulsion between all points of a table in the plane, after Barnes
-// and Hut (1986): the points are halved again and again into cells of near points, and a
-// cell that is small for its distance from a leaf counts as one mass at its centre. Leaves
-// that are near are computed point by point. The result depends only on the points.
+// and Hut (1986). The points are repeatedly halved into cells of near points. A cell that
+// is small compared to its distance from a leaf counts as one mass at its centre. Near
+// leaves are computed point by point. The result depends only on the points.
 type field struct {
 	n      int
 	leaves int
@@ -38,7 +39,7 @@ type field struct {
 	pools  parallel.Pool[[]float32]
 }
 
-// A cell has the points from first on.
+// A cell has size points, starting with number first.
 type cell struct {
 	first, size int
 	x, y        float32 // the mean of its points
@@ -72,8 +73,9 @@ func (f *field) divide(points []float32) {
 	f.extent = f.place(points, 1)
 }
 
-// follow brings the cells to points. divided has the positions for which they were made; if
-// the cells have grown too much since, they are made anew for points, which divided then has.
+// follow updates the cells for new positions of the points. divided has the positions for
+// which the cells were made. If the cells have grown too much since, follow divides them
+// anew and copies points to divided.
 func (f *field) follow(points, divided []float32) {
 	const growth = 1.25
 	if f.extent == 0 {
@@ -85,8 +87,8 @@ func (f *field) follow(points, divided []float32) {
 	}
 }
 
-// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′, for each of the points x that
-// the cells have, and returns Σ q over all ordered pairs of points.
+// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′ for each point x in the
+// cells, and returns Σ q over all ordered pairs of points.
 func (f *field) repel(forces []float32) float64 {
 	parallel.For(f.leaves, leavesPerPiece, func(_, lo, hi int) {
 		sources := f.pools.Get()
@@ -102,7 +104,8 @@ func (f *field) repel(forces []float32) float64 {
 	return total
 }
 
-// growAlone is the size up to which one core sees to a cell and all below it.
+// growAlone is the largest size of a cell that one core processes together with all cells
+// below it.
 const growAlone = 1 << 13
 
 // below calls do for both halves of cell c.
@@ -115,8 +118,8 @@ func (f *field) below(c int, do func(c int)) {
 	}
 }
 
-// divideCell makes the cells below cell c. The points of a leaf are in the order of their
-// numbers: no result then depends on the order before.
+// divideCell makes the cells below cell c. The points of a leaf are sorted by number, so
+// no result depends on their order before.
 func (f *field) divideCell(points []float32, c int) {
 	at := &f.cells[c]
 	keys := f.keys[at.first : at.first+at.size]
@@ -159,7 +162,7 @@ func (f *field) place(points []float32, c int) float64 {
 // placeLeaf sets the mean and radius of a leaf, and its masses.
 func (f *field) placeLeaf(points []float32, at *cell) {
 	keys := f.keys[at.first : at.first+at.size]
-	x0, y0 := points[2*keys[0]], points[2*keys[0]+1] // of equal points this is the mean, exactly
+	x0, y0 := points[2*keys[0]], points[2*keys[0]+1] // for equal points this is exactly the mean
 	var sumX, sumY float32
 	for i, p := range keys {
 		x, y := points[2*p], points[2*p+1]
@@ -180,7 +183,7 @@ func distance(a, b *cell) float32 {
 	return float32(math.Sqrt(float64(float32(x*x) + float32(y*y))))
 }
 
-// widerAxis returns the coordinate in which points are farther apart.
+// widerAxis returns the coordinate along which the points spread farther.
 func widerAxis(points []float32, keys []uint64) uint32 {
 	first := 2 * uint32(keys[0])
 	leastX, leastY := points[first], points[first+1]
@@ -197,7 +200,8 @@ func widerAxis(points []float32, keys []uint64) uint32 {
 	return 0
 }
 
-// repelLeaf sets the forces of a leaf's points. It returns the memory of the sources.
+// repelLeaf sets the forces of a leaf's points. It returns sources, for reuse of its
+// memory.
 func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float32 {
 	c := 1
 	for f.cells[c].size > leafPoints {
@@ -217,14 +221,15 @@ func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float
 	simd.Field(&sums, &targets, sources)
 	total := 0.
 	for i, k := range f.keys[at.first : at.first+at.size] {
-		total += float64(sums[i]) - 1 // without itself
+		total += float64(sums[i]) - 1 // without the point itself
 		forces[2*k], forces[2*k+1] = sums[leafPoints+i], sums[2*leafPoints+i]
 	}
 	f.totals[leaf] = total
 	return sources
 }
 
-// meet appends what cell c is for a leaf: a mass, points, or what its halves are.
+// meet appends the sources of cell c for a leaf: a mass, points, or the sources of its
+// halves.
 func (f *field) meet(sources []float32, leaf *cell, c int) []float32 {
 	at := &f.cells[c]
 	apart, radii := distance(at, leaf), at.radius+leaf.radius

@@ -61,10 +61,9 @@ func EveryEpochs(n int, h Hook) Hook {
 	})
 }
 
-// Result is how a run ended.
+// A Result describes the end of a run.
 type Result struct {
-	// Epochs is the number of completed epochs, including the run that Options.Follows
-	// names.
+	// Epochs is the number of completed epochs, including the epochs of Options.Follows.
 	Epochs int
 	// Loss is State.Loss of the last epoch.
 	Loss float64
@@ -72,9 +71,9 @@ type Result struct {
 	LogZ float64
 	// Edges is the number of directed edges.
 	Edges int
-	// Negatives is the number of negatives of each edge in the last phase, and
-	// LogConst the logarithm of the loss's constant there (see op.Contrastive), even
-	// if the run ended earlier.
+	// Negatives is the number of negatives of each edge in the last phase, even if the run
+	// ended earlier. LogConst is the logarithm of the loss's constant in that phase (see
+	// op.Contrastive).
 	Negatives int
 	LogConst  float64
 	// Elapsed is the time that the epochs took, without the hooks.
@@ -84,11 +83,11 @@ type Result struct {
 // A DivergedError ends a diverged run: its loss or state is no longer finite, or log Z or
 // the points' distances are too large.
 type DivergedError struct {
-	// Epoch and Batch count from 1; Batch is 0 if it was found after the epoch.
+	// Epoch and Batch count from 1. Batch is 0 if the divergence was found after the epoch.
 	Epoch, Batch int
 	// LR is the learning rate of the epoch.
 	LR float64
-	// Cause names the operation, or what was seen.
+	// Cause describes the failed operation or what is too large.
 	Cause error
 }
 
@@ -102,13 +101,12 @@ func (e *DivergedError) Error() string {
 
 func (e *DivergedError) Unwrap() error { return e.Cause }
 
-// Causes of a divergence that no single operation shows.
+// Causes of a DivergedError that no single operation reports.
 var (
-	// ErrDiverging: the points are so far apart that they no longer attract
-	// each other.
+	// ErrDiverging means that the points are too far apart to attract each other.
 	ErrDiverging = errors.New("the points move ever farther apart")
-	// ErrLogZ: NC-t-SNE's log Z is too large or small for exp(log Z) to be used.
-	// The learning rate to lower is LRZ.
+	// ErrLogZ means that exp(log Z) of NC-t-SNE is too large or too small. A lower LRZ may
+	// help.
 	ErrLogZ = errors.New("log Z diverges")
 
 	errNotFinite = errors.New("the loss is not finite")
@@ -116,10 +114,10 @@ var (
 
 // Fit trains a model on the directed edges heads[k] → tails[k] of a graph.
 //
-// When ctx ends, Fit returns ctx.Err() with the result so far after at most a
-// few batches, and the model keeps what it has learnt; a checkpoint that then
-// cannot be saved is joined to the error. The same goes for a hook that returns an
-// error, and for a run that diverges (DivergedError).
+// When ctx ends, Fit returns ctx.Err() and the result so far after at most a few batches.
+// The model keeps what it has learnt. If the last checkpoint cannot be saved, its error
+// is joined to the returned one. The same holds if a hook returns an error or the run
+// diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
 	if m == nil {
 		return Result{}, kind.Errorf(ErrInput, "train: model: got nil")
@@ -144,8 +142,8 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	return r.result, err
 }
 
-// run is a run of Fit: phases, epochs, hooks and checkpoints. What happens in a
-// batch is its engine's.
+// run is a run of Fit: phases, epochs, hooks and checkpoints. The engine trains on the
+// batches.
 type run struct {
 	*settings
 	engine engine
@@ -188,7 +186,7 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 
 // trainPhases runs the rest of the phases.
 func (r *run) trainPhases(ctx context.Context) error {
-	first := r.Follows.Epochs // of the phase
+	first := r.Follows.Epochs // the first epoch of the phase
 	for i := range r.Phases {
 		end := first + r.Phases[i].Epochs
 		for r.epochState.epoch < end {
@@ -198,7 +196,7 @@ func (r *run) trainPhases(ctx context.Context) error {
 		}
 		first = end
 	}
-	// The run may have been saved after its last epoch.
+	// The last epoch may already have saved the run.
 	return r.saveIf(r.Checkpoints != nil && !(r.saves.any && r.saves.at == r.epochState.position))
 }
 
@@ -257,8 +255,8 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 	return r.saveIf(r.Checkpoints != nil && r.Checkpoints.Epochs > 0 && r.result.Epochs%r.Checkpoints.Epochs == 0)
 }
 
-// EarlyEpochs returns how many of the epochs of a run early exaggeration takes: a third,
-// rounded up.
+// EarlyEpochs returns the number of epochs of early exaggeration in a run: a third of the
+// epochs, rounded up.
 func EarlyEpochs(epochs int) int { return (epochs + 2) / 3 }
 
 // spectrumAt returns the position on the spectrum in an epoch of a phase.
@@ -269,9 +267,9 @@ func spectrumAt(p *Phase, epoch int) SpectrumParam {
 	return p.Spectrum
 }
 
-// checkSpread checks that the points have not flown apart: a clamped loss stays finite
-// however far they are. It looks at them after the first epoch, and whenever the loss
-// is well above its lowest.
+// checkSpread checks that the points are not too far apart. It is necessary because a
+// clamped loss stays finite at any distance. It runs after the first epoch, and whenever
+// the loss is well above its lowest value.
 func (r *run) checkSpread() error {
 	if r.result.Epochs == r.Follows.Epochs+1 {
 		r.lowestLoss = r.result.Loss
@@ -318,9 +316,9 @@ func (r *run) checkFinite() error {
 	return nil
 }
 
-// maxDistance returns the distance d beyond which points no longer attract each other, as
-// the clamp binds there: 1/(1+c(1+d²)) is below it or, for losses without a constant
-// c, 1/(1+d²).
+// maxDistance returns the distance d beyond which points no longer attract each other.
+// There 1/(1+c(1+d²)) is below the clamp or, for losses without a constant c, 1/(1+d²)
+// is.
 func (r *run) maxDistance(at SpectrumParam, m int) float64 {
 	if r.objective.Metric == op.Cosine {
 		return math.Inf(1) // the lengths of the rows do not matter
@@ -348,21 +346,21 @@ func rootMeanSquareDistance(x []float32, n, d int) float64 {
 	return math.Sqrt(2 * squares)
 }
 
-// A Record is what Records writes of an epoch.
+// A Record is the JSON object that Records writes for an epoch.
 type Record struct {
 	Epoch int `json:"epoch"` // from 1
 	Phase int `json:"phase"` // from 0
 	// Loss is State.Loss, LR the learning rate.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
-	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) the partition function
-	// that it estimates for the n points. They are left out for the other losses,
-	// and Z if it overflows.
+	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) the partition function that it
+	// estimates for the n points. Other losses leave both out; Z is also left out if it
+	// overflows.
 	LogZ *float64 `json:"log_z,omitempty"`
 	Z    *float64 `json:"z,omitempty"`
 	// Figures are the figures of the epoch, if they were measured.
 	quality.Figures
-	// Seconds since the run began, without the hooks.
+	// Seconds is the time since the run began, without the hooks.
 	Seconds        float64 `json:"seconds"`
 	EdgesPerSecond float64 `json:"edges_per_second"`
 }
@@ -397,17 +395,17 @@ func Records(w io.Writer, withZ bool) Hook {
 	})
 }
 
-// Snapshots returns a hook that hands the embedding [n, d] to save after an epoch. The
-// slice is reused for the next. Use EveryEpochs for fewer snapshots.
+// Snapshots returns a hook that hands the embedding [n, d] to save after an epoch. save
+// must not keep the slice, because it is reused. Use EveryEpochs for fewer snapshots.
 func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 	return embedded(func(s *State, embedding []float32, d int) error { return save(s.Epoch, embedding, d) })
 }
 
-// Measure returns a hook that measures the embedding after every epochs, and after the
-// last, for later hooks (State.Quality). It measures the figures that need only the
-// embedding and the Graph of the options. Measuring every epoch makes a run several times
-// as long, though State.Elapsed does not include hooks. An embedding that is not finite
-// ends the run with a *DivergedError.
+// Measure returns a hook that measures the embedding whenever every epochs have passed,
+// and after the last epoch. Later hooks find the figures in State.Quality. It measures
+// the figures that need only the embedding and the Graph of the options. Measuring every
+// epoch makes a run several times as long, though State.Elapsed does not include hooks.
+// An embedding that is not finite ends the run with a *DivergedError.
 func Measure(every int, o quality.Options) Hook {
 	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && f.Option != "" })
 	measure := embedded(func(s *State, embedding []float32, d int) (err error) {

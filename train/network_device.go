@@ -10,22 +10,22 @@ import (
 	"cne/model/op"
 )
 
-// maxReplayed bounds the edges of batches that are so small that launching their
-// operations takes longer than computing them.
+// maxReplayed is the largest number of edges of a replayed batch. Launching the
+// operations of such small batches takes longer than computing them.
 const maxReplayed = 4096
 
-// A networkRun trains a network on small batches: a batch's operations are captured
-// once and then replayed as a whole. The device itself counts the batches, and reads
-// each one's points, edges and numbers from the window's layout and control blocks. All
-// batches have as many rows as endpoints; rows beyond the distinct points are point 0,
-// to which no edge refers, so that their gradients are zero.
+// A networkRun trains a network on small batches. The operations of a batch are captured
+// once and then replayed as a whole. The device itself counts the batches, and reads each
+// one's points, edges and numbers from the window's layout and control blocks. All
+// batches have as many rows as endpoints. Rows beyond the distinct points are point 0. No
+// edge refers to these rows, so their gradients are zero.
 type networkRun struct {
 	engine          *deviceEngine
 	rows, local     *op.Array   // [2·size], of the current batch
 	control, number *op.Array   // int32: its control block, and its number [1]
 	replays         [2]replayed // the last two used, for two windows
-	// warm is the number of negatives for which memory is allocated, because a batch has
-	// run: a capture cannot allocate.
+	// warm is the number of negatives for which memory is allocated. A batch must have run
+	// with that number first, because a capture cannot allocate.
 	warm int
 }
 

@@ -15,19 +15,19 @@ import (
 	"cne/model/op"
 )
 
-// An Optimizer moves parameters against their gradients. *SGD and *Adam are optimisers, the
-// only ones that also work on a device.
+// An Optimizer moves parameters against their gradients. *SGD and *Adam are optimisers.
+// Only these also work on a device.
 type Optimizer interface {
 	// Init makes a new state for parameters. Arrays with the shape of a parameter are on
 	// the parameter's device. It returns an error if the optimiser's options are invalid.
 	Init(params []model.Parameter) error
-	// Step takes a step of size lr against the gradients of the model's last step, whose
-	// elements are first clipped to ±clip (0: no bound). rows are the batch's Rows, to
-	// which the rows of a sparse gradient belong. In batches of at most 8192 rows a point
-	// may occur more than once: its gradient is then in its first row, and its other rows
-	// are 0.
+	// Step takes a step with the learning rate lr against the gradients of the model's last
+	// step. Their elements are first clipped to ±clip; 0 means no bound. rows are the batch's
+	// Rows: row i of a sparse gradient belongs to row rows[i] of the parameter. In batches of
+	// at most 8192 rows a point may occur more than once: its gradient is then in its first
+	// row, and its other rows are 0.
 	Step(rows []int32, lr, clip float64)
-	// State returns the optimiser's state between steps. The arrays are not copies: a
+	// State returns the optimiser's state between steps. The arrays are not copies. A
 	// checkpoint is restored by writing to them.
 	State() []NamedArray
 }
@@ -39,8 +39,8 @@ type NamedArray struct {
 }
 
 const (
-	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of a
-	// dense parameter, that are worth another core.
+	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of a dense
+	// parameter, for which another core pays off.
 	rowsPerPiece     = 8192
 	elementsPerPiece = 1 << 13
 )
@@ -55,8 +55,8 @@ type target struct {
 	memory []*op.Array
 }
 
-// newTargets returns targets for parameters, with an array of state under each name;
-// whole says that rows without a gradient move, too.
+// newTargets returns targets for parameters, with an array of state under each name.
+// whole reports whether rows without a gradient move, too.
 func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []NamedArray, error) {
 	var targets []target
 	var state []NamedArray
@@ -81,7 +81,7 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 	return targets, state, nil
 }
 
-// zerosLike returns an array of zeros of the type, shape and device of another.
+// zerosLike returns an array of zeros with the type, shape and device of a.
 func zerosLike(a *op.Array) (*op.Array, error) {
 	zeros, err := op.NewArray(a.Device(), a.Dtype(), a.Shape()...)
 	if err == nil {
@@ -131,18 +131,17 @@ func (t *target) forget(rows []int32) {
 	}
 }
 
-// bound returns the clip as the kernels take it.
+// bound returns the clip bound for the kernels: +Inf if clip is 0.
 func bound(clip float64) float64 { return cmp.Or(clip, math.Inf(1)) }
 
-// Adam is the optimiser of Kingma and Ba (2015) with PyTorch's defaults β₁ = 0.9,
-// β₂ = 0.999 and ε = 1e-8: in step t, with the clipped gradient g plus WeightDecay·w
-// instead of g,
+// Adam is the optimiser of Kingma and Ba (2015) with PyTorch's defaults β₁ = 0.9, β₂ =
+// 0.999 and ε = 1e-8. In step t, g is the clipped gradient plus WeightDecay·w:
 //
 //	m ← β₁·m + (1 − β₁)·g
 //	v ← β₂·v + (1 − β₂)·g²
 //	w ← w − lr/(1 − β₁ᵗ) · m/(√(v/(1 − β₂ᵗ)) + ε)
 //
-// Rows of a sparse parameter that have no gradient count as having one of 0.
+// In a sparse gradient, missing rows count as 0.
 type Adam struct {
 	// WeightDecay is at least 0.
 	WeightDecay float64
@@ -200,7 +199,7 @@ func (o *Adam) Step(rows []int32, lr, clip float64) {
 	}
 }
 
-// begin sets the numbers of the next step, and counts it.
+// begin counts the next step and sets its factors.
 func (o *Adam) begin(lr, clip float64) {
 	steps := op.Data[float64](o.steps)
 	steps[0]++
@@ -221,7 +220,7 @@ func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.P
 		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
 }
 
-// decay returns the weight decay, which is the same for all parameters.
+// decay returns the weight decay. It is the same for all parameters.
 func (o *Adam) decay(*target) float64 { return o.WeightDecay }
 
 func (o *Adam) piece(_, lo, hi int) {
@@ -238,14 +237,14 @@ func adamPiece[T op.Float](o *Adam, lo, hi int) {
 	simd.AdamStep(op.Data[T](o.t.Value)[lo:hi], op.Data[T](o.grad)[lo:hi], m[lo:hi], v[lo:hi], &o.step)
 }
 
-// SGD is stochastic gradient descent as PyTorch defines it: with the clipped
-// gradient g plus WeightDecay·w instead of g,
+// SGD is stochastic gradient descent as PyTorch defines it. With g the clipped gradient
+// plus WeightDecay·w:
 //
 //	buf ← Momentum·buf + g
 //	w ← w − lr·buf
 //
-// The zero value is w ← w − lr·g; only with it, the rows of a sparse parameter that
-// have no gradient do not move and are left untouched.
+// The zero value is w ← w − lr·g. It leaves rows without a gradient in a sparse gradient
+// untouched; other values move all rows.
 type SGD struct {
 	// Momentum is in [0, 1], WeightDecay is at least 0.
 	Momentum, WeightDecay float64
@@ -280,7 +279,7 @@ func (o *SGD) Init(params []model.Parameter) error {
 		return err
 	}
 	if o.Momentum == 0 {
-		o.state = nil // buf is the gradient of the last step and need not be kept
+		o.state = nil // buf is the gradient of the last step, so it need not be kept
 	}
 	o.loop.Body = o.piece
 	o.plan = plan{}
@@ -363,18 +362,18 @@ func momentumPiece[T op.Float](o *SGD, lo, hi int) {
 	}
 }
 
-// stepNumbers are the numbers of a step: its size, the gradient's clip bound, and
-// others that depend on the optimiser.
+// stepNumbers are the factors of a step: the learning rate, the gradient's clip bound,
+// and others that depend on the optimiser.
 type stepNumbers [8]float32
 
-// A deviceOptimizer is an Optimizer that can also step parameters on a device, in float32, if
-// they were there at Init.
+// A deviceOptimizer is an Optimizer that can also step parameters on a device, in
+// float32, if they were on the device at Init.
 type deviceOptimizer interface {
 	Optimizer
-	// numbers returns the numbers of the next step, of that size and clip bound, and
-	// counts it as taken.
+	// numbers returns the factors of the next step for a learning rate and clip bound, and
+	// counts the step as taken.
 	numbers(lr, clip float64) stepNumbers
-	// launch takes the step whose numbers are at a device address: see Step. rows are the
+	// launch takes the step with the factors at a device address: see Step. rows are the
 	// batch's distinct points (int32, on the device), or nil if no gradient is sparse.
 	// Nothing changes if the int32 at status is not 0.
 	launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
@@ -394,9 +393,9 @@ const (
 	wordsPerShare = 8
 )
 
-// A plan lets one launch update all parameters whose rows all move. It lists, share by
-// share, where a parameter, its gradient and the optimiser's state are on the device: see
-// kernels/src/optimisers.c.
+// A plan lets one launch update all parameters without sparse gradients. It lists for
+// each share the device addresses of a parameter, its gradient and the optimiser's state:
+// see kernels/src/optimisers.c.
 type plan struct {
 	words     []int64
 	addresses []device.Pointer // of the arrays in words
@@ -404,8 +403,8 @@ type plan struct {
 	there     *device.Memory   // words, on the device
 }
 
-// launch runs a kernel that updates the targets whose rows all move; others are its
-// last arguments. decay returns a target's weight decay.
+// launch runs a kernel that updates the targets whose rows all move; others are the
+// kernel's last arguments. decay returns a target's weight decay.
 func (p *plan) launch(d *device.Device, kernel string, targets []target, decay func(*target) float64,
 	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
 	p.seen = p.seen[:0]

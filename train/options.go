@@ -21,107 +21,106 @@ type Phase struct {
 	// LR is the learning rate at the start, before it is annealed.
 	LR       float64  `key:"train.lr" in:"(0,inf)"`
 	Schedule Schedule `key:"train.anneal"`
-	// WarmUp is the number of epochs, fewer than Epochs, in which the learning rate
-	// first rises linearly from 0 to LR.
+	// WarmUp is the number of epochs at the start during which the learning rate rises
+	// linearly from 0 to LR. It must be below Epochs.
 	WarmUp int `key:"train.warm_up" in:"[0,inf)"`
-	// Spectrum is where the loss is on the spectrum.
+	// Spectrum is the position of the loss on the spectrum.
 	Spectrum SpectrumParam `key:"loss"`
 	// ExaggerateEarly runs the first third of the epochs (EarlyEpochs) at max(s, 1).
 	ExaggerateEarly bool
 	// Negatives is m, the number of negatives for each head, or Full or All.
 	Negatives int `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
-	// LogZ is where NC-t-SNE's log Z starts again when the phase begins, with what its
-	// optimiser remembers forgotten. nil carries it over from the phase before, or, in the
-	// first one, starts at Options.LogZ. The paper's program starts again at 0 after
-	// its early phase.
+	// LogZ is the value at which NC-t-SNE's log Z restarts when the phase begins; the state
+	// of its optimiser is then reset. nil continues with the value of the phase before, or
+	// with Options.LogZ in the first phase. The paper's program restarts at 0 after its early
+	// phase.
 	LogZ *float64 `key:"loss.log_z" in:"[-60,60]"`
 }
 
-// Options say how a model is fitted. Phases must be given; anything else may be
-// left at its zero value.
+// Options say how a model is fitted. Phases must be set; other fields may be zero.
 type Options struct {
 	Phases []Phase `key:"train.phases" item:"phase"`
-	// BatchSize is b, the number of edges in a batch; 0 means 1024. All edges
-	// are taken at once if there are fewer.
+	// BatchSize is b, the number of edges in a batch; 0 means 1024. If there are fewer edges,
+	// all are one batch.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
 	Seed      uint64
-	// Weights are the weights of the edges, finite and above 0. An epoch then draws as
-	// many edges as there are, in proportion to their weights: an edge with the share of
-	// r edges comes ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs, as in UMAP. nil
-	// takes every edge once.
+	// Weights are the weights of the edges, finite and above 0. An epoch then draws as many
+	// edges as the graph has, in proportion to their weights, as UMAP does. An edge with r
+	// times the mean weight is drawn ⌊r⌋ or ⌈r⌉ times in an epoch, and r times on average.
+	// nil takes every edge once.
 	Weights []float32
 	// DropLast leaves out the last batch of an epoch if it is smaller than the
 	// others.
 	DropLast bool
-	// Images gives a model of images what it sees of each batch (Batch.Images);
-	// nil for other models.
+	// Images supplies the images of each batch (Batch.Images) to a model of images; nil for
+	// other models.
 	Images ImageSource
-	// Device is where the run is computed; nil means the CPU. On a device the model
-	// must have OnDevice, as the models of package model do; Optimizer and OptimizerZ must be
-	// *SGD or *Adam, and Images a DeviceImageSource. The batches are the same as on
-	// the CPU. All that is copied to the device or back are a few numbers per batch,
-	// and what hooks and checkpoints ask for.
+	// Device computes the run; nil means the CPU. On a device the model must have the method
+	// OnDevice, as the models of package model do. Optimizer and OptimizerZ must be *SGD or
+	// *Adam, and Images a DeviceImageSource. The batches are the same as on the CPU. Only a
+	// few numbers per batch, and what hooks and checkpoints ask for, are copied to the device
+	// or back.
 	Device *model.Device
-	// Sampling is how negatives are drawn.
+	// Sampling is the way to draw negatives.
 	Sampling Sampling `key:"loss.sampling"`
 	// Optimizer moves the parameters; nil means plain SGD.
 	Optimizer Optimizer
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
 	Clip float64 `key:"train.clip" in:"[0,inf)"`
-	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
-	// Normalization.Z); FixZ keeps it there, or where a phase says. OptimizerZ moves it; nil
-	// means plain SGD. LRZ is its learning rate, which is not annealed; 0 means 0.001.
+	// LogZ is the initial value of NC-t-SNE's log Z, per pair of points (see
+	// Normalization.Z). FixZ keeps it at this value, or at a phase's. OptimizerZ updates it;
+	// nil means plain SGD. LRZ is its learning rate; 0 means 0.001. No schedule changes LRZ.
 	LogZ       float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ       bool
 	OptimizerZ Optimizer
 	LRZ        float64 `key:"train.lr_z" in:"[0,inf)"`
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
-	// OnBatch, if not nil, is called after every batch, or on a device a few times a
-	// second, with the current epoch (from 1), the number of its completed batches, the
-	// number of its batches, and the mean loss per edge so far. Its time counts as the
-	// run's.
+	// OnBatch, if not nil, is called after every batch, or on a device a few times a second.
+	// Its arguments are the current epoch (from 1), the number of its completed batches, the
+	// number of its batches, and its mean loss per edge so far. The time of the calls is
+	// included in the run's.
 	OnBatch func(epoch, done, batches int, loss float64)
-	// Follows is the result of an earlier run that this run continues with another model,
-	// as the stages of a pretraining do; the zero value is none. Epochs and time are
-	// counted from there, for hooks and checkpoints, and so that no random number is used
-	// twice. Phases are only this run's. Only Epochs and Elapsed are read.
+	// Follows is the result of an earlier run that this run continues with another model, as
+	// the stages of a pretraining do; the zero value means none. Hooks and checkpoints count
+	// epochs and time from the start of that run, and no random number is used twice. Phases
+	// are only this run's. Only Epochs and Elapsed are read.
 	Follows Result
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
-	// Resume is the checkpoint to continue from; nil starts from the beginning. Model,
-	// edges and the other options must be the same as when the run was saved, but for
-	// Hooks, OnBatch and Checkpoints. The last phase may have more epochs, over which
-	// its learning rate is then annealed, unless a phase exaggerates early.
+	// Resume is the checkpoint to continue from; nil starts from the beginning. Model, edges
+	// and the other options must be the same as when the run was saved, except Hooks, OnBatch
+	// and Checkpoints. The last phase may have more epochs, unless a phase has
+	// ExaggerateEarly. Its schedule then extends over the new number.
 	Resume *Checkpoint
 }
 
-// An ImageSource gives the images of points to a model, such as random views.
+// An ImageSource supplies the images of points to a model, such as random views.
 type ImageSource interface {
 	// Shape returns the size of an image: channels, height, width.
 	Shape() [3]int
-	// ImagesTo writes the images of points to dst [len(points), channels, height,
-	// width]. Epochs count from 0. It is called for every batch, in order, ahead of
-	// the batch's step and on another goroutine: it may depend on nothing that
-	// training changes. An error ends the run with it.
+	// ImagesTo writes the images of points to dst [len(points), channels, height, width].
+	// Epochs count from 0. It is called for every batch, in order, on another goroutine and
+	// ahead of the batch's step. It must not depend on anything that training changes. If it
+	// returns an error, the run ends with this error.
 	ImagesTo(dst []float32, points []int32, epoch int) error
 }
 
 // A DeviceImageSource makes images on a device, too.
 type DeviceImageSource interface {
 	ImageSource
-	// ImagesOn returns what makes them there. It is called once, before the first
+	// ImagesOn returns a DeviceImages for a device. It is called once, before the first
 	// batch.
 	ImagesOn(d *model.Device) (DeviceImages, error)
 }
 
 // DeviceImages makes images on a device.
 type DeviceImages interface {
-	// Launch writes the images of points [r] (int32) to dst [r, channels, height,
-	// width] (float32); both arrays are on the device. It need not wait until that
-	// has been done. Epochs count from 0.
+	// Launch writes the images of points [r] (int32) to dst [r, channels, height, width]
+	// (float32); both arrays are on the device. It may return before the device is done.
+	// Epochs count from 0.
 	Launch(dst, points *op.Array, epoch int) error
-	// Close frees their memory on the device.
+	// Close frees the memory on the device.
 	Close()
 }
 

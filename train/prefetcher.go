@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// blockEdges is about the number of edges in a block, the unit in which prepared
-	// batches are handed to the training goroutine.
+	// blockEdges is the approximate number of edges in a block. Prepared batches are handed
+	// to the training goroutine in blocks.
 	blockEdges = 32768
-	// smallBlock is blockEdges if the edges are shuffled in two levels. Blocks cannot
-	// bridge the pause between epochs then, and small ones leave the caches to the table.
+	// smallBlock is blockEdges if the edges are shuffled in two levels. Blocks cannot bridge
+	// the pause between epochs then, and small blocks leave more of the caches to the table.
 	smallBlock = 8192
-	// blocksAhead is the largest number of blocks prepared ahead: enough for the pause in
-	// which the next epoch's edges are spread over the buckets. There are fewer if a
-	// block is one large batch.
+	// blocksAhead is the largest number of blocks prepared ahead. It bridges the pause while
+	// the next epoch's edges are spread over the buckets. There are fewer if a block is one
+	// large batch.
 	blocksAhead = 8
-	// edgesPerPiece is about how many edges of a block a core prepares before it lets
-	// the training have it.
+	// edgesPerPiece is the approximate number of edges of a block that a core prepares before
+	// it yields to the training.
 	edgesPerPiece = 1024
-	// When the preparation is far ahead, it looks after firstLook whether it may continue,
-	// and then waits twice as long each time, up to lastLook: it is late by no more than
-	// it has waited, which is less than training takes for a block.
+	// When the preparation is far ahead, it checks after firstLook whether it may continue,
+	// and then doubles the time each time, up to lastLook. It is late by at most the time
+	// that it has waited. This is less than the time for training on a block.
 	firstLook, lastLook = 50 * time.Microsecond, 10 * time.Millisecond
 )
 
-// A prefetcher prepares the batches of a run on a goroutine of its own, ahead of
-// the training: it shuffles the edges, finds the distinct points of each batch, and
-// has their images drawn, if the model takes images. (Negatives are drawn where
-// they are used: that takes less time than handing them from one core to another.)
+// A prefetcher prepares the batches of a run on a goroutine of its own, ahead of the
+// training. It shuffles the edges and finds the distinct points of each batch. If the
+// model takes images, it also has them drawn. (Negatives are drawn where they are used:
+// that takes less time than handing them from one core to another.)
 type prefetcher struct {
 	edges   []edge
 	size    int         // of a batch; the last may be smaller
@@ -59,12 +59,12 @@ type block struct {
 	epoch   int
 	first   int // the number of its first batch in the epoch
 	batches []model.Batch
-	err     error // of the images: nothing comes after this block
+	err     error // error of the images; this block is the last
 }
 
 // newPrefetcher starts to prepare the batches that options ask for of a graph of n
-// points, from a position up to the epoch end. If they are for a table, they are by their
-// endpoints where that is faster.
+// points, from a position up to the epoch end. Batches for a table are given by their
+// endpoints (fewRepeats) if that is faster.
 func newPrefetcher(edges []edge, n int, table bool, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
 	byEnds := table && fewRepeats(n, size)
@@ -193,16 +193,16 @@ func draw(source ImageSource, to *model.Batch, epoch int) error {
 	return source.ImagesTo(to.Images, to.Rows, epoch)
 }
 
-// A deduper numbers the distinct points of a batch.
+// A deduper numbers the distinct points of a batch from 0.
 type deduper struct {
 	// seen[p] − base is the number of point p within the batch at hand, if that
 	// is not negative. Every batch raises the base above the numbers in use, so
-	// that nothing has to be cleared in between.
+	// nothing has to be cleared in between.
 	seen []int32
 	base int32
-	// If batches are small for the number of points, mark replaces seen, with a bit for
-	// each point of the current batch: it fits the caches, and the few repeated points
-	// are searched in the batch.
+	// If batches are small for the number of points, mark replaces seen, with a bit for each
+	// point of the current batch. It fits the caches, and the few repeated points are
+	// searched in the batch.
 	mark []uint64
 	// For batches by their endpoints, repeated are the points that occur again, in order,
 	// and firsts their first endpoints.
@@ -210,13 +210,14 @@ type deduper struct {
 	firsts   []int32
 }
 
-// maxRepeats is how many repeats a batch may be expected to have, of edges between points
-// at random, that is given by its endpoints.
+// maxRepeats is the largest expected number of repeated points, for random edges, of a
+// batch that is given by its endpoints.
 const maxRepeats = 64
 
 // fewRepeats reports whether batches of size edges between n points are given by their
-// endpoints if they are for a table. The rows of a gradient that repeat others must not
-// be another core's, even if they are 0, so that they must be one piece of an Optimizer's step.
+// endpoints if they are for a table. Two cores must not write gradient rows of the same
+// point, even if one row is 0. Such a batch must therefore be one piece of an Optimizer's
+// step.
 func fewRepeats(n, size int) bool {
 	return 2*size <= rowsPerPiece && 2*size <= n && 2*size*size <= maxRepeats*n
 }
@@ -249,10 +250,10 @@ func (d *deduper) fill(to *model.Batch, edges []edge) {
 	d.base += int32(used)
 }
 
-// number numbers the points at one end of the edges, the end that begins at the
-// given bit, and returns how many numbers are in use after that. It does not
-// branch on whether a point has been seen: in large batches every other one has,
-// unpredictably.
+// number numbers the points at one end of the edges: the end that begins at the given
+// bit. It returns the number of numbers in use afterwards. It does not branch on whether
+// a point has been seen, because in large batches the processor cannot predict this
+// branch.
 func (d *deduper) number(local, rows []int32, edges []edge, bit int, used int) int {
 	seen, base, next := d.seen, d.base, int32(used)
 	local = local[:len(edges)]

@@ -17,27 +17,28 @@ import (
 )
 
 const (
-	// projectionSteps is how often a new point moves, and projectionNegatives, a number of
-	// whole vectors, how many training points repel it in each step.
+	// projectionSteps is the number of steps of a new point. projectionNegatives is the
+	// number of training points that repel it in each step, a multiple of the vector length.
 	projectionSteps     = 5
 	projectionNegatives = 64
-	// projectionRows is how many points are placed in one piece.
+	// projectionRows is the number of points placed in one piece.
 	projectionRows = 64
-	// approximateFrom is the number of training points from which the CPU finds most of
-	// the nearest, and not all: their graph then pays for tens of thousands of new points.
+	// approximateFrom is the number of training points from which the CPU searches
+	// approximately. Building the search graph then pays off for tens of thousands of new
+	// points.
 	approximateFrom = 30_000
 )
 
-// A Projector places new points in an embedding that was learnt as a table. Each starts at
-// that of its k nearest training points that is most similar to the others in the embedding.
-// It then moves in a few steps to where the loss on its edges to them is small, with
-// negatives from all training points, which stay where they are. All points share the
-// negatives of a step. A point that is one of the training points gets its position.
+// A Projector places new points in an embedding that was learnt as a table. Each starts
+// at one of its k nearest training points: the one most similar to the others in the
+// embedding. A few steps then reduce the loss on its edges to these points. Negatives
+// come from all training points, and all new points share the negatives of a step.
+// Training points do not move. A point that equals a training point gets its position.
 //
-// A step goes to the mean of the neighbours and of the negatives' mirror images, each
-// weighted by the derivative of the loss with respect to its squared distance. Without
-// negatives it is the step of iteratively reweighted least squares, which needs no learning
-// rate.
+// A step moves the point to the mean of the neighbours and of the negatives' mirror
+// images. Each is weighted by the derivative of the loss with respect to its squared
+// distance. Without negatives this is iteratively reweighted least squares. No learning
+// rate is needed.
 //
 // It is a model.Mapper: the position of a point depends neither on other new points nor
 // on GOMAXPROCS. A Projector may be used by several goroutines at once.
@@ -58,8 +59,9 @@ type Projector struct {
 // if the model was trained with the mean over a batch. If ctx ends while the search is
 // prepared, the error is ctx's.
 //
-// Among 30 000 training points or more the CPU searches approximately. A device (nil: the
-// CPU), which holds the training points, finds neighbours instead, exactly for up to 100 000.
+// From 30 000 training points the CPU searches approximately. If on is not nil, the
+// device holds the training points and searches instead; up to 100 000 points its search
+// is exact.
 func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, kind.Errorf(ErrInput, "train: training points: got nil")
@@ -142,14 +144,14 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	return nil
 }
 
-// A placer holds what one goroutine needs to place points.
+// A placer holds the buffers with which one goroutine places points.
 type placer struct {
 	slopes *op.Slopes
 	// tails [d, padded k] has the coordinates of a point's neighbours.
 	tails  []float32
 	padded int
-	// x has the squared distances from the tails and from the negatives, which become
-	// derivatives.
+	// x has the squared distances from the tails and from the negatives. They are overwritten
+	// by derivatives.
 	x []float32
 }
 

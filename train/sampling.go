@@ -11,35 +11,35 @@ import (
 	"cne/model/op"
 )
 
-// Full, as a number of negatives, stands for every row of the batch but the
-// head and its tail, once.
+// Full, as a number of negatives, means every row of the batch except the head and its
+// tail, once.
 const Full = -1
 
 // A Sampling is a way to draw m negatives for each head of a batch of b edges from the
-// batch's 2b rows (in-batch negative sampling, as in the paper's runs). With m = 2b−2,
-// all other rows, there is nothing to draw.
+// batch's 2b rows (in-batch negative sampling, as in the paper's runs). m = 2b−2 takes
+// all other rows, so nothing is drawn.
 type Sampling int
 
 const (
 	// SampleAuto is SampleSharedRuns for 32 negatives or more, where it is faster, and
 	// SamplePerHead for fewer.
 	SampleAuto Sampling = iota
-	// SamplePerHead draws the negatives of each head on their own, uniformly and with
-	// replacement from the 2b−1 other rows (the head's own tail may come up): the
-	// paper's way.
+	// SamplePerHead draws the negatives of each head separately, uniformly and with
+	// replacement from the 2b−1 other rows, including the head's own tail. The paper does so.
 	SamplePerHead
 	// SampleSharedRuns lets every 16 consecutive heads of the batch share a run of m
-	// consecutive rows that begins with a random one. Each head has all of them but itself,
-	// m−1 if it is in the run, which has the probability m/2b. Each other row is as likely
-	// to be a negative of the head as if all were drawn on their own, but none is repeated.
+	// consecutive rows that begins with a random one. A head's negatives are these rows
+	// except itself: with probability m/2b it is in the run and has m−1 negatives. Each other
+	// row is as likely to be a negative of the head as with SamplePerHead, but none is
+	// repeated.
 	SampleSharedRuns
 )
 
 const (
 	// runsFrom is the smallest number of negatives for which SampleAuto draws runs.
 	runsFrom = 32
-	// maxNegatives bounds the negatives of a batch that heads draw on their own: their
-	// row numbers take 1 GiB.
+	// maxNegatives is the largest number of negatives of a batch that heads draw separately.
+	// Their row numbers take 1 GiB.
 	maxNegatives = 1 << 28
 )
 
@@ -49,8 +49,8 @@ func (s Sampling) inRuns(m int) bool {
 	return s == SampleSharedRuns && m > 1 || s == SampleAuto && m >= runsFrom
 }
 
-// count returns how many negatives each head of a batch of b edges gets when m
-// (or Full or All) are asked for: m, or all other rows, 2b−2.
+// count returns the number of negatives of each head in a batch of b edges for the option
+// m, which may be Full or All. It is at most 2b−2, all other rows.
 func (s Sampling) count(m, b int) int {
 	all := 2*b - 2
 	if m < 0 || m > all {
@@ -60,7 +60,7 @@ func (s Sampling) count(m, b int) int {
 }
 
 // Listed returns how many of m negatives (or Full) each head of a batch of b edges draws
-// on its own; 0 if heads share them.
+// separately; it returns 0 if heads share negatives.
 func (s Sampling) Listed(m, b int) int {
 	if m = s.count(m, b); m == 2*b-2 || s.inRuns(m) {
 		return 0

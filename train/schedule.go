@@ -13,13 +13,12 @@ import (
 type Schedule int
 
 const (
-	// Linear lets it fall to 0 by epoch, lr·(1 − (t−W)/(T−W)) in epoch t: the
-	// paper's protocol.
+	// Linear lowers it to 0 by epoch, lr·(1 − (t−W)/(T−W)) in epoch t, as in the paper.
 	Linear Schedule = iota
 	// Constant keeps it.
 	Constant
-	// Cosine lets it fall to 0 along half a cosine, lr·½(1 + cos π(t−W)/(T−W)),
-	// with every batch: t counts parts of epochs. The paper's program takes whole ones.
+	// Cosine lowers it to 0 along half a cosine, lr·½(1 + cos π(t−W)/(T−W)), with every
+	// batch: t is fractional. The paper's program uses whole epochs.
 	Cosine
 )
 
@@ -41,17 +40,18 @@ func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epoch
 	return lr
 }
 
-// A Normalization gives the constant of a loss at a place on the spectrum from t-SNE
-// (s = 0) to UMAP (s = 1); s may be any real number. s is the slider of the authors' later
-// program; the paper varies Z̄ (Sec. 5).
+// A Normalization gives the constant of a loss at a position s on the spectrum from t-SNE
+// (s = 0) to UMAP (s = 1). s may be any real number. It is the slider of the authors'
+// later program; the paper varies Z̄ (Sec. 5).
 //
-// For Neg-t-SNE the place is a normalisation constant
+// For Neg-t-SNE, s gives the normalisation constant
 //
 //	Z̄ = Z_tsne^(1−s) · Z_umap^s  with  Z_tsne = 100·n and Z_umap = n²/5,
 //
-// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. For n < 70 000, fewer points
-// than MNIST has, Z_tsne is 100·n·√(n/70 000): t-SNE's own partition function per point
-// falls with n, and the paper's 100·n would exceed Z_umap for n < 500.
+// and for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. For n < 70 000, the
+// size of MNIST, Z_tsne is 100·n·√(n/70 000). The reason is that t-SNE's own partition
+// function per point falls with n, and that the paper's 100·n would exceed Z_umap for n <
+// 500.
 type Normalization struct {
 	// N is the number of points.
 	N int
@@ -89,9 +89,9 @@ func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
 	return 0
 }
 
-// A SpectrumParam says where a loss is on the spectrum from t-SNE to UMAP. At most one of
-// S and ZBar is given. The zero value leaves it open: c = 1 for Neg-t-SNE, which is the
-// paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
+// A SpectrumParam is the position of a loss on the spectrum from t-SNE to UMAP. At most
+// one of S and ZBar may be set. The zero value leaves it open: c = 1 for Neg-t-SNE, which
+// is the paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
 type SpectrumParam struct {
 	// S is the position on the slider, for Neg-t-SNE and InfoNC-t-SNE.
 	S *float64 `key:"s"`

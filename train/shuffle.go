@@ -12,25 +12,26 @@ import (
 	"cne/internal/simd"
 )
 
-// An edge packs head and tail so that a shuffle moves one word.
+// An edge packs head and tail into one word, to make shuffling faster.
 type edge uint64
 
 func packEdge(head, tail int32) edge { return edge(uint32(head)) | edge(uint32(tail))<<32 }
 
 const (
-	// bucketSize is about how many edges a bucket of the shuffle holds: they
-	// fit the second-level cache.
+	// bucketSize is the approximate number of edges in a bucket of the shuffle. They fit the
+	// second-level cache.
 	bucketSize = 8192
-	// maxBuckets is how many a byte can name.
+	// maxBuckets is the number of buckets that a byte can number.
 	maxBuckets = 256
-	// maxSingleLevel is the largest number of edges for which there is one level of
+	// maxSingleLevel is the largest number of edges that are shuffled with one level of
 	// buckets. Buckets are then four times as large as they should be, but another number
 	// would change the results of every seed.
 	maxSingleLevel = 1 << 23
 )
 
-// A fanout is the number of buckets that a shuffle spreads edges over, and the number
-// that each of these is spread over in turn (1: it is not). Both are powers of two.
+// A fanout has the number of buckets of the first level of a shuffle, and the number of
+// buckets into which each of these is spread in turn (1 means no second level). Both are
+// powers of two.
 type fanout struct{ first, second int }
 
 // fanoutOf returns the fanout for a number of edges: one level of buckets, and two above
@@ -50,8 +51,8 @@ func fanoutOf(edges int) fanout {
 }
 
 const (
-	// spreadEdges is how many edges of the list are spread over the first level's
-	// buckets in one piece: a multiple of 8, so that a piece begins with a word of the
+	// spreadEdges is the number of edges of the list that are spread over the first level's
+	// buckets in one piece. It is a multiple of 8, so a piece begins with a word of the
 	// stream.
 	spreadEdges = 1 << 16
 	// bucketsAhead is the number of buckets of the first level that are shuffled at a
@@ -62,11 +63,11 @@ const (
 
 // A shuffler draws a uniform permutation of the edges in passes that each work in cache;
 // a Fisher–Yates shuffle of the whole list would access memory at random. Every edge goes
-// to a bucket drawn uniformly; where there are two levels, to one of the buckets within
-// it; and then every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed that the
-// result is uniform.) So every edge occurs once in an epoch, and every order is equally
-// likely, up to the generator. Each epoch starts from the order of the edge list, so its
-// order depends only on the seed and the epoch.
+// to a bucket drawn uniformly and, with two levels, to one of the buckets within it. Then
+// every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed that the result is
+// uniform.) Every edge occurs once in an epoch, and every order is equally likely, up to
+// the generator. Each epoch starts from the order of the edge list, so its order depends
+// only on the seed and the epoch.
 //
 // The random streams have the purpose rng.Shuffle. The epoch's stream chooses the buckets
 // of the first level. The stream of the epoch and a bucket shuffles the bucket or, with
@@ -80,11 +81,10 @@ type shuffler struct {
 	fan    fanout
 	choice []uint8 // the bucket of each edge of the list
 	order  []edge
-	// counts of a piece are how many of its edges go to each bucket, which become
-	// where the next of them goes.
+	// counts has for each piece the number of its edges in each bucket, and then the position
+	// of the next of them.
 	counts [][maxBuckets]int
-	// start[k] is where bucket k of the first level begins. Buckets are shuffled when
-	// they are needed.
+	// start[k] is the position of the first edge of bucket k of the first level.
 	start    []int
 	shuffled int // buckets of the first level
 	seed     uint64
@@ -197,7 +197,7 @@ func (s *shuffler) bucket(k int) {
 	}
 	simd.PlaceWords(bucket, b.edges, b.choice, &b.next)
 	first := 0
-	for j, end := range b.next[:s.fan.second] { // where a bucket's next edge would go, it ends
+	for j, end := range b.next[:s.fan.second] { // the position for a bucket's next edge is now its end
 		fisherYates(bucket[first:end], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k), uint64(j)))
 		first = end
 	}
@@ -241,7 +241,7 @@ type edgeDrawer struct {
 	drawing parallel.Loop
 }
 
-// drawGrain is how many edges of the line are looked at in one piece.
+// drawGrain is the number of edges of the line in one piece.
 const drawGrain = 1 << 15
 
 // newEdgeDrawer returns a drawer, nil without weights.
@@ -258,7 +258,8 @@ func newEdgeDrawer(edges []edge, weights []float32, seed uint64) *edgeDrawer {
 		sum += float64(w)
 	}
 	d.perWeight = float64(len(edges)) / sum
-	// Where edges end is added up anew each time, which takes no longer than to read it.
+	// The ends of edges are summed anew each time. This takes no longer than reading stored
+	// sums.
 	d.drawing.Body = func(piece, lo, hi int) {
 		at, next := d.before[piece], 0
 		if lo > 0 {
@@ -284,8 +285,8 @@ func (d *edgeDrawer) taken(weight float64) int {
 	return min(int(math.Ceil(end-d.u)), len(d.list))
 }
 
-// draw returns the edges of an epoch, in the order of the list. They are valid until it
-// is called again.
+// draw returns the edges of an epoch, in the order of the list. They are valid until the
+// next call.
 func (d *edgeDrawer) draw(epoch int) []edge {
 	stream := rng.New(d.seed, rng.Draws, uint64(epoch))
 	d.u = stream.Float64()

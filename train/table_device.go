@@ -14,20 +14,21 @@ import (
 	"cne/model/op"
 )
 
-// A tableRun trains an embedding table on a device without a Gorgonia graph: Euclidean
-// distances in at most four dimensions, negatives drawn for each head on its own, and
-// plain SGD for the table and log Z. Its steps equal the steps of model.Embedding, SGD
-// and negativeSampler on the CPU, with the same negatives, but log Z is a float32. It
-// never waits for the device, and allocates nothing after the first batch of a size.
+// A tableRun trains an embedding table on a device without a Gorgonia graph. It supports
+// Euclidean distances in at most four dimensions, negatives drawn for each head
+// separately, and plain SGD for the table and log Z. Its steps equal the steps of
+// model.Embedding, SGD and negativeSampler on the CPU, with the same negatives, but log Z
+// is a float32. It never waits for the device, and allocates nothing after the first
+// batch of a size.
 //
-// Of a batch's control block (putControl) it uses the state of the stream rng.New(seed,
-// rng.Negatives, epoch, batch) (words 0 and 1, the low half first), logConst (2; not for
-// NC-t-SNE), the learning rate and clip bound (+∞ for none) of the table (4 and 5), and
-// the same of log Z (12 and 13).
+// It uses these words of a batch's control block (putControl): 0 and 1, the state of the
+// stream rng.New(seed, rng.Negatives, epoch, batch), low half first; 2, logConst, except
+// for NC-t-SNE; 4 and 5, the table's learning rate and clip bound (+∞ for none); 12 and
+// 13, the same for log Z.
 //
 // When a batch's loss is not finite, or log Z leaves ±maxLogConst, status becomes 1 + the
-// batch's number, and nothing changes any more. A batch whose loss is not finite changes
-// nothing either.
+// batch's number, and no later batch changes anything. A batch whose loss is not finite
+// changes nothing either.
 type tableRun struct {
 	device              *device.Device
 	table, logZ, status *op.Array
@@ -40,15 +41,15 @@ type tableRun struct {
 	// parts [blocks, 2] are sums of losses and of derivatives.
 	gradient, parts *op.Array
 
-	// single says why no cluster can train small batches, so that one block does; "" if
-	// one can. told is the last note to the device about it.
+	// single is the reason why one block, instead of a cluster, trains small batches; "" if a
+	// cluster can. told is the last note to the device about it.
 	single, told string
 }
 
 const (
-	// tableBlock is the number of threads of the one block for small batches, and
-	// clusterBlock the number in each of a cluster's clusterBlocks; pairBlock and
-	// finishBlock are for the kernels for large batches.
+	// tableBlock is the number of threads if one block trains small batches, and clusterBlock
+	// the number in each of a cluster's clusterBlocks blocks. pairBlock and finishBlock are
+	// for the kernels for large batches.
 	tableBlock    = 1024
 	clusterBlocks = 8
 	clusterBlock  = 256
@@ -78,9 +79,9 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	return r
 }
 
-// small reports whether batches takes batches of b edges: it has kernels for two
-// and three dimensions, and needs the data of a batch to fit a block's shared memory, up to
-// some 2800 edges in two dimensions.
+// small reports whether the method batches can train on batches of b edges. It has
+// kernels for two and three dimensions. The data of a batch must fit a block's shared
+// memory: up to about 2800 edges in two dimensions.
 func (r *tableRun) small(b int) bool {
 	return op.HasOwnKernels(r.d) && r.shared(b) <= r.device.Properties().SharedPerBlock-reservedShared
 }
@@ -94,8 +95,8 @@ func (r *tableRun) shared(b int) int { return 2 * b * (4*r.d + 8*r.d + 4*4) }
 // batches, and no positions.
 func (r *tableRun) sharedOfCluster(b int) int { return 2 * b * (2*8*r.d + 4*4) }
 
-// whySingle says why small batches of b edges are trained by one block; "" if a cluster
-// trains them.
+// whySingle returns the reason why one block trains small batches of b edges; "" if a
+// cluster trains them.
 func (r *tableRun) whySingle(b int) string {
 	if need, most := r.sharedOfCluster(b), r.device.Properties().SharedPerBlock-reservedShared; r.single == "" && need > most {
 		return fmt.Sprintf("a cluster's blocks would need %s of shared memory each and have %s", memory.Bytes(int64(need)), memory.Bytes(int64(most)))
@@ -107,8 +108,8 @@ func (r *tableRun) whySingle(b int) string {
 // and fewer than all other rows.
 func (r *tableRun) takes(b, m int) bool { return m >= 1 && m < 2*b-2 }
 
-// norms returns the factors of the reported losses, which are sums over the edges, and
-// of the gradients.
+// norms returns the factors of the gradients and of the reported losses. Losses are sums
+// over the edges.
 func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 	norm := r.objective.Scale
 	if r.objective.Mean {
@@ -117,12 +118,13 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 	return device.F32(r.objective.Scale), device.F32(norm)
 }
 
-// batches trains on consecutive small batches of b edges, by a cluster of blocks where
-// the device has them and else by one, with the same results. small must accept b, and
-// takes the m negatives of each head. rows, local [count, 2·size] (int32, size ≥ b) and counts [count]
-// (int32) are parts of a deviceLayout, and control [count, 16] the control blocks. losses
-// [count] (float32) become the sums of the batches' losses over their edges, times Scale.
-// first is the first batch's number for status.
+// batches trains on consecutive small batches of b edges, by a cluster of blocks if the
+// device has them and otherwise by one block, with the same results. small must accept b,
+// and takes must accept b and m, the number of negatives of each head. rows, local
+// [count, 2·size] (int32, size ≥ b) and counts [count] (int32) are parts of a
+// deviceLayout. control [count, 16] has the control blocks. losses [count] (float32)
+// become the sums of the batches' losses over their edges, times Scale. first is the
+// first batch's number for status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
 	count, stride := rows.Rows(), rows.Cols()
 	names := []string{"table_batches_d%d", "table_cluster_d%d"}
@@ -141,7 +143,7 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 		if err == nil || errors.Is(err, device.ErrLost) {
 			return err
 		}
-		// Nothing has run: too few multiprocessors are free together, in a part of a GPU.
+		// Nothing has run: on a part of a GPU, too few multiprocessors may be free together.
 		r.single = fmt.Sprintf("a cluster does not start (%v)", err)
 	}
 	if why := r.whySingle(b); why != r.told {
@@ -151,9 +153,9 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 	return launch(names[0], device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)})
 }
 
-// batch trains on one batch of b edges with m negatives each, which takes must accept. edges,
-// control and loss are the addresses of its edges (type edge), its control block, and
-// its loss, the sum over the edges times Scale. number is its number for status.
+// batch trains on one batch of b edges with m negatives each. takes must accept b and m.
+// edges, control and loss are the addresses of its edges (type edge), its control block,
+// and its loss, the sum over the edges times Scale. number is its number for status.
 func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) error {
 	blocks := parallel.Pieces(b, pairBlock)
 	if err := r.reserve(blocks); err != nil {

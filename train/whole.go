@@ -13,18 +13,17 @@ import (
 	"cne/model/op"
 )
 
-// All, as a number of negatives, stands for all pairs of points as the negatives of each
-// edge, and makes the whole graph one batch. InfoNC-t-SNE's loss of an edge ij is then
+// All, as a number of negatives, means all pairs of points as the negatives of each edge,
+// and makes the whole graph one batch. InfoNC-t-SNE's loss of an edge ij is then
 //
 //	−log q(ij) + (1/ρ)·log Σ q over all ordered pairs,
 //
-// which for ρ = 1 is t-SNE's (Section 3 of the paper: m → ∞). Pairs of far points are
+// For ρ = 1 it is t-SNE's loss (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent with
-// momentum 0.9, in which each point's gradient is divided by the weight of its edges:
-// learning rates are about 1 to 30, the larger the farther apart neighbours are. A phase
-// begins by multiplying all positions by the power of two that makes the loss least. The
-// loss of an epoch is the Kullback–Leibler divergence of the embedding from the graph, for
-// every ρ.
+// momentum 0.9. Each point's gradient is divided by the weight of its edges. Learning
+// rates are about 1 to 30, larger if neighbours are farther apart. A phase begins by
+// multiplying all positions by the power of two that makes the loss least. The loss of an
+// epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
 //
 // The model must be a table of float32 in the plane, and the Optimizer plain SGD. The whole
 // run then uses the CPU.
@@ -52,7 +51,7 @@ type wholeBatch struct {
 	total     float64   // Σ w
 }
 
-// pointsPerPiece is the number of points that are worth another core.
+// pointsPerPiece is the number of points for which another core pays off.
 const pointsPerPiece = 1024
 
 // wantsAll reports whether a phase has All negatives.
@@ -60,7 +59,7 @@ func (o *Options) wantsAll() bool {
 	return slices.ContainsFunc(o.Phases, func(p Phase) bool { return p.Negatives == All })
 }
 
-// newWholeBatch returns nil if no phase has All negatives.
+// newWholeBatch returns a wholeBatch, or nil if no phase has All negatives.
 func newWholeBatch(s *settings, edges []edge) (*wholeBatch, error) {
 	if !s.wantsAll() {
 		return nil, nil
@@ -101,8 +100,8 @@ func (w *wholeBatch) isSymmetric() bool {
 	return balance == 0
 }
 
-// symmetrize makes each edge two, in both directions, of half its weight, which have the
-// same loss.
+// symmetrize replaces each edge by two, in both directions, of half its weight. The loss
+// stays the same.
 func (w *wholeBatch) symmetrize() {
 	edges, weights := make([]edge, 0, 2*len(w.edges)), make([]float32, 0, 2*len(w.edges))
 	for k, e := range w.edges {
@@ -154,7 +153,7 @@ func (w *wholeBatch) weightsOf(lo, hi int) []float32 {
 
 var ones = slices.Repeat([]float32{1}, edgesPerCall)
 
-// step takes a step and returns the loss of an edge.
+// step takes a step and returns the mean loss of an edge.
 func (w *wholeBatch) step(e *epochState) float64 {
 	points, velocity, divided := op.Data[float32](w.model.Parameters()[0].Value), op.Data[float32](w.velocity), op.Data[float32](w.divided)
 	if w.field == nil {

@@ -13,23 +13,24 @@ import (
 	"cne/internal/rng"
 )
 
-// MostEigenmaps is how many eigenmaps Eigenmaps returns at most.
+// MostEigenmaps is the largest number of eigenmaps that Eigenmaps returns.
 const MostEigenmaps = 64
 
 // Eigenmaps returns the first Laplacian eigenmaps of a graph, at most dim and at most
-// MostEigenmaps (Belkin and Niyogi, 2003): the functions f on the nodes of a component with
-// L·f = λ·D·f for the smallest λ except 0, where D are the degrees and L = D − A. Edges
-// count in both directions, and weights are ignored. If the graph has several components,
-// each has its own eigenmaps, moved to the mean of its principal components and scaled to
-// their size. It fails as Components does; if ctx ends before, the error is ctx's.
+// MostEigenmaps (Belkin and Niyogi, 2003). They are the functions f on the nodes of a
+// component with L·f = λ·D·f for the smallest λ except 0. D is the diagonal matrix of
+// degrees, A the adjacency matrix, and L = D − A. Edges count in both directions, and
+// weights are ignored. If the graph has several components, each has its own eigenmaps,
+// moved to the mean of its principal components and scaled to their size. Errors are
+// those that Components returns, or ctx.Err() if ctx ends.
 //
-// Of a small graph all eigenvectors are computed. A larger one is made smaller by putting
-// neighbours together, again and again; the eigenvectors of the smallest are then carried
-// back, step by step, and each step improves them by Chebyshev-filtered subspace
-// iteration (Zhou, Saad, Tiago and Chelikowsky, 2006): the smooth functions that are
-// wanted are nearly right on the smaller graph, and a polynomial of low degree removes the
-// rough error that carrying them back adds. Edges between groups add up, and so do
-// degrees, so that the problem is the same on each graph.
+// For a small graph all eigenvectors are computed. A larger graph is coarsened repeatedly
+// by grouping neighbours. The eigenvectors of the coarsest graph are then carried back
+// level by level. Each level improves them by Chebyshev-filtered subspace iteration
+// (Zhou, Saad, Tiago and Chelikowsky, 2006). The wanted functions are smooth, so they are
+// nearly right on the coarser graph. A polynomial of low degree removes the rough error
+// that carrying them back adds. The weights of edges between groups add up, and so do
+// degrees, so the problem is the same on each level.
 func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int) (*data.Matrix, error) {
 	maps, members, err := eigenmaps(ctx, g, min(dim, MostEigenmaps))
 	if err != nil || len(members) < 2 {
@@ -62,7 +63,7 @@ func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 
 // eigenmaps returns the first d eigenmaps of each component of a graph, and the nodes of
 // each. The eigenmaps of a component of s nodes are orthogonal in the scalar product with
-// weights D, and of the same length; if s − 1 < d, further columns are 0.
+// weights D, and have the same length. If s − 1 < d, further columns are 0.
 func eigenmaps(ctx context.Context, g *neighbors.Graph, d int) (maps *data.Matrix, members [][]int32, err error) {
 	g = g.Symmetrized()
 	maps = data.NewMatrix(g.N, d)
@@ -100,11 +101,11 @@ func signOf(u, root []float64, width, j int) float64 {
 	return math.Copysign(1, largest)
 }
 
-// extra is how many more vectors are computed than are wanted: together they converge
-// faster.
+// extra is the number of vectors computed in addition to the wanted ones. They make the
+// wanted ones converge faster.
 const extra = 4
 
-// smallest is the number of nodes above which a graph is made smaller.
+// smallest is the number of nodes above which a graph is coarsened.
 const smallest = 256
 
 // errEigen is the error if eigenvalues are not found.
@@ -160,8 +161,8 @@ type solver struct {
 	values  []float64 // eigenvalues of the vectors
 }
 
-// carry sets x to the functions that have on each node the value of its group in the
-// vectors u of the graph of groups, and to random ones where there are fewer vectors or none.
+// carry sets x from the vectors u of the graph of groups: each node gets the value of its
+// group. Columns that u does not have are random.
 func (s *solver) carry(u []float64, coarse *graph, group []int32) {
 	s.x = make([]float64, s.g.n()*s.m)
 	random := rng.New(0, rng.Init, uint64(s.g.n()))
@@ -256,8 +257,8 @@ func (s *solver) combine(out, a, b, c []float64, fa, fb, fc float64) {
 	})
 }
 
-// project makes x orthogonal to the constant function and orthonormal, and then the
-// vectors that M has among their combinations, with the largest eigenvalues first. It
+// project makes x orthogonal to the constant function and orthonormal, and then replaces
+// them by the Ritz vectors of M in their span, with the largest eigenvalues first. It
 // leaves M·x in y.
 func (s *solver) project() error {
 	s.leaveConstant()
@@ -276,7 +277,8 @@ func (s *solver) project() error {
 	return nil
 }
 
-// leaveConstant takes the first eigenvector of M, the roots of the degrees, out of x.
+// leaveConstant makes x orthogonal to the first eigenvector of M, the roots of the
+// degrees.
 func (s *solver) leaveConstant() {
 	sums := s.sum(s.m+1, func(i int, to []float64) {
 		r := s.g.root[i]
@@ -351,8 +353,8 @@ func (s *solver) turn(x, t []float64) {
 	})
 }
 
-// products returns the scalar products of the columns of a with the columns of b, which
-// are symmetric except for rounding: their upper triangle.
+// products returns the upper triangle of the scalar products of the columns of a with the
+// columns of b. They are symmetric except for rounding.
 func (s *solver) products(a, b []float64) []float64 {
 	m := s.m
 	return s.sum(m*m, func(i int, to []float64) {
@@ -430,7 +432,7 @@ func (g *graph) weightOf(e int64) float64 {
 	return g.weight[e]
 }
 
-// grain is how many rows a core takes at once.
+// grain is the number of rows that a core takes at once.
 const grain = 2048
 
 // multiply sets y to M·x for x of m columns, where M is D^(−1/2)·W·D^(−1/2) with the
@@ -548,8 +550,8 @@ func (g *graph) contract(group []int32, groups int) *graph {
 	return newGraph(ptr, adj, weight, loop)
 }
 
-// connected returns the nodes of each component, in the order of their first nodes, and in
-// breadth-first order from the first.
+// connected returns the nodes of each component, in breadth-first order from its first
+// node. Components are in the order of their first nodes.
 func connected(ptr []int64, adj []int32) (members [][]int32) {
 	seen := make([]bool, len(ptr)-1)
 	queue := make([]int32, 0, len(seen))
@@ -573,9 +575,9 @@ func connected(ptr []int64, adj []int32) (members [][]int32) {
 	return members
 }
 
-// part returns the graph of only the given nodes, which are whole components. They are
-// numbered in their order, so that nodes near each other are near in memory. place gets
-// their numbers.
+// part returns the graph of only the given nodes. The nodes make up whole components.
+// They are numbered in their order, so nodes near each other are near in memory. place
+// gets their numbers.
 func part(ptr []int64, adj, nodes, place []int32) *graph {
 	for k, i := range nodes {
 		place[i] = int32(k)

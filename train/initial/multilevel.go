@@ -12,23 +12,23 @@ import (
 	"cne/internal/rng"
 )
 
-// fewGroups is the largest number of groups that are not put together any more; a variable
-// for tests.
+// fewGroups is the number of groups from which no coarser level is added; tests change
+// it.
 var fewGroups = 1 << 15
 
-// An EmbedFunc embeds the nodes of a weighted graph, which are groups of points, from the
-// given positions; it chooses the width. first reports whether the graph is the coarsest,
-// whose positions are principal components; others start at the positions of the previous
-// level.
+// An EmbedFunc embeds the nodes of a weighted graph of groups of points, starting from
+// the given positions. It chooses the width of the embedding. first reports whether the
+// graph is the coarsest. The coarsest graph starts at principal components, other graphs
+// at the positions of the previous level.
 type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error)
 
-// Multilevel returns positions from embeddings of groups of neighbours. A few large groups
-// are embedded first, which costs little and moves whole clusters at a time; then smaller
-// groups start from the positions of the larger ones, and so on, up to the points, each
-// about the position of its group. Levels are added until one has at most 32 768 groups;
-// there is at least one. Where groups have no edges, because each is a whole component, the
-// points start at their principal components, at most dim. It fails as Components and embed
-// do; if ctx ends before, the error is ctx's.
+// Multilevel returns positions from embeddings of groups of neighbours. A few large
+// groups are embedded first. This costs little and moves whole clusters at a time.
+// Smaller groups then start from the positions of the larger ones, and so on. At last
+// each point starts near the position of its group. Levels are added until one has at
+// most 32 768 groups; there is at least one. If groups have no edges, because each is a
+// whole component, the points start at their principal components, at most dim. Errors
+// come from Components or embed, or are ctx.Err() if ctx ends.
 func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
 	positions, err := Components(ctx, points, dim)
 	if err != nil {
@@ -38,7 +38,7 @@ func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, di
 	var groups [][]int32          // of the points of the graph before
 	for (g.N > fewGroups || len(graphs) == 0) && ctx.Err() == nil {
 		coarse, group := coarsen(g)
-		if coarse.Edges() < 2 || 10*coarse.N > 9*g.N { // nothing to arrange, or hardly fewer
+		if coarse.Edges() < 2 || 10*coarse.N > 9*g.N { // nothing to arrange, or too few nodes saved
 			break
 		}
 		graphs, groups = append(graphs, coarse), append(groups, group)
@@ -71,7 +71,7 @@ func meansOf(x *data.Matrix, group []int32, groups int) *data.Matrix {
 }
 
 // scatter returns positions for the members of groups: the position of the group, moved at
-// random about as far as the nearest groups are, so that no two coincide.
+// random about as far as the nearest groups are, so no two coincide.
 func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 	all := make([]int32, x.N)
 	for c := range all {
@@ -89,14 +89,14 @@ func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 	return members
 }
 
-// coarsen groups neighbours, so that a graph has fewer points but the same shape: it
-// returns the graph of groups of points, and the group of each point. A point, in the
-// order of points, makes a group of itself and all its neighbours if none of them is in
-// one. The other points then join the group to which their edges weigh most. In a graph
-// of 15 nearest neighbours a group has some 60 points.
+// coarsen returns a graph of groups of neighbours and the group of each point. The graph
+// has fewer nodes but the same shape. Points are visited in order. A point forms a group
+// with all its neighbours if none of them is in a group. Each remaining point then joins
+// the group with the largest total weight of edges to it. In a graph of 15 nearest
+// neighbours a group has about 60 points.
 //
-// Between groups the weights of edges add up; edges within a group are left out. The result
-// does not depend on GOMAXPROCS.
+// The weights of edges between two groups add up. Edges within a group are left out. The
+// result does not depend on GOMAXPROCS.
 func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 	group, groups := groupsOf(g)
 	start, members := membersOf(group, groups)
@@ -108,7 +108,7 @@ func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 	coarse = &neighbors.Graph{N: groups, Indptr: make([]int64, groups+1)}
 	parallel.For(groups, grain, func(piece, lo, hi int) {
 		r := &pieces[piece]
-		var keys []uint64 // the other group of an edge, and which of the edges it is
+		var keys []uint64 // the other group of an edge, and the index of the edge
 		var weights []float32
 		for c := lo; c < hi; c++ {
 			keys, weights = keys[:0], weights[:0]
@@ -146,7 +146,7 @@ func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 }
 
 // seedGroups makes groups of points, in the order of points, of each point and all its
-// neighbours if none of them is in one. It returns the group of each point, -1 for none,
+// neighbours if none of them is in one. It returns the group of each point(−1 for none)
 // and their number.
 func seedGroups(ptr []int64, adj []int32) (group []int32, groups int) {
 	group = slices.Repeat([]int32{-1}, len(ptr)-1)

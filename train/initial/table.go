@@ -15,7 +15,7 @@ import (
 )
 
 // Components returns the first principal components of points, at most dim. Points that
-// are principal components already are returned as they are. It fails as pca.Fit does.
+// are principal components already are returned as they are. Errors come from pca.Fit.
 func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
 	components, err := pca.Fit(ctx, points, min(dim, points.D, points.N), nil)
 	if err != nil {
@@ -25,12 +25,12 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 }
 
 // Table returns a table [n, d] that starts at the first d columns of coordinates, such as
-// principal components, all scaled by the factor that gives the first column the standard
-// deviation std. Columns that the coordinates do not have, or that are constant, are drawn
-// from a normal distribution with standard deviation std/10 000, so that points can leave
-// the subspace in which they start. If the first column is constant, all are drawn, with
-// standard deviation std. It fails with ErrInput if coordinates is not a dense matrix or
-// not finite, and as Random does.
+// principal components. All columns are scaled by one factor that gives the first column
+// the standard deviation std. Missing or constant columns are drawn from a normal
+// distribution with standard deviation std/10 000, so points can leave the subspace of
+// the others. If the first column is constant, all columns are drawn, with standard
+// deviation std. Errors wrap ErrInput. They occur if coordinates is not a dense matrix or
+// not finite, or for the reasons given at Random.
 func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) ([]T, error) {
 	if err := data.CheckDense(coordinates); err != nil {
 		return nil, kind.Errorf(ErrInput, "initial: coordinates: %w", err)
@@ -66,9 +66,9 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 	return table, nil
 }
 
-// Random returns a table [n, d] of normally distributed coordinates with mean 0 and standard
-// deviation std. It fails with ErrInput if n or d is below 1, if the table has more elements
-// than an int32 can number, or if the square of std is not positive and finite in type T.
+// Random returns a table [n, d] of normally distributed coordinates with mean 0 and
+// standard deviation std. The error wraps ErrInput if n or d is below 1, if n·d exceeds
+// the range of int32, or if the square of std is not positive and finite in type T.
 func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error) {
 	if err := checkTable[T](n, d, std); err != nil {
 		return nil, err
@@ -100,12 +100,12 @@ func deviation(x []float32, width, j int) float64 { return math.Sqrt(simd.Varian
 var ErrInput = errors.New("initial: bad input")
 
 // FromEarlier returns positions for the points of a graph. Points in an earlier embedding
-// [m, d] keep their positions: rows[i] is the row of point i in the earlier embedding, or
-// −1 for a new point; nil means that its rows are the first points. A new point starts at
-// the mean of its neighbours in the graph that have a position; points without such
-// neighbours wait until their neighbours have positions, and points that no path connects
-// to the earlier ones start at random about the mean. New points are moved at random by a
-// ten-thousandth of the earlier spread, so that no two coincide. Errors wrap ErrInput.
+// [m, d] keep their positions. rows[i] is the row of point i in the earlier embedding, or
+// −1 for a new point. If rows is nil, the rows of the earlier embedding are the first
+// points. A new point starts at the mean of its graph neighbours that have positions. If
+// none has, it waits until its neighbours get positions. Points that no path connects to
+// earlier points start at random around the mean of all. New points are moved at random
+// by a ten-thousandth of the earlier spread, so no two coincide. Errors wrap ErrInput.
 func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if err := data.CheckDense(earlier); err != nil {
 		return nil, kind.Errorf(ErrInput, "initial: earlier embedding: %w", err)
@@ -143,7 +143,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 	middle, square := moments(start, front)
 	spread := math.Sqrt(square / float64(len(front)*d))
 	if spread == 0 {
-		spread = 1 // they coincide
+		spread = 1 // they are identical
 	}
 	noise := rng.New(seed, rng.Init)
 	both := g.Symmetrized()

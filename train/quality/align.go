@@ -7,25 +7,26 @@ import (
 	"cne/internal/eigen"
 )
 
-// Align aligns an embedding with another of the same points, the reference, by the
-// rotation, reflection and translation that minimise the sum of squared distances between
-// the two positions of each point (the orthogonal Procrustes problem). Distances in the
-// embedding do not change, up to rounding. It changes embedding in place.
+// Align aligns an embedding with a reference embedding of the same points, in place. It
+// finds the rotation, reflection and translation that minimise the sum of squared
+// distances between the two positions of each point (the orthogonal Procrustes problem).
+// Distances in the embedding do not change, up to rounding.
 //
-// scale is the factor about the centre that would bring the embedding nearest: 1 for a
-// rotated copy of the reference, 2 for a copy of half the size. disparity is the share of
-// the reference's sum of squared distances from its centre that would then remain, from 0
-// for the same shape to 1 for unrelated shapes.
+// Align does not scale. scale is the factor about the centre that would minimise the sum
+// further: 1 for a rotated copy of the reference, 2 for a copy of half the size.
+// disparity is what would then remain, relative to the reference's sum of squared
+// distances from its centre. It is from 0, for the same shape, to 1, for unrelated
+// shapes.
 //
-// Errors wrap ErrInput or ErrNotFinite; if all points of one of the two coincide, the
-// scale is undefined, and they wrap ErrUndefined.
+// Errors wrap ErrInput or ErrNotFinite; if all points of one embedding coincide, the
+// scale is undefined and the error wraps ErrUndefined.
 func Align(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
 	return align(embedding, reference, true)
 }
 
-// AlignDirections is Align for embeddings that are about the directions of
-// their points as seen from the origin (the cosine similarity): the origin takes
-// the place of both centres, and nothing is translated.
+// AlignDirections is Align for embeddings that are about the directions of their points
+// as seen from the origin (the cosine similarity). The origin replaces both centres, and
+// nothing is translated.
 func AlignDirections(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
 	return align(embedding, reference, false)
 }
@@ -52,8 +53,8 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	if spread == 0 || wanted == 0 {
 		return 0, 0, fmt.Errorf("%w: alignment: all points coincide", ErrUndefined)
 	}
-	// The turn R that maximises the trace of R·C, where C sums the products of
-	// both positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
+	// The orthogonal matrix R that maximises the trace of R·C, where C sums the products of both
+	// positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
 	products := make([]float64, d*d)
 	for i := range n {
 		x, y := embedding.Row(i), reference.Row(i)
@@ -99,7 +100,7 @@ func centre(m *data.Matrix) []float64 {
 	return mean
 }
 
-// spreadAbout returns the sum of the squared distances of points from a place.
+// spreadAbout returns the sum of the squared distances of points from a position.
 func spreadAbout(place []float64, m *data.Matrix) (sum float64) {
 	for i := range m.N {
 		for j, v := range m.Row(i) {

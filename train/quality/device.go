@@ -9,7 +9,7 @@ import (
 	"cne/internal/simd"
 )
 
-// On an accelerator: the measures that take all pairs of points.
+// This file has the measures over all pairs of points for an accelerator.
 
 // Pairs are divided into pieces of pairRows rows and pairColumns columns. The CPU adds
 // their sums in order. pairRows is also the kernel's number of threads.
@@ -19,10 +19,10 @@ const (
 	tileSide    = 16 // pairs of a tile of distances, in both directions
 )
 
-// devicePairs sums, on an accelerator and over the unordered pairs with squared
-// distance x, 1/(1+x) or, if there are any, the losses of discriminators. It computes
-// terms in single precision, and adds up 32 of them before it continues in double
-// precision.
+// devicePairs returns sums over the unordered pairs, computed on an accelerator: of
+// 1/(1+x) for the squared distance x or, if there are discriminators, of their losses. It
+// computes terms in single precision, and adds 32 of them in single precision, and these
+// sums in double precision.
 func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discriminators []Discriminator, bound simd.Bound[float32]) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

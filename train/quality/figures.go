@@ -11,7 +11,7 @@ import (
 	"cne/model/op"
 )
 
-// A Metric is a figure that Measure gives; several are joined by |.
+// A Metric is a figure that Measure returns; several are joined by |.
 type Metric uint
 
 // The metrics.
@@ -57,19 +57,20 @@ type Figure struct {
 	// Option is the key of the section quality of a configuration that asks for the figure; ""
 	// where only cne evaluate measures it.
 	Option string
-	// Title is for people, Short for where there is little room, Format is Printf's, and
-	// Unit is the unit of an axis.
+	// Title is the name for readers, and Short a shorter one, or "". Format is Printf's. Unit
+	// is the unit of an axis.
 	Title, Short, Format, Unit string
-	// Meaning says in one or two sentences what the figure is, for people who do not know it.
+	// Meaning explains the figure in one or two sentences.
 	Meaning string
 	// Better is 1 if larger is better, −1 if smaller is, and 0 if neither is.
 	Better int
-	// Wide says that the figure may span orders of magnitude.
+	// Wide reports whether the figure may span orders of magnitude.
 	Wide  bool
 	Needs Needs
-	// K returns how many neighbours the figure is about, of Options.K; nil: of none.
+	// K returns the figure's number of neighbours for Options.K. It is nil if the figure does
+	// not depend on neighbours.
 	K func(k int) int
-	// Of returns the figure and its standard error, nil if missing.
+	// Of returns the figure and its standard error; each is nil if missing.
 	Of func(f *Figures) (value, standardError *float64)
 
 	measure func(m *measurement, ctx context.Context) error
@@ -130,16 +131,16 @@ func Table() []Figure {
 	return slices.DeleteFunc(slices.Clone(table), func(f Figure) bool { return f.Of == nil })
 }
 
-// DisplayTable returns the table in the order for people: figures of the embedding and its
-// graph come last.
+// DisplayTable returns the table in the order for readers: figures of the embedding and
+// its graph come last.
 func DisplayTable() []Figure {
 	first := slices.DeleteFunc(Table(), func(f Figure) bool { return f.OfEmbedding() })
 	last := slices.DeleteFunc(Table(), func(f Figure) bool { return !f.OfEmbedding() })
 	return append(first, last...)
 }
 
-// PlusMinus returns the like of " ± 0.01", which follows a figure with a standard error. For
-// nil, the error of an exact figure, it is empty.
+// PlusMinus returns a standard error as text to follow a figure, such as " ± 0.01". For
+// nil, the error of an exact figure, it returns "".
 func PlusMinus(standardError *float64) string {
 	if standardError == nil {
 		return ""
@@ -163,8 +164,8 @@ func Where(holds func(f *Figure) bool) (all Metric) {
 	return all
 }
 
-// OfNeighbors returns the like of " (k = 15)" for a figure about neighbours, and of
-// " (k = 15, of the 50 components)" where the points are that many principal components.
+// OfNeighbors returns text such as " (k = 15)" for a figure about neighbours. If the
+// points are principal components, it is text such as " (k = 15, of the 50 components)".
 func (f *Figure) OfNeighbors(k, components int) string {
 	if f.K == nil {
 		return ""
@@ -175,12 +176,13 @@ func (f *Figure) OfNeighbors(k, components int) string {
 	return fmt.Sprintf(" (k = %d)", f.K(k))
 }
 
-// Direction says in words which values are better, after a comma; "" if neither are.
+// Direction returns a comma and words that say which values are better, or "" if neither
+// are.
 func (f *Figure) Direction() string {
 	return []string{", lower is better", "", ", higher is better"}[1+f.Better]
 }
 
-// Arrow is Direction as an arrow, after a space.
+// Arrow returns Direction as an arrow after a space.
 func (f *Figure) Arrow() string { return []string{" ↓", "", " ↑"}[1+f.Better] }
 
 func (m *measurement) recall(ctx context.Context) error {
@@ -253,7 +255,7 @@ func (m *measurement) divergence(ctx context.Context) error {
 	}
 	z, err := m.sum(ctx)
 	if err != nil || z.Mean == 0 {
-		return err // 0 where all points are too far from each other for single precision
+		return err // z is 0 if all points are too far from each other for single precision
 	}
 	kl := &Estimate{Exact: true}
 	if m.sample == nil {
@@ -265,7 +267,8 @@ func (m *measurement) divergence(ctx context.Context) error {
 	return keep(*kl, err, &m.figures.KL, &m.figures.KLError)
 }
 
-// accuracy is KNNAccuracy of no more held-out points than the sample has.
+// accuracy sets KNNAccuracy. It classifies at most as many held-out points as the sample
+// has.
 func (m *measurement) accuracy(ctx context.Context) error {
 	rows, labels := m.Labels.Known()
 	count := int(AccuracyTest * float64(len(rows)))
@@ -307,11 +310,11 @@ func (m *measurement) trustworthiness(ctx context.Context) error {
 type LossOptions struct {
 	// Negatives is the number of negatives per edge; 0 means 5.
 	Negatives int
-	// ZBar is the normalisation constant Z̄ of a further loss of those with op.FixedZ; 0
-	// leaves it out.
+	// ZBar is a normalisation constant Z̄. If it is not 0, losses with op.FixedZ are also
+	// given at this constant.
 	ZBar float64
-	// LearntZ is the constant that was learnt, times n(n−1), for a further loss of those
-	// with op.LearntZ; 0 leaves it out.
+	// LearntZ is the learnt constant times n(n−1). If it is not 0, losses with op.LearntZ are
+	// also given at this constant.
 	LearntZ float64
 	// Rho is the ρ of losses with op.Divisor; 0 means 1.
 	Rho float64
@@ -320,16 +323,16 @@ type LossOptions struct {
 	Clamp float64
 }
 
-// A lossFigure is the figure of a loss with a constant, which is 0 where it is left out: of
-// n points, and the partition function z.
+// A lossFigure is the figure of a loss at a constant. The constant depends on the number
+// n of points and on the partition function z, and is 0 if the figure is left out.
 type lossFigure struct {
 	Figure
 	loss     op.Loss
 	constant func(n, z float64) float64
 }
 
-// Figures returns the figures of the losses: each at the constant that it has by default, and
-// at the given ones.
+// Figures returns the figures of the losses, each at its default constant and at the
+// given ones.
 func (o LossOptions) Figures() []Figure {
 	var all []Figure
 	for _, f := range o.figures() {
@@ -380,8 +383,8 @@ func at(m map[string]float64, key string) *float64 {
 	return nil
 }
 
-// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
-// all edges, but from no more than infoNCDraws sets of them for one edge.
+// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives in total, but
+// from at most infoNCDraws sets of negatives per edge.
 const (
 	infoNCPairs = 1 << 24
 	infoNCDraws = 1000
@@ -396,8 +399,8 @@ func (m *measurement) losses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Losses with odds are computed together, in single precision; one of the others would
-	// have all computed in double.
+	// Losses with odds are computed together in single precision. Any other loss in the same
+	// call would make all double precision.
 	var discriminators [2][]Discriminator
 	var pairwise [2][]string // their keys
 	var perHead []string

@@ -9,15 +9,15 @@ import (
 	"cne/data/neighbors"
 )
 
-// HeldOut are points that a model has placed without having been trained on them.
+// HeldOut are points that a model placed but was not trained on.
 type HeldOut struct {
 	Points    *data.Matrix // as the training points; nil leaves the recall out
 	Embedding *data.Matrix // their positions
 	Labels    *data.Labels // nil leaves the accuracy out
 }
 
-// HeldOutFigures say how well held-out points lie among the training points. What
-// cannot be measured or is not defined is nil.
+// HeldOutFigures say how well held-out points fit among the training points. A figure
+// that cannot be measured or is undefined is nil.
 type HeldOutFigures struct {
 	N int `json:"n"` // held-out points
 	// Accuracy is the accuracy of a kNN classifier (AccuracyK) that knows the training
@@ -26,13 +26,13 @@ type HeldOutFigures struct {
 	// KNNRecall is the share of a point's K nearest training points that are
 	// among the nearest in the embedding.
 	KNNRecall *float64 `json:"knn_recall,omitempty"`
-	// OtherLabels reports that the accuracy is left out because no label of the
-	// held-out points occurs among the training points.
+	// OtherLabels reports whether the accuracy is left out because no label of the held-out
+	// points occurs among the training points.
 	OtherLabels bool `json:"-"`
 }
 
 // MeasureHeldOut measures the quality of held-out points in an embedding [n, d] of
-// training points [n, D], which may be nil. It uses the options K, Labels (of the
+// training points [n, D]. points may be nil. It uses the options K, Labels (of the
 // training points), Device and Skip. Errors are Measure's.
 func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held HeldOut, o Options) (*HeldOutFigures, error) {
 	m, err := newMeasurement(points, embedding, o)

@@ -10,8 +10,8 @@ import (
 	"cne/internal/rng"
 )
 
-// An Estimate is a figure, and its standard error if it is not Exact: how far it lies, in
-// the root mean square, from what all draws would give.
+// An Estimate is a figure, and, if not Exact, its standard error: the root mean square
+// deviation from the figure of all draws.
 type Estimate struct {
 	Mean, Error float64
 	Exact       bool
@@ -21,10 +21,10 @@ const (
 	// infoNCWork bounds how many similarities ExpectedInfoNC computes in the end: some
 	// seconds of work.
 	infoNCWork = 1 << 28
-	// fewestEdges is of how many edges it takes the mean all the same.
+	// fewestEdges is the least number of sampled edges, even if they need more work.
 	fewestEdges = 32
-	// manyNegatives is the number of negatives per other point from which the expectation
-	// is expanded.
+	// manyNegatives is the number of negatives per other point from which an expansion around
+	// the mean replaces the draws.
 	manyNegatives = 100
 )
 
@@ -33,15 +33,16 @@ const (
 //
 //	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
 //
-// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed form: it is
+// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed form. It is
 // estimated by the mean over draws draws (at least 2) of m negatives for each edge, and
 // the error is the standard error of this estimate. The draws depend on the seed.
 // Similarities below clamp count as clamp.
 //
-// If this needs more than about 3·10⁸ similarities, there are 2 draws, and if necessary
-// only for a sample of at least 32 edges, whose variance the error then includes. For m ≥
-// 100(n−1) only edges are sampled: the sum of the negatives hardly varies, and the
-// expectation is expanded around the mean of the sum, to within 1e-5.
+// If this needs more than about 3·10⁸ similarities, only 2 draws are made. If necessary
+// they are made only for a sample of at least 32 edges; the error then includes the
+// variance of the sample. For m ≥ 100(n−1) only edges are sampled: the sum of the
+// negatives hardly varies, and the expectation is expanded around the mean of the sum, to
+// within 1e-5.
 //
 // Edges, embedding and errors are as for KL. A device, nil for the CPU, uses the same
 // draws, and its result agrees with the CPU's to 1e-6. Embeddings of float64, and
@@ -103,11 +104,12 @@ type infoNC[T Float] struct {
 	clamp        float64
 	seed         uint64
 	on           *Device
-	// moments are the moments of each head, computed when needed; nil if negatives are drawn.
+	// moments are the moments of each head, computed when needed; or nil if negatives are
+	// drawn.
 	moments []moments
 }
 
-// grain is how many edges make a piece of work.
+// grain returns the number of edges in a piece of work.
 func (f *infoNC[T]) grain() int {
 	cost := f.draws * min(f.m, infoNCGrain)
 	if f.moments != nil {
@@ -171,7 +173,7 @@ func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) 
 	}, nil
 }
 
-// logTotals returns logTotal of each of some edges, computed on a device where it can.
+// logTotals returns logTotal for each of some edges, computed on a device if possible.
 func (f *infoNC[T]) logTotals(ctx context.Context, heads, tails []int32) (means, variances []float64, err error) {
 	stream := rng.New(f.seed, rng.Negatives)
 	if single, ok := any(f.embedding).([]float32); ok && !f.on.OnHost() && f.moments == nil && f.m <= math.MaxInt32 {
@@ -249,7 +251,7 @@ func (f *infoNC[T]) momentsOf(i int32) moments {
 // so the remainder is of the order of (count/m)³.
 func (s *moments) expectedLog(a, m float64) float64 {
 	total := a + float64(m*s.mean)
-	// One division after the other, since powers of small totals would be 0.
+	// Divide twice, because powers of small totals would underflow to 0.
 	second := m * (s.second / total / total)
 	third := m * (s.third / total / total / total)
 	fourth := float64(m*((s.fourth-float64(3*s.second*s.second))/total/total/total/total)) + float64(3*second*second)

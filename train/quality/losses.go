@@ -60,17 +60,17 @@ func (p Discriminator) terms() (positive, negative func(d2 float64) float64) {
 //
 //	(1/E) Σ_(ij edge) −log p(ij)  +  m/(n(n−1)) Σ_(i≠j) −log(1−p(ij)),
 //
-// with the probability p that it gives a pair of being an edge.
-// Both sums are complete: the first over the E directed edges, the second over
-// all ordered pairs. (Training draws negatives from the batch, whose points
-// occur as often as they have edges; its losses differ by that.) Arguments of
-// logarithms below clamp, from [0, 1), count as clamp, as in training; a clamp of
-// 0 still leaves the finite bound of training's arithmetic.
+// where p is the probability that the discriminator gives a pair to be an edge. Both sums
+// are complete: the first over the E directed edges, the second over all ordered pairs.
+// (The losses of training differ. It draws negatives from the batch, in which points
+// occur as often as they have edges.) As in training, arguments of logarithms below
+// clamp, 0 ≤ clamp < 1, count as clamp. At 0 the finite bound of training's arithmetic
+// remains.
 //
 // Edges and embedding are as for KL. On the CPU the sum over edges is computed in double
-// precision, the sum over pairs in PartitionFunction's. With constants beyond the range
-// of float32 all is computed on the CPU in double precision. Errors are KL's, or the
-// device's.
+// precision, the sum over pairs in PartitionFunction's. If a constant exceeds the range
+// of float32, everything is computed on the CPU in double precision. Errors are as for
+// KL, or the device's.
 func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
@@ -99,7 +99,7 @@ func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embeddin
 	return losses, nil
 }
 
-// checkLoss checks what losses have.
+// checkLoss checks the arguments of the losses.
 func checkLoss(n, m int, clamp float64, discriminators []Discriminator) error {
 	switch {
 	case n < 2:

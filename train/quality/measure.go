@@ -31,42 +31,41 @@ const (
 // Options says what Measure measures, and how. The zero value measures all figures that
 // need only the points and the embedding.
 type Options struct {
-	// K is how many nearest neighbours of a point recall and trustworthiness are
-	// about; 0 means 15.
+	// K is the number of nearest neighbours of a point for recall and trustworthiness; 0
+	// means 15.
 	K int `key:"k" in:"[1,inf)"`
-	// SpearmanSample is how many points Spearman's correlation is taken of; nil means
-	// 5000, and 0 leaves it out.
+	// SpearmanSample is the number of points for Spearman's correlation; nil means 5000, and
+	// 0 leaves it out.
 	SpearmanSample *int `key:"spearman_sample,given" in:"0 or [3,20000]"`
-	// Sample is the size of the sample, drawn without replacement, above ExactPoints
-	// points: recall, partition function and divergence are then estimated from these
-	// points against all, trustworthiness and losses from a tenth of them (at least 100),
-	// and accuracy from the same number of held-out points. nil means 20 000, and 0, or
-	// at least the number of points, means all points.
+	// Sample is the size of the sample that is drawn, without replacement, if there are more
+	// than ExactPoints points. Recall, partition function and divergence are then estimated
+	// from the sample against all points. Trustworthiness and losses take a tenth of the
+	// sample (at least 100 points), and accuracy the same number of held-out points. nil
+	// means 20 000. 0, or a size not below the number of points, means all points.
 	Sample *int `key:"sample,given" in:"0 or [100,inf)"`
 	// Losses has the constants of the expected losses.
 	Losses LossOptions
 	// Skip names the metrics to leave out.
 	Skip Metric
 
-	// Labels are the labels of the points, for the accuracy, which is about the points
-	// that have one (data.Labels.Known). nil, or labels that are quantities, leave it
-	// out.
+	// Labels are the labels of the points, for the accuracy. Points without a label
+	// (data.Labels.Known) do not count. nil, or labels that are quantities, leave the
+	// accuracy out.
 	Labels *data.Labels
 	// Graph is the graph of the divergence and the losses; nil means the sKNN graph of
 	// the points' K nearest neighbours.
 	Graph *neighbors.Graph
-	// Neighbors are the nearest of each point, K or more, and Found those in the
-	// embedding, where they are known; nil has them searched for.
+	// Neighbors are the nearest neighbours of each point, K or more, and Found its nearest
+	// neighbours in the embedding. If nil, Measure searches for them.
 	Neighbors, Found *neighbors.Neighbors
 
-	// Seed seeds the samples (except Spearman's, which is always the same), the choice of
-	// classified points, and the negatives of InfoNC-t-SNE.
+	// Seed seeds the samples, except Spearman's fixed sample, the choice of classified
+	// points, and the negatives of InfoNC-t-SNE.
 	Seed uint64
-	// Device computes what takes all pairs of points; nil is the CPU. With a sample, it
-	// only searches neighbours.
+	// Device computes the figures over all pairs of points; nil means the CPU. With a sample,
+	// it only searches neighbours.
 	Device *Device
-	// Measured, if not nil, is called when a metric has been measured, with the
-	// time that it took.
+	// Measured, if not nil, is called after each metric with the time that it took.
 	Measured func(m Metric, took time.Duration)
 }
 
@@ -74,10 +73,10 @@ type Options struct {
 // recall (unless Neighbors is given), correlation, trustworthiness, and, without a Graph,
 // divergence and losses.
 //
-// It takes O(n²) operations up to ExactPoints points, and a sample above
-// (Options.Sample). Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are
-// too few points for K neighbours each, or are the device's. If ctx ends, they are its
-// error, and the figures measured until then are returned with it.
+// It takes O(n²) operations up to ExactPoints points; above, it uses a sample
+// (Options.Sample). Errors wrap ErrInput, ErrNotFinite or, if there are too few points
+// for K neighbours each, ErrUndefined; or they are the device's. If ctx ends, Measure
+// returns ctx.Err() and the figures measured so far.
 func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
 	m, err := newMeasurement(points, embedding, o)
 	if err != nil {
@@ -102,8 +101,8 @@ func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*F
 	return &m.figures, nil
 }
 
-// A measurement is one call of Measure. What several figures need is computed when
-// the first of them is.
+// A measurement is one call of Measure. Values that several figures need are computed for
+// the first of them.
 type measurement struct {
 	Options
 	points, embedding *data.Matrix // points may be nil
@@ -174,7 +173,7 @@ func (m *measurement) has(needs Needs) bool {
 	return needs&^there == 0
 }
 
-// keep keeps a figure, with its error if it is estimated.
+// keep stores a figure in mean, and its error in standardError if it is estimated.
 func keep(e Estimate, err error, mean, standardError **float64) error {
 	if err == nil {
 		*mean = &e.Mean
@@ -185,8 +184,8 @@ func keep(e Estimate, err error, mean, standardError **float64) error {
 	return err
 }
 
-// all returns the K nearest neighbours of all points. known are more of them, or
-// nil; the search remembers what it finds there.
+// all returns the K nearest neighbours of all points. known holds at least K neighbours,
+// or nil; all stores the neighbours there if it searches for them.
 func (m *measurement) all(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) (*neighbors.Neighbors, error) {
 	if *known == nil {
 		if points.N <= m.K {
@@ -227,7 +226,7 @@ func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **
 		return nil, err
 	}
 	for q, i := range m.sample {
-		// The point itself is among them, unless more than K others lie at its place.
+		// The point itself is among them, unless more than K others are identical to it.
 		others := 0
 		for _, j := range found.Of(q) {
 			if int(j) != i && others < m.K {
@@ -244,7 +243,7 @@ func fewPoints(n, k int) error {
 	return fmt.Errorf("%w: points: got %d, want more than %d, the number of neighbours", ErrUndefined, n, k)
 }
 
-// nearestInEmbedding is nearest in the embedding, which is searched once.
+// nearestInEmbedding is nearest in the embedding. It searches the embedding only once.
 func (m *measurement) nearestInEmbedding(ctx context.Context) (index []int32, err error) {
 	if m.found == nil {
 		m.found, err = m.nearest(ctx, m.embedding, &m.Found)

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// tileRows is how many rows make a piece of work, and tileColumns how many columns are
-	// visited for each of them before the next columns are: they stay in the first-level
+	// tileRows is the number of rows in a piece of work. tileColumns is the number of columns
+	// visited for all these rows before the next columns are. They stay in the first-level
 	// cache.
 	tileRows    = 64
 	tileColumns = 1024
 	// sumBlock is the number of terms that are added in single precision: 32 for each of 16
-	// lanes. The rest is added in double precision. The terms are all positive, so that
+	// lanes. The rest is added in double precision. The terms are all positive, so
 	// the relative error of the sum stays below 1e-6 even where every addition rounds the
 	// same way.
 	sumBlock = 512
 )
 
-// pairTerms adds terms of the pairs of point i and the points lo to hi−1, which i is not
-// among, to sums. work has room for sumBlock numbers.
+// A pairTerms adds terms of the pairs of point i and the points lo to hi−1 to sums. i
+// must not be among these points. work has at least sumBlock elements.
 type pairTerms func(i, lo, hi int, work []float32, sums []float64)
 
 // overTiles returns the given number of sums over the pairs i < j < n.
@@ -95,7 +95,7 @@ func blockTerms(e []float32, n, d int, add func(d2 []float32, sums []float64)) p
 }
 
 // similarityTerms are the Cauchy similarities 1/(1+x) of squared distances x. near allows
-// a faster form, with other bits, where no distance is too large for it.
+// a faster form with other rounding; no distance may be too large for it (isNear).
 func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
 	f, single := any(e).([]float32)
 	if !single {
@@ -129,7 +129,7 @@ func planesOf(e []float32, n, d int) []float32 {
 	return planes
 }
 
-// squaredDistance is computed in double precision, so that exact ties and
+// squaredDistance is computed in double precision, so exact ties and
 // small differences survive.
 func squaredDistance[A, B Float](a []A, b []B) float64 {
 	var s0, s1, s2, s3 float64

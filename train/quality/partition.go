@@ -14,16 +14,15 @@ import (
 //
 //	Z = Σ_(i≠j) 1/(1+‖e_i−e_j‖²)
 //
-// over all ordered pairs of the embedding's points, from 0 to n(n−1): the constant
-// that t-SNE divides its similarities by (Damrich et al., 2023, Eq. 5). The
-// embedding holds points of d coordinates, row after row; fewer than two points
-// give 0.
+// over all ordered pairs of the embedding's points. It is between 0 and n(n−1). t-SNE
+// divides its similarities by Z (Damrich et al., 2023, Eq. 5). The embedding holds points
+// of d coordinates, row after row; fewer than two points give 0.
 //
-// All n(n−1)/2 pairs are visited. For float32 the terms are computed in single
-// precision, with a relative error of the sum below 1e-6 for d=2, and of about
-// d·1e-7 at worst for large d; for float64 in double precision, and on the CPU
-// whatever the device is. A device's result agrees with the CPU's to 1e-6.
-// Errors wrap ErrInput or ErrNotFinite, or are the context's or the device's.
+// All n(n−1)/2 pairs are visited. For float32 the terms are computed in single precision.
+// The relative error of the sum is then below 1e-6 for d = 2, and about d·1e-7 at worst
+// for large d. For float64 they are computed in double precision, and always on the CPU.
+// A device's result agrees with the CPU's to 1e-6. Errors wrap ErrInput or ErrNotFinite,
+// or are ctx's or the device's.
 func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *Device) (float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil || n < 2 {
@@ -76,7 +75,8 @@ func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int
 	return attraction/edges + elementary.Log(partition) - elementary.Log(edges), nil
 }
 
-// checkEdges checks a list of edges of n points. What ends in a preposition.
+// checkEdges checks a list of edges of n points. what is the start of the error message
+// and ends in a preposition.
 func checkEdges(heads, tails []int32, n int, what string) error {
 	if len(heads) != len(tails) {
 		return fmt.Errorf("%w: edges: got %d heads and %d tails, want as many of both", ErrInput, len(heads), len(tails))
@@ -96,7 +96,7 @@ func checkEdges(heads, tails []int32, n int, what string) error {
 const edgeGrain = 1 << 13
 
 // attractionOf sums the losses of the edges of a graph as positive pairs, at most limit
-// each, on a device where it can.
+// each, on a device if possible.
 func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32, e []T, d int, p Discriminator, limit float64) (float64, error) {
 	if single, ok := any(e).([]float32); ok && !on.OnHost() && p.single() {
 		slope, offset, _ := p.odds()

@@ -1,20 +1,20 @@
-// Package quality measures how well an embedding shows its data: how many neighbours it
-// keeps (KNNRecall), how near in the data the shown neighbours are (Trustworthiness), how
-// well it keeps large distances (Spearman), how well it tells classes apart
-// (KNNAccuracy), and the quantities of contrastive embedding theory: the partition
-// function, the Kullback–Leibler divergence between graph and embedding, and the losses
-// that training on the graph expects (PartitionFunction, KL, ExpectedLosses,
-// ExpectedInfoNC). HeldOutAccuracy is about points that were placed after training. Align
-// turns one embedding onto another.
+// Package quality measures how well an embedding shows its data. KNNRecall measures how
+// many neighbours it keeps, Trustworthiness how near the neighbours in the embedding are
+// in the data, Spearman how well it keeps large distances, and KNNAccuracy how well it
+// separates classes. PartitionFunction, KL, ExpectedLosses and ExpectedInfoNC return
+// quantities of contrastive embedding theory: the partition function, the
+// Kullback–Leibler divergence between graph and embedding, and the losses that training
+// on the graph expects. HeldOutAccuracy is about points that were placed after training.
+// Align rotates one embedding onto another.
 //
-// Measure gives all figures of a pair of matrices, points and embedding, in one
-// call, and MeasureHeldOut the figures of held-out points.
+// Measure returns all figures for the matrices of points and embedding in one call.
+// MeasureHeldOut returns the figures of held-out points.
 //
-// Every result is exact for the points given, or for the random sample of them that the
-// seed draws, and has the same bits for any number of processors. Above ExactPoints,
-// Measure estimates all-pairs figures from a sample, with standard errors. Nearest
-// neighbours and ranks come from package data/neighbors. Sums over all pairs or all edges
-// run on an accelerator if one is given, in an order that depends only on sizes.
+// Every result is exact for the given points or for a random sample that depends on the
+// seed. It has the same bits for any number of processors. Above ExactPoints, Measure
+// estimates all-pairs figures from a sample, with standard errors. Nearest neighbours and
+// ranks come from package data/neighbors. Sums over all pairs or all edges run on an
+// accelerator if one is given, in an order that depends only on sizes.
 //
 // Slow functions end early with the context's error when it ends. Errors about the
 // arguments wrap ErrInput, ErrNotFinite or ErrUndefined.
@@ -41,16 +41,14 @@ var ErrNotFinite = errors.New("quality: coordinate is not finite")
 // such as the correlation with an embedding whose points all coincide.
 var ErrUndefined = errors.New("quality: metric is undefined")
 
-// A Device is where figures are computed, as model.OpenDevice opens it; nil is the
-// CPU.
+// A Device computes figures; model.OpenDevice opens one. nil means the CPU.
 type Device = device.Device
 
 // Float is the type of an embedding's coordinates.
 type Float interface{ float32 | float64 }
 
-// points returns the number of points that a row-major slice of width d
-// holds, having checked that all coordinates are finite. What names the slice
-// in errors.
+// points returns the number of points that a row-major slice of width d holds. It checks
+// that all coordinates are finite. what names the slice in errors.
 func points[T Float](x []T, d int, what string) (int, error) {
 	if d < 1 || len(x)%d != 0 {
 		return 0, fmt.Errorf("%w: %s: got %d values, want points of %d coordinates", ErrInput, what, len(x), d)

@@ -16,9 +16,9 @@ import (
 // KNNRecall returns the mean share of a point's k nearest neighbours in the embedding
 // that are among its k nearest in the data, from 0 to 1. Both lists are [n, k]: entries
 // i·k to i·k+k−1 are the neighbours of point i, in any order, without the point itself,
-// as numbers from 0 to points−1. For held-out points they are training points. If n < of,
-// the n points are a sample of a population of that size, and the recall is estimated.
-// Errors wrap ErrInput, and ErrUndefined if there are no points.
+// as numbers from 0 to points−1. For held-out points, neighbours are training points. If
+// n < of, the n points are a sample of a population of size of, and the recall is
+// estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
 func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
@@ -43,7 +43,7 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 			for _, j := range inEmbedding[i*k : (i+1)*k] {
 				if owner[j] == int32(i)+1 {
 					hits[i]++
-					owner[j] = 0 // count a neighbour listed twice once
+					owner[j] = 0 // a neighbour that is listed twice counts once
 				}
 			}
 		}
@@ -58,8 +58,9 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 // others. If there are more than most held-out points, only most are classified and the
 // share is estimated; 0 means no limit.
 //
-// Neighbours are exact (neighbors.Search); ties go to the lower row. The class with most
-// neighbours wins; of classes with equally many, the one with the nearest member.
+// Neighbours are exact (neighbors.Search); ties go to the lower row. The class with the
+// most neighbours wins. Among classes with equally many, the class with the nearest
+// member wins.
 //
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite, or are the context's or the device's.
@@ -119,11 +120,11 @@ func pick(m *data.Matrix, rows []int) *data.Matrix {
 }
 
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
-// k-nearest-neighbour classifier which knows the training points gets right,
-// by KNNAccuracy's rules. trainClasses[i] is the class of training point i,
-// heldClasses[i] the class of held-out point i; a held-out point of a class that no
-// training point has counts as wrong. Errors are KNNAccuracy's, and wrap
-// ErrUndefined if no point is held out.
+// k-nearest-neighbour classifier gets right. The classifier knows the training points and
+// follows KNNAccuracy's rules. trainClasses[i] is the class of training point i,
+// heldClasses[i] the class of held-out point i. A held-out point counts as wrong if no
+// training point has its class. Errors are as for KNNAccuracy, and wrap ErrUndefined if
+// no point is held out.
 func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int, on *Device) (float64, error) {
 	known, tests := classified{train, trainClasses}, classified{held, heldClasses}
 	if err := cmp.Or(known.check("training points' embedding"), tests.check("held-out points' embedding")); err != nil {
@@ -156,8 +157,8 @@ func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (
 	return float64(right) / float64(tests.N), nil
 }
 
-// vote returns the most frequent class among rows, which are in order of distance; ties
-// go to the class met first.
+// vote returns the most frequent class among rows. Rows are in order of distance; ties go
+// to the class met first.
 func vote(rows []int32, class []int32) int32 {
 	var winner int32
 	best := 0

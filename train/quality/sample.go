@@ -10,8 +10,8 @@ import (
 	"cne/internal/rng"
 )
 
-// ExactPoints is the largest number of points for which Measure is exact. Above, it takes
-// a sample (Options.Sample): figures over all pairs take some seconds at this number, and
+// ExactPoints is the largest number of points for which Measure is exact. Above, it uses
+// a sample (Options.Sample). Figures over all pairs take some seconds at this number, and
 // a hundred times as long for ten times as many points.
 const ExactPoints = 100_000
 
@@ -27,9 +27,8 @@ const fewestSampled = 100
 // sampleAbove is ExactPoints; tests set it lower.
 var sampleAbove = ExactPoints
 
-// Sampled returns how many of n points Measure draws for its figures; 0 means that it
-// counts all of them, as it does with up to ExactPoints, and when no fewer are to be
-// drawn than there are.
+// Sampled returns the size of the sample that Measure draws from n points. 0 means that
+// Measure uses all points: n is at most ExactPoints, or Sample is not below n.
 func (o *Options) Sampled(n int) int {
 	size := DefaultSample
 	if o.Sample != nil {
@@ -41,8 +40,8 @@ func (o *Options) Sampled(n int) int {
 	return size
 }
 
-// drawSample returns the rows of the sample of n points, nil for all, and of the sample
-// of these that trustworthiness and losses take, both in ascending order.
+// drawSample returns the rows of the sample of n points, or nil for all points, and the
+// part of the sample for trustworthiness and losses. Both are in ascending order.
 func (o *Options) drawSample(n int) (all, some []int) {
 	size := o.Sampled(n)
 	if size == 0 {
@@ -57,7 +56,7 @@ func (o *Options) drawSample(n int) (all, some []int) {
 	return all, some
 }
 
-// estimateMean estimates the mean of a population, whose size is of, from a sample drawn
+// estimateMean estimates the mean of a population of size of from a sample drawn
 // without replacement. The error falls to 0 as the sample grows to the population.
 func estimateMean(values []float64, of int) Estimate {
 	size := float64(len(values))
@@ -96,8 +95,9 @@ func isNear(e []float32, d int) bool {
 	return float64(d)*span*span < 1e18
 }
 
-// edgeSums returns for some points, for each discriminator, the sum of −log p, at most limit,
-// over the edges whose head it is, and the number of these edges.
+// edgeSums returns, for some points and for each discriminator, the sum of −log p, at
+// most limit, over the edges whose head the point is. It also returns the number of these
+// edges.
 func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators []Discriminator, limit float64) (sums [][]float64, edges []float64, err error) {
 	sums, edges = make([][]float64, len(rows)), make([]float64, len(rows))
 	positives := make([]func(float64) float64, len(discriminators))
@@ -162,10 +162,10 @@ func (m *measurement) expectedLosses(ctx context.Context, heads, tails []int32, 
 }
 
 // sampleLosses estimates ExpectedLosses from trustworthiness's sample of points: the sum
-// over edges from the edges whose heads they are, and the sum over pairs from their pairs
-// with all other points. The errors take the constants of the discriminators as given,
-// and are otherwise computed as in sampleDivergence. It returns nil if none of the points
-// has an edge.
+// over edges from the edges that start at these points, and the sum over pairs from their
+// pairs with all other points. The errors take the constants of the discriminators as
+// given, and are otherwise computed as in sampleDivergence. It returns nil if none of the
+// points has an edge.
 func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discriminator) ([]Estimate, error) {
 	n, negatives, clamp := m.embedding.N, float64(m.Losses.Negatives), m.Losses.Clamp
 	if err := checkLoss(n, m.Losses.Negatives, clamp, discriminators); err != nil {

@@ -16,18 +16,17 @@ import (
 // fits 32 bits.
 const maxSample = 1 << 16
 
-// Spearman returns the rank correlation, from −1 to 1, between the Euclidean
-// distances of points in the data x (n×D) and in the embedding y (n×d): over
-// all pairs of min(n, sample) points, which the seed draws without
-// replacement. The paper takes 5000 points. Equal distances share the mean of
-// their ranks, and the value is exact up to the rounding of the distances to
-// float64. It is the same on every device: an accelerator computes the distances,
-// and the CPU ranks them.
+// Spearman returns the rank correlation, from −1 to 1, between the Euclidean distances of
+// points in the data x (n×D) and in the embedding y (n×d). It takes all pairs of min(n,
+// sample) points, drawn with the seed and without replacement. The paper takes 5000
+// points. Equal distances share the mean of their ranks, and the value is exact up to the
+// rounding of the distances to float64. It is the same on every device: an accelerator
+// computes the distances, and the CPU ranks them.
 //
 // It takes 16 bytes of memory per pair, up to 12 more where most distances are nearly
-// equal, and 8 on an accelerator; sample is at most 65 536. Errors wrap ErrInput or
-// ErrNotFinite, and ErrUndefined if all distances of one side are equal, as in a
-// collapsed embedding, or are the context's or the device's.
+// equal, and 8 on an accelerator; sample is at most 65 536. Errors wrap ErrInput,
+// ErrNotFinite or, if all distances of one side are equal, as in a collapsed embedding,
+// ErrUndefined; or they are ctx's or the device's.
 func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, on *Device) (float64, error) {
 	a, b, err := sampled(x, y, sample, seed)
 	if err != nil {
@@ -82,8 +81,8 @@ func spearman[T Float](ctx context.Context, a []T, da int, b []T, db int) (float
 		func(out []uint64) error { return distances(ctx, out, b, n, db) })
 }
 
-// correlate correlates the distances of all pairs of n points, which inData and
-// inEmbedding write as distances does.
+// correlate correlates the distances of all pairs of n points. inData and inEmbedding
+// write the distances, as the function distances does.
 func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64) error) (float64, error) {
 	pairs := n * (n - 1) / 2
 	s := newSorter(pairs)
@@ -140,7 +139,7 @@ func distances[T Float](ctx context.Context, out []uint64, x []T, n, d int) erro
 }
 
 // A sorter sorts keys and remembers their positions. It cuts them into pieces, spreads
-// each piece over buckets, and then gathers and sorts each bucket, so that all cores work
+// each piece over buckets, and then gathers and sorts each bucket, so all cores work
 // in their caches.
 type sorter struct {
 	keys  []uint64
@@ -152,12 +151,13 @@ type sorter struct {
 }
 
 const (
-	// sortedKeys is how many keys are spread in one piece: they and their places fit a
+	// sortedKeys is the number of keys spread in one piece. They and their positions fit a
 	// second-level cache.
 	sortedKeys = 1 << 16
-	// sortedBuckets is how many buckets are gathered in one piece.
+	// sortedBuckets is the number of buckets gathered in one piece.
 	sortedBuckets = 8
-	// sampledKeys decide how wide the buckets are, without the outermost on either side.
+	// sampledKeys is the number of keys from which the width of the buckets is estimated. The
+	// outermost of them on either side are ignored.
 	sampledKeys, outermost = 1 << 12, 1 << 4
 )
 
@@ -176,7 +176,7 @@ func (s *spread) of(key uint64) int {
 	return int(min((key-s.least)>>s.shift, uint64(s.buckets-1)))
 }
 
-// A bucket is one at work, from all pieces.
+// A bucket has the keys of one bucket from all pieces.
 type bucket struct {
 	keys  []uint64
 	index []uint32
@@ -191,9 +191,10 @@ func newSorter(n int) *sorter {
 	return s
 }
 
-// rank calls group for the places of each set of equal keys, with twice the mean of their
-// ranks, which count from 1, from several goroutines. Each has sums of its own to add to; rank
-// returns them all. It sorts the keys piece by piece, and stops when ctx ends.
+// rank sorts the keys piece by piece and calls group for each set of equal keys, from
+// several goroutines. group gets the positions of the keys and twice the mean of their
+// ranks, from 1. Each goroutine adds to its own sums; rank returns all sums. It stops
+// when ctx ends.
 func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64, places []uint32)) (rankSums, error) {
 	if len(s.keys) == 0 {
 		return rankSums{}, nil
@@ -238,8 +239,8 @@ func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64,
 	return all, nil
 }
 
-// choose chooses the buckets: for distances, which fill a small part of the floating-point
-// numbers but for a few that are very large or small.
+// choose chooses the buckets. They suit distances: except for a few very large or small
+// ones, these fill a small part of the range of floating-point numbers.
 func (s *sorter) choose() {
 	step := max(1, len(s.keys)/sampledKeys)
 	sample := make([]uint64, 0, sampledKeys+1)
@@ -263,7 +264,8 @@ func (s *sorter) gather(to *bucket, b int) {
 	}
 }
 
-// ties calls group for each longest range [lo, hi) of equal keys, which are sorted.
+// ties calls group for each maximal range [lo, hi) of equal keys. The keys must be
+// sorted.
 func (b *bucket) ties(group func(lo, hi int)) {
 	for lo := 0; lo < len(b.keys); {
 		hi := lo + 1
@@ -295,11 +297,11 @@ func radixSort(keys []uint64, index []uint32) {
 	}
 }
 
-// partition moves the keys in place into up to 2¹¹ buckets of equal width
-// between the smallest and the largest key and returns the buckets' bounds. Keys that are
-// all equal make no bucket. The width follows from the keys themselves because distances
-// fill a small part of the floating-point numbers: fixed digits would sort nothing in the
-// first pass.
+// partition moves the keys in place into up to 2¹¹ buckets of equal width between the
+// smallest and the largest key and returns the buckets' bounds. If all keys are equal,
+// there is no bucket. The width depends on the keys because distances fill a small part
+// of the range of floating-point numbers. Fixed digits would sort nothing in the first
+// pass.
 func partition(keys []uint64, index []uint32) (bounds []uint32) {
 	smallest, largest := slices.Min(keys), slices.Max(keys)
 	if smallest == largest {

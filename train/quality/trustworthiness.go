@@ -11,9 +11,9 @@ import (
 //
 //	1 − 2/(nk(2n−3k−1)) · Σ_i Σ_(j among the k nearest of i in the embedding) max(0, r(i,j)−k),
 //
-// where r(i,j), from 1, is the rank of j by distance from i in the data: 1 if
-// all k neighbours are among the k nearest there, about 0.5 if they are any
-// points.
+// where r(i,j), from 1, is the rank of j by distance from i in the data. The value is 1
+// if all k neighbours are among the k nearest in the data, and about 0.5 if they are
+// random points.
 //
 // ranks is n×k: entries i·k to i·k+k−1 are the ranks r(i,j) of the neighbours
 // of point i (neighbors.Ranks gives them). With the ranks of fewer than n points, a
@@ -31,7 +31,7 @@ func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("%w: rank of a neighbour of point %d (counted from 0): got %d, want 1 to %d", ErrInput, e/k, r, n-1)
 		}
 	}
-	// By how much the ranks of each point's neighbours exceed k.
+	// penalties has for each point the sum by which its neighbours' ranks exceed k.
 	penalties := make([]int, len(ranks)/k)
 	parallel.For(len(penalties), 1<<12, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
