@@ -21,14 +21,14 @@ var ErrInput = errors.New("model: bad input")
 type batchProgram[T op.Float] struct {
 	program *vm.Program
 
-	// byEnds says that batches come by their endpoints, without Local.
+	// byEnds reports whether batches are given by their endpoints, without Local.
 	byEnds bool
-	// rows is nil if the graph does not look its points up in a table, local if byEnds,
-	// and thetaValue on an accelerator.
+	// rows is nil if the graph does not look up its points in a table, local is nil if
+	// byEnds, and thetaValue is nil on an accelerator.
 	rows, local, negatives, layout, theta *op.Array
 	thetaValue                            []T
 	loss, dTheta                          *op.Array
-	grads                                 []*op.Array // with respect to what compile was told
+	grads                                 []*op.Array // with respect to the argument wrt of compile
 	lossNode                              *gorgonia.Node
 }
 

@@ -10,9 +10,9 @@ import (
 	"cne/model/op"
 )
 
-// A Convolutional model embeds images through a ResNet, whose weights are
-// learnt. Its points are images, such as random views of photographs, which come with
-// every batch (Batch.Images).
+// A Convolutional model embeds images through a ResNet, and learns its weights. Its
+// points are images, such as random views of photographs. They come with every batch
+// (Batch.Images).
 //
 // Its graph is
 //
@@ -37,13 +37,13 @@ type Convolutional[T op.Float] struct {
 
 // NewConvolutional returns a model of n points that are images of size×size pixels,
 // embedded by a network. A metric of op.Cosine puts Normalize before the loss; if
-// learnTemperature is set, its temperature is learnt, starting at the options': see
-// op.ScaleByTemperature.
+// learnTemperature is set, its temperature is learnt, starting at the options'
+// temperature: see op.ScaleByTemperature.
 //
-// frozen says which of the network's parameters are not learnt; nil means all are. Their
-// gradients, and values needed only for these, are not computed. Normalisations still use
-// the batch's statistics and update the running ones, frozen or not, as in PyTorch for
-// parameters with requires_grad=False.
+// frozen reports whether the parameter with a name is not learnt; nil means that all are
+// learnt. Gradients of frozen parameters, and values needed only for these, are not
+// computed. Frozen or not, normalisations use the batch's statistics and update the
+// running ones, as in PyTorch for parameters with requires_grad=False.
 //
 // precision is the precision of the convolutions in training: see op.Conv2d.
 // Representations are computed in T. op.BFloat16 needs float32.
@@ -119,9 +119,9 @@ func (c *Convolutional[T]) Precision() op.Precision { return c.precision }
 // learns reports whether a parameter of the network is learnt.
 func (c *Convolutional[T]) learns(name string) bool { return c.frozen == nil || !c.frozen(name) }
 
-// OnDevice compiles the model for training on an accelerator, instead of an earlier
-// DeviceModel, which must not be used any more. The network is then computed there,
-// too. Only float32 is computed there.
+// OnDevice compiles the model for training on an accelerator, and replaces an earlier
+// DeviceModel. The earlier one must not be used any more. The network then also runs on
+// the accelerator. The type must be float32.
 func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	if err := c.UseDevice(d); err != nil {
 		return nil, err
@@ -144,11 +144,11 @@ func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
 // temperature.
 const LogTemperature = "log_temperature"
 
-// Objective implements Model. Its temperature is the one learnt so far.
+// Objective implements Model. Its temperature is the current one.
 func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 	o := c.objective
 	if c.logTemperature != nil {
-		// After a failure of the accelerator this is the temperature of the last Pull.
+		// If the accelerator has failed, this is the temperature at the last Pull.
 		_ = c.onDevice.pull()
 		learnt := elementary.Exp(float64(op.Data[T](c.logTemperature)[0]))
 		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
@@ -168,8 +168,8 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 	return c.batch.step(b, theta)
 }
 
-// ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst, always by
-// the running statistics.
+// ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst.
+// Normalisations use the running statistics.
 func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	return c.ResNet.ProjectTo(dst, images, c.size, c.size)
 }

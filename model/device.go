@@ -14,13 +14,13 @@ import (
 	"cne/model/vm"
 )
 
-// A Device is where models run: see OpenDevice. A nil *Device is the CPU.
+// A Device runs models: see OpenDevice. A nil *Device is the CPU.
 type Device = device.Device
 
-// OpenDevice opens a device by name: cpu; cuda for NVIDIA's first GPU, cuda:1 for the
-// second; auto for the first GPU if it can be used, else the CPU. Its Reason says which
-// it is and why. If a device is unknown or not available, the error says what is missing,
-// and wraps ErrDevice.
+// OpenDevice opens a device by name: "cpu"; "cuda" for NVIDIA's first GPU, "cuda:1" for
+// the second; or "auto" for the first GPU if it can be used, otherwise the CPU. The
+// device's Reason says which one it is and why. If a device is unknown or not available,
+// the error wraps ErrDevice and says what is missing.
 func OpenDevice(name string) (*Device, error) {
 	d, err := device.Open(name)
 	if err != nil {
@@ -32,7 +32,7 @@ func OpenDevice(name string) (*Device, error) {
 // ErrDevice is wrapped by errors about devices that cannot be used.
 var ErrDevice = errors.New("model: the device cannot be used")
 
-// A MemoryError is the error of a device whose memory is too small.
+// A MemoryError reports that the memory of a device is too small.
 type MemoryError = device.MemoryError
 
 // deviceParams are an accelerator's copies of a model's arrays. A nil *deviceParams is
@@ -57,7 +57,7 @@ func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 	return &deviceParams{device: d, copies: map[*op.Array]*op.Array{}, stats: map[*op.BatchStats]*op.BatchStats{}}, nil
 }
 
-// where returns the device: nil for the CPU.
+// where returns the device, or nil for the CPU.
 func (p *deviceParams) where() *Device {
 	if p == nil {
 		return nil
@@ -90,7 +90,7 @@ func (p *deviceParams) of(a *op.Array) (*op.Array, error) {
 	return c, nil
 }
 
-// statsOf returns the copy of a BatchNorm's statistics, which the first call makes.
+// statsOf returns the copy of a BatchNorm's statistics. The first call makes it.
 func (p *deviceParams) statsOf(s *op.BatchStats) (*op.BatchStats, error) {
 	if p == nil {
 		return s, nil
@@ -130,7 +130,7 @@ func (p *deviceParams) bind(input, a *op.Array) error {
 	return input.View(c, 0, c.Shape()...)
 }
 
-// share makes the inputs of a program for parameters read these, or their copies. A program
+// share makes the inputs of a program read the parameters, or their copies. A program
 // without a ResNet's head has no inputs for its parameters.
 func (p *deviceParams) share(program *vm.Program, nodes gorgonia.Nodes, parameters []Parameter) error {
 	for i, node := range nodes {
@@ -199,8 +199,8 @@ type placement struct {
 	compile  func(*deviceParams) (forward, error)
 }
 
-// UseDevice moves the network, with what it has learnt, to a device. A new network is
-// on the CPU (nil); accelerators take only float32 networks. After an error the
+// UseDevice moves the network and its learnt parameters to a device; nil means the CPU,
+// where a new network is. An accelerator takes only float32 networks. After an error the
 // network stays where it was.
 func (p *placement) UseDevice(d *Device) error {
 	if p.forward.program != nil && p.onDevice.on(d) {
@@ -225,8 +225,8 @@ func (p *placement) UseDevice(d *Device) error {
 
 // A DeviceModel is a model compiled for training on an accelerator, with copies of its
 // parameters there. A step reads its batch from the inputs, without waiting for the
-// device. The model's own methods (to embed, project or save) see what was learnt so
-// far; the arrays of its own Parameters do after Pull.
+// device. The model's own methods (to embed, project or save) use the current parameters.
+// The arrays of its own Parameters are up to date only after Pull.
 type DeviceModel struct {
 	// Rows [r], Local [2b], Negatives [m, b] and Layout are as in a Batch, and
 	// Images [r, 3, H, W]; Rows or Images are nil where the model takes none. Theta

@@ -14,35 +14,35 @@ import (
 	"cne/model/op"
 )
 
-// An Embedding is the non-parametric model: a table with a row of coordinates
-// for each point, which are learnt directly. T is the type it computes in.
+// An Embedding is the non-parametric model: a table with a row of coordinates for each
+// point. The coordinates are learnt directly. T is the type of the computation.
 //
 // Its graph is
 //
 //	rows of the table → Gather by Local → (Normalize) → Contrastive
 //
-// and its gradient has only the batch's distinct rows, so that a step costs nothing for
-// the points that it does not touch. For a batch without Local the rows are gathered in
-// the order of the endpoints. The gradients of repeats are then added to the first
-// endpoint's, in order, as the derivative of Gather would add them up.
+// and its gradient has only the batch's distinct rows. A step therefore costs nothing for
+// other points. For a batch without Local the rows are gathered in the order of the
+// endpoints. The gradients of repeats are then added to the first endpoint's gradient.
+// Their order is the same as in the derivative of Gather.
 type Embedding[T op.Float] struct {
 	n, d        int
 	objective   op.ContrastiveOptions
 	table, grad *op.Array
-	batch, ends batchProgram[T]  // of batches with Local and without
-	last        *batchProgram[T] // of the last step
+	batch, ends batchProgram[T]  // for batches with and without Local
+	last        *batchProgram[T] // the program of the last step
 	onDevice    *deviceParams    // where it is trained; nil on the CPU
-	next        []int32          // Batch.Next of the batch at hand
+	next        []int32          // Batch.Next of the current batch
 	repeats     []Repeat         // Batch.Repeats
 }
 
-// fetchFrom is the size in bytes from which a table does not fit a core's caches, so that
+// fetchFrom is the size in bytes from which a table does not fit a core's caches, so
 // prefetching the rows of the next batch pays off.
 const fetchFrom = 2 << 20
 
-// NewEmbedding returns a model of n = len(table)/d points that starts at the
-// given coordinates, [n, d], whose memory it takes over. A metric of
-// op.Cosine puts Normalize before the loss.
+// NewEmbedding returns a model of n = len(table)/d points that starts at the given
+// coordinates [n, d]. It uses the memory of table, so the caller must not change it. A
+// metric of op.Cosine puts Normalize before the loss.
 func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (*Embedding[T], error) {
 	if d < 1 || len(table) == 0 || len(table)%d != 0 {
 		return nil, kind.Errorf(ErrInput, "model: table: got %d coordinates, want a multiple of %d", len(table), d)
@@ -69,8 +69,8 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 	return e, nil
 }
 
-// fetch asks for the rows of the next batch that as many edges have as [from, to) of the
-// batch at hand.
+// fetch prefetches the rows [2·from, 2·to) of the next batch, its share while the current
+// batch's edges [from, to) are computed.
 func (e *Embedding[T]) fetch(from, to int) {
 	to = min(2*to, len(e.next))
 	if from = min(2*from, to); from < to {
@@ -92,16 +92,16 @@ func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 	return on.bind(p.program.Input(table), e.table)
 }
 
-// distinct adds the input that names a batch's distinct points, and their rows of the
-// table.
+// distinct adds the input with the numbers of a batch's distinct points, and the node
+// with their rows of the table.
 func (e *Embedding[T]) distinct(g *gorgonia.ExprGraph, table *gorgonia.Node) (rows, distinct *gorgonia.Node, err error) {
 	rows = gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
 	distinct, err = op.Gather(table, rows)
 	return rows, distinct, err
 }
 
-// OnDevice compiles the model for training on an accelerator, instead of an earlier
-// DeviceModel, which must not be used any more. Only float32 is computed there.
+// OnDevice compiles the model for training on an accelerator, and replaces an earlier
+// DeviceModel. The earlier one must not be used any more. The type must be float32.
 func (e *Embedding[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	on, err := newDeviceParams(d, op.Dtype[T]())
 	if err != nil {
@@ -145,8 +145,8 @@ func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
 	return loss, op.Share(e.grad, e.addRepeats(), len(b.Rows), e.d)
 }
 
-// addRepeats adds the gradients of repeats to the first endpoints' gradients, and returns
-// the gradient of the last run.
+// addRepeats adds the gradients of repeats to the first endpoints' gradients. It returns
+// the gradient [2b, d] of the last step.
 func (e *Embedding[T]) addRepeats() []T {
 	grad := op.Data[T](e.last.grads[0])
 	for _, r := range e.repeats {
@@ -207,6 +207,6 @@ func (e *Embedding[T]) EmbedTo(dst []float32) error {
 	return nil
 }
 
-// Table returns the coordinates [n, d] themselves, not a copy. While it is trained
+// Table returns the coordinates [n, d] themselves, not a copy. While the model is trained
 // on a device, they are the coordinates at the last Pull.
 func (e *Embedding[T]) Table() []T { return op.Data[T](e.table) }

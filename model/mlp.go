@@ -19,28 +19,27 @@ import (
 // DefaultHidden are the widths of the hidden layers of the paper's network.
 var DefaultHidden = []int{100, 100, 100}
 
-// rowsPerBlock is how many points are projected at a time: few enough for their
-// activations to stay in the cache, and enough for the cores to wait rarely for each
-// other at the end of a layer.
+// rowsPerBlock is the number of points projected at a time. Their activations stay in the
+// cache, and cores rarely wait for each other at the end of a layer.
 const rowsPerBlock = 4096
 
-// An MLP is a network of linear layers with ReLU between them, which maps
-// points to positions. T is the type it computes in. It must not be used by
-// two goroutines at once.
+// An MLP is a network of linear layers with ReLU between them. It maps points to
+// positions. T is the type of the computation. An MLP must not be used by two goroutines
+// at once.
 type MLP[T op.Float] struct {
 	widths []int // in, hidden …, out
 	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients,
-	// with the names that torch.nn.Sequential gives them, where every second module is a
+	// with the names that torch.nn.Sequential gives them, in which every second module is a
 	// ReLU.
 	parameters []Parameter
 
 	placement
 }
 
-// NewMLP returns a network for points with in values. Nil hidden widths mean
-// DefaultHidden; an empty list makes a single linear layer. Weights and biases
-// start uniformly distributed in ±1/√(width of the layer's input), which is
-// Kaiming's initialisation as PyTorch's Linear has it, drawn by seed.
+// NewMLP returns a network for points with in values and positions with out values. Nil
+// hidden widths mean DefaultHidden; an empty list makes a single linear layer. Weights
+// and biases are drawn with seed from the uniform distribution on ±1/√(width of the
+// layer's input). This is the Kaiming initialisation of PyTorch's Linear.
 func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], error) {
 	if hidden == nil {
 		hidden = DefaultHidden
@@ -159,7 +158,8 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	return nil
 }
 
-// inType returns x itself if T is float32, or its values as T in a buffer that is reused.
+// inType returns x itself if T is float32. Otherwise it returns the values as T in the
+// buffer.
 func inType[T op.Float](buffer *[]T, x []float32) []T {
 	if same, ok := any(x).([]T); ok {
 		return same
@@ -171,7 +171,7 @@ func inType[T op.Float](buffer *[]T, x []float32) []T {
 	return *buffer
 }
 
-// ProjectMatrixTo is ProjectTo for a matrix. Sparse points become dense in groups.
+// ProjectMatrixTo is ProjectTo for a matrix, which may be sparse.
 func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 	in, out := n.Size()
 	if points.CSR == nil {
@@ -195,10 +195,11 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 	return nil
 }
 
-// denseValues is about how many values of sparse points are dense at a time.
+// denseValues is the approximate number of values of sparse points that are made dense at
+// a time.
 const denseValues = 1 << 22
 
-// project is ProjectTo for one block. On an accelerator all blocks have one size, so that
+// project is ProjectTo for one block. On an accelerator all blocks have one size, so
 // the bits of a point do not depend on the others in its block.
 func (n *MLP[T]) project(dst []float32, x []T) error {
 	in, _ := n.Size()
@@ -221,8 +222,8 @@ func (n *MLP[T]) project(dst []float32, x []T) error {
 	return nil
 }
 
-// A Parametric model embeds its training points through a network, whose
-// weights are learnt.
+// A Parametric model embeds its training points through a network, and learns its
+// weights.
 //
 // Its graph is
 //
@@ -235,8 +236,8 @@ type Parametric[T op.Float] struct {
 	n       int
 	network *MLP[T]
 	points  []T
-	// sparse holds the points instead of points, and held for the first layer; nil
-	// unless they were given so.
+	// sparse holds the points, instead of the field points, if they are sparse. held is their
+	// form for the first layer. Otherwise both are nil.
 	sparse    *data.Matrix
 	held      *op.Sparse
 	objective op.ContrastiveOptions
@@ -244,9 +245,8 @@ type Parametric[T op.Float] struct {
 	batch     batchProgram[T]
 }
 
-// NewParametric returns a model of the points [n, in], which must not change
-// from then on, embedded by a network. A metric of op.Cosine puts Normalize before
-// the loss.
+// NewParametric returns a model of the points [n, in], embedded by a network. The points
+// must not change from then on. A metric of op.Cosine puts Normalize before the loss.
 func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
 	if network == nil {
 		return nil, kind.Errorf(ErrInput, "model: network: got nil")
@@ -260,8 +260,8 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 	return p, p.begin()
 }
 
-// NewSparseParametric is NewParametric of sparse points, which must not change from then
-// on; the first layer takes them as they are. They have at most MaxSparseWidth values.
+// NewSparseParametric is NewParametric of sparse points of at most MaxSparseWidth values.
+// The first layer uses the sparse form. The points must not change from then on.
 func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.ContrastiveOptions) (*Parametric[float32], error) {
 	if network == nil {
 		return nil, kind.Errorf(ErrInput, "model: network: got nil")
@@ -299,7 +299,8 @@ func (p *Parametric[T]) begin() error {
 // build makes the program of a batch.
 func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) error {
 	in, _ := p.network.Size()
-	// On an accelerator, skipping zeros would not pay; but sparse points stay sparse.
+	// On an accelerator, skipping zeros of dense points would not pay off. Sparse points stay
+	// sparse.
 	sparse := p.held
 	if sparse != nil && on != nil {
 		if err := sparse.CheckDevice(on.where()); err != nil {
@@ -336,9 +337,9 @@ func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) error {
 	return on.share(b.program, nodes, p.network.parameters)
 }
 
-// OnDevice compiles the model for training on an accelerator, instead of an earlier
-// DeviceModel, which must not be used any more. The network is then computed there,
-// too. Only float32 is computed there.
+// OnDevice compiles the model for training on an accelerator, and replaces an earlier
+// DeviceModel. The earlier one must not be used any more. The network then also runs on
+// the accelerator. The type must be float32.
 func (p *Parametric[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	if err := p.network.UseDevice(d); err != nil {
 		return nil, err

@@ -11,22 +11,22 @@ import (
 	"cne/internal/simd"
 )
 
-// A Preprocessing is what was done to the points of a run before its model saw
-// them, so that it can be done to new points. It is saved with the model. A nil
-// *Preprocessing does nothing.
+// A Preprocessing has the steps from the points of a run to the input of its model, in
+// order to repeat them for new points. It is saved with the model. A nil *Preprocessing
+// does nothing.
 type Preprocessing struct {
-	// Counts turns counts into points; nil if the points were no counts. It is
-	// not done by Apply.
+	// Counts turns counts into points; nil if the points were not counts. Apply does not do
+	// this step.
 	Counts *counts.Scaling `json:"counts,omitempty"`
-	// Width is the number of values of a point before anything else is done.
+	// Width is the number of values of a point before the other steps.
 	Width int `json:"width"`
 	// Columns are the names of those values, to match the values of new points by name;
 	// nil without names.
 	Columns []string `json:"columns,omitempty"`
-	// Fill, if not nil, are the means of the columns, which new points get for values that
-	// are NaN or infinite. It is not done by Apply.
+	// Fill, if not nil, has the means of the columns. They replace values of new points that
+	// are NaN or infinite. Apply does not do this step.
 	Fill []float32 `json:"fill,omitempty"`
-	// Scaler scales the points; nil leaves them.
+	// Scaler scales the points; nil leaves them unchanged.
 	Scaler *data.Scaler `json:"scaler,omitempty"`
 	// Metric then brings every point to length 1, if it is Cosine or Correlation.
 	Metric data.Metric `json:"metric,omitempty"`
@@ -34,8 +34,8 @@ type Preprocessing struct {
 	PCA *pca.PCA `json:"pca,omitempty"`
 }
 
-// Check returns an error (ErrShape, ErrOption) for inconsistent values, as a file may
-// have; nil is valid.
+// Check returns an error (ErrShape, ErrOption) for inconsistent values, which a file may
+// have. A nil *Preprocessing is valid.
 func (p *Preprocessing) Check() error {
 	if p == nil {
 		return nil
@@ -71,8 +71,8 @@ func (p *Preprocessing) Check() error {
 	return nil
 }
 
-// Out returns the number of values of a point after the preprocessing; 0 for nil,
-// which leaves any number.
+// Out returns the number of values of a point after the preprocessing. It returns 0 for
+// nil, because the number is then not known.
 func (p *Preprocessing) Out() int {
 	if p == nil {
 		return 0
@@ -96,10 +96,10 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 	return opt
 }
 
-// Apply preprocesses points. It scales and normalises the points of m in place and
-// returns m, or a new matrix of their principal components, computed on a device or, if
-// that is nil, on the CPU. If the columns of m have other names, or another order, it
-// copies the known ones (see Matrix.Select). A nil *Preprocessing does not change m.
+// Apply preprocesses points. It scales and normalises the points of m in place. It
+// returns m, or a new matrix of their principal components, computed on a device (nil
+// means the CPU). If the columns of m have other names or another order, it copies the
+// known columns (see Matrix.Select). A nil *Preprocessing does not change m.
 //
 // Errors are ErrShape for points of another width, ErrEmpty for no points, a
 // *DirectionError for a point without a direction if the Metric needs one, and the
@@ -108,9 +108,9 @@ func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (
 	return p.ApplySkipping(ctx, m, on, nil)
 }
 
-// ApplySkipping is Apply for points that may have no direction: they become zeros before
-// their components are taken, and are marked in skipped, which has an element for each
-// point. A nil skipped gives the error.
+// ApplySkipping is Apply for points that may have no direction. Such points become zeros
+// before their components are computed, and are marked in skipped, with one element per
+// point. If skipped is nil, ApplySkipping returns the error of Apply.
 func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *Device, skipped []bool) (*data.Matrix, error) {
 	if p == nil {
 		return m, nil

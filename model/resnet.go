@@ -20,8 +20,8 @@ import (
 // ResNetOptions are the widths of a ResNet. The zero value is the paper's
 // network.
 type ResNetOptions struct {
-	// Width is the number of channels of the first stage; the following ones
-	// have twice as many each. 0 means 64.
+	// Width is the number of channels of the first stage; each following stage has twice as
+	// many. 0 means 64.
 	Width int `key:"width" in:"[1,4096]"`
 	// Hidden and Out are the widths of the projection head's two layers; 0
 	// means 16·Width and 2·Width: 1024 and 128.
@@ -48,10 +48,10 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 }
 
 // A ResNet is the network of the paper's SimCLR runs: a ResNet18 (He et al., 2016) for
-// small images, whose first convolution is 3×3 with stride 1 and no pooling after it, and
-// a projection head of two linear layers with a ReLU between them. The representation of
-// an image is the mean over its pixels of the last stage, 8·Width numbers, which the head
-// maps to Out. T is the type it computes in.
+// small images, whose first convolution is 3×3 with stride 1 and no pooling after it. A
+// projection head of two linear layers with a ReLU between them follows. The
+// representation of an image is the mean of the last stage over its pixels, 8·Width
+// numbers. The head maps it to Out numbers. T is the type of the computation.
 //
 // Parameters and running statistics have the names and shapes that PyTorch
 // gives them: conv1.weight, layer2.0.shortcut.0.weight, bn1.running_mean. A
@@ -75,10 +75,10 @@ type norm struct {
 // blocks.
 var stages = [4]int{1, 2, 2, 2}
 
-// NewResNet returns a network whose convolutions start normally distributed with
-// variance 2/fan-out (Kaiming's initialisation), whose normalisations start as
-// the identity, and whose linear layers start uniformly in ±1/√(width of the
-// input), as PyTorch's do, drawn by seed.
+// NewResNet returns a network with PyTorch's initial parameters, drawn with seed. The
+// weights of convolutions are normally distributed with variance 2/fan-out (Kaiming's
+// initialisation). Normalisations are the identity. Linear layers are uniformly
+// distributed in ±1/√(width of the input).
 func NewResNet[T op.Float](options ResNetOptions, seed uint64) (*ResNet[T], error) {
 	return newResNet[T](options, &seed)
 }
@@ -105,8 +105,8 @@ func imageNode[T op.Float](size int) *gorgonia.Node {
 	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(2, 3, size, size), gorgonia.WithName("images"))
 }
 
-// compileForward makes a program for images of any size: for their representations, or for
-// the output of the head.
+// compileForward compiles a program for images of any size. It computes their
+// representations, or the output of the head.
 func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (forward, error) {
 	x := imageNode[T](8)
 	y, z, nodes, err := n.graph(on, x, op.Float32)
@@ -133,8 +133,8 @@ func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
 // Convolutional.
 func (n *ResNet[T]) Parameters() []Parameter { return n.parameters }
 
-// Tensors returns all that makes up the network by name: the parameters and the
-// running statistics of the normalisations. The arrays are the network's own.
+// Tensors returns the parameters and the running statistics of the normalisations by
+// name. The arrays are not copies.
 func (n *ResNet[T]) Tensors() map[string]*op.Array {
 	all := map[string]*op.Array{}
 	for _, p := range n.parameters {
@@ -158,8 +158,8 @@ func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Preci
 	return h, z, b.nodes, nil
 }
 
-// Evaluate has all batch normalisations of the network use their running statistics,
-// and leave these as they are (true), or use the batch's statistics (false).
+// Evaluate sets whether all batch normalisations use their running statistics and do not
+// change them (true), or use the batch's statistics (false).
 func (n *ResNet[T]) Evaluate(on bool) {
 	for _, b := range n.norms {
 		b.stats.Evaluate = on
@@ -170,13 +170,13 @@ func (n *ResNet[T]) Evaluate(on bool) {
 }
 
 // RepresentTo writes the representations of images [N, 3, height, width] to dst [N,
-// 8·Width], always by the running statistics.
+// 8·Width]. Normalisations use the running statistics.
 func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	return n.evaluate(&n.forward, n.Width(), dst, images, height, width)
 }
 
-// ProjectTo writes the head's output for images [N, 3, height, width] to dst [N, Out],
-// always by the running statistics.
+// ProjectTo writes the head's output for images [N, 3, height, width] to dst [N, Out].
+// Normalisations use the running statistics.
 func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 	if n.head.program == nil || n.head.on != n.onDevice {
 		head, err := n.compileForward(n.onDevice, true)
@@ -188,9 +188,9 @@ func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 	return n.evaluate(&n.head, n.options.Out, dst, images, height, width)
 }
 
-// WithOutput returns a copy of the network, on the CPU, whose head gives out values, at
-// least 1. If the width changes, the head's last layer, fc2, is initialised as by
-// NewResNet with seed.
+// WithOutput returns a copy of the network on the CPU. Its head has out outputs, at least
+// 1. If the width changes, the head's last layer, fc2, is initialised as by NewResNet
+// with seed.
 func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
 	if out < 1 {
 		return nil, kind.Errorf(ErrInput, "model: width of the output: got %d, want 1 or more", out)
@@ -213,21 +213,21 @@ func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
 	return c, nil
 }
 
-// Modules are the parts of a ResNet as PyTorch names them, from the image on: stem,
-// stages and the two layers of the head.
+// Modules are PyTorch's names of the parts of a ResNet in order, starting at the image:
+// stem, stages and the two layers of the head.
 var Modules = []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "fc1", outputLayer}
 
 // outputLayer is the last layer of the head.
 const outputLayer = "fc2"
 
-// Module returns which of the Modules a parameter or a running statistic belongs to, by
-// its name.
+// Module returns the element of Modules to which the parameter or running statistic with
+// a name belongs.
 func Module(name string) string {
 	module, _, _ := strings.Cut(name, ".")
 	return module
 }
 
-// evaluate runs a program of the network on images, always by the running statistics, and
+// evaluate runs a program of the network on images, with the running statistics, and
 // copies its output: width values for each.
 func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) error {
 	size := 3 * height * columns
@@ -253,7 +253,7 @@ func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, col
 }
 
 // A builder adds a network to a graph. With create it also makes the network's
-// parameters; without, it takes the existing ones in order.
+// parameters; without create, it uses the existing ones in order.
 type builder[T op.Float] struct {
 	net    *ResNet[T]
 	on     *deviceParams // nil: the CPU
@@ -302,7 +302,7 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	return h, z, err
 }
 
-// block adds two convolutions with a shortcut past them.
+// block adds two convolutions with a shortcut around them.
 func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (*gorgonia.Node, error) {
 	y, err := b.convolve(x, name+".conv1", in, out, 3, stride)
 	if err != nil {
@@ -405,9 +405,9 @@ func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, s
 // resNetStem is the tensor that identifies the state of a ResNet.
 const resNetStem = "conv1.weight"
 
-// Save writes the network to a safetensors file, complete or not at all: the
-// parameters and the running statistics, with the names and shapes that PyTorch
-// gives them. What d holds goes into the metadata, with a checksum.
+// Save writes the network to a safetensors file, complete or not at all: the parameters
+// and the running statistics, with the names and shapes that PyTorch gives them. The
+// metadata holds d and a checksum.
 func (n *ResNet[T]) Save(path string, d *Description) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err
@@ -420,8 +420,8 @@ func (n *ResNet[T]) Save(path string, d *Description) error {
 	return save(path, f, architecture{Kind: kindResNet, Widths: []int{o.Width, o.Hidden, o.Out}, DType: op.Dtype[T]().String()}, d)
 }
 
-// decodeResNet makes a network of a file's tensors. widths, if there are any,
-// must be theirs.
+// decodeResNet makes a network from a file's tensors. widths, if any, must agree with the
+// tensors.
 func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 	options, err := resNetOptionsOf(f)
 	if err != nil {
@@ -472,8 +472,8 @@ func copyNarrowed(dst []float32, t safetensors.Tensor) error {
 	return err
 }
 
-// resNetOptionsOf returns the network's widths from a file's tensors, so the file is
-// about as large as the network.
+// resNetOptionsOf returns the network's widths from a file's tensors. A network with
+// these widths is therefore not much larger than the file.
 func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 	for name, width := range map[string]*int{resNetStem: &o.Width, "fc1.weight": &o.Hidden, "fc2.weight": &o.Out} {
 		if t := f.Tensors[name]; len(t.Shape) > 0 {
@@ -493,8 +493,8 @@ func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 	return o.complete()
 }
 
-// resNetTensor returns a tensor of a file, which must have that shape and hold
-// numbers of a type that is known.
+// resNetTensor returns a tensor of a file. The tensor must have the given shape and a
+// known type.
 func resNetTensor(f *safetensors.File, name string, shape ...int) (safetensors.Tensor, error) {
 	t, ok := f.Tensors[name]
 	if !ok {

@@ -17,22 +17,22 @@ import (
 	"cne/model/op"
 )
 
-// ErrFile is the cause of errors about model files that are damaged, of
-// another version, or hold something else.
+// ErrFile is wrapped by errors about model files that are damaged, of another version, or
+// not model files.
 var ErrFile = errors.New("model: the file cannot be used")
 
-// A Description is saved with a model: how to use the model, and its origin. Its only
-// training data are Points.
+// A Description is saved with a model. It says how to use the model and where it comes
+// from. Points is the only part with training data.
 type Description struct {
-	// Points [n, p] are the training points of a table, as its graph saw them; it places
-	// new points only next to them. nil leaves them out of the file.
+	// Points [n, p] are the preprocessed training points of a table. A table can place new
+	// points only with them. nil leaves them out of the file.
 	Points *data.Matrix
 
-	// Preprocessing is what to do to new points; nil means nothing.
+	// Preprocessing is applied to new points; nil means none.
 	Preprocessing *Preprocessing
-	// Images is how images are prepared for a ResNet; nil means unknown.
+	// Images says how to prepare images for a ResNet; nil means unknown.
 	Images *ImageInput
-	// Training is how the model was trained.
+	// Training has the options of the training.
 	Training FitInfo
 	// Labels are the names of the classes of the training points.
 	Labels []string
@@ -51,9 +51,9 @@ type FitInfo struct {
 	LogConst float64 `json:"theta"`
 	// Negatives is the number of negatives for each edge, at least 1.
 	Negatives int `json:"negatives"`
-	// Neighbors is how many neighbours of a point attract it, at least 1.
+	// Neighbors is the number of neighbours that attract a point, at least 1.
 	Neighbors int `json:"neighbors"`
-	// LR is the learning rate at the beginning, Clip the bound of the gradients.
+	// LR is the initial learning rate, Clip the bound of the gradients.
 	LR   float64 `json:"lr"`
 	Clip float64 `json:"clip"`
 	// Seed is the seed of the run.
@@ -69,9 +69,9 @@ func (t *FitInfo) check() error {
 	return nil
 }
 
-// ImageInput says how images are prepared for a network: brought to Size×Size
-// pixels with values in [0, 1], from which Mean, of red, green and blue, is
-// subtracted before they are divided by Std.
+// ImageInput says how images are prepared for a network. They are brought to Size×Size
+// pixels with values in [0, 1]. Then Mean is subtracted and the result is divided by Std,
+// for red, green and blue.
 type ImageInput struct {
 	Size int        `json:"size"`
 	Mean [3]float64 `json:"mean"`
@@ -82,7 +82,7 @@ type ImageInput struct {
 func (in *ImageInput) check() error {
 	ok := in.Size >= 1 && in.Size <= 1<<12
 	for c, std := range in.Std {
-		// Written so that NaN fails, too.
+		// NaN fails these comparisons, too.
 		ok = ok && math.Abs(in.Mean[c]) <= 1e6 && std >= 1e-6 && std <= 1e6
 	}
 	if !ok {
@@ -99,19 +99,19 @@ type Mapper interface {
 	ProjectTo(dst, x []float32) error
 }
 
-// A Saved is the content of a model file.
+// Saved is the content of a model file.
 type Saved struct {
 	Description
-	// Network is the network that was trained; nil for a table or a ResNet.
+	// Network is the trained network; nil for a table or a ResNet.
 	Network Mapper
-	// ResNet is the ResNet that was trained; nil for other models.
+	// ResNet is the trained ResNet; nil for other models.
 	ResNet *ResNet[float32]
 	// Table [n, d] holds the positions of the training points if the model
 	// was a table.
 	Table []float32
 	N, D  int
-	// Foreign reports that the file was not written by cne, but is the state of a
-	// PyTorch module of the same architecture, without a Description.
+	// Foreign reports whether the file is the state of a PyTorch module of the same
+	// architecture, not written by cne. It then has no Description.
 	Foreign bool
 }
 
@@ -135,8 +135,8 @@ const (
 // architecture is the JSON under architectureKey.
 type architecture struct {
 	Kind string `json:"kind"` // mlp, resnet18 or table
-	// Widths are the widths of an MLP's layers, with Activation between them, or of
-	// ResNetOptions.
+	// Widths are the widths of an MLP's layers, with Activation between them, or the widths
+	// of ResNetOptions.
 	Widths     []int  `json:"widths,omitempty"`
 	Activation string `json:"activation,omitempty"`
 	// Points and Dim are a table's size.
@@ -153,10 +153,9 @@ const (
 	activationReLU = "relu"
 )
 
-// Save writes the network to a safetensors file, complete or not at all. The
-// tensors have the names and shapes of a torch.nn.Sequential of Linear and
-// ReLU modules; what d holds goes into the metadata, with a checksum. A nil d
-// stands for an empty one.
+// Save writes the network to a safetensors file, complete or not at all. The tensors have
+// the names and shapes of a torch.nn.Sequential of Linear and ReLU modules; the metadata
+// holds d and a checksum. A nil d means an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err
@@ -216,10 +215,10 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	return f.WriteFile(path)
 }
 
-// Load reads a model that Save has written, or the state of a PyTorch module made of
-// linear layers with ReLU between them, or of a ResNet18 with ResNet's names and shapes
-// (Saved.Foreign). Errors name the file; they wrap ErrFile if its contents are damaged or
-// not such a model.
+// Load reads a model written by Save, or the state of a PyTorch module (Saved.Foreign).
+// The module must consist of linear layers with ReLU between them, or be a ResNet18 with
+// ResNet's names and shapes. Errors name the file; they wrap ErrFile if its contents are
+// damaged or not such a model.
 func Load(path string) (*Saved, error) { return safetensors.ReadAs(path, ErrFile, decode) }
 
 func decode(f *safetensors.File) (*Saved, error) {
@@ -301,8 +300,8 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 	return nil
 }
 
-// decodeMLP makes the network of a file's tensors. widths, if there are any,
-// must be theirs.
+// decodeMLP makes the network from a file's tensors. widths, if any, must agree with the
+// tensors.
 func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 	layers, err := layersOf(f)
 	if err != nil {
@@ -339,8 +338,8 @@ type layer struct {
 	weight, bias safetensors.Tensor
 }
 
-// layersOf finds the linear layers among a file's tensors, which must be all
-// there is: <prefix><number>.weight and .bias with one prefix for all.
+// layersOf returns the linear layers of a file. All tensors must belong to them:
+// <prefix><number>.weight and .bias, with the same prefix for all.
 func layersOf(f *safetensors.File) ([]layer, error) {
 	foreign := func(name string) error {
 		return fmt.Errorf("tensor %q belongs to another architecture than linear layers (0.weight, 0.bias, 2.weight …)", name)
@@ -449,15 +448,15 @@ const (
 	pointsTensor = "points"
 )
 
-// SavePoints writes the training points [n, p] of a table, as its graph saw
-// them, to a file of their own: a table places new points only next to them.
+// SavePoints writes the preprocessed training points [n, p] of a table to a separate
+// file. A table can place new points only with them.
 func SavePoints(path string, points *data.Matrix) error {
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{pointsTensor: safetensors.New(points.X, points.N, points.D)}}
 	f.Seal(pointsKind, pointsFormat)
 	return f.WriteFile(path)
 }
 
-// LoadPoints reads what SavePoints has written. Errors are as for Load.
+// LoadPoints reads points written by SavePoints. Errors are as for Load.
 func LoadPoints(path string) (*data.Matrix, error) {
 	return safetensors.ReadAs(path, ErrFile, decodePoints)
 }

@@ -21,8 +21,8 @@ const MaxDims = 4
 // without allocating, for batches that differ in size. The zero value is an empty array
 // without a type.
 //
-// The elements are in the program's memory or, if they are float32, int32 or bfloat16, in an
-// accelerator's memory, which Data cannot reach and Copy can.
+// The elements are in the program's memory or, if they are float32, int32 or bfloat16, in
+// an accelerator's memory. Copy can read that memory, and Data cannot.
 type Array struct {
 	dtype tensor.Dtype
 	dims  int
@@ -36,8 +36,9 @@ type Array struct {
 }
 
 // NewArray returns an array on a device; no dimensions make a scalar. On the CPU (nil)
-// the dtype is tensor.Float32, Float64 or Int32 and the elements are 0. On an
-// accelerator there is no Float64 but DtypeBFloat16, and the elements are undefined.
+// the dtype is tensor.Float32, Float64 or Int32, and the elements are 0. On an
+// accelerator it is tensor.Float32, Int32 or DtypeBFloat16, and the elements are
+// undefined.
 func NewArray(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	a := &Array{dtype: dtype}
 	if !d.OnHost() {
@@ -49,8 +50,8 @@ func NewArray(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	return a, a.Resize(shape)
 }
 
-// ArrayOf returns an array that shares the memory of data, whose length must
-// be the product of the dimensions.
+// ArrayOf returns an array that shares the memory of data. The length of data must be the
+// product of the dimensions.
 func ArrayOf[T float32 | float64 | int32](data []T, shape ...int) (*Array, error) {
 	a := &Array{dtype: dtypeOf[T]()}
 	return a, Share(a, data, shape...)
@@ -117,7 +118,7 @@ func (a *Array) Resize(shape []int) error {
 	return nil
 }
 
-// Reserve allocates memory for n elements, so that Resize need not. The elements are
+// Reserve allocates memory for n elements, so Resize need not. The elements are
 // undefined afterwards.
 func (a *Array) Reserve(n int) error {
 	if n <= a.Cap() {
@@ -137,9 +138,9 @@ func (a *Array) Reserve(n int) error {
 	return nil
 }
 
-// Share makes a an array of the given shape over the memory of data, without
-// a copy: it is how a batch is handed to a program. The type of data must be
-// the array's, and its length the product of the dimensions.
+// Share makes a an array of the given shape that uses the memory of data, without a copy.
+// Batches are handed to a program in this way. The type of data must be the array's, and
+// its length the product of the dimensions.
 func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error {
 	n := 1
 	for _, d := range shape {
@@ -177,8 +178,8 @@ func slot[T float32 | float64 | int32](a *Array) *[]T {
 	return p.(*[]T)
 }
 
-// Data returns the elements of an array of type T, row after row: nil if the
-// array's type is another, or it is on an accelerator. The slice shares the array's memory.
+// Data returns the elements of an array of type T, row after row. It returns nil if the
+// array has another type or is on an accelerator. The slice shares the array's memory.
 func Data[T float32 | float64 | int32](a *Array) []T { return *slot[T](a) }
 
 // Dtype returns the tensor type of T.
@@ -194,8 +195,8 @@ func dtypeOf[T float32 | float64 | int32]() tensor.Dtype {
 	return tensor.Int32
 }
 
-// SetValue makes a share the memory of a Gorgonia value, or take over its
-// number if it is a scalar.
+// SetValue makes a share the memory of a Gorgonia value. The number of a scalar is copied
+// instead.
 func (a *Array) SetValue(v gorgonia.Value) error {
 	if len(v.Shape()) > MaxDims {
 		return kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", v.Shape(), MaxDims)
@@ -241,8 +242,8 @@ func (a *Array) CopyValue(v gorgonia.Value) error {
 	return Copy(a, &from)
 }
 
-// Value returns the array as a Gorgonia value: a scalar in the program's memory copied,
-// anything else a tensor.Dense that shares the array's memory and lifetime.
+// Value returns the array as a Gorgonia value. A scalar in the program's memory is
+// copied. Any other value is a tensor.Dense that shares the array's memory and lifetime.
 func (a *Array) Value() gorgonia.Value {
 	if a.on.device != nil {
 		return tensor.New(tensor.Of(a.dtype), tensor.WithShape(slices.Clone(a.Shape())...), tensor.WithEngine(a.on.toEngine()),

@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// normEpsilon is added to the variances that BatchNorm divides by, and
-	// normMomentum is the share of a batch in the running statistics: both as
-	// in PyTorch.
+	// normEpsilon is added to the variances before BatchNorm divides by their roots.
+	// normMomentum is the share of a batch in the running statistics. Both are PyTorch's.
 	normEpsilon  = 1e-5
 	normMomentum = 0.1
 )
@@ -67,13 +66,13 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 
 // BatchNorm returns act(scale·(x−mean)/√(variance+1e-5) + shift) for images x [n, h, w,
 // c], c ≥ 1, with scale and shift [c] per channel (Ioffe and Szegedy, 2015). In training,
-// mean and biased variance are computed for each channel over the batch, which needs at
-// least two values per channel; gradients flow through them. In evaluation they are the
-// running statistics: see BatchStats.
+// mean and biased variance are computed for each channel over the batch, and gradients
+// flow through them. The batch must have at least two values per channel. In evaluation
+// they are the running statistics: see BatchStats.
 //
-// The gradient nodes use state of the last run. So do not run one graph on two machines
-// at once, do not switch between training and evaluation between the two passes of a
-// step, and differentiate one scalar of a graph only.
+// The gradient nodes use state of the last run. Therefore do not run one graph on two
+// machines at once, do not switch between training and evaluation between the two passes
+// of a step, and differentiate only one scalar of a graph.
 func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	o, err := newBatchNorm(x, stats, act)
 	if err != nil {
@@ -108,8 +107,8 @@ func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNo
 	return o, nil
 }
 
-// addDone adds what says that the layer's result y is there. It is made with the result,
-// and not with the gradient, so that it runs soon after it.
+// addDone adds the batchNormDone node of the layer's result y. It is made with the
+// result, not with the gradient, so it runs soon after the result.
 func (o *batchNorm) addDone(y *gorgonia.Node) (err error) {
 	o.done, err = apply(&batchNormDone{base{name: "batch_norm_done", arity: 1, typ: hm.NewFnType(images, real), id: o.id}}, y)
 	return err
@@ -136,7 +135,7 @@ func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStat
 type batchNorm struct {
 	base
 	stats     *BatchStats
-	done      *gorgonia.Node // what batchNormDone gives
+	done      *gorgonia.Node // the result of batchNormDone
 	evaluated bool           // whether the last run used the running statistics
 	single    normalization[float32]
 	double    normalization[float64]
@@ -167,7 +166,7 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// begin notes which statistics a run on images x uses.
+// begin records which statistics a run on images x uses.
 func (o *batchNorm) begin(x *Array) error {
 	o.evaluated = o.stats.Evaluate
 	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
@@ -188,14 +187,14 @@ func (o *batchNorm) Recompute(dst *Array, in []*Array) error {
 
 // A normalization computes a BatchNorm and its gradient.
 type normalization[T Float] struct {
-	// norm is the last run's map of the channels. Its pivots are the rounded means:
-	// differences from these are exact in a channel that is far from 0.
+	// norm is the last run's map of the channels. Its pivots are the rounded means. In a
+	// channel that is far from 0, differences from its pivot are exact.
 	norm simd.Norm[T]
 	// mean and inverse [c] are the mean and 1/√(variance+ε) that it used.
 	mean, inverse []float64
 
-	// first and second [c] are sums over each channel, of the pieces before they
-	// are added up.
+	// first and second [pieces, c] are sums over each channel, first of each piece and then
+	// of all.
 	first, second []float64
 	ofG, ofX, o   []T // of the gradient
 
@@ -248,8 +247,8 @@ func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evalu
 	}
 	n.mean, n.inverse = grow(n.mean, c), grow(n.inverse, c)
 	if !evaluate {
-		// Moments about one of the values: in a channel that is far from 0 they
-		// do not cancel, and the squares are at most n+1 times the scatter.
+		// The moments are about one of the values. They do not cancel in a channel that is far
+		// from 0, and the squares are at most n+1 times the scatter.
 		copy(n.norm.Pivot, x[:c])
 		n.sums(&n.moments, c)
 	}
@@ -302,7 +301,7 @@ func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 	n.dst, n.x, n.g = nil, nil, nil
 }
 
-// batchNormAdd is a batchNorm without activation, to whose result another array is added
+// batchNormAdd is a batchNorm without activation. Another array is added to its result
 // before a ReLU.
 type batchNormAdd struct {
 	base
@@ -366,7 +365,7 @@ func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia
 }
 
 // batchNormDone makes a scalar that marks that the layer has run. The gradient depends on
-// it instead of the layer's output, so that the output's memory can be reused.
+// it instead of the layer's output, so the output's memory can be reused.
 type batchNormDone struct{ base }
 
 func (o *batchNormDone) ResultShape(dst []int, _ []*Array) ([]int, error) { return dst, nil }
@@ -377,8 +376,8 @@ func (o *batchNormDone) Run(dst *Array, _ []*Array) error {
 	return nil
 }
 
-// DiffWRT is needed because Gorgonia refuses to differentiate graphs with operations
-// without it.
+// DiffWRT implements gorgonia.SDOp. Gorgonia refuses to differentiate graphs with
+// operations that do not have it.
 func (o *batchNormDone) DiffWRT(int) []bool { return []bool{false} }
 
 func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -415,8 +414,8 @@ func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
 
 var errNotRun = kind.Errorf(ErrInput, "op: the gradient of a batch_norm was asked for before it was run")
 
-// batchNormSums is the gradient of scale or shift. Its inputs are that vector,
-// for its shape, and the gradient of the images, so that it runs after it.
+// batchNormSums is the gradient of scale or shift. Its inputs are that vector, for its
+// shape, and the gradient of the images, after which it must run.
 type batchNormSums struct {
 	base
 	of    *batchNorm
@@ -504,7 +503,7 @@ var (
 	normGradient = variants{"norm_gradient_1", "norm_gradient_4", "norm_gradient_h1", "norm_gradient_h4"}
 )
 
-// launch runs one of some kernels, which take the layout as their last arguments.
+// launch runs one of the kernels v. They take the layout as their last arguments.
 func (l normLayout) launch(d *Device, v *variants, args ...Arg) error {
 	args = append(args, device.Int(l.rows), device.Int(l.c), device.Int(l.lanes), device.Int(l.strips))
 	return d.Launch(v.of(l.half, l.width), device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
@@ -515,7 +514,7 @@ func (l normLayout) finish(d *Device, kernel string, args ...Arg) error {
 	return d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...)
 }
 
-// reserve makes room for the state and the parts' sums.
+// reserve allocates memory for the state and the parts' sums.
 func (n *deviceNorm) reserve(d *Device, l normLayout) (err error) {
 	if n.state == nil {
 		if n.state, err = NewArray(d, tensor.Float32, normState, l.c); err != nil {

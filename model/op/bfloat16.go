@@ -13,12 +13,12 @@ import (
 	"cne/internal/kind"
 )
 
-// bits16 is how a bfloat16 lies in memory: the upper half of a float32.
+// bits16 is a bfloat16 in memory: the upper half of a float32.
 type bits16 uint16
 
-// DtypeBFloat16 is the type of arrays of bfloat16, which are only on accelerators. Copy
-// rounds and widens. The nodes of a graph are still of float32; ResultDtype says how they
-// are stored.
+// DtypeBFloat16 is the type of arrays of bfloat16. Only accelerators have such arrays.
+// Copy rounds float32 to bfloat16 and widens it again. The nodes of a graph are still
+// float32; ResultDtype returns the type in which they are stored.
 var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
 
 // A Storer is a Kernel whose result an accelerator may store in another type than the
@@ -26,7 +26,8 @@ var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
 type Storer interface {
 	Kernel
 
-	// StoredAs returns the type from those in which the operands are stored.
+	// StoredAs returns the type of the result, given the types in which the operands are
+	// stored.
 	StoredAs(in []tensor.Dtype) tensor.Dtype
 }
 
@@ -58,8 +59,8 @@ func (o *pairwise) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 // StoredAs implements Storer.
 func (o *globalAvgPoolGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 
-// StoredAs implements Storer. A result that is computed in bfloat16 stays in it; a gradient
-// has the type of what it is the gradient of.
+// StoredAs implements Storer. A result that is computed in bfloat16 stays in it; a
+// gradient has the type of its operand.
 func (o *convPass) StoredAs(in []tensor.Dtype) tensor.Dtype {
 	switch {
 	case o.of != convResult:
@@ -91,7 +92,7 @@ func convert(dst, src *Array) error {
 	if (dst.on.device != nil && dst.on.device != d) || (src.on.device != nil && src.on.device != d) {
 		return fmt.Errorf("op: an array of bfloat16 on %s cannot be copied to or from one on another accelerator", d.Name())
 	}
-	here := func(a *Array) (*Array, error) { // a's stand-in on the accelerator
+	here := func(a *Array) (*Array, error) { // a copy of a on the accelerator
 		if a.on.device == d {
 			return a, nil
 		}
@@ -133,8 +134,8 @@ func launchConversion(d *Device, dst, src *Array) error {
 
 var conversions = variants{"round", "round_4", "widen", "widen_4"} // from float32, and from bfloat16
 
-// variants are kernels that do the same: element by element and by fours, for arrays of
-// float32 and then of bfloat16.
+// variants are the forms of a kernel: for float32 one element and four elements at a
+// time, then the same for bfloat16.
 type variants [4]string
 
 // of returns the kernel for width elements at a time, 1 or 4.
@@ -149,7 +150,7 @@ func (v *variants) of(half bool, width int) string {
 // A rounded is an operation's copy of an operand in bfloat16.
 type rounded struct{ scratch }
 
-// of returns an operand itself if it is of bfloat16, else a rounded copy.
+// of returns an operand itself if it is bfloat16, otherwise a rounded copy.
 func (r *rounded) of(d *Device, a *Array) (*Array, error) {
 	if a.half() {
 		return a, nil
@@ -190,7 +191,7 @@ func byFours(n int, arrays ...*Array) bool {
 
 // A Precision is the type to which the factors of a convolution's products are rounded.
 // Sums are always float32, and so is all that the CPU stores. With BFloat16 an
-// accelerator also stores the results of convolutions, and what is computed from them, in
+// accelerator also stores the results of convolutions, and results computed from them, in
 // bfloat16 (see ResultDtype).
 type Precision int
 

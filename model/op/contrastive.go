@@ -18,13 +18,13 @@ import (
 	"cne/internal/simd"
 )
 
-// A Metric says how the similarity of two rows is computed.
+// A Metric is a similarity of two rows.
 type Metric int
 
 const (
 	// Euclidean is the Cauchy kernel q = 1/(1+‖a−b‖²).
 	Euclidean Metric = iota
-	// Cosine is q = exp(a·b/τ) of rows of unit length, which Normalize makes.
+	// Cosine is q = exp(a·b/τ) for rows of unit length; see Normalize.
 	Cosine
 )
 
@@ -48,10 +48,9 @@ type ContrastiveOptions struct {
 	Metric Metric `json:"metric" key:"metric"`
 	// Temperature is τ of the cosine metric; 0 means 0.5.
 	Temperature float64 `json:"temperature,omitempty" key:"temperature" in:"[0.01,1e6]"`
-	// Clamp bounds the arguments of logarithms from below; InfoNC's bounds every
-	// similarity rather than their sum. Below the bound the gradient is zero. It applies
-	// only to the Euclidean metric. With 0 a tiny bound remains, which keeps the
-	// arithmetic finite.
+	// Clamp bounds the arguments of logarithms from below. For InfoNC it bounds every
+	// similarity, not their sum. Below the bound the gradient is zero. Clamp applies only to
+	// the Euclidean metric. At 0 a tiny bound remains to keep the arithmetic finite.
 	Clamp float64 `json:"clamp" key:"clamp" in:"[0,1)"`
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64 `json:"scale,omitempty" key:"scale,null" in:"[1e-30,1e30]"`
@@ -63,8 +62,8 @@ type ContrastiveOptions struct {
 	ExcludePositive bool `json:"exclude_positive,omitempty" key:"positive_in_denominator" words:"true false"`
 }
 
-// Check returns an *option.Error, which wraps ErrInput, if the options have no meaning;
-// Contrastive calls it.
+// Check returns an *option.Error that wraps ErrInput if an option is invalid. Contrastive
+// calls it.
 func (o ContrastiveOptions) Check() error {
 	var fault *option.Error
 	info := o.Loss.Info()
@@ -82,10 +81,10 @@ func (o ContrastiveOptions) Check() error {
 	return fault
 }
 
-// CheckWidth returns an *option.Error, which wraps ErrInput, if the options have no meaning
-// for rows of a width, which is the value of an option, key.
+// CheckWidth returns an *option.Error that wraps ErrInput if the options are invalid for
+// rows of the given width. key is the option with the width.
 func (o ContrastiveOptions) CheckWidth(key string, width int) error {
-	if o.Metric == Cosine && width == 1 { // where a cosine is 1 or −1
+	if o.Metric == Cosine && width == 1 { // a cosine would be 1 or −1
 		return &option.Error{Key: key, Got: "1", Other: "loss.metric", OtherGot: "cosine", Want: "2 or more", Err: ErrInput}
 	}
 	return nil
@@ -96,15 +95,15 @@ func (o ContrastiveOptions) CheckWidth(key string, width int) error {
 // features [r, d] holds the embedding of the heads and then of the tails: row i and row
 // b+i are the ends of edge i. Rows from 2b on, if there are any, serve only as negatives.
 // theta is a scalar: log c for Neg, log Z for NC, log ρ for InfoNC; UMAP ignores it.
-// layout is a NegativeLayout (int32), which may say that the negatives are the rows
-// listed in negatives [m, b] (int32): head i has negatives[j, i] for j = 0 … m−1. (This
-// is the paper's matrix of tails, transposed and without the column of the positives. It
-// has no rows for a batch of one edge, which has no negatives.) Of other layouts only the
-// width b of negatives is used.
+// layout is a NegativeLayout (int32). With ListedNegatives, head i has the negatives
+// negatives[j, i] for j = 0 … m−1, where negatives is [m, b] (int32). (This is the
+// paper's matrix of tails, transposed and without the column of the positives. For a
+// batch of one edge it has no rows.) With other layouts only the width b of negatives is
+// used.
 //
-// The loss is differentiable with respect to features and theta. Its gradient is computed
-// in the same pass over the pairs as the loss itself, once Gorgonia has differentiated
-// the node. The gradient nodes use state of the last pass: a graph must not run on two
+// The loss is differentiable with respect to features and theta. After Gorgonia has
+// differentiated the node, the gradient is computed in the same pass over the pairs as
+// the loss. The gradient nodes use state of the last pass: a graph must not run on two
 // machines at once.
 func Contrastive(features, negatives, layout, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
@@ -115,9 +114,9 @@ func Contrastive(features, negatives, layout, theta *gorgonia.Node, options Cont
 }
 
 // Overlap makes a loss of Contrastive call work between its own steps while it computes
-// listed pairs on the CPU. The goroutine that runs the loss calls it for consecutive
-// ranges [from, to) of the batch's edges, which cover all edges if that goroutine
-// computes all pairs. It is for prefetching memory while pairs are computed.
+// listed pairs on the CPU, to prefetch memory. The goroutine that runs the loss calls
+// work for consecutive ranges [from, to) of the batch's edges. The ranges cover all edges
+// if that goroutine computes all pairs.
 func Overlap(loss *gorgonia.Node, work func(from, to int)) {
 	o := loss.Op().(*contrastive)
 	o.single.listed.overlap, o.double.listed.overlap = work, work
@@ -199,9 +198,9 @@ func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 	return gorgonia.Nodes{df, nil, nil, dTheta}, nil
 }
 
-// contrastiveGrad is the gradient with respect to the features. Its inputs are
-// the features (for their shape), the loss (so that it runs after it) and the
-// gradient that comes in.
+// contrastiveGrad is the gradient with respect to the features. Its inputs are the
+// features (for their shape), the loss, after which it must run, and the incoming
+// gradient.
 type contrastiveGrad struct {
 	base
 	of *contrastive
@@ -244,7 +243,7 @@ type loops[T Float] struct {
 	gemm    gemmLoop[T]
 	norm    float64 // scale, and 1/b for the mean
 	dTheta  float64
-	// The sum of parts times norm is the gradient of the last batch.
+	// The gradient of the last batch is norm times the sum of parts.
 	parts [][]T
 	grad  []T // of the dense loops
 }
@@ -302,8 +301,9 @@ func (s *loops[T]) gradTo(dst []T, factor float64) error {
 
 var errNoLoss = errors.New("op: the gradient of a contrastive loss was asked for before the loss was computed")
 
-// overRun calls body for the ranges [from, to) of rows that make up a run: m rows,
-// cyclically from the first on. The rows of a call are all heads, all tails, or all others.
+// overRun calls body for the ranges [from, to) of rows that make up a run of m rows,
+// starting at first and wrapping around. The rows of a call are all heads, all tails, or
+// all others.
 func overRun(b, rows, first, m int, body func(from, to int)) {
 	parts := [3][2]int{{0, b}, {b, 2 * b}, {2 * b, rows}}
 	for m > 0 { // at most twice: a run wraps around once
@@ -335,7 +335,7 @@ func constant[T Float](o ContrastiveOptions, theta float64, m int) T {
 	return c
 }
 
-// grow returns a slice of n elements, s's memory if that is enough.
+// grow returns a slice of n elements. It reuses the memory of s if that is large enough.
 func grow[E any](s []E, n int) []E {
 	if n <= cap(s) {
 		return s[:n]
@@ -346,20 +346,20 @@ func grow[E any](s []E, n int) []E {
 // A deviceLoop computes a contrastive loss on an accelerator, and holds its unscaled
 // gradients.
 //
-// Only the device knows the contents of the layout, so the kernel is chosen only by shapes:
-// a layout of more than one number, or negatives without rows (as package train has them
-// where none are listed), suggest that the negatives are runs of consecutive rows. The
-// choice affects speed only: each kernel reads the layout on the device and handles every
-// kind of negatives that its inputs' shapes allow.
+// Only the device knows the contents of the layout, so the kernel is chosen only by
+// shapes. A layout of more than one number, or negatives without rows, suggest that the
+// negatives are runs of consecutive rows. (Package train passes negatives without rows if
+// none are listed.) The choice affects speed only: each kernel reads the layout on the
+// device and handles every kind of negatives that its inputs' shapes allow.
 type deviceLoop struct {
-	// gradient [rows, d] is the last batch's, without norm, in fixed point; if
-	// inFloats, floats has it. parts [blocks, 2] are sums of losses and of derivatives
-	// with respect to theta, and pairs [tile, rows] a tile of cosines over τ. dTheta is
-	// one number.
+	// gradient [rows, d] is the gradient of the last batch, without norm, in fixed point; if
+	// inFloats, floats has it instead. parts [blocks, 2] are sums of losses and of
+	// derivatives with respect to theta, and pairs [tile, rows] a tile of cosines over τ.
+	// dTheta is one number.
 	gradient, floats, parts, pairs, dTheta scratch
 	inFloats                               bool
 	norm                                   float64 // Scale, times 1/b for the mean
-	ready                                  bool    // the gradient is there
+	ready                                  bool    // the gradient is computed
 }
 
 const (
@@ -373,9 +373,9 @@ const (
 	maxThreadWidth = 4
 )
 
-// KernelForWidth returns the kernel for points of width coordinates, and its arguments:
-// the kernel whose name ends with the number, or else with "any", whose last argument is
-// the number.
+// KernelForWidth returns the name and arguments of the kernel for points of width
+// coordinates. The name ends with the width if there is such a kernel. Otherwise it ends
+// with "any", and the last argument is the width.
 func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
 	if HasOwnKernels(width) {
 		return fmt.Sprintf(kernel, strconv.Itoa(width)), args
@@ -383,7 +383,7 @@ func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
 	return fmt.Sprintf(kernel, "any"), append(args, device.Int(width))
 }
 
-// HasOwnKernels reports whether there are kernels for exactly this width.
+// HasOwnKernels reports whether there are kernels for only this width.
 func HasOwnKernels(width int) bool { return width == 2 || width == 3 }
 
 // The kernels' flags.

@@ -21,28 +21,27 @@ const MaxConvSize = 1 << 15
 // bias: [N, ⌊(H+2·pad−kh)/stride⌋+1, ⌊(W+2·pad−kw)/stride⌋+1, K]. Images are padded by
 // pad rows and columns of zeros on each side; 1 ≤ stride, 0 ≤ pad.
 //
-// Channels come last in the images, so that all kernels work on vectors of channels;
-// ChannelsLast converts from the layout of files and PyTorch. The weights are in
-// PyTorch's layout.
+// Channels are the last dimension of the images, so all kernels work on vectors of
+// channels; ChannelsLast converts from the layout of files and PyTorch. The weights are
+// in PyTorch's layout.
 //
 // In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples of 16
-// channels are computed by Winograd's minimal filtering, with a quarter of the
-// multiplications; their errors are some 10⁻⁶ of the largest result. Convolutions whose
-// windows all see the whole image, such as 3×3 on 2×2 pixels, are computed as dense
-// layers without the padding. All others are computed by im2col in blocks that fit the
-// cache.
+// channels use Winograd's minimal filtering. It takes a quarter of the multiplications;
+// its errors are about 10⁻⁶ of the largest result. Convolutions whose windows all cover
+// the whole image, such as 3×3 on 2×2 pixels, are computed as dense layers without the
+// padding. All others are computed by im2col in blocks that fit the cache.
 //
-// With BFloat16 the factors of all products, also of the gradients' products, are rounded
-// to bfloat16 right before they are multiplied, in Winograd's method after its
-// transforms; sums, transforms and results are float32. This needs channels in multiples
-// of 16; other products stay in float32 (in the first layer, whose images have three
-// channels, only the gradient of the images). Errors are some 0.3 % of a typical result,
-// in Winograd's method 2 to 3 %. Processors without products of bfloat16 (AVX512-BF16)
-// compute the same much more slowly.
+// With BFloat16 the factors of all products, including those for gradients, are rounded
+// to bfloat16 right before they are multiplied; in Winograd's method, after its
+// transforms. Sums, transforms and results are float32. This needs channels in multiples
+// of 16; other products stay in float32. (In the first layer, with its three channels,
+// only the gradient of the images stays in float32.) Errors are about 0.3 % of a typical
+// result, and 2 to 3 % in Winograd's method. Processors without products of bfloat16
+// (AVX512-BF16) get the same results, but much more slowly.
 //
-// An accelerator computes all products of a convolution with BFloat16 in bfloat16,
-// whatever its channels, stores its result and the images' gradient in it, and may round
-// the weights' gradient to it, too. See ResultDtype.
+// With BFloat16 an accelerator computes all products in bfloat16, with any number of
+// channels. It stores the result and the images' gradient in bfloat16, and may also round
+// the weights' gradient. See ResultDtype.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
 		return nil, kind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
@@ -118,8 +117,8 @@ func (o *convPass) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// A convPart is one of the three arrays of a convolution: the array that is computed from
-// the other two, or whose gradient is.
+// A convPart is one of the three arrays of a convolution. This array, or its gradient, is
+// computed from the other two.
 type convPart = device.ConvolutionPart
 
 const (
@@ -128,7 +127,7 @@ const (
 	convResult  = device.ConvolutionResult
 )
 
-// A convolution computes one part by the method that is fastest for its sizes.
+// A convolution computes one part with the fastest method for its sizes.
 type convolution struct {
 	single im2col[float32]
 	double im2col[float64]
@@ -159,7 +158,7 @@ func (c *convolution) run(g windows, precision Precision, part convPart, images,
 	}
 }
 
-// windows says how the windows of a convolution lie on its images.
+// windows describes the positions of a convolution's windows on its images.
 type windows struct {
 	n, h, w, c  int // the images
 	k, kh, kw   int // the weights
@@ -180,19 +179,21 @@ func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 	return g, nil
 }
 
-// deviceConv computes a part of a convolution on an accelerator: as a matrix product
-// where windows are single pixels; else by the device's library (cuDNN) or, where none
-// supports the convolution, by im2col as on the CPU.
+// deviceConv computes a part of a convolution on an accelerator: as a matrix product if
+// windows are single pixels; otherwise with the device's library (cuDNN) or, if that does
+// not support the convolution, by im2col as on the CPU.
 type deviceConv struct {
 	// channelsLast has the weights, or their gradient: [K, kh, kw, C].
 	channelsLast scratch
-	// In bfloat16: copies of the weights, with channels last; of images and the result's
-	// gradient if they are of float32; and a gradient that the caller wants in float32.
+	// These are used for bfloat16: copies of the weights, with channels last; copies of
+	// images and of the result's gradient if they are float32; and a gradient that the caller
+	// wants in float32.
 	roundedWeights, roundedImages, roundedResult, computed rounded
 }
 
-// im2colBytes bounds the matrix of patches, unless the patches of one image are larger: small
-// enough for the second-level cache, large enough to keep a GPU busy. Tests lower it.
+// im2colBytes bounds the matrix of patches, unless the patches of one image are larger.
+// It is small enough for the second-level cache and large enough to keep a GPU busy.
+// Tests lower it.
 var im2colBytes = 32 << 20
 
 // Launch implements Launcher.
@@ -239,9 +240,9 @@ func (c *deviceConv) launch(d *Device, g windows, precision Precision, part conv
 	return err
 }
 
-// launchHalves computes a part in bfloat16: operands of float32, the weights among them,
-// are rounded first. The gradient of weights is of float32: rounded to bfloat16 by the
-// device's library, once, and sums of products as they are without it.
+// launchHalves computes a part in bfloat16. Operands of float32, including the weights,
+// are rounded first. The gradient of the weights is float32. The device's library rounds
+// it to bfloat16 once; without the library it is not rounded.
 func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, weights, result *Array) (err error) {
 	taps := g.kh * g.kw
 	halfWeights, err := c.roundedWeights.like(d, weights.Shape())
@@ -300,7 +301,7 @@ func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, w
 }
 
 // weightsFor returns an array for the weights with channels last: the weights themselves
-// where windows are single pixels.
+// if windows are single pixels.
 func (c *deviceConv) weightsFor(d *Device, g windows, weights *Array) (*Array, error) {
 	if g.kh*g.kw == 1 {
 		return weights, nil
@@ -318,7 +319,7 @@ func (g *windows) convolution(part convPart, images, weights, result *Array) dev
 
 // multiply computes a part by im2col, a few images at a time, or all at once if the
 // images themselves are the patches. Images and result are of one type. So are the
-// weights, whose gradient is of float32.
+// weights; their gradient is float32.
 func (g *windows) multiply(d *Device, part convPart, images, weights, result *Array) error {
 	half, from, to := images.half(), images.Pointer(), result.Pointer()
 	if g.plain() {
@@ -361,7 +362,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 
 // multiplySome computes a part for some images from their patches (or, for the images'
 // gradient, computes the patches' gradient). The previous values are added beta times.
-// half says whether factors and the result are of bfloat16, halfPatches whether the
+// half reports whether factors and the result are bfloat16, halfPatches whether the
 // patches' gradient is.
 func (g *windows) multiplySome(d *Device, part convPart, half, halfPatches bool, images int, patches, weights, result Pointer, beta float32) error {
 	rows, size := images*g.oh*g.ow, g.size()

@@ -6,12 +6,12 @@ import (
 	"cne/internal/simd"
 )
 
-// fullImageConv computes a convolution whose windows all see the whole image, such as 3×3
-// on the 2×2 pixels at the end of a ResNet18. Windows see mostly padding there, and
-// patches would be larger than the images. Instead, the convolution is a dense layer from
-// an image, a row of h·w·C numbers, to its result, a row of oh·ow·K numbers. The layer's
-// matrix [h·w·C, oh·ow·K] holds the weight of the window by which a pixel contributes to
-// a position.
+// fullImageConv computes a convolution whose windows all cover the whole image, such as
+// 3×3 on the 2×2 pixels at the end of a ResNet18. There the windows cover mostly padding,
+// and patches would be larger than the images. Instead, the convolution is a dense layer
+// from an image, a row of h·w·C numbers, to its result, a row of oh·ow·K numbers. The
+// layer's matrix [h·w·C, oh·ow·K] holds the weight of the window by which a pixel
+// contributes to a position.
 type fullImageConv[T Float] struct {
 	windows
 	part                    convPart
@@ -21,10 +21,11 @@ type fullImageConv[T Float] struct {
 	memory                  *fullImageMemory[T]
 }
 
-// fullImageMemory is what all pieces of a convolution share.
+// fullImageMemory is the memory that all pieces of a convolution share.
 type fullImageMemory[T Float] struct {
 	matrix []T // [h·w·C, oh·ow·K] or its gradient; turned for the gradient of the images in pairs
-	// In pairs: the matrix or the result as a right factor, and the images or the result as the left one.
+	// These hold pairs: the matrix or the result as a right factor, and the images or the
+	// result as the left one.
 	right, left []uint32
 }
 
@@ -34,7 +35,7 @@ var (
 	fullImage64 = parallel.Pool[fullImageMemory[float64]]{}
 )
 
-// coversImage reports whether every window sees all of the image, and padding around it.
+// coversImage reports whether every window covers the whole image and padding around it.
 func (g *windows) coversImage() bool {
 	return !g.plain() && g.h+g.pad <= g.kh && g.w+g.pad <= g.kw && (g.oh-1)*g.stride <= g.pad && (g.ow-1)*g.stride <= g.pad
 }
@@ -83,8 +84,8 @@ func (c *fullImageConv[T]) end(memories *parallel.Pool[fullImageMemory[T]]) {
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// channels returns the number of image channels per piece of the matrix, enough to be
-// worth another core.
+// channels returns the number of image channels per piece of the matrix, so another core
+// pays off.
 func (c *fullImageConv[T]) channels() int { return max(1, arrangedAtOnce/(c.h*c.w*c.outputs())) }
 
 // scatterChannels writes the rows of the matrix that belong to channels [lo, hi) of the images.
@@ -136,7 +137,7 @@ type pairedFullImageConv struct {
 	multiply          parallel.Loop
 }
 
-// fullImageRows is how many rows of the result of a product make a piece.
+// fullImageRows is the number of rows of a product's result in a piece.
 const fullImageRows = 4 * productRows
 
 // pairsFullImage reports whether a convolution of whole images is computed in bfloat16.

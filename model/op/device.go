@@ -11,8 +11,8 @@ import (
 	"cne/internal/kind"
 )
 
-// A Device is where operations run: the CPU (nil), or an accelerator such as a GPU. It
-// is the same type as model.Device; model.OpenDevice opens one by name.
+// A Device runs operations: the CPU (nil) or an accelerator such as a GPU. It is the same
+// type as model.Device; model.OpenDevice opens one by name.
 type Device = device.Device
 
 // A Pointer is an address in an accelerator's memory.
@@ -30,12 +30,12 @@ type deviceMemory struct {
 	device   *Device
 	engine   *device.Engine // for Value; nil until it is needed
 	memory   *device.Memory // nil if the array does not own its memory
-	held     *device.Memory // of a view: the owner's memory, so that it is not collected
+	held     *device.Memory // of a view: the owner's memory, so it is not collected
 	at       Pointer
 	capacity int // bytes
 }
 
-// grow makes room for the given number of bytes, in whole words.
+// grow allocates memory for the given number of bytes, in whole words.
 func (r *deviceMemory) grow(bytes int) error {
 	bytes = (bytes + 3) &^ 3
 	if bytes <= r.capacity {
@@ -83,7 +83,7 @@ func (a *Array) Free() {
 }
 
 // View makes a an array of the given shape over the elements of another array of its
-// type, from element first on, on the same device. It is valid until the other is
+// type, starting with element first, on the same device. It is valid until the other is
 // resized or freed.
 func (a *Array) View(of *Array, first int, shape ...int) error {
 	n := 1
@@ -113,9 +113,9 @@ func part[E any](s []E, first, n int) []E {
 	return s[first : first+n : first+n]
 }
 
-// Copy gives dst the shape and elements of src, from any device to any other. Their
-// types must be equal, or float32 and bfloat16: elements are rounded to the nearest
-// bfloat16, of two the even one, or widened.
+// Copy gives dst the shape and elements of src, from any device to any other. Their types
+// must be equal, or float32 and bfloat16: elements are widened, or rounded to the nearest
+// bfloat16, ties to even.
 func Copy(dst, src *Array) error {
 	if src.half() && dst.dtype == tensor.Float32 || dst.half() && src.dtype == tensor.Float32 {
 		return convert(dst, src)
@@ -171,14 +171,15 @@ func (a *Array) Zero() error {
 }
 
 // A Launcher is a Kernel that also runs on accelerators, as all operations of this
-// package do. One without code for accelerators may Copy its inputs to arrays on the
-// CPU, Run there and Copy the result back.
+// package do. A kernel without code for accelerators may Copy its inputs to the CPU, Run
+// there and Copy the result back.
 type Launcher interface {
 	Kernel
 
 	// Launch computes what Run computes, in float32, with dst and all of in on the
-	// accelerator d, where they may be stored in bfloat16 (see Storer). It may return before the result is there. Row numbers in the
-	// inputs are not checked: they must be in range.
+	// accelerator d. They may be stored in bfloat16 (see Storer). Launch may return before
+	// the result is computed. It does not check row numbers in the inputs; they must be in
+	// range.
 	Launch(d *Device, dst *Array, in []*Array) error
 }
 
@@ -217,7 +218,7 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	if s, ok := k.(Storer); ok {
 		dtype = s.StoredAs(dtypes)
 	} else if in[0].half() {
-		dtype = tensor.Float32 // as a graph's nodes are
+		dtype = tensor.Float32 // the type of a graph's nodes
 	}
 	v := tensor.New(tensor.Of(dtype), tensor.WithShape(shape...), tensor.WithEngine(e))
 	var dst Array

@@ -14,8 +14,7 @@ import (
 // do not need it.
 func Accelerate() { gorgonia.Use(engine{}) }
 
-// engine is gonum's implementation of BLAS but for products of float32
-// matrices.
+// engine is gonum's implementation of BLAS, except for products of float32 matrices.
 type engine struct{ gonum.Implementation }
 
 // Sgemm computes C = alpha·op(A)·op(B) + beta·C, as gonum's does.
@@ -29,8 +28,8 @@ func (e engine) Sgemm(tA, tB gonumblas.Transpose, m, n, k int, alpha float32, a 
 	blas.Gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// transposed says whether t transposes, and whether it is a valid value. For
-// real matrices the conjugate transpose is the transpose.
+// transposed reports whether t transposes, and whether t is valid. For real matrices the
+// conjugate transpose is the transpose.
 func transposed(t gonumblas.Transpose) (yes, ok bool) {
 	switch t {
 	case gonumblas.NoTrans:

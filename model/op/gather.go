@@ -12,13 +12,13 @@ import (
 	"cne/internal/simd"
 )
 
-// Gather returns the rows of source [n, d] that index [r] (int32) names, as a
-// matrix [r, d]. A row may be named more than once. The gradient with respect
-// to source is the ScatterAdd of the rows' gradients.
+// Gather returns a matrix [r, d] of rows of source [n, d]. index [r] (int32) has their
+// numbers. A number may occur more than once. The gradient with respect to source is the
+// ScatterAdd of the rows' gradients.
 //
-// An embedding table is differentiated with respect to the rows of a batch,
-// not with respect to the table: its model gathers the distinct rows first
-// and asks for the gradient of that node, which is as large as the batch.
+// An embedding table is differentiated with respect to the rows of a batch, not with
+// respect to the table. Its model gathers the distinct rows first and asks for the
+// gradient of that node, so the gradient is only as large as the batch.
 func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}, source, index)
 }
@@ -57,8 +57,8 @@ func (o *gather) Launch(d *Device, dst *Array, in []*Array) error {
 	return gatherRows(d, dst.Pointer(), in[0], in[1], 0, dst.shape[0])
 }
 
-// gatherRows writes the rows of a matrix that n elements of an index name, from
-// first on, on an accelerator.
+// gatherRows writes n rows of a matrix on an accelerator. Their numbers are the elements
+// of index starting with number first.
 func gatherRows(d *Device, dst Pointer, points, index *Array, first, n int) error {
 	cols := points.shape[1]
 	lanes := device.Lanes(cols)
@@ -102,12 +102,12 @@ func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// maxOneBlock is the largest number of sums that one block computes, in its shared
-// memory, which is faster than launching several kernels.
+// maxOneBlock is the largest number of sums that one block computes in its shared memory.
+// This is faster than launching several kernels.
 const maxOneBlock = 5000
 
-// Launch implements Launcher. The sums are of integers, so that the order in which
-// an accelerator's threads add to them does not matter.
+// Launch implements Launcher. The sums are integers, so the order of the additions by an
+// accelerator's threads does not matter.
 func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 	x, index := in[0], in[1]
 	rows, cols, n := x.shape[0], x.shape[1], dst.Len()

@@ -7,8 +7,8 @@ import (
 )
 
 // im2col computes a convolution as matrix products: a row of the left matrix is the patch
-// [kh, kw, C] of the image under the window at one position. The weights are brought into
-// the same order first.
+// [kh, kw, C] of the image under the window at one position. The weights are first
+// reordered to match.
 type im2col[T Float] struct {
 	windows
 	part                    convPart
@@ -18,7 +18,7 @@ type im2col[T Float] struct {
 	memory                  *im2colMemory[T]
 }
 
-// im2colMemory is what all pieces of a convolution share.
+// im2colMemory is the memory that all pieces of a convolution share.
 type im2colMemory[T Float] struct {
 	right   []T   // the weights as a right factor
 	sums    [][]T // of the pieces: the weights' gradient [kh·kw·C, K]
@@ -36,19 +36,19 @@ var (
 )
 
 const (
-	// im2colElements bounds how much of the matrix of patches there is at a time, so
-	// that it stays in the second-level cache.
+	// im2colElements bounds the elements of the matrix of patches that exist at a time, so
+	// they stay in the second-level cache.
 	im2colElements = 1 << 18
 	// convPieces bounds the copies of the weights' gradient.
 	convPieces = 8
-	// arrangedAtOnce is from how many weights on another core is worth waking.
+	// arrangedAtOnce is the number of weights for which another core pays off.
 	arrangedAtOnce = 1 << 14
 )
 
-// size returns the number of values that a window sees.
+// size returns the number of values in a window.
 func (g *windows) size() int { return g.c * g.kh * g.kw }
 
-// plain reports whether the windows are single pixels, so that the matrix of patches is
+// plain reports whether the windows are single pixels, so the matrix of patches is
 // the images themselves.
 func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
@@ -82,8 +82,8 @@ func (c *im2col[T]) end(memories *parallel.Pool[im2colMemory[T]]) {
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// sumPieces adds the pieces' copies up to the gradient of the weights, elements elements
-// of a patch at a time.
+// sumPieces adds up the pieces' copies to the gradient of the weights, for the given
+// number of elements of a patch at a time.
 func (c *im2col[T]) sumPieces(elements int) {
 	grain := max(1, (c.n+convPieces-1)/convPieces)
 	c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
@@ -95,7 +95,7 @@ func (c *im2col[T]) sumPieces(elements int) {
 	c.arrange.Run(c.size(), elements)
 }
 
-// step returns how many patches there are at a time.
+// step returns the number of patches that exist at a time.
 func (c *im2col[T]) step() int { return max(16, im2colElements/c.size()) }
 
 // arrangeRows brings the weights of elements [lo, hi) of a patch into the form of
@@ -239,7 +239,7 @@ type pairedIm2col struct {
 	pairs           *pairsMemory
 }
 
-// pairsMemory is what all pieces of a convolution share.
+// pairsMemory is the memory that all pieces of a convolution share.
 type pairsMemory struct {
 	right   []uint32 // the weights as a right factor
 	scratch parallel.Pool[pairsScratch]
@@ -259,8 +259,8 @@ func (g *windows) usesPairs(part convPart) bool {
 	return g.k%16 == 0
 }
 
-// gapsBetween returns how far patches in float32 are from each other, which are converted to
-// pairs in vectors.
+// gapsBetween returns the stride of patches in float32, in elements. It is a multiple of
+// the vector length, because they are converted to pairs in vectors.
 func (g *windows) gapsBetween() int { return (g.size() + 15) / 16 * 16 }
 
 func (c *pairedIm2col) run(g windows, part convPart, images, weights, result []float32) {
@@ -356,8 +356,8 @@ func (c *pairedIm2col) piece(piece, lo, hi int) {
 	}
 }
 
-// gatherPairs returns the patches of some positions in pairs of elements, and how far they
-// are from each other. If the channels are pairs, q.pixels holds the images from lo on.
+// gatherPairs returns the patches of some positions in pairs of elements, and their
+// stride. If the channels are pairs, q.pixels holds the images starting with number lo.
 func (c *pairedIm2col) gatherPairs(s *im2colScratch[float32], q *pairsScratch, lo, first, count int) (patches []uint32, apart int) {
 	if c.c%2 > 0 {
 		c.gatherApart(s, first, count)
@@ -388,7 +388,7 @@ func (c *pairedIm2col) gatherApart(s *im2colScratch[float32], first, count int) 
 }
 
 // pairPositions writes the patches of some positions and the gradient of the result there
-// in pairs of positions, and returns how far the patches are apart. The gradient is a right
+// in pairs of positions, and returns the stride of the patches. The gradient is a right
 // factor. The last of an odd number of positions is paired with nothing.
 func (c *pairedIm2col) pairPositions(s *im2colScratch[float32], q *pairsScratch, result []float32, first, count int) (apart int) {
 	even := (count + 1) / 2 * 2

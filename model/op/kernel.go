@@ -14,29 +14,27 @@ import (
 	"cne/internal/kind"
 )
 
-// ErrInput is wrapped by errors about options and words without a meaning, and about
-// shapes, row numbers and types that do not fit an operation.
+// ErrInput is wrapped by errors about invalid options and words, and about shapes, row
+// numbers and types that do not fit an operation.
 var ErrInput = errors.New("op: bad input")
 
-// A Kernel is an operation that computes into memory it is given. All
-// operations of this package are kernels.
+// A Kernel is an operation that writes its result to memory of the caller. All operations
+// of this package are kernels.
 type Kernel interface {
 	gorgonia.Op
 
-	// ResultShape appends the shape of the result to dst and returns it, or
-	// says what does not fit. It does not allocate when dst has MaxDims of
-	// capacity.
+	// ResultShape appends the shape of the result to dst and returns it. It returns an error
+	// if the operands do not fit. It does not allocate if dst has a capacity of MaxDims.
 	ResultShape(dst []int, in []*Array) ([]int, error)
 
-	// Run computes the result into dst, which has the dtype of the node and
-	// the shape of ResultShape. It does not allocate in the steady state,
-	// and dst overlaps no input.
+	// Run computes the result into dst, which has the dtype of the node and the shape of
+	// ResultShape. It does not allocate in the steady state. dst must not overlap an input.
 	Run(dst *Array, in []*Array) error
 }
 
 // A Recomputer is a kernel whose result a program may drop, to save memory, and compute
-// again when it is next needed, because that takes little time compared with what the
-// result is used for.
+// again when it is next needed. This must take little time compared with the use of the
+// result.
 type Recomputer interface {
 	Kernel
 
@@ -48,8 +46,8 @@ type Recomputer interface {
 	RecomputeOnDevice(d *Device, dst *Array, in []*Array) error
 }
 
-// The types in operations' signatures. Indices are int32: no machine holds an embedding
-// of more than 2³¹ points.
+// The types in the signatures of operations. Indices are int32: no machine holds an
+// embedding of more than 2³¹ points.
 var (
 	real    = hm.TypeVariable('a')
 	vector  = gorgonia.TensorType{Dims: 1, Of: real}
@@ -65,8 +63,8 @@ type base struct {
 	name  string
 	arity int
 	typ   hm.Type
-	// id keeps operations with a state of their own apart: Gorgonia merges
-	// nodes whose operations hash alike. It is 0 for operations without.
+	// id distinguishes operations that have state, because Gorgonia merges nodes whose
+	// operations have equal hashes. It is 0 for operations without state.
 	id uint64
 	// self is the operation that embeds this, once it has been applied.
 	self Kernel
@@ -134,7 +132,7 @@ func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
 }
 
 // inferShape answers gorgonia.Op's InferShape from a kernel's ResultShape, so
-// that each operation states its shapes once.
+// each operation states its shapes once.
 func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	shapes, err := gorgonia.DimSizersToShapes(sizes)
 	if err != nil {
@@ -158,8 +156,8 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape(shape), nil
 }
 
-// elementsPerPiece is from how many elements on an elementwise operation is worth
-// handing to another core.
+// elementsPerPiece is the number of elements for which another core pays off in an
+// elementwise operation.
 const elementsPerPiece = 1 << 14
 
 // itemsPerPiece returns the number of items per piece, given the elements of an item. It

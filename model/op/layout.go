@@ -10,8 +10,8 @@ import (
 	"cne/internal/parallel"
 )
 
-// ChannelsLast returns images x [N, C, H, W], the layout of files and of
-// PyTorch, as [N, H, W, C], which the operations on images take.
+// ChannelsLast returns images x [N, C, H, W], the layout of files and of PyTorch, as [N,
+// H, W, C], the layout of the operations on images.
 func ChannelsLast(x *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(newRelayout(false), x)
 }

@@ -16,9 +16,9 @@ import (
 type Activation int
 
 const (
-	// NoActivation leaves them as they are.
+	// NoActivation leaves the sums unchanged.
 	NoActivation Activation = iota
-	// ReLUActivation is max(0, x), with derivative 0 at 0. A NaN stays one.
+	// ReLUActivation is max(0, x), with derivative 0 at 0. NaN stays NaN.
 	ReLUActivation
 )
 
@@ -29,8 +29,8 @@ func checkActivation(act Activation) error {
 	return nil
 }
 
-// Linear returns act(x·Wᵀ + b), [n, out], of x [n, in], weights W [out, in]
-// and bias b [out]: a layer with its activation in one sweep.
+// Linear returns act(x·Wᵀ + b), [n, out], for x [n, in], weights W [out, in] and bias b
+// [out]. It computes a layer and its activation in one pass.
 func Linear(x, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
 	o, err := newLinear(act, false)
 	if err != nil {
@@ -39,9 +39,8 @@ func Linear(x, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, er
 	return apply(o, x, weights, bias)
 }
 
-// LinearRows is Linear of those rows of points [n, in] that index [r] (int32)
-// names: [r, out]. The rows are read where they are, without a copy of the
-// batch.
+// LinearRows is Linear, [r, out], for rows of points [n, in]. index [r] (int32) has their
+// numbers. The rows are not copied.
 func LinearRows(points, index, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
 	o, err := newLinear(act, true)
 	if err != nil {
@@ -219,9 +218,8 @@ func (o *inputGrad) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// weightGrad is the gradient of a layer's weights: gᵀ·x [out, in] of the
-// gradient g [n, out] of its sums and its input x [n, in], or those rows of x
-// that an index names.
+// weightGrad is the gradient of a layer's weights: gᵀ·x [out, in] for the gradient g [n,
+// out] of its sums and its input x [n, in], or for the rows of x in an index.
 type weightGrad struct {
 	base
 	indexed bool
@@ -298,7 +296,7 @@ type columnSums struct {
 	sums    columnSummer
 }
 
-// rowsPerSum is how many rows are summed in one piece.
+// rowsPerSum is the number of rows summed in one piece.
 const rowsPerSum = 1024
 
 func newColumnSums() *columnSums {
@@ -350,22 +348,23 @@ func (o *columnSums) piece(p, lo, hi int) {
 	}
 }
 
-// The launches of linear, sparseLinear and their gradients on an accelerator.
+// The rest of this file launches linear, sparseLinear and their gradients on an
+// accelerator.
 
-// mostNarrow is the largest number of outputs of a narrow layer, which has kernels of
-// its own; wider layers are matrix products.
+// mostNarrow is the largest number of outputs of a narrow layer. Narrow layers have their
+// own kernels; wider layers are matrix products.
 const mostNarrow = 4
 
-// elementsPerBlock bounds the elements of a rowBlock: 32 MiB, which stay in the
+// elementsPerBlock bounds the elements of a rowBlock, to 32 MiB. They stay in the
 // second-level cache of large accelerators between being written and read.
 const elementsPerBlock = 1 << 23
 
 // A rowBlock holds gathered rows for a matrix product.
 type rowBlock struct{ rows scratch }
 
-// each gathers the rows of a matrix that index names, block by block, and calls use
-// with their address, the number of the first, and how many they are. Without an index
-// it calls use once, with all rows in place.
+// each gathers the rows of a matrix in index, block by block, and calls use with their
+// address, the position of the first in index, and their number. Without an index it
+// calls use once, with all rows in place.
 func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, first, n int) error) error {
 	if index == nil {
 		return use(points.Pointer(), 0, points.Rows())
@@ -378,7 +377,7 @@ func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, fir
 	})
 }
 
-// fill has use fill the block, for count rows block by block.
+// fill calls use to fill the block, for count rows block by block.
 func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, n int) error) error {
 	most := min(count, max(1, elementsPerBlock/max(1, width)))
 	x, err := b.rows.of(d, tensor.Float32, most*width)
@@ -410,7 +409,7 @@ func addBias(d *Device, dst, bias *Array, act Activation) error {
 }
 
 // addWeightGrad adds to the weights' gradient dst the product of n rows of the gradient
-// g, from first on, and the rows x. With first = 0 it overwrites dst.
+// g, starting with row first, and the rows x. If first is 0, it overwrites dst.
 func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
 	out, width := dst.shape[0], dst.shape[1]
 	return d.Multiply(device.Product{TransA: true, M: out, N: width, K: n, Alpha: 1,
@@ -439,9 +438,9 @@ const (
 	mostParts   = 256
 )
 
-// launch sets dst to the sum of the rows of x [n, d] that index names, or of all rows
-// without an index: [d]. With factors g [n, out], out ≤ mostNarrow, dst is [out, d],
-// and row i counts g[i, o] times in dst[o].
+// launch sets dst [d] to the sum of the rows of x [n, d] in index, or of all rows without
+// an index. With factors g [n, out], out ≤ mostNarrow, dst is [out, d], and row i counts
+// g[i, o] times in dst[o].
 func (s *columnSummer) launch(d *Device, dst, g, x, index *Array) error {
 	rows, cols, out := x.shape[0], x.shape[1], 1
 	if g != nil {

@@ -11,46 +11,42 @@ import (
 )
 
 const (
-	// gemmBlock bounds the elements of a block of pairs, which has at least GroupHeads
+	// gemmBlock bounds the elements of a block of pairs. A block has at least GroupHeads
 	// heads.
 	gemmBlock = 1 << 21
-	// gemmGrain is from how many pairs on their losses are worth another core.
+	// gemmGrain is the number of pairs for whose losses another core pays off.
 	gemmGrain = 1 << 13
-	// finishGrain is how many elements of the gradient are finished at a time.
+	// finishGrain is the number of elements of the gradient finished at a time.
 	finishGrain = 1 << 14
 )
 
-// A gemmLoop computes a pairLoop's result by matrix products, which pays off if a head is
-// contrasted with many consecutive rows. The inner products of heads with rows are a
-// block X = H·Yᵀ. Its elements become squared distances or cosines over τ, and these the
-// derivatives W of the loss with respect to them. With the derivatives, the gradient of
+// A gemmLoop computes a pairLoop's result by matrix products. This pays off if the
+// negatives of a head are many consecutive rows. The inner products of heads with rows
+// are a block X = H·Yᵀ. Its elements are turned into squared distances, or cosines over
+// τ, and then into the derivatives W of the loss with respect to these. The gradient of
 // the cosine metric is W·Y and Wᵀ·H. The gradient of the Euclidean metric is 2·(yᵢ·Σⱼ wᵢⱼ
-// − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ, where a column of ones in Y and H gives the first
-// sum.
+// − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ. A column of ones in Y and H gives the first sum.
 //
-// A squared distance |a|²+|b|²−2·a·b cancels where a and b are near each other,
-// and so does the gradient. The rows are centred first, and pairs that are still close
-// together, like the positive pairs, are taken out of the products and computed one by
-// one.
+// A squared distance |a|²+|b|²−2·a·b cancels where a and b are near each other, and so
+// does the gradient. The rows are centred first, and pairs that are still close together,
+// like the positive pairs, are removed from the products and computed one by one.
 type gemmLoop[T Float] struct {
 	pairLoss[T]
 
 	features   []T
 	d, rows, b int
 	m          int
-	runs       []int32 // where the runs of the groups begin; empty: every row
-	images     int     // how far apart rows of one image are: see NegativeLayout
+	runs       []int32 // first row of each group's run; empty if all rows are negatives
+	images     int     // the distance of rows of one image: see NegativeLayout
 	withGrad   bool
 	grad       []T
 
-	// slack and near say which pairs are near each other: see
-	// simd.RowDistances.
+	// slack and near define which pairs are near each other: see simd.RowDistances.
 	slack, near T
 
 	mean []T
-	// y is the matrix that is multiplied, [rows, ldy]: the features, or the
-	// centred features and a one. sums is its product with the derivatives, of
-	// the same shape.
+	// y [rows, ldy] is the matrix that is multiplied: the features, or the centred features
+	// and a column of ones. sums is its product with the derivatives, of the same shape.
 	y, centered, sums []T
 	ldy               int
 	norms             []T // [ld] of the rows of y, 0 beyond
@@ -60,13 +56,13 @@ type gemmLoop[T Float] struct {
 	whole             [1]segment
 	positive          []T // [b] of positive pairs: distances or cosines, then derivatives
 	pieces            []gemmPiece[T]
-	used              int // how many pieces
+	used              int // number of pieces
 	total             simd.Sum
 
 	centerLoop, rowLoop, groupLoop, finishLoop parallel.Loop
 }
 
-// A gemmPiece has the result of one share of the heads, and its scratch memory.
+// A gemmPiece has the result and the scratch memory for some of the heads.
 type gemmPiece[T Float] struct {
 	sum simd.Sum
 	// grad is the gradient of pairs near each other, [rows, d]; hasGrad reports whether
@@ -75,7 +71,7 @@ type gemmPiece[T Float] struct {
 	hasGrad bool
 	found   []uint64
 	nearby  []pair
-	// For a group of heads with its own negatives:
+	// These are for a group of heads with its own negatives.
 	segments []segment
 	block    []T // [GroupHeads, ld]
 	norms    []T // [ld]
@@ -144,8 +140,8 @@ func (s *gemmLoop[T]) setMatrix() {
 	clear(s.mean)
 	of := s.features
 	if s.rows > 2*s.b {
-		// With negatives from elsewhere the centre is theirs, so that the bits
-		// of an edge do not depend on the other edges.
+		// Extra rows are negatives from outside the batch. They alone define the centre, so the
+		// bits of an edge do not depend on the other edges.
 		of = of[2*s.b*s.d:]
 	}
 	simd.ColumnSums(s.mean, of, s.d)
@@ -156,9 +152,9 @@ func (s *gemmLoop[T]) setMatrix() {
 	s.centerLoop.Run(s.rows, max(1, finishGrain/s.d))
 }
 
-// stride returns how far apart rows of n pairs are: a multiple of 16, so that
-// vectors fill them, but not one of 256, where rows would meet in the same
-// places of the first-level cache.
+// stride returns the stride of rows of n pairs, in elements. It is a multiple of 16, so
+// vectors fill the rows. It is not a multiple of 256, because rows would then compete for
+// the same sets of the first-level cache.
 func stride(n int) int {
 	ld := (n + 15) &^ 15
 	if ld%256 == 0 {
@@ -244,7 +240,7 @@ func (s *gemmLoop[T]) byTiles() {
 	}
 }
 
-// factor is what inner products are multiplied by.
+// factor returns the factor of the inner products.
 func (s *gemmLoop[T]) factor() T {
 	if s.options.Metric == Euclidean {
 		return -2
@@ -252,7 +248,7 @@ func (s *gemmLoop[T]) factor() T {
 	return T(1 / s.options.Temperature)
 }
 
-// gradFactor is what products with the derivatives are multiplied by.
+// gradFactor returns the factor of the products with the derivatives.
 func (s *gemmLoop[T]) gradFactor() T {
 	if s.options.Metric == Euclidean {
 		return 1
@@ -366,8 +362,8 @@ func (s *gemmLoop[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 	}
 }
 
-// row turns the inner products of a head with n rows into derivatives. The
-// elements from n on belong to no pair and become 0.
+// row turns the inner products of a head with n rows into derivatives. Elements after the
+// first n belong to no pair and become 0.
 func (s *gemmLoop[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	if s.options.Metric == Cosine {
 		s.exclude(x, head, n, segments, T(math.Inf(-1)))
@@ -415,8 +411,8 @@ func (s *gemmLoop[T]) exclude(x []T, head, n int, segments []segment, mark T) {
 	}
 }
 
-// distances turns inner products into squared distances, and notes which pairs
-// are near each other.
+// distances turns inner products into squared distances, and records the pairs that are
+// near each other.
 func (s *gemmLoop[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	p.found = grow(p.found, (len(x)+63)/64)
 	simd.RowDistances(x, norms, s.norms[head], s.slack, s.near, p.found)
@@ -440,8 +436,7 @@ func (s *gemmLoop[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms [
 	}
 }
 
-// spread adds the gradient of the pairs near each other, and takes them out of
-// the row.
+// spread adds the gradient of the pairs near each other, and removes them from the row.
 func (s *gemmLoop[T]) spread(p *gemmPiece[T], head int, x []T) {
 	d := s.d
 	if !p.hasGrad {
@@ -470,7 +465,7 @@ func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
 	} else {
 		total += float64(q)
 	}
-	var share T // without negatives the sum drops out
+	var share T // 0 without negatives: the sum cancels
 	if inTotal != 0 || s.m > 0 {
 		logs := float64(float64(s.weight) * elementary.Log(total))
 		p.sum.Loss += logs

@@ -20,16 +20,15 @@ func tailsOf(rows []int32, b int) []int32 {
 }
 
 const (
-	// tileHeads is the number of heads per tile: few enough for their pairs' values to
-	// stay in the first-level cache at m = 5, and many enough to amortise the calls. In
-	// two dimensions, where the calls are short, a tile has planeHeads, and gradients are
-	// computed for tileHeads at a time.
+	// tileHeads is the number of heads per tile. At m = 5 the values of their pairs stay in
+	// the first-level cache, and they amortise the calls. In two dimensions calls are short.
+	// There a tile has planeHeads heads, and gradients are computed for tileHeads at a time.
 	tileHeads  = 128
 	planeHeads = 2 * tileHeads
-	// tilePairs bounds the pairs of a tile where m is large.
+	// tilePairs bounds the pairs of a tile if m is large.
 	tilePairs = 16384
-	// pieceWork is the least number of pairs times dimensions that is worth another core,
-	// and maxPieces bounds the number of gradients to add up.
+	// pieceWork is the least number of pairs times dimensions for which another core pays
+	// off. maxPieces bounds the number of gradients to add up.
 	pieceWork = 1 << 17
 	maxPieces = 8
 )
@@ -48,16 +47,16 @@ type pairLoop[T Float] struct {
 	negative []int32
 	grain    int
 	withGrad bool
-	// overlap, if there is one, is called between the columns of tiles: see Overlap.
+	// overlap, if not nil, is called between the columns of tiles: see Overlap.
 	overlap func(from, to int)
 }
 
-// A piece has the result of one share of the heads, and its scratch memory.
+// A piece has the result and the scratch memory for some of the heads.
 type piece[T Float] struct {
 	grad []T // of the shape of the features
 	sum  simd.Sum
-	// x, dx and dy are tiles [1+m, heads]: the distances (or cosines), which
-	// become derivatives, and in two dimensions the differences.
+	// x, dx and dy are tiles [1+m, heads]. x has the squared distances (or cosines), later
+	// overwritten by the derivatives. dx and dy have the differences in two dimensions.
 	x, dx, dy []T
 	// total, hx and hy are per head of a tile: the sum of similarities and
 	// the gradient.
@@ -91,8 +90,8 @@ func (s *pairLoop[T]) init(options ContrastiveOptions) {
 	s.loop.BodyWithWorker = s.piece
 }
 
-// run computes the loss, without the factor Scale or 1/b; if withGrad, the sum
-// of the pieces' gradients is its gradient.
+// run computes the loss, without the factors Scale and 1/b. If withGrad, the sum of the
+// pieces' gradients is its gradient.
 func (s *pairLoop[T]) run(features []T, d int, negative []int32, b int, theta float64, withGrad bool) simd.Sum {
 	s.features, s.d, s.negative, s.b, s.m = features, d, negative, b, len(negative)/b
 	s.setTheta(theta, s.m)
@@ -136,8 +135,9 @@ func (s *pairLoop[T]) piece(seat, number, lo, hi int) {
 	}
 }
 
-// tileOf returns how many heads a tile has: as many as give their gradients at a time, or
-// twice these, so that no call is for the rest of a tile; fewer where m is large.
+// tileOf returns the number of heads in a tile: the number whose gradients are computed
+// at a time, or twice that, so no call is for the rest of a tile. It is smaller if m is
+// large.
 func (s *pairLoop[T]) tileOf() int {
 	if s.inPlane() && planeHeads*(1+s.m) <= tilePairs {
 		return planeHeads
@@ -155,9 +155,9 @@ func (s *pairLoop[T]) tails(j, head, count int) []int32 {
 }
 
 // tile computes count heads from head. The columns of p are stride elements apart.
-// between says whether to call overlap.
+// between reports whether to call overlap.
 func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
-	steps, step := 1+s.m, 0 // in all, and those done
+	steps, step := 1+s.m, 0 // in total, and done
 	if s.withGrad {
 		steps *= 1 + parallel.Pieces(count, tileHeads)
 	}
@@ -248,7 +248,7 @@ func (s *pairLoop[T]) totals(p *piece[T], count, stride int) {
 		simd.Similarities(negative(j), total, s.clamp)
 	}
 	if inTotal == 0 && s.m == 0 {
-		// Without negatives the logarithm of the sum drops out.
+		// Without negatives the logarithm of the sum cancels.
 		p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, 0)
 		return
 	}

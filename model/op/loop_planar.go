@@ -8,30 +8,29 @@ import (
 )
 
 const (
-	// maxParts is how many parts the negatives of a group can have: the rows without the
-	// group's edges are five ranges; a run is four, and two of these may have the group's
-	// heads in their midst.
+	// maxParts is the largest number of ranges of a group's negatives. All rows without the
+	// group's edges are five ranges. A run is four ranges, and two of these may contain the
+	// group's heads.
 	maxParts = 8
-	// maxMasks is how many masks of its own a group may need: for the ends of its
-	// ranges (at most 10), for its own edges in each block of heads (twice), and for all
-	// ranges in a block with fewer than four heads.
+	// maxMasks is the largest number of masks that a group needs: for the ends of its ranges
+	// (at most 10), for its own edges in each block of heads (twice), and for all ranges in a
+	// block with fewer than four heads.
 	maxMasks = 10 + 2*GroupHeads/simd.BlockHeads + 22
 )
 
 // A planarLoop computes a loss on Euclidean distances in at most simd.MaxDenseWidth
 // dimensions if the negatives of a head are ranges of rows. The coordinates are in a
-// structure of arrays, one plane per dimension, and four heads at a time are paired with
-// a range: no row is looked up, and hardly anything is stored per pair.
+// structure of arrays, one plane per dimension. Four heads at a time are paired with a
+// range, so no row is looked up, and hardly anything is stored per pair.
 //
-// Where every row is a negative, and the weight of a pair does not depend on which of
-// its two points is the head (all losses but InfoNC), a pair of heads is computed once
-// and counted twice.
+// If every row is a negative and the weight of a pair is symmetric (all losses except
+// InfoNC), a pair of heads is computed once and counted twice.
 type planarLoop[T Float] struct {
 	pairLoss[T]
 	loop    parallel.Loop
 	pieces  []planarPiece[T]
 	used    int                 // how many pieces
-	scratch []*planarScratch[T] // of the seats of the loop
+	scratch []*planarScratch[T] // one for each worker of the loop
 
 	// finishing adds up the pieces, columns by columns.
 	finishing      parallel.Loop
@@ -40,27 +39,27 @@ type planarLoop[T Float] struct {
 	// d is the number of planes, and width the width of the features: 1, or d.
 	d, width, rows, b, m int
 	wide                 []T     // points of one coordinate in the plane
-	runs                 []int32 // where the runs of the groups begin; empty: every row
+	runs                 []int32 // first row of each group's run; empty if all rows are negatives
 
-	// planes [d, stride] are the coordinates: of the heads, of the tails from
-	// column tails on, and of the other rows from column others on, each part padded
-	// with zeros to whole vectors. InfoNC's sums of products are about the center.
+	// planes [d, stride] are the coordinates. The heads start at column 0, the tails at
+	// column tails, and the other rows at column others. Each part is padded with zeros to
+	// whole vectors. InfoNC's sums of products are about the center.
 	planes                []T
 	stride, tails, others int
 	center                [simd.MaxDenseWidth]T
 	boxes                 [2]box[T] // of all rows and of the others
 
-	// For the positive pairs: squared distances, which become derivatives, the tails'
-	// rows, and scratch.
+	// These are for the positive pairs. x has the squared distances, later overwritten by the
+	// derivatives. own has the rows of the tails. dx and dy are scratch memory.
 	x, dx, dy []T
 	own       []int32
-	share     []T // InfoNC: the sums of similarities, which become shares
+	share     []T // InfoNC: the sums of similarities, then the shares
 	headGrad  []T // planes [d, tails]
 	grain     int
 }
 
-// A box holds points. The first d numbers of its corners, and of the sum of the
-// points, are coordinates, the others scratch.
+// A box is a bounding box of points. The first d numbers of its corners, and of the sum
+// of the points, are coordinates; the others are scratch memory.
 type box[T Float] struct{ least, most, sum []T }
 
 // A planarPiece has the result of one share of the groups: its loss, and planes of the
@@ -86,9 +85,9 @@ type planarScratch[T Float] struct {
 	width   int
 	factors []T // InfoNC: the coefficients of simd.DenseScatter
 	folded  []T
-	// stretches are the column ranges of the current group: first the pairs that count
-	// once, then the pairs that count twice. own says which are the group's own heads or
-	// tails. masks are for ranges that need masks.
+	// stretches are the column ranges of the current group: first the pairs that count once,
+	// then the pairs that count twice. own lists the ranges with the group's own heads or
+	// tails. masks are the masks of ranges that need some.
 	stretches []simd.ColumnRange
 	own       []ownRange
 	masks     []simd.Masks
@@ -158,8 +157,8 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 	return sum
 }
 
-// inPlane returns points of one coordinate as points of two. The second is 0, which changes
-// no sum.
+// inPlane returns points of one coordinate as points of two. The second coordinate is 0,
+// so no sum changes.
 func (s *planarLoop[T]) inPlane(features []T) []T {
 	s.wide = grow(s.wide, 2*len(features))
 	for i, v := range features {
@@ -175,7 +174,7 @@ func (s *planarLoop[T]) transpose(features []T) {
 		if x := &s.boxes[i]; len(rows) > 0 {
 			x.least, x.most, x.sum = grow(x.least, d*simd.Lanes), grow(x.most, d*simd.Lanes), grow(x.sum, d*simd.Lanes)
 			simd.Extents(x.least, x.most, x.sum, rows, d)
-			// With negatives from elsewhere the centre is theirs, so that the
+			// Extra rows are negatives from outside the batch. They alone define the centre, so the
 			// bits of an edge do not depend on the other edges.
 			for k := range d {
 				s.center[k] = x.sum[k] * T(d) / T(len(rows))
@@ -189,7 +188,7 @@ func (s *planarLoop[T]) transpose(features []T) {
 	s.planes = grow(s.planes, d*s.stride)
 	for part, column := range [4]int{0, s.tails, s.others, s.stride} {
 		if part > 0 {
-			for k := range d { // from the end of the part before
+			for k := range d { // from the end of the previous part
 				end := [3]int{s.b, s.tails + s.b, s.others + s.rows - 2*s.b}[part-1]
 				clear(s.planes[k*s.stride+end : k*s.stride+column])
 			}
@@ -207,7 +206,8 @@ func (s *planarLoop[T]) transpose(features []T) {
 
 func roundUpToLanes(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
 
-// positives computes what does not depend on the negatives of the positive pairs.
+// positives computes the part of the positive pairs' loss that does not depend on the
+// negatives.
 func (s *planarLoop[T]) positives(features []T) simd.Sum {
 	s.x = grow(s.x, s.b)
 	s.own = tailsOf(s.own, s.b)
@@ -279,7 +279,7 @@ func (s *planarLoop[T]) place(p *planarScratch[T], group int) (first, size int) 
 	return first, size
 }
 
-// group adds up the pairs of a group's heads, of all losses but InfoNC.
+// group adds up the pairs of a group's heads, for all losses except InfoNC.
 func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 	first, size := s.place(p, group)
 	once := s.meet(p, group)
@@ -296,8 +296,8 @@ func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 		s.along(p, &p.onceSums, p.once, p.stretches[:once])
 		s.toHeads(p.folded, first+head, heads, s.d, 2)
 		for _, v := range p.folded {
-			// A sum that is not a number must make the loss one, too, which infinite
-			// distances, or a NaN in the AVX2 kernel, would not do by themselves.
+			// A sum that is NaN must make the loss NaN, too. Infinite distances, or a NaN in the AVX2
+			// kernel, would not do so by themselves.
 			p.sum.Loss += float64(0 * float64(v))
 		}
 	}
@@ -305,8 +305,8 @@ func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 	p.sum.Add(p.twiceSums.sum(2))
 }
 
-// toHeads adds a factor times the first d columns of sums, [heads, slots], to the gradient
-// of some heads from the first on.
+// toHeads adds a factor times the first d columns of sums, [heads, slots], to the
+// gradient of heads, starting with number first.
 func (s *planarLoop[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	for h := range heads {
 		for k := range s.d {
@@ -369,8 +369,8 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.addOwn(s.tails+first, 0, next-first)
 	once = len(p.stretches)
 	if s.countsTwice() {
-		// The groups form a circle, and each meets the half that follows it. If
-		// their number is even, groups of the first half meet the opposite group, too.
+		// The groups form a circle, and each is paired with the half that follows it. If their
+		// number is even, groups of the first half are also paired with the opposite group.
 		groups := parallel.Pieces(s.b, GroupHeads)
 		half := (groups - 1) / 2
 		if groups%2 == 0 && group < groups/2 {
@@ -383,8 +383,8 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	return once
 }
 
-// add appends the columns [lo, hi) to the stretches: those that fill vectors and
-// the rest.
+// add appends the columns [lo, hi) to the stretches, as one range of whole vectors and
+// one with the rest.
 func (p *planarScratch[T]) add(lo, hi int) {
 	if hi <= lo {
 		return
@@ -409,8 +409,8 @@ func (p *planarScratch[T]) add(lo, hi int) {
 	}
 }
 
-// addOwn appends a range for the group's own heads or tails, from number lo to hi if that
-// is any. Its masks, which leave each head out, are set for each block of heads.
+// addOwn appends a range for the group's own heads or tails, from number lo to hi, unless
+// it is empty. Its masks leave out each head; they are set for each block of heads.
 func (p *planarScratch[T]) addOwn(column, lo, hi int) {
 	if lo = max(0, lo); lo >= hi {
 		return
@@ -445,8 +445,8 @@ func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 	return reach * (1 + 1e-5) // for rounding
 }
 
-// Masks that are used over and over: all ones, and for the four quads of a whole
-// group those that exclude each head's own column.
+// Masks that are used repeatedly: all ones, and the masks that exclude each head's own
+// column, for the four quads of a whole group.
 var (
 	allMasks simd.Masks
 	ownMasks [GroupHeads / simd.BlockHeads]simd.Masks
@@ -464,8 +464,8 @@ func init() {
 	}
 }
 
-// enter makes four heads of a group of size heads the quad's, from number head on, and
-// returns how many of the four there are.
+// enter puts four heads of a group of size heads into the quad, starting with number
+// head. It returns the number of heads, which is less than four at the end of the group.
 func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.BlockHeads)*s.d]
 	p.quad.Most = s.reach(p)
@@ -512,9 +512,9 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 	}
 	share := s.share[first : first+size]
 	if s.options.ExcludePositive && s.m == 0 {
-		return // nothing to contrast with: the sum drops out
+		return // without negatives the sum cancels
 	}
-	// The totals might hide a NaN among the scattered values.
+	// The totals may hide a NaN among the scattered values.
 	p.sum.Loss += float64(0 * float64(p.quad.Most))
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
@@ -535,7 +535,7 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 	}
 }
 
-// finishColumns is how many columns of the planes are finished at a time.
+// finishColumns is the number of columns of the planes finished at a time.
 const finishColumns = 128
 
 // finish writes the gradient of the rows that columns [lo, hi) hold, from the pieces'
@@ -591,7 +591,7 @@ func (s *planarLoop[T]) finish(_, _, lo, hi int) {
 	}
 }
 
-// interleave writes coordinate k of the gradient of rows from the first one on.
+// interleave writes coordinate k of the gradient of rows, starting with row first.
 func (s *planarLoop[T]) interleave(g []T, first, k int) {
 	grad := s.grad[first*s.width+k:]
 	for i, v := range g {

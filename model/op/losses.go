@@ -31,9 +31,9 @@ const (
 	UMAP
 )
 
-// losses is the table of losses. All that differs from loss to loss is here, but for the
-// vector kernels and the accelerator's. A line without these is a complete loss: the CPU
-// computes it pair by pair.
+// losses is the table of losses. It has everything that differs between losses, except
+// the vector kernels and the accelerator's kernels. A loss without these kernels works:
+// the CPU computes it pair by pair.
 var losses = [...]LossInfo{
 	Neg: {
 		Word: "neg", Aliases: []string{"neg-tsne"}, Title: "Neg-t-SNE", Constant: FixedZ, Scale: 1,
@@ -60,29 +60,28 @@ var losses = [...]LossInfo{
 
 // A LossInfo is a line of the table of losses.
 type LossInfo struct {
-	// Word is the loss's name in configurations and files, Aliases are further names that
-	// are read, and Title is for people.
+	// Word is the loss's name in configurations and files. Aliases are further names that are
+	// accepted. Title is the name for readers.
 	Word    string
 	Aliases []string
 	Title   string
-	// Constant is the constant that the loss has.
+	// Constant is the kind of constant that the loss has.
 	Constant Constant
-	// Scale is the factor of the loss in the paper's runs, the default.
+	// Scale is the default factor of the loss, from the paper's runs.
 	Scale float64
-	// EuclideanOnly says that the loss needs similarities below 1, which the cosine metric
-	// does not give.
+	// EuclideanOnly reports whether the loss needs similarities below 1. The cosine metric
+	// does not guarantee them.
 	EuclideanOnly bool
-	// PerHead says that the loss is one of a head and all its pairs, InfoNC's; otherwise it
-	// is a sum over pairs.
+	// PerHead reports whether the loss is a function of a head and all its pairs, as InfoNC
+	// is. Otherwise it is a sum over pairs.
 	PerHead bool
-	// Positive and Negative give the loss of a pair from its similarity q, rest = 1−q
-	// without cancellation, and the constant c; q is never 0, and rest may be. Both are
-	// −log p for some p, which is where ContrastiveOptions.Clamp applies. PerHead losses
-	// have neither.
+	// Positive and Negative give the loss of a pair from its similarity q, rest = 1−q without
+	// cancellation, and the constant c; q is never 0, and rest may be. Both are −log p for
+	// some p, and ContrastiveOptions.Clamp bounds this p. PerHead losses have neither.
 	Positive, Negative func(q, rest, c float64) PairLoss
-	// Odds, if not nil, says that p = 1/(1+w) for the positive and 1/(1+1/w) for the
-	// negative pairs, with w = slope·x + offset of the squared distance x of the Cauchy
-	// kernel, for a constant c: a fast form for package quality.
+	// Odds is a fast form of the loss for package quality, or nil if there is none. For the
+	// Cauchy kernel with squared distance x and constant c, let w = slope·x + offset. Then p
+	// = 1/(1+w) for positive pairs and 1/(1+1/w) for negative pairs.
 	Odds func(c float64) (slope, offset float64)
 
 	onDevice bool // there are kernels for accelerators
@@ -94,8 +93,8 @@ type LossInfo struct {
 // logarithm of the constant.
 type PairLoss struct{ Loss, LogQ, LogC float64 }
 
-// A Constant is the constant of a loss that determines its position on the spectrum from
-// t-SNE to UMAP.
+// A Constant is the kind of a loss's constant. The constant determines its position on
+// the spectrum from t-SNE to UMAP.
 type Constant int
 
 const (
@@ -108,7 +107,7 @@ const (
 	Divisor
 )
 
-// Info returns a loss's line of the table, an empty one for an invalid loss.
+// Info returns a loss's line of the table, or an empty line for an invalid loss.
 func (l Loss) Info() LossInfo {
 	if !lossNames.Valid(l) {
 		return LossInfo{}
@@ -127,10 +126,11 @@ func lossesWith(holds func(LossInfo) bool) string {
 	return text.Join(words, "and")
 }
 
-// LossesWithSpectrum returns the words of the losses that have a place s on the spectrum.
+// LossesWithSpectrum returns the words of the losses that have a position s on the
+// spectrum, joined.
 func LossesWithSpectrum() string { return lossesWith(LossInfo.HasSpectrum) }
 
-// LossesWith returns the words of the losses that have a constant.
+// LossesWith returns the words of the losses with a kind of constant, joined.
 func LossesWith(c Constant) string {
 	return lossesWith(func(l LossInfo) bool { return l.Constant == c })
 }
@@ -144,7 +144,7 @@ func Losses() []Loss {
 	return all
 }
 
-// HasSpectrum reports whether the loss has a place s on the spectrum.
+// HasSpectrum reports whether the loss has a position s on the spectrum.
 func (l LossInfo) HasSpectrum() bool { return l.Constant == FixedZ || l.Constant == Divisor }
 
 var lossNames = namesOfLosses()
@@ -201,14 +201,14 @@ type pairKernels[T Float] struct {
 	row kernel[T]
 	// dense, if not nil, is negative for a head block, and writes its loss there.
 	dense func(q *simd.HeadBlock[T], c T, bound simd.Bound[T])
-	// joined says that negative takes the pairs of many columns at once.
+	// joined reports whether negative takes the pairs of many columns at once.
 	joined bool
 	// slack is 1 if the loss is a smooth function of 1 + the squared distance, and 0 if it
 	// is not at distance 0: see simd.RowDistances.
 	slack T
 }
 
-// A kernelSet has the kernels for each metric; those without are computed pair by pair.
+// A kernelSet has the kernels for each metric. If nil, the loss is computed pair by pair.
 type kernelSet[T Float] struct{ euclidean, cosine *pairKernels[T] }
 
 func negKernels[T Float]() kernelSet[T] {
@@ -251,8 +251,8 @@ func kernelsFor[T Float](o ContrastiveOptions) pairKernels[T] {
 	return pairKernels[T]{positive: generic(info.Positive, math.Inf(1)), negative: negative, row: negative}
 }
 
-// euclideanPairs is a kernel that computes a loss pair by pair; far is the loss of an
-// infinitely distant pair.
+// euclideanPairs returns a kernel that computes a loss pair by pair; far is the loss of
+// an infinitely distant pair.
 func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, c T, bound simd.Bound[T]) (sum simd.Sum) {
 		most := -elementary.Log(float64(bound.Clamp()))
@@ -273,7 +273,7 @@ func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss, far float64
 	}
 }
 
-// cosinePairs is euclideanPairs for the cosine metric, which has no clamp.
+// cosinePairs is euclideanPairs for the cosine metric, without a clamp.
 func cosinePairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, logC T, _ simd.Bound[T]) (sum simd.Sum) {
 		c := elementary.Exp(float64(logC))

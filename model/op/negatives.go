@@ -5,20 +5,20 @@ import (
 	"cne/internal/parallel"
 )
 
-// A NegativeLayout says which rows the heads of a batch are contrasted with. It begins
-// with
+// A NegativeLayout says which rows of a batch are the negatives of its heads. It begins
+// with one of
 //
 //   - ListedNegatives: the rows that are listed for each head, and ends there;
-//   - AllNegatives: every row but the head and its tail, once, so that m = r−2 of r rows.
+//   - AllNegatives: every row but the head and its tail, once, so m = r−2 of r rows.
 //     It ends there, or with a divisor p of b: then ends of edges whose numbers are equal
-//     modulo p belong to one image, and are no negatives of each other, so that
+//     modulo p belong to one image, and are no negatives of each other, so
 //     m = r−2b/p;
 //   - m > 1, and goes on with first₀, first₁, …: every GroupHeads consecutive heads share a
 //     run of m rows, at most all. That of group k begins with row firstₖ; row 0 follows the
 //     last row. A head's negatives are the rows of the run but the head itself: m or m−1.
 //
-// In the last two, the pairs are dense blocks, which are several times as fast as pairs
-// whose rows have to be looked up.
+// In the last two, the pairs are dense blocks. These are several times as fast as pairs
+// whose rows must be looked up.
 type NegativeLayout []int32
 
 const (
@@ -45,7 +45,7 @@ func (l NegativeLayout) check(b, rows int) error {
 		return nil
 	case m == ListedNegatives || m == AllNegatives:
 		groups = 0
-	case m < 0 || m == 1: // a head could be alone in a run of one
+	case m < 0 || m == 1: // a run of one row could be just the head
 		return kind.Errorf(ErrInput, "op: layout of negatives: got %d at its beginning, want 0, −1 or the number of rows of runs, at least 2", m)
 	}
 	if len(l) != 1+groups {
@@ -59,8 +59,8 @@ func (l NegativeLayout) check(b, rows int) error {
 	return nil
 }
 
-// images returns how far apart rows of one image are, in a batch of b edges whose heads are
-// contrasted with every row.
+// images returns the distance of rows of one image, in a batch of b edges whose heads
+// have all rows as negatives.
 func (l NegativeLayout) images(b int) int {
 	if len(l) == 2 && l[0] == AllNegatives {
 		return int(l[1])
@@ -68,8 +68,9 @@ func (l NegativeLayout) images(b int) int {
 	return b
 }
 
-// decode returns how many negatives a head of a dense batch has, with the head itself if
-// it is in a run, and where the runs of the groups begin: nowhere if every row is a negative.
+// decode returns the number of negatives of a head in a dense batch, including the head
+// itself if it is in a run, and the first rows of the groups' runs. There are none if all
+// rows are negatives.
 func (l NegativeLayout) decode(b, rows int) (m int, firsts []int32) {
 	if l[0] == AllNegatives {
 		return rows - 2*b/l.images(b), nil

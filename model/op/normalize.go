@@ -11,8 +11,7 @@ import (
 	"cne/internal/kind"
 )
 
-// minNorm bounds the norm that Normalize divides by, as PyTorch's normalize
-// does.
+// minNorm is the least norm by which Normalize divides, as in PyTorch's normalize.
 const minNorm = 1e-12
 
 // Normalize returns the rows of x [n, d] scaled to unit length. A row whose
@@ -54,8 +53,8 @@ func (o *normalize) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgon
 	return gorgonia.Nodes{n}, err
 }
 
-// normalizeGrad takes x, the normalised y and the gradient g that comes in:
-// (g − y·(y·g))/‖x‖ row by row.
+// normalizeGrad is (g − y·(y·g))/‖x‖, row by row. Its inputs are x, the normalised y and
+// the incoming gradient g.
 type normalizeGrad struct{ base }
 
 func (o *normalizeGrad) ResultShape(dst []int, in []*Array) ([]int, error) {

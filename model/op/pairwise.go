@@ -23,7 +23,7 @@ type pairwise struct {
 	dst, a, b *Array
 }
 
-// newPairwise returns one for nodes of a type; its functions are still to be set.
+// newPairwise returns a pairwise for nodes of a type. The caller sets its functions.
 func newPairwise(t hm.Type, kernels variants) *pairwise {
 	o := &pairwise{base: base{name: kernels[0], arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}, kernels: kernels}
 	o.loop.Body = o.piece
@@ -79,9 +79,10 @@ func (o *pairwise) Launch(d *Device, dst *Array, in []*Array) error {
 // typeOf returns the type of nodes with n dimensions.
 func typeOf(n int) hm.Type { return gorgonia.TensorType{Dims: n, Of: real} }
 
-// KernelOf returns a kernel that computes a node: its operation, if that is one, or
-// for Gorgonia's own elementwise sum, by which it adds up the gradients of a node that
-// is used more than once, a kernel that does the same. It is nil for other operations.
+// KernelOf returns a kernel that computes a node: its operation, if that is a kernel. For
+// Gorgonia's own elementwise sum it returns an equivalent kernel. (Gorgonia uses this sum
+// to add up the gradients of a node that is used more than once.) For other operations it
+// returns nil.
 func KernelOf(n *gorgonia.Node) Kernel {
 	if k, ok := n.Op().(Kernel); ok {
 		return k

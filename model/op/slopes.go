@@ -6,17 +6,17 @@ import (
 	"cne/internal/simd"
 )
 
-// Slopes computes the forces on a new point among others that stay where they are, as
-// derivatives of the loss of its edges with respect to squared distances; with the cosine
-// metric, of rows of unit length. Each goroutine needs its own.
+// Slopes computes the forces on a new point among fixed points: the derivatives of the
+// loss of its edges with respect to squared distances. With the cosine metric rows must
+// have unit length. Each goroutine needs its own Slopes.
 type Slopes struct {
 	pairLoss[float32]
 	m     float32
 	slope float32 // of the cosine over τ, with the cosine metric
 }
 
-// NewSlopes returns the derivatives of the loss with options, but for Scale and Mean, for m
-// negatives of each edge and the logarithm theta of the loss's constant.
+// NewSlopes returns Slopes for the loss with the given options, m negatives of each edge,
+// and the logarithm theta of the loss's constant. It ignores Scale and Mean.
 func NewSlopes(options ContrastiveOptions, m int, theta float64) (*Slopes, error) {
 	o, err := newContrastive(options)
 	if err != nil {
@@ -27,9 +27,10 @@ func NewSlopes(options ContrastiveOptions, m int, theta float64) (*Slopes, error
 	return s, nil
 }
 
-// Of replaces squared distances of a point by the derivatives of the loss of its k edges:
-// the distances from the tails, the first k of tails, and from some negatives, which stand
-// for the m of each edge. The rest of tails fills whole vectors and becomes 0.
+// Of replaces squared distances of a point by the derivatives of the loss of its k edges.
+// The first k elements of tails are the distances from the tails; the rest fills whole
+// vectors and becomes 0. The distances from some negatives represent the m negatives of
+// each edge.
 func (s *Slopes) Of(tails []float32, k int, negatives []float32) {
 	for j := k; j < len(tails); j++ {
 		tails[j] = tails[0]
@@ -74,9 +75,9 @@ func (s *Slopes) cosines(x []float32) {
 	}
 }
 
-// perEdge replaces the similarities q of tails by InfoNC's derivatives, as slope gives them,
-// where the negatives' similarities add up to total, and returns the sum of the edges' shares
-// 1/(ρ·total).
+// perEdge replaces the similarities q of tails by InfoNC's derivatives, which slope
+// returns. total is the sum of the negatives' similarities. perEdge returns the sum of
+// the edges' shares 1/(ρ·total).
 func (s *Slopes) perEdge(q []float32, total float32, slope func(q, share float32) float32) (shares float32) {
 	for j, own := range q {
 		inTotal := own

@@ -13,20 +13,19 @@ import (
 	"cne/internal/kind"
 )
 
-// sparseShare is the share of elements that are not zero below which the
-// sparse form of a matrix is the faster one.
+// sparseShare is the share of nonzero elements below which the sparse form of a matrix is
+// faster.
 const sparseShare = 0.3
 
-// sparseWidth is the largest width for it: the weights must stay in the second-level
-// cache.
+// sparseWidth is the largest width for the sparse form. The weights must stay in the
+// second-level cache.
 const sparseWidth = 4096
 
-// A Sparse is a constant float32 matrix held by its elements that are not
-// zero, for LinearOfSparse.
+// A Sparse is a constant sparse matrix of float32, for LinearOfSparse.
 type Sparse struct {
 	matrix *blas.Sparse
 
-	// there is the matrix on an accelerator; nil until it is needed.
+	// mu guards there, the matrix on an accelerator. there is nil until it is needed.
 	mu    sync.Mutex
 	there *deviceSparse
 }
@@ -38,9 +37,9 @@ type deviceSparse struct {
 	values         *device.Memory // float32
 }
 
-// NewSparse returns the sparse form of the matrix that x holds in rows of the
-// given width, or nil if it would not be the faster one: if too few elements
-// are zero, or the rows are very wide.
+// NewSparse returns the sparse form of the matrix that x holds in rows of the given
+// width, or nil if that would not be faster: too few elements are zero, or the rows are
+// very wide.
 func NewSparse(x []float32, width int) *Sparse {
 	if width < 1 || width > sparseWidth || len(x)%width != 0 || float64(blas.Nonzeros(x)) > sparseShare*float64(len(x)) {
 		return nil
@@ -51,9 +50,10 @@ func NewSparse(x []float32, width int) *Sparse {
 // MaxSparseWidth is the width of the widest rows of a Sparse.
 const MaxSparseWidth = blas.MaxSparseColumns
 
-// SparseOf returns the matrix whose elements of row r are values[start[r]] to
-// values[start[r+1]-1], in as many ascending columns, from 0 to width−1. It shares start
-// and values, which must not change. A width above MaxSparseWidth gives ErrInput.
+// SparseOf returns the matrix in compressed sparse rows: row r has the values
+// values[start[r]:start[r+1]] in the columns columns[start[r]:start[r+1]], which are
+// ascending, from 0 to width−1. It shares start and values; they must not change. If
+// width is above MaxSparseWidth, the error is ErrInput.
 func SparseOf(start []int, columns []int32, values []float32, width int) (*Sparse, error) {
 	if width < 1 || width > MaxSparseWidth {
 		return nil, kind.Errorf(ErrInput, "op: sparse matrix: got %d columns, want at most %d", width, MaxSparseWidth)
@@ -102,10 +102,9 @@ func upload[T any](d *Device, elements []T) (*device.Memory, error) {
 	return m, device.Upload(d, m.Pointer(), elements)
 }
 
-// each calls use for the rows that an index names, as rowBlock.each does, each
-// expanded to dense form. On an accelerator the dense product is faster than adding up
-// rows of the weights, which do not fit into the first-level caches; the sparse form
-// saves memory there, not time.
+// each calls use for the rows in an index, expanded to dense form, as rowBlock.each does.
+// On an accelerator the dense product is faster than adding up rows of the weights, which
+// do not fit into the first-level caches; the sparse form saves memory there, not time.
 func (s *Sparse) each(d *Device, b *rowBlock, index *Array, use func(x Pointer, first, n int) error) error {
 	m, err := s.on(d)
 	if err != nil {
@@ -198,8 +197,8 @@ func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gor
 	return gorgonia.Nodes{dw, db, nil}, err
 }
 
-// sparseWeightGrad is the gradient of the weights, of the gradient [n, out] of
-// the layer's sums and the index.
+// sparseWeightGrad is the gradient of the weights. Its inputs are the gradient [n, out]
+// of the layer's sums and the index.
 type sparseWeightGrad struct {
 	base
 	points *Sparse

@@ -16,11 +16,11 @@ const (
 	MaxTemperature = 100
 )
 
-// ScaleByTemperature returns x [n, d] divided by √τ, where log τ is a vector of one number:
-// the inner products of unit rows become cosines divided by the temperature τ,
-// which can be learnt in this way; Contrastive then takes them at temperature 1. τ is
-// clamped to [MinTemperature, MaxTemperature]; beyond a bound the gradient of log τ is
-// zero unless a descent step leads back.
+// ScaleByTemperature returns x [n, d] divided by √τ, where log τ is a vector of one
+// number. The inner products of unit rows become cosines divided by the temperature τ, so
+// τ can be learnt. Contrastive must then have temperature 1. τ is clamped to
+// [MinTemperature, MaxTemperature]. Beyond a bound the gradient of log τ is zero unless a
+// descent step leads back.
 func ScaleByTemperature(x, logTemperature *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&temperature{base{name: "scale_by_temperature", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
 }
@@ -80,11 +80,11 @@ func (o *temperatureGrad) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// mostBlocks is how many blocks of 256 threads add up an array at most: enough for
-// every accelerator.
+// mostBlocks is the largest number of blocks of 256 threads that add up an array. It
+// suffices for every accelerator.
 const mostBlocks = 512
 
-// blocksFor returns in how many blocks n elements are added up.
+// blocksFor returns the number of blocks that add up n elements.
 func blocksFor(n int) int { return min(mostBlocks, (n+1023)/1024) }
 
 // Launch implements Launcher.

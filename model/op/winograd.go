@@ -10,9 +10,10 @@ import (
 
 // winograd computes a 3×3 convolution with stride 1 and padding 1 by Winograd's minimal
 // filtering F(4×4, 3×3): see package simd. The gradient with respect to the images is
-// such a convolution, too, of the result's gradient with the weights rotated by 180° and
-// their channels exchanged. The gradient with respect to the weights is the sum over the
-// tiles of products of transformed images and transformed gradients, transformed back.
+// also such a convolution: of the result's gradient with the weights, rotated by 180° and
+// with their channels exchanged. The gradient with respect to the weights is the sum over
+// the tiles of products of transformed images and transformed gradients, transformed
+// back.
 //
 // In bfloat16 the transforms compute in float32 and write pairs: of channels for the
 // convolution, and of tiles for the gradient of the weights.
@@ -21,7 +22,7 @@ import (
 // cache. If there are few tiles with many channels, all cores work on one block, in three
 // steps.
 type winograd struct {
-	// The convolution: its images, with in channels, and its result, with out.
+	// The convolution's images [n, h, w, in] and result [n, h, w, out].
 	n, h, w, in, out  int
 	images, result    []float32
 	weights           []float32 // [K, C, 3, 3], or their gradient
@@ -29,17 +30,17 @@ type winograd struct {
 	part              convPart
 	paired            bool // products are of bfloat16
 	tilesY, tilesX    int
-	seesAt, writesAt  []simd.Inside // of each place of a tile: its pixels, its results
+	seesAt, writesAt  []simd.Inside // for each position of a tile: its pixels, its results
 	form              blas.Panels   // of the transformed weights
 	memory            *winogradMemory
-	sums              int // how many copies of the weights' gradient there are
+	sums              int // number of copies of the weights' gradient
 	grain             int // tiles of a block
 	transform, blocks parallel.Loop
 	scatter, multiply parallel.Loop
 	gather, finish    parallel.Loop
 }
 
-// winogradMemory is what all pieces of a convolution share.
+// winogradMemory is the memory that all pieces of a convolution share.
 type winogradMemory struct {
 	u     []float32     // transformed weights, [36] of [in, out], or sums of their gradients
 	pairs []uint32      // transformed weights in pairs of input channels, [36] of [in/2, out]
@@ -51,7 +52,8 @@ type winogradBlock struct {
 	first, tiles int
 	v            []float32 // of the images, [36] of [tiles, in]
 	m            []float32 // of the result, [36] of [tiles, out], or of its gradient, [36] right factors
-	// The same in pairs: v of channels or, for the gradient of the weights, v and m of tiles.
+	// These are v in pairs of channels or, for the gradient of the weights, v and m in pairs
+	// of tiles.
 	pairedV, pairedM []uint32
 	taps             [9 * 16]float32
 	weights          [simd.WinogradPoints * 16]float32 // transformed, of 16 output channels
@@ -64,20 +66,20 @@ var (
 )
 
 const (
-	// winogradElements bounds the transforms of a block, so that they stay in
-	// the second-level cache, but it has at least fewestTiles.
+	// winogradElements bounds the elements of a block's transforms, so they stay in the
+	// second-level cache. A block has at least fewestTiles tiles.
 	winogradElements = 3 << 17
 	fewestTiles      = 24
-	// productRows divides the tiles of a block: the products are computed by as
-	// many rows at a time.
+	// productRows divides the number of tiles of a block. Products are computed this many
+	// rows at a time.
 	productRows = 12
 	// sharedTiles is the number of tiles in a block that all cores share.
 	sharedTiles = 192
-	// Each core has a block of its own only if there are manyBlocks, and no more
-	// than fewWeights.
+	// Each core has its own block only if there are at least manyBlocks blocks and at most
+	// fewWeights weights.
 	manyBlocks, fewWeights = 8, 128 * 128
-	// apart keeps what belongs to different points of a tile from meeting in
-	// the same few places of the cache.
+	// apart keeps the values of different points of a tile from competing for the same few
+	// sets of the cache.
 	apart = 16
 )
 
@@ -107,7 +109,8 @@ func (c *winograd) run(g windows, precision Precision, part convPart, images, we
 	c.images, c.result, c.weights, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// grainOf returns how many of the tiles make a block, and whether all cores work on one.
+// grainOf returns the number of tiles in a block, and whether all cores work on one
+// block.
 func (c *winograd) grainOf(tiles int) (grain int, shared bool) {
 	grain = max(fewestTiles, winogradElements/simd.WinogradPoints/(c.in+c.out)/productRows*productRows)
 	if c.in*c.out > fewWeights || tiles < manyBlocks*grain {
@@ -192,8 +195,8 @@ func (c *winograd) weightStride() int {
 func (c *winograd) transformWeights(_, lo, hi int) {
 	b := winogradBlocks.Get()
 	defer winogradBlocks.Put(b)
-	// For some input channels, the weights of 16 output channels lie in few lines of the
-	// cache, and the weights of all output channels in too many.
+	// For some input channels, the weights of 16 output channels are in few lines of the
+	// cache; the weights of all output channels would be in too many.
 	for j := 0; j < c.out; j += 16 {
 		at, stride := c.form.At(j)
 		for i := lo; i < hi; i++ {
@@ -242,7 +245,7 @@ func (c *winograd) tapsOf(in, out int) *[9]float32 {
 	return (*[9]float32)(c.weights[(out*c.in+in)*9:])
 }
 
-// setBlock makes room for the transforms of tiles [first, end).
+// setBlock allocates memory for the transforms of tiles [first, end).
 func (c *winograd) setBlock(b *winogradBlock, first, end int) {
 	b.first, b.tiles = first, end-first
 	ofImages, ofResult := simd.WinogradPoints*c.imageStride(b), simd.WinogradPoints*c.resultStride(b)
@@ -290,8 +293,8 @@ func (c *winograd) resultStride(b *winogradBlock) int {
 	return b.tiles*row(c.out) + apart
 }
 
-// place returns the place of a tile in its image, and where in images of some
-// channels its first result is.
+// place returns the position of a tile in its image, and the index of its first result in
+// images with the given channels.
 func (c *winograd) place(tile, channels int) (place, at int) {
 	perImage := c.tilesY * c.tilesX
 	place = tile % perImage
@@ -392,8 +395,8 @@ func (c *winograd) gradients(b *winogradBlock) blas.Panels {
 	return blas.NewPanels[float32](b.tiles, c.out)
 }
 
-// scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block, whose pairs
-// are complete except for the block's last.
+// scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block. Their pairs
+// are complete, except for the block's last.
 func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
 	c.scatterImages(b, lo, hi)
 	form := c.gradients(b)

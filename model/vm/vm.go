@@ -1,10 +1,10 @@
 // Package vm runs Gorgonia graphs. Compile puts the nodes that the outputs need into a
-// fixed order and gives them memory; Run then computes one after the other, without
-// allocating, locking or switching goroutines in between, which makes small batches fast.
+// fixed order and gives them memory. Run then computes one after the other. It does not
+// allocate, lock or switch goroutines in between, so small batches are fast.
 //
 // Operations that are op.Kernels write straight into the program's memory, and batches
-// may differ in size from run to run. So do the sums of gradients that Gorgonia makes.
-// Any other Gorgonia operation runs through its Do method, and its result is copied.
+// may differ in size between runs. Gorgonia's sums of gradients run in the same way. Any
+// other Gorgonia operation runs through its Do method, and its result is copied.
 //
 // A Program is also a gorgonia.VM: RunAll takes the values that gorgonia.Let bound to the
 // inputs and binds the outputs' values to their nodes. Gorgonia differentiates, package
@@ -29,8 +29,8 @@ var ErrUnbound = errors.New("vm: input has no value")
 // A NonFiniteError is returned by RunChecked when an operation computes a NaN
 // or an infinity from finite inputs.
 type NonFiniteError struct {
-	// Op is the operation, Row the first row of its result (or of the input,
-	// if Op is empty and Input names it) that is not finite.
+	// Op is the operation, and Row the first row of its result that is not finite. If Op is
+	// empty, Row is a row of the input with the name Input.
 	Op, Input string
 	Row       int
 }
@@ -42,9 +42,9 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("vm: the result of %s is not finite in row %d", e.Op, e.Row)
 }
 
-// A Program is a compiled graph with its memory. It must not be used by two
-// goroutines at once, nor together with another program of the same graph:
-// operations keep state from one step to the next.
+// A Program is a compiled graph with its memory. Two goroutines must not use it at once,
+// and two programs of the same graph must not be used together, because operations keep
+// state from one step to the next.
 type Program struct {
 	device  *op.Device
 	steps   []step
@@ -59,7 +59,7 @@ type step struct {
 	kernel   op.Kernel // nil for other operations
 	device   *op.Device
 	launcher op.Launcher   // nil on the CPU
-	again    op.Recomputer // if the step computes a result again that was dropped
+	again    op.Recomputer // not nil if the step recomputes a dropped result
 	in       []*op.Array
 	out      *op.Array
 	shape    [op.MaxDims]int
@@ -74,8 +74,8 @@ type input struct {
 	array *op.Array
 }
 
-// Compile makes a program that computes the outputs, nodes of one graph, on a device
-// (nil: the CPU), which has its arrays. On an accelerator every operation must be an
+// Compile makes a program that computes the outputs, nodes of one graph, on a device (nil
+// means the CPU), where its arrays are. On an accelerator every operation must be an
 // op.Launcher.
 //
 // Nodes that no output depends on are left out. Nodes that are not needed at the same
@@ -132,8 +132,8 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	return p, nil
 }
 
-// compute adds the step of a node, with an array of a type for its result. A node that has
-// one already is computed again.
+// compute adds the step of a node, with an array of the given type for its result. If the
+// node already has a step, the new one recomputes it.
 func (p *Program) compute(n *gorgonia.Node, dtype tensor.Dtype, spare *freeBuffers) (err error) {
 	s := step{op: n.Op(), kernel: op.KernelOf(n), device: p.device}
 	if !p.device.OnHost() {
@@ -149,7 +149,7 @@ func (p *Program) compute(n *gorgonia.Node, dtype tensor.Dtype, spare *freeBuffe
 		s.in = append(s.in, p.arrays[c])
 	}
 	if slices.Contains(p.outputs, n) {
-		// An output keeps its array. That must not be one of a batch of images, which
+		// An output keeps its array. It must not be the array of a batch of images, although that
 		// was as small as some gradient of weights when the graph was made.
 		s.out, err = op.NewArray(p.device, dtype)
 	} else {
@@ -164,14 +164,15 @@ func (p *Program) compute(n *gorgonia.Node, dtype tensor.Dtype, spare *freeBuffe
 	return nil
 }
 
-// A use says which steps need a node's result: last is the last of them. If the result
-// is dropped in between, which happens once at most, for the longest gap, before is the
-// last step before the gap and again the first after it; otherwise both are −1.
+// A use describes the steps that need a node's result. last is the last of them. The
+// result is dropped at most once, during the longest gap between such steps. before is
+// then the last step before the gap and again the first step after it; otherwise both are
+// −1.
 type use struct{ last, before, again int }
 
-// minDropGap is the shortest gap, in steps, for which a result is dropped: longer than
-// from a layer to its neighbours, and shorter than from the forward to the backward
-// pass, except for the last layers, whose results are small.
+// minDropGap is the shortest gap, in steps, for which a result is dropped. It is longer
+// than the gap between neighbouring layers. It is shorter than the gap between the
+// forward and backward pass, except for the last layers, whose results are small.
 const minDropGap = 8
 
 // storedTypes returns the types in which a device stores the nodes of order.
@@ -207,7 +208,7 @@ func usesOf(order, outputs gorgonia.Nodes, stored map[*gorgonia.Node]tensor.Dtyp
 	for n, at := range steps {
 		uses[n] = use{at[len(at)-1], -1, -1}
 	}
-	// In order: whether a node is dropped depends on which of its operands are.
+	// The order matters: whether a node is dropped depends on which of its operands are.
 	for _, n := range order {
 		if _, ok := n.Op().(op.Recomputer); !ok || stored[n] == op.DtypeBFloat16 || slices.Contains(outputs, n) {
 			continue
@@ -268,7 +269,7 @@ func isFarther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, s
 func computed(n *gorgonia.Node) bool { return n.Op() != nil && n.Op().Arity() != 0 }
 
 // executionOrder returns the nodes that the outputs depend on, each after its children.
-// Those without a step come first, so that distances in the order are numbers of steps.
+// Nodes without a step come first, so distances in the order are numbers of steps.
 func executionOrder(outputs gorgonia.Nodes) (gorgonia.Nodes, error) {
 	g := outputs[0].Graph()
 	needed := map[*gorgonia.Node]bool{}
@@ -345,8 +346,8 @@ func (p *Program) Input(n *gorgonia.Node) *op.Array {
 	return nil
 }
 
-// Output returns the array that holds an output node's value after a run; nil
-// if n is no output. The next run overwrites it.
+// Output returns the array that holds an output node's value after a run; nil if n is not
+// an output. The next run overwrites it.
 func (p *Program) Output(n *gorgonia.Node) *op.Array {
 	for _, o := range p.outputs {
 		if o == n {
@@ -356,7 +357,7 @@ func (p *Program) Output(n *gorgonia.Node) *op.Array {
 	return nil
 }
 
-// Elements returns how many numbers the program's own arrays hold, after a run.
+// Elements returns the number of elements of the program's own arrays, after a run.
 func (p *Program) Elements() int {
 	seen, n := map[*op.Array]bool{}, 0
 	for _, s := range p.steps {
@@ -378,8 +379,8 @@ func (p *Program) Run() error {
 	return nil
 }
 
-// RunChecked is Run with a look at every result: it stops with a
-// NonFiniteError at the first that holds a NaN or an infinity.
+// RunChecked is Run with a check of every result. It stops with a NonFiniteError at the
+// first result that has a NaN or an infinity.
 func (p *Program) RunChecked() error {
 	for _, in := range p.inputs {
 		if err := checkFinite(in.array, NonFiniteError{Input: in.node.Name()}); err != nil {
@@ -423,9 +424,9 @@ func (s *step) run() error {
 	return s.kernel.Run(s.out, s.in)
 }
 
-// reserve makes an array as large at once as the largest of its nodes will need,
-// assuming that this grows with the batch as the step's own node does. Growing step by
-// step would leave outgrown memory next to the memory in use for a while.
+// reserve allocates an array at once for the largest of its nodes. It assumes that this
+// node grows with the batch as the step's own node does. If arrays grew step by step,
+// memory that they outgrew would stay allocated for a while.
 func (s *step) reserve(shape []int) error {
 	n := 1
 	for _, d := range shape {
@@ -450,8 +451,8 @@ func (s *step) runGorgonia() error {
 	return s.out.CopyValue(v)
 }
 
-// checkFinite returns e, with the first row of a that holds a NaN or an infinity, if there
-// is one.
+// checkFinite returns e with the first row of a that has a NaN or an infinity, or nil if
+// there is none.
 func checkFinite(a *op.Array, e NonFiniteError) error {
 	if !a.Device().OnHost() {
 		dtype := a.Dtype()
@@ -503,8 +504,7 @@ func (p *Program) RunAll() error {
 // Reset does nothing: a program can be run again at any time.
 func (p *Program) Reset() {}
 
-// Close gives the program's memory on an accelerator back. On the CPU it does
-// nothing.
+// Close frees the program's memory on an accelerator. On the CPU it does nothing.
 func (p *Program) Close() error {
 	for i := range p.steps {
 		p.steps[i].out.Free()
@@ -515,7 +515,7 @@ func (p *Program) Close() error {
 	return nil
 }
 
-// Device returns where the program runs, as Compile was told.
+// Device returns the device that was given to Compile.
 func (p *Program) Device() *op.Device { return p.device }
 
 var _ gorgonia.VM = (*Program)(nil)
