@@ -1,17 +1,18 @@
-// Package data holds points: a float32 matrix with, where there are any, labels.
+// Package data holds points: a float32 matrix and optional labels.
 //
 // FromRows and FromMat make a Matrix from slices and from gonum matrices; a Matrix is
 // itself a mat.Matrix. FromCSR makes sparse points. Points that stay in their files are a
-// Source, read in blocks as often as needed.
+// Source. It reads them in blocks, as often as needed.
 //
-// The next usual steps are here too: Split holds some points out, Imbalance thins classes
-// out, Scale brings the points to a common scale, Normalize to length 1.
+// Usual next steps are here, too. Split holds out some points, Imbalance thins out
+// classes, Scale brings the points to a common scale, and Normalize brings them to length
+// 1.
 //
 // Every result has the same bits for any GOMAXPROCS.
 //
-// Not here: reading and writing files (package data/file), counts of single cells
-// (data/counts), images (data/images), principal components (data/pca), and the nearest
-// neighbours of the points and their graph (data/neighbors).
+// Other packages read and write files (data/file), read counts of single cells
+// (data/counts) and images (data/images), compute principal components (data/pca), and
+// find nearest neighbours and make their graph (data/neighbors).
 //
 // # Errors
 //
@@ -28,27 +29,27 @@ import (
 
 // The kinds of error that this package returns, for errors.Is.
 var (
-	// ErrFormat: a file is damaged, ends early, or is not what its name says.
+	// ErrFormat means that a file is damaged, ends early, or is not what its name says.
 	ErrFormat = errors.New("malformed file")
-	// ErrUnsupported: a file is sound, but of a kind that is not read here.
+	// ErrUnsupported means that a file is valid, but of an unsupported kind.
 	ErrUnsupported = errors.New("unsupported kind of file")
-	// ErrShape: points of different widths meet, or an array has a number of
-	// dimensions that makes no points.
+	// ErrShape means that widths or sizes do not agree, or that an array's number of
+	// dimensions does not suit points.
 	ErrShape = errors.New("shapes do not agree")
-	// ErrLabels: labels are missing for some of the points, or too many.
+	// ErrLabels means that there are too few or too many labels.
 	ErrLabels = errors.New("labels do not agree with the points")
-	// ErrNotFinite: a value is NaN or infinite.
+	// ErrNotFinite means that a value is NaN or infinite.
 	ErrNotFinite = errors.New("value is not finite")
-	// ErrDirection: a point has no direction, but a Metric needs one.
+	// ErrDirection means that a point has no direction, but a Metric needs one.
 	ErrDirection = errors.New("a point has no direction")
-	// ErrEmpty: there are no points, or the points have no values.
+	// ErrEmpty means that there are no points, or that the points have no values.
 	ErrEmpty = errors.New("no data")
-	// ErrChanged: a file that is read several times is not the same each time.
+	// ErrChanged means that a file has changed between two reads.
 	ErrChanged = errors.New("a file has changed")
-	// ErrSparse: points are sparse where they must be dense.
+	// ErrSparse means that points are sparse where they must be dense.
 	ErrSparse = errors.New("points are sparse")
-	// ErrOption: an argument or a field of file.Options has no meaning, or none
-	// for these files.
+	// ErrOption means that an argument or a field of file.Options is invalid, or does not
+	// suit the files.
 	ErrOption = errors.New("unusable option")
 )
 

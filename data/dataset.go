@@ -7,42 +7,43 @@ import (
 	"slices"
 )
 
-// A Dataset is a set of points with, perhaps, a label for each.
+// A Dataset is a set of points, with optional labels and names.
 type Dataset struct {
 	// Name says what the points are, for titles and logs. Open takes it from
 	// the name of the first file or folder.
 	Name string
-	// Points holds one point per row, in the order of the files; nil where Stored has
-	// them.
+	// Points holds one point per row, in the order of the files. It is nil if Stored has the
+	// points.
 	Points *Matrix
-	// Stored is the points where they are not in memory; nil where Points has them.
+	// Stored has the points if they are not in memory. It is nil if Points has them.
 	Stored Source
 	// Labels is nil when the points have none.
 	Labels *Labels
-	// Names has the name of each point where the files tell; otherwise it is nil.
-	// Those of its values are Points.Columns.
+	// Names has the name of each point, or is nil if the files have no names. The names of
+	// the values are Points.Columns.
 	Names []string
-	// Bytes tells that every value was an unsigned byte in the files, as the
-	// pixels of an image are, and has not been scaled since: ScaleUnit then
-	// divides by 255 even if no pixel is that bright.
+	// Bytes reports whether every value was an unsigned byte in the files, as pixels of
+	// images are, and has not been scaled since. ScaleUnit then divides by 255 even if no
+	// value is 255.
 	Bytes bool
 
-	// Parts says which rows came from which file, so that errors can name it.
+	// Parts says which rows came from which file, for error messages.
 	Parts []Part
-	// Rows has the row over all files of each point; nil if all are there.
+	// Rows has the row of each point, counted over all files. It is nil if all rows are
+	// present.
 	Rows []int
 }
 
-// A Part is what one file contributes to points.
+// A Part describes the points of one file.
 type Part struct {
 	Name string // path of the file; may be empty
 	Rows int    // number of points
-	// Lines knows the lines of the points in a text; nil for other files.
+	// Lines has the lines of the points in a text file; nil for other files.
 	Lines *Lines
 }
 
-// Lines are where the rows of a text are. It remembers the rows that do not follow on the
-// line after the row before, and of these the last 65536 or fewer.
+// Lines maps the rows of a text to its lines. It remembers only rows that do not directly
+// follow the previous row's line, and at most the last 65536 of these.
 type Lines struct{ breaks []lineBreak }
 
 // A lineBreak is a row, counted from 0, and its line, counted from 1.
@@ -50,7 +51,7 @@ type lineBreak struct{ row, line int }
 
 const maxBreaks = 1 << 16
 
-// Add notes the line of a row. Rows come in order.
+// Add records the line of a row. Rows must be added in order.
 func (l *Lines) Add(row, line int) {
 	n := len(l.breaks)
 	if n > 0 && line-l.breaks[n-1].line == row-l.breaks[n-1].row {
@@ -62,7 +63,7 @@ func (l *Lines) Add(row, line int) {
 	l.breaks = append(l.breaks, lineBreak{row, line})
 }
 
-// of returns the line of a row, 0 if it is not known.
+// of returns the line of a row, or 0 if it is not known.
 func (l *Lines) of(row int) int {
 	if l != nil {
 		for _, b := range slices.Backward(l.breaks) {
@@ -74,15 +75,15 @@ func (l *Lines) of(row int) int {
 	return 0
 }
 
-// Check reports the first thing that makes the data unusable: no points (ErrEmpty), a
-// matrix whose fields contradict each other (ErrShape), a wrong number of labels
-// (ErrLabels) or names (ErrShape), or a value that is NaN or infinite (ErrNotFinite).
-// Points are numbered from 1 over all files, values within a point from 1; where the file
-// is known, the error names it with the row's line or number. The readers call Check
-// themselves.
+// Check returns an error if the data cannot be used: there are no points (ErrEmpty), the
+// fields of the matrix contradict each other (ErrShape), the number of labels (ErrLabels)
+// or names (ErrShape) is wrong, or a value is NaN or infinite (ErrNotFinite). The message
+// counts points over all files, and values of a point, from 1. If the file is known, the
+// message has its name and the row's line or number. The readers call Check.
 func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) }
 
-// CheckContext is Check until ctx ends, which matters for points of Stored.
+// CheckContext is Check, and returns ctx's error if ctx ends first. Reading Stored points
+// may take long.
 func (ds *Dataset) CheckContext(ctx context.Context) error {
 	n, _ := ds.Dims()
 	if n == 0 {
@@ -116,7 +117,7 @@ func (ds *Dataset) Dims() (n, d int) {
 	return n, d
 }
 
-// Source returns the points, in memory or stored; nil if there are none.
+// Source returns Points or Stored, or nil if there are no points.
 func (ds *Dataset) Source() Source {
 	if ds.Stored != nil || ds.Points == nil {
 		return ds.Stored
@@ -155,8 +156,9 @@ func columnName(names []string, column int) string {
 	return fmt.Sprintf("column %d", column+1)
 }
 
-// RowName names row i of the parts, counted from 0: by its file and line in a text, and else
-// by its number, counted from 1. several says that there are other parts.
+// RowName names row i of the parts, counted from 0: by its file and its line in a text,
+// or otherwise by its number, counted from 1. several reports whether there are other
+// parts.
 func RowName(parts []Part, several bool, i int) string {
 	row := i
 	for _, p := range parts {
@@ -186,8 +188,8 @@ func (ds *Dataset) RowName(i int) string {
 	return RowName(parts, len(parts) > 1, ds.Origin(i))
 }
 
-// Origin returns the row of point i, counted from 0 over all files: i itself
-// unless Split or Imbalance has left points out.
+// Origin returns the row of point i, counted from 0 over all files. It is i unless Split,
+// Imbalance or another method has left out points.
 func (ds *Dataset) Origin(i int) int {
 	if ds.Rows == nil {
 		return i

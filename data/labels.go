@@ -8,16 +8,15 @@ import (
 	"cne/internal/text"
 )
 
-// Labels holds one label for each point. They take no part in training; plots
-// and measures of quality use them.
+// Labels holds one label for each point. Labels are not used for training, only for plots
+// and measures of quality.
 type Labels struct {
 	// Class has one entry per point: the index of its label in Names.
 	Class []int32
 	// Names holds the distinct labels: in order of value if all are numbers,
 	// in lexicographic order otherwise.
 	Names []string
-	// Value has the number of each point when every label is a number, and is
-	// nil otherwise.
+	// Value has the number of each point if every label is a number; otherwise it is nil.
 	Value []float64
 }
 
@@ -31,10 +30,10 @@ func LabelValue(label string) (float64, bool) {
 	return v, err == nil && math.Abs(v) <= maxExactLabel
 }
 
-// NewLabels finds the classes among the labels of points, one per point. If
-// all labels are numbers of at most 2⁵³ in magnitude, equal numbers are one
-// class however they are written, named by the shortest way of writing them
-// that occurs (of equally short ones the lexicographically first).
+// NewLabels finds the classes among the labels of points, one per point. If all labels
+// are numbers of at most 2⁵³ in magnitude, equal numbers are one class, however they are
+// written. Its name is the shortest form that occurs; ties go to the lexicographically
+// first.
 func NewLabels(labels []string) *Labels {
 	value := make(map[string]float64) // of each distinct label
 	numeric := true
@@ -83,8 +82,8 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
-// Check reports a number of labels other than n, or a class without a name (ErrLabels). Nil
-// labels are valid.
+// Check returns an error (ErrLabels) if the number of labels is not n or a class has no
+// name. Nil labels are valid.
 func (l *Labels) Check(n int) error {
 	if l == nil {
 		return nil
@@ -100,20 +99,20 @@ func (l *Labels) Check(n int) error {
 	return nil
 }
 
-// Bounds of what Categorical takes for classes.
+// Bounds for Categorical.
 const (
 	maxNumberedClasses = 50 // distinct numbers
 	fewClasses         = 12 // distinct numbers that need not be consecutive
 )
 
-// Categorical reports whether the labels are names of classes, such as words, digits or the
-// numbers of clusters, rather than quantities such as ages or lengths, which lie on a
-// scale.
+// Categorical reports whether the labels are names of classes, such as words, digits or
+// the numbers of clusters, not quantities on a scale, such as ages or lengths.
 //
-// Words are classes. Numbers are classes if all are whole, each occurs twice on average,
-// and either there are at most 12 distinct ones, or at most 50 that count from −1, 0 or 1
-// upwards and leave out no more than every other number. Hence years and ages count as
-// quantities, and so do numbers that differ for every point. Nil labels are categorical.
+// Words are classes. Numbers are classes if all are whole, if each occurs twice on
+// average, and if there are at most 12 distinct ones. Up to 50 distinct ones are also
+// classes if they count up from −1, 0 or 1 and leave out at most every other number.
+// Years, ages, and numbers that differ for every point are therefore quantities. Nil
+// labels are categorical.
 func (l *Labels) Categorical() bool {
 	if l == nil || l.Value == nil {
 		return true
@@ -132,8 +131,9 @@ func (l *Labels) Categorical() bool {
 	return distinct <= fewClasses || consecutive
 }
 
-// Known returns the points that have a label, and only their labels. A label that is empty
-// or NaN, as an empty field of a table, is missing. For a nil *Labels it returns nil, nil.
+// Known returns the points that have a label, and the labels of only these points. An
+// empty label or NaN, such as an empty field of a table, is missing. For a nil *Labels it
+// returns nil, nil.
 func (l *Labels) Known() (points []int, known *Labels) {
 	if l == nil {
 		return nil, nil
@@ -179,8 +179,8 @@ func (l *Labels) All() []string {
 	return all
 }
 
-// ClassNames returns the names of the classes of points, nil if their labels
-// are quantities, or names of the points themselves.
+// ClassNames returns the names of the classes. It returns nil if the labels are
+// quantities or names of the points themselves.
 func (l *Labels) ClassNames() []string {
 	if l == nil || !l.Categorical() {
 		return nil

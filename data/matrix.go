@@ -16,15 +16,14 @@ import (
 type Matrix struct {
 	N, D int
 	X    []float32
-	// CSR holds sparse points instead of X, which is then nil; they have no Offset. Functions
-	// that need dense points refuse them with ErrSparse.
+	// CSR, if not nil, holds sparse points. X and Offset are then nil. Functions that need
+	// dense points return ErrSparse for sparse points.
 	CSR *CSR
-	// Offset has for each of the D columns what is to be added to its values in X,
-	// nil for nothing. Readers, FromRows and FromMat set it where float32 would
-	// round away what tells points apart: values that are far from zero for how
-	// little they vary, such as 10⁸ ± 5. Distances between points do not depend on
-	// it. At adds it, and so do the writers before they round to float32; a Scaler keeps
-	// it for new points.
+	// Offset has for each of the D columns the number to add to its values in X; nil means
+	// nothing. Readers, FromRows and FromMat set it if float32 would round away the
+	// differences between points. Such values vary little compared with their distance from
+	// zero, for example 10⁸ ± 5. Distances between points do not depend on Offset. At adds
+	// it, and writers add it before they round to float32. A Scaler keeps it for new points.
 	Offset []float64
 	// Columns are the names of the D columns, or nil. Points are matched with a model's
 	// columns by name.
@@ -34,7 +33,7 @@ type Matrix struct {
 // NewMatrix returns a matrix of n×d zeros.
 func NewMatrix(n, d int) *Matrix { return &Matrix{N: n, D: d, X: make([]float32, n*d)} }
 
-// Row returns point i, of dense points. The slice shares the matrix's memory.
+// Row returns point i; the points must be dense. The slice shares the matrix's memory.
 func (m *Matrix) Row(i int) []float32 { return m.X[i*m.D : (i+1)*m.D : (i+1)*m.D] }
 
 // Rows returns points lo to hi−1 as a matrix that shares m's memory.
@@ -45,7 +44,7 @@ func (m *Matrix) Rows(lo, hi int) *Matrix {
 	return m.like(hi-lo, m.X[lo*m.D:hi*m.D:hi*m.D])
 }
 
-// like returns n other points of the same kind.
+// like returns n points with the values x, and with the width, Offset and Columns of m.
 func (m *Matrix) like(n int, x []float32) *Matrix {
 	return &Matrix{N: n, D: m.D, X: x, Offset: m.Offset, Columns: m.Columns}
 }
@@ -84,9 +83,9 @@ func (m *Matrix) At(i, j int) float64 {
 func (m *Matrix) T() mat.Matrix { return mat.Transpose{Matrix: m} }
 
 // FromRows returns points as a matrix, one for each row. Their values become float32,
-// relative to an Offset where float32 would otherwise make them equal. No row, or one
-// without values, gives ErrEmpty, rows of different lengths ErrShape, a value that is NaN
-// or infinite as a float32 ErrNotFinite.
+// relative to an Offset where float32 would otherwise make them equal. No rows, or a row
+// without values, give ErrEmpty. Rows of different lengths give ErrShape. A value that is
+// NaN, or infinite as a float32, gives ErrNotFinite.
 func FromRows(rows [][]float64) (*Matrix, error) {
 	if len(rows) == 0 || len(rows[0]) == 0 {
 		return nil, errorf(ErrEmpty, "data: rows: got none, or rows without values, want at least one value")
@@ -100,8 +99,8 @@ func FromRows(rows [][]float64) (*Matrix, error) {
 	return m.fill(func(i int, _ []float64) []float64 { return rows[i] })
 }
 
-// FromMat returns a copy of a gonum matrix, a point for each row. Values and
-// errors are as FromRows has them.
+// FromMat returns a copy of a gonum matrix, with a point for each row. Values and errors
+// are as for FromRows.
 func FromMat(from mat.Matrix) (*Matrix, error) {
 	if v := reflect.ValueOf(from); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errorf(ErrEmpty, "data: matrix: got nil, want points")
@@ -158,8 +157,8 @@ func (m *Matrix) finite() (*Matrix, error) {
 	return m, nil
 }
 
-// FirstNotFinite returns the first value that is NaN or infinite, and its place; ok is
-// false if all are finite.
+// FirstNotFinite returns the first value that is NaN or infinite, and its row and column.
+// ok is false if all values are finite.
 func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 	if m.CSR != nil {
 		row, at, ok := m.CSR.firstNotFinite()
@@ -175,7 +174,7 @@ func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 	return at / m.D, at % m.D, m.X[at], true
 }
 
-// check is Check of a matrix that must be dense.
+// check is Check for a matrix that must be dense.
 func (m *Matrix) check() error {
 	if err := m.Check(); err != nil {
 		return err
@@ -186,8 +185,8 @@ func (m *Matrix) check() error {
 	return nil
 }
 
-// Check reports a matrix without values (ErrEmpty), inconsistent fields (ErrShape), or an
-// Offset that is not finite (ErrNotFinite).
+// Check returns an error for a matrix without values (ErrEmpty), for inconsistent fields
+// (ErrShape), or for an Offset that is not finite (ErrNotFinite).
 func (m *Matrix) Check() error {
 	if m == nil {
 		return errorf(ErrEmpty, "data: matrix: got nil, want points")
@@ -260,10 +259,10 @@ func MatchColumns(wanted, names []string) (from []int, left []string, err error)
 	return from, left, nil
 }
 
-// Select returns the points with the columns of these names, in their order, and
-// the names of the columns that it leaves out. Columns without names, or for none
-// that are wanted, are taken as they are, and so m itself is returned; else values
-// are copied. A name that is missing, or that several columns share, gives ErrShape.
+// Select returns the points with the columns of these names, in the order of columns, and
+// the names of the columns that it leaves out. If m or columns has no names, or nothing
+// changes, it returns m itself; otherwise it copies values. A name that is missing, or
+// that several columns share, gives ErrShape.
 func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err error) {
 	if len(columns) == 0 || m.Columns == nil || slices.Equal(m.Columns, columns) {
 		return m, nil, nil

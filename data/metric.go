@@ -19,12 +19,12 @@ import (
 type Metric string
 
 const (
-	// Euclidean leaves the points as they are; so does an empty Metric.
+	// Euclidean does not change the points. An empty Metric means Euclidean.
 	Euclidean Metric = "euclidean"
 	// Cosine divides every point by its length.
 	Cosine Metric = "cosine"
-	// Correlation subtracts from every point the mean of its values and then divides
-	// it by its length: the cosine is then Pearson's correlation.
+	// Correlation subtracts from every point the mean of its values, and then divides it by
+	// its length. The cosine is then Pearson's correlation.
 	Correlation Metric = "correlation"
 )
 
@@ -53,7 +53,7 @@ type DirectionError struct {
 	names  []string
 }
 
-// namedRows is how many rows an error names.
+// namedRows is the largest number of rows that an error names.
 const namedRows = 3
 
 func (e *DirectionError) Error() string {
@@ -71,7 +71,7 @@ func (e *DirectionError) Error() string {
 	return fmt.Sprintf("%s of %d points: %s; leave them out, or take the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
 }
 
-// NoDirection says what is wrong with points that have no direction.
+// NoDirection returns words that say why points have no direction.
 func (m Metric) NoDirection() string {
 	if m == Correlation {
 		return "got values that are all equal, want some that differ"
@@ -82,12 +82,12 @@ func (m Metric) NoDirection() string {
 // Unwrap returns ErrDirection.
 func (e *DirectionError) Unwrap() error { return ErrDirection }
 
-// Normalize centres (Correlation) and normalises the points in place, as the metric needs;
-// scaler, which may be nil, is the scaler that was applied to them. Points without
-// direction give a *DirectionError with their rows in the input (see Origin), an unknown
-// metric ErrOption, and Correlation of sparse points, which it would make dense, ErrSparse.
-// If ctx ends while Stored points are read, Normalize returns its error and they stay
-// unchanged.
+// Normalize centres (Correlation) and normalises the points in place, as the metric
+// needs. scaler is the scaler that was applied to them, or nil. Points without direction
+// give a *DirectionError with their rows in the input (see Origin). An unknown metric
+// gives ErrOption. Correlation gives ErrSparse for sparse points, because it would make
+// them dense. If ctx ends while Stored points are read, Normalize returns ctx's error and
+// they stay unchanged.
 func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) error {
 	if err := CheckPoints(ds.Source()); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	n, _ := ds.Dims()
 	skipped := make([]bool, n)
 	err := ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {
-		metric.normalize(block, scaler, skipped[lo:]) // in place where it is in memory
+		metric.normalize(block, scaler, skipped[lo:]) // in place if it is in memory
 		return nil
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	return e
 }
 
-// Check reports an unknown metric (ErrOption).
+// Check returns an error (ErrOption) for an unknown metric.
 func (m Metric) Check() error {
 	if m == "" {
 		return nil
@@ -132,7 +132,7 @@ func (m Metric) Check() error {
 	return new(Metric).UnmarshalText([]byte(m))
 }
 
-// checkFor is Check for points; nil are some that are not sparse.
+// checkFor is Check for points. Nil points count as dense.
 func (m Metric) checkFor(points *Matrix) error {
 	if points != nil && points.CSR != nil && m == Correlation {
 		return errorf(ErrSparse, "the metric correlation subtracts from every point the mean of its values, which would make sparse points dense; take cosine, or make them dense")
@@ -140,10 +140,10 @@ func (m Metric) checkFor(points *Matrix) error {
 	return m.Check()
 }
 
-// Apply brings points, which a scaler, if not nil, has scaled, in place to what the metric
-// measures. Points without direction become zeros and are marked in skipped, which has an
-// element for each point; if it is nil, they give a *DirectionError. Correlation of sparse
-// points, which it would make dense, gives ErrSparse, and an unknown metric ErrOption.
+// Apply centres and normalises points in place, as Normalize does. scaler is the scaler
+// that was applied to them, or nil. Points without direction become zeros and are marked
+// in skipped, with one element per point. If skipped is nil, they give a *DirectionError.
+// Correlation of sparse points gives ErrSparse, and an unknown metric ErrOption.
 func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
 	if err := m.checkFor(points); err != nil || m.isEuclidean() {
 		return err
@@ -159,7 +159,7 @@ func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
 	return nil
 }
 
-// directionError returns the error about the points that are marked, nil if none is.
+// directionError returns the error about the marked points, or nil if no point is marked.
 func directionError(metric Metric, skipped []bool) *DirectionError {
 	e := &DirectionError{Metric: metric, Of: len(skipped)}
 	for i, skip := range skipped {
@@ -173,8 +173,8 @@ func directionError(metric Metric, skipped []bool) *DirectionError {
 	return e
 }
 
-// normalize brings points, which a scaler has left relative to its offset, to length 1.
-// Those that have no direction become zeros and are marked.
+// normalize brings points to length 1. A scaler may have left them relative to its
+// offset. Points without direction become zeros and are marked.
 func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 	if m.CSR != nil {
 		m.CSR.normalize(skipped)
@@ -197,8 +197,8 @@ func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 	})
 }
 
-// direction writes a point's values, to which the offset is added, to dst, at length 1;
-// it returns false if the point has no direction.
+// direction writes a point's values plus the offset to dst, at length 1. It returns false
+// if the point has no direction.
 func (metric Metric) direction(dst []float64, point []float32, offset []float64) bool {
 	equal, sum := true, 0.
 	for j, v := range point {
@@ -231,8 +231,8 @@ func (metric Metric) direction(dst []float64, point []float32, offset []float64)
 	return true
 }
 
-// left returns what points are still relative to when they have been
-// scaled; nil if that is nothing, or does not count.
+// left returns the offset to which scaled points are still relative, or nil if there is
+// none or it does not matter.
 func (s *Scaler) left() []float64 {
 	if s == nil || s.Offset == nil || s.Kind == ScaleStandard {
 		return nil

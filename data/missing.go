@@ -6,9 +6,9 @@ import (
 	"cne/internal/simd"
 )
 
-// DropMissing returns the points without a value that is NaN or infinite, with the rows that
-// they are: ds itself if that is all of them, or if they are sparse or Stored. No such point
-// gives ErrEmpty.
+// DropMissing returns the points whose values are all finite, and records their rows. It
+// returns ds itself if these are all points, or if the points are sparse or Stored. If
+// there is no such point, the error is ErrEmpty.
 func (ds *Dataset) DropMissing() (*Dataset, error) {
 	if ds.Points == nil || ds.Points.CSR != nil {
 		return ds, nil
@@ -23,8 +23,8 @@ func (ds *Dataset) DropMissing() (*Dataset, error) {
 	return ds.take(rows), nil
 }
 
-// FillMissing replaces the values of m, dense points, that are NaN or infinite by fill, which
-// has a value for each column, and returns how many there were.
+// FillMissing replaces values of m that are NaN or infinite, and returns their number.
+// fill has the replacement for each column. The points must be dense.
 func (m *Matrix) FillMissing(fill []float32) (filled int) {
 	for i, v := range m.X {
 		if !simd.IsFinite(v) {
@@ -35,8 +35,8 @@ func (m *Matrix) FillMissing(fill []float32) (filled int) {
 	return filled
 }
 
-// FiniteMeans returns the means of the columns of dense points over their finite values; NaN
-// for a column without any.
+// FiniteMeans returns the mean of the finite values of each column. It is NaN for a
+// column without finite values. The points must be dense.
 func (m *Matrix) FiniteMeans() []float32 {
 	sum, count, mean := make([]float64, m.D), make([]float64, m.D), make([]float32, m.D)
 	for i, v := range m.X {

@@ -18,35 +18,33 @@ const (
 	// enough for the points.
 	sampleRows   = 1 << 9
 	sampleValues = 1 << 17
-	// roundingLimit is how much of the quartile distance of a column's values
-	// rounding them to float32 may take away on average. Beyond it, which is where
-	// they are some 700 times as far from zero as that distance, an offset is
-	// subtracted first.
+	// roundingLimit bounds the mean rounding error of a column's values in float32, as a
+	// share of their interquartile range. Beyond it an offset is subtracted first. This is
+	// the case for values about 700 times as far from zero as that range.
 	roundingLimit = 1. / (1 << 16)
-	// sameValue is the relative difference below which values of float64 are taken
-	// for equal, since calculations that should give one value differ by as much.
+	// sameValue is the relative difference below which float64 values count as equal.
+	// Calculations that should give the same value may differ by this much.
 	sameValue = 1. / (1 << 44)
 	// wholeFloats is the magnitude beyond which not every whole number is a float64.
 	wholeFloats = 1 << 53
 )
 
-// A Sample holds some rows of points as float64, from which a reader decides whether the
-// points need an Offset. It drops a pseudo-random half of its rows whenever there are too
-// many; the numbers of the rows decide which.
+// A Sample holds some rows of points as float64. A reader uses it to decide whether the
+// points need an Offset. When the sample has too many rows, it drops a pseudo-random half
+// of them, chosen by the numbers of the rows.
 type Sample struct {
 	d     int
-	of    []int // the rows that there are, ascending; nil: all
+	of    []int // the existing rows, ascending; nil: all
 	most  int   // rows that it holds
 	level int   // trailing zeros that the hash of a row's number has at least
 	rows  []int
 	x     []float64
-	// columns has the distinct values of the columns that float32 does not hold, once
-	// asked for.
+	// columns caches the result of inexact.
 	columns [][]float64
 }
 
-// NewSample returns a sample of points of d values. of lists the rows that there are in
-// ascending order; nil means all.
+// NewSample returns a sample of points of d values. of lists the existing rows in
+// ascending order; nil means all rows.
 func NewSample(d int, of []int) *Sample {
 	most := max(16, min(sampleRows, sampleValues/d))
 	return &Sample{d: d, of: of, most: most, x: make([]float64, 0, min(most*d, sampleValues))}
@@ -55,11 +53,12 @@ func NewSample(d int, of []int) *Sample {
 // Rows returns the rows that the sample holds, in ascending order.
 func (s *Sample) Rows() []int { return s.rows }
 
-// At returns the values of the k-th of Rows.
+// At returns the values of the k-th row in Rows.
 func (s *Sample) At(k int) []float64 { return s.x[k*s.d : (k+1)*s.d] }
 
-// Row returns where the values of row i belong, or nil if the sample leaves the row out.
-// Rows come in order; a row may come again, in parts. A nil sample holds none.
+// Row returns the slice for the values of row i, or nil if the sample leaves out the row.
+// Calls must be in the order of rows; several calls for one row may each fill a part. A
+// nil sample holds no rows.
 func (s *Sample) Row(i int) []float64 {
 	if s == nil || s.levelOf(i) < s.level {
 		return nil
@@ -75,7 +74,7 @@ func (s *Sample) Row(i int) []float64 {
 	return s.x[len(s.x)-s.d:]
 }
 
-// thin leaves a half of the rows out.
+// thin drops about half of the rows.
 func (s *Sample) thin() {
 	s.level++
 	kept := 0
@@ -90,7 +89,8 @@ func (s *Sample) thin() {
 	s.rows, s.x = s.rows[:kept], s.x[:kept*s.d]
 }
 
-// levelOf returns the level of a row by its position in s.of, if set; −1 if it is not in there.
+// levelOf returns the level of a row, by its position in s.of if that is set. It returns
+// −1 if the row is not in s.of.
 func (s *Sample) levelOf(row int) int {
 	if s.of != nil {
 		at, ok := slices.BinarySearch(s.of, row)
@@ -102,7 +102,7 @@ func (s *Sample) levelOf(row int) int {
 	return levelOf(row)
 }
 
-// levelOf returns k for one of 2ᵏ⁺¹ rows, as if at random.
+// levelOf returns k for a pseudo-random share 1/2ᵏ⁺¹ of the rows.
 func levelOf(row int) int { return bits.TrailingZeros64(rng.Mix(uint64(row) + 1)) }
 
 // inexact returns, for each column that float32 does not hold exactly, its distinct finite
@@ -142,8 +142,9 @@ func (s *Sample) exact(j int) bool {
 	return true
 }
 
-// Offset returns what to subtract from each column before its values become float32;
-// nil for nothing. Columns that float32 rounds by little keep their values.
+// Offset returns the number to subtract from each column before its values become
+// float32, or nil if no column needs one. It is 0 for columns that float32 rounds only a
+// little.
 func (s *Sample) Offset() []float64 {
 	columns := s.inexact()
 	var offsets []float64
@@ -164,14 +165,15 @@ func chooseOffset(v []float64) float64 {
 	}
 	center := v[len(v)/2]
 	if len(v) == 1 {
-		// A constant needs none, but whole numbers of this size may be the same float64.
+		// A constant column needs no offset. But different whole numbers of this size may be the
+		// same float64.
 		if m := math.Abs(center); m < wholeFloats || m >= 1<<63 {
 			return 0
 		}
 		return center
 	}
-	// The interquartile range of the distinct values is robust to outliers and to a value that
-	// most points have.
+	// The interquartile range of the distinct values is robust to outliers and to a value
+	// that most points share.
 	spread := v[3*len(v)/4] - v[len(v)/4]
 	if rounded := rounding(v, 0); rounded <= roundingLimit*spread || rounding(v, center) > rounded/2 {
 		return 0
@@ -179,8 +181,7 @@ func chooseOffset(v []float64) float64 {
 	return center
 }
 
-// rounding returns by how much values less an offset change on average as they
-// become float32.
+// rounding returns the mean change of values minus an offset when they become float32.
 func rounding(v []float64, offset float64) float64 {
 	sum := 0.0
 	for _, x := range v {
@@ -190,14 +191,14 @@ func rounding(v []float64, offset float64) float64 {
 	return sum / float64(len(v))
 }
 
-// A merged column has values that are one value as float32.
+// A merged column has different values that are equal as float32.
 type merged struct {
 	column         int
 	distinct, left int // values of the sample, before and after
 }
 
-// findMerged returns the inexact columns where float32, relative to the offsets, keeps less
-// than nine tenths of the distinct values.
+// findMerged returns the inexact columns in which float32, relative to the offsets, keeps
+// less than nine tenths of the distinct values.
 func findMerged(columns [][]float64, offsets []float64) []merged {
 	var found []merged
 	for j, values := range columns {
@@ -225,8 +226,8 @@ func findMerged(columns [][]float64, offsets []float64) []merged {
 }
 
 // LogRounding logs which columns have an offset, and which still have values that become
-// equal as float32. once reports that there is no offset because the input could be read
-// only once. names are the names of the columns, or nil.
+// equal as float32. once reports whether there is no offset because the input could be
+// read only once. names are the names of the columns, or nil.
 func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64, once bool) {
 	if s == nil || log == nil {
 		return
@@ -266,8 +267,8 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)), "values_in_a_sample", worst.distinct, "left", worst.left)
 }
 
-// Relative returns points with another offset: m itself if it has that already, or
-// else a copy of it. The offset has a number for each column, or is nil for none.
+// Relative returns the points with another offset: m itself if it has this offset
+// already, otherwise a copy. The offset has a number for each column, or is nil for none.
 func (m *Matrix) Relative(offset []float64) *Matrix {
 	if slices.Equal(m.Offset, offset) {
 		return m

@@ -15,15 +15,15 @@ import (
 type Scaling string
 
 const (
-	// ScaleAuto is ScaleStandard for tables whose columns are different quantities: they have
-	// names that differ in more than digits, and the largest standard deviation is more than
-	// ten times the smallest of columns that are not constant. Otherwise it is ScaleUnit, also for
-	// bytes and sparse points. The Scaler has the one that it is.
+	// ScaleAuto is ScaleStandard for tables whose columns are different quantities: their
+	// names differ in more than digits, and the largest standard deviation is more than ten
+	// times the smallest one (without constant columns). Otherwise, and for bytes and sparse
+	// points, it is ScaleUnit. The Scaler has the choice.
 	ScaleAuto Scaling = "auto"
-	// ScaleNone leaves the values as they are, but for their Offset.
+	// ScaleNone changes only the Offset of the values.
 	ScaleNone Scaling = "none"
-	// ScaleUnit divides all values (without their Offset) by the largest magnitude, so that
-	// they lie in [-1, 1]; unsigned bytes are divided by 255, so that pixels lie in [0, 1]. If
+	// ScaleUnit divides all values (without their Offset) by the largest magnitude, so
+	// they lie in [-1, 1]; unsigned bytes are divided by 255, so pixels lie in [0, 1]. If
 	// all values are 0 they stay 0.
 	ScaleUnit Scaling = "unit"
 	// ScaleStandard gives every column mean 0 and standard deviation 1 (the
@@ -49,27 +49,25 @@ func (s *Scaling) UnmarshalText(word []byte) error {
 // scaleGrain is the number of values, about, that are scaled in one piece.
 const scaleGrain = 1 << 16
 
-// A Scaler is a scaling together with the numbers that it takes from the
-// points it was fitted to, so that it can be saved with a model and done again
-// to new points.
+// A Scaler is a scaling with the numbers that were fitted to points. It can be saved with
+// a model and applied to new points.
 type Scaler struct {
 	Kind Scaling `json:"kind"`
-	// Offset is what the points' values were relative to, and those that are scaled
-	// come to be relative to first: see Matrix. The other numbers are about what is
-	// left.
+	// Offset is the Matrix.Offset of the fitted points. Points to be scaled are first made
+	// relative to it. The other numbers are for values without the offset.
 	Offset []float64 `json:"offset,omitempty"`
-	// Divisor is what ScaleUnit divides by, above 0.
+	// Divisor is the divisor of ScaleUnit, above 0.
 	Divisor float32 `json:"divisor,omitempty"`
-	// Mean and SD are what ScaleStandard subtracts from each column and then
-	// divides it by; an SD of 0 marks a column that becomes 0.
+	// Mean and SD are for ScaleStandard: it subtracts Mean from each column and then divides
+	// by SD. An SD of 0 marks a column that becomes 0.
 	Mean []float64 `json:"mean,omitempty"`
 	SD   []float64 `json:"sd,omitempty"`
 }
 
-// FitScaler finds the numbers of a scaling for the points of ds, without
-// changing them. ScaleAuto decides for one. An unknown scaling gives ErrOption, ScaleStandard of sparse points,
-// which it would make dense, ErrSparse, and unusable data the errors of Check. When ctx
-// ends, so does going through the points of Stored, with its error.
+// FitScaler fits a scaling to the points of ds, without changing them. For ScaleAuto it
+// chooses a scaling. An unknown scaling gives ErrOption. ScaleStandard gives ErrSparse
+// for sparse points, because it would make them dense. Invalid data give the errors of
+// Check. If ctx ends while Stored points are read, the error is ctx's.
 func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
 	if err := ds.CheckContext(ctx); err != nil {
 		return nil, err
@@ -86,11 +84,13 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 	return fitScaler(ctx, ds, ScaleUnit)
 }
 
-// maxSpreadRatio is the ratio of standard deviations up to which ScaleAuto keeps columns.
+// maxSpreadRatio is the ratio of standard deviations up to which ScaleAuto chooses
+// ScaleUnit.
 const maxSpreadRatio = 10
 
-// SpreadRatio returns the ratio of the largest standard deviation of ScaleStandard to the
-// smallest of columns that are not constant; 0 without any.
+// SpreadRatio returns the ratio of the largest to the smallest standard deviation of the
+// columns that are not constant. It returns 0 if there are none, or if the scaling is not
+// ScaleStandard.
 func (s *Scaler) SpreadRatio() float64 {
 	sd := slices.DeleteFunc(slices.Clone(s.SD), func(v float64) bool { return v == 0 })
 	if len(sd) == 0 {
@@ -99,8 +99,8 @@ func (s *Scaler) SpreadRatio() float64 {
 	return slices.Max(sd) / slices.Min(sd)
 }
 
-// differ reports whether most names of columns differ in more than digits: pixel0, pixel1, …
-// or PC1, PC2, … number the values of one quantity.
+// differ reports whether most names of columns differ in more than digits. Names such as
+// pixel0, pixel1, … or PC1, PC2, … only number the values of one quantity.
 func differ(names []string) bool {
 	words := map[string]bool{}
 	for _, name := range names {
@@ -111,7 +111,7 @@ func differ(names []string) bool {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// fitScaler is FitScaler for points that were checked, but for ScaleAuto.
+// fitScaler is FitScaler without ScaleAuto, for checked points.
 func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
 	points := ds.Source()
 	s := &Scaler{Kind: kind, Offset: slices.Clone(ds.Offset())}
@@ -187,8 +187,8 @@ func (ds *Dataset) ScaleBy(s *Scaler) error {
 	return nil
 }
 
-// scaled returns a source whose points are scaled. For bytes that are only divided, the
-// division is part of their conversion to float32.
+// scaled returns a source of scaled points. If bytes are only divided, the division is
+// part of their conversion to float32.
 func (s *Scaler) scaled(points Source, bytes bool) Source {
 	if from, ok := points.(Divider); ok && bytes && s.Kind == ScaleUnit && s.Offset == nil {
 		if divided := from.Divided(s.Divisor); divided != nil {
@@ -198,10 +198,9 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 	return &transformed{of: points, change: s.Apply}
 }
 
-// Apply scales the points of m in place, which then have no Offset. A matrix of
-// another width than the one that the scaler was fitted to gives ErrShape, a scaler
-// that no fit can have made ErrOption, and one that would make sparse points dense
-// ErrSparse.
+// Apply scales the points of m in place and removes their Offset. A matrix of another
+// width than the fitted points gives ErrShape. An invalid scaler gives ErrOption. A
+// scaler that would make sparse points dense gives ErrSparse.
 func (s *Scaler) Apply(m *Matrix) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -239,7 +238,8 @@ func (s *Scaler) Apply(m *Matrix) error {
 	return nil
 }
 
-// Check reports what keeps the scaler from points of d values (ErrShape, ErrOption).
+// Check returns an error (ErrShape, ErrOption) if the scaler cannot scale points of d
+// values.
 func (s *Scaler) Check(d int) error {
 	if s.Offset != nil && len(s.Offset) != d {
 		return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Offset))
@@ -286,9 +286,9 @@ func largestMagnitude(x []float32) float32 {
 	return l
 }
 
-// columnMoments returns the means of the columns and the sums of the squared deviations from
-// them, which keep their digits where a mean is far from zero, and tells which columns are
-// constant. It goes through the points twice.
+// columnMoments returns the means of the columns, the sums of the squared deviations from
+// them, and which columns are constant. It reads the points twice, so the sums are
+// precise even if a mean is far from zero.
 func columnMoments(ctx context.Context, points Source) (mean, squares []float64, constant []bool, err error) {
 	if mean, constant, err = ColumnMeans(ctx, points); err != nil {
 		return nil, nil, nil, err
@@ -347,7 +347,7 @@ func ColumnMeans(ctx context.Context, points Source) (mean []float64, constant [
 }
 
 // A pieceSums sums a function of each column's values over pieces of rows; the pieces' sums
-// are added in order, so that the result does not depend on the number of cores.
+// are added in order, so the result does not depend on the number of cores.
 type pieceSums struct {
 	d, grain int
 	sums     []float64 // [pieces, d]
@@ -355,7 +355,7 @@ type pieceSums struct {
 
 func newPieceSums(points Source) *pieceSums {
 	n, d := points.Dims()
-	// Large enough for at most 256 pieces.
+	// The grain is large enough for at most 256 pieces.
 	grain := max(256, (n+255)/256)
 	return &pieceSums{d, grain, make([]float64, parallel.Pieces(n, grain)*d)}
 }
@@ -368,13 +368,13 @@ func (s *pieceSums) total() []float64 {
 	return total
 }
 
-// columnTile is the number of columns per task where a block has too few pieces for all
+// columnTile is the number of columns per task if a block has too few pieces for all
 // cores.
 const columnTile = 128
 
-// each calls add for each row of a block, which starts at row lo of all rows; rows of one
-// piece come in order. add gets the piece's number, the first column from, the piece's sums
-// and the row's values from that column on.
+// each calls add for each row of a block. lo is the number of the block's first row; rows
+// of one piece are in order. add gets the piece's number, the first column from, and the
+// piece's sums and the row's values starting with that column.
 func (s *pieceSums) each(lo int, block *Matrix, add func(piece, from int, sum []float64, row []float32)) {
 	first := lo / s.grain
 	pieces := (lo+block.N-1)/s.grain - first + 1

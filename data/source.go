@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// A Source holds points that can be read in order any number of times and need not be in
-// memory. A *Matrix is a Source; file.Read makes others, see file.Options.StreamAbove.
+// A Source holds points that need not be in memory. They can be read in order any number
+// of times. A *Matrix is a Source; file.Read makes others, see file.Options.StreamAbove.
 // Results have the same bits for a Source and for a Matrix of its points.
 type Source interface {
 	// Dims returns the number of points and the number of values per point.
@@ -17,8 +17,8 @@ type Source interface {
 	// Block returns n points of zeros that have the Offset and the Columns of the points.
 	Block(n int) *Matrix
 	// Each calls f with consecutive blocks of the given number of rows (the last may have
-	// fewer); 0 leaves the number to the source. lo is the number of a block's first point. A
-	// block is valid until f returns; f must not change a block of a *Matrix.
+	// fewer); 0 lets the source choose the number. lo is the number of a block's first point.
+	// A block is valid until f returns; f must not change a block of a *Matrix.
 	//
 	// Each returns the first error of f, or the error of ctx. Files that have changed since
 	// they were opened give ErrChanged.
@@ -44,8 +44,8 @@ func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matri
 	return nil
 }
 
-// Collect returns the points of a source as a matrix: a *Matrix itself, or else what
-// it reads, which takes four bytes for each value.
+// Collect returns the points of a source as a matrix. A *Matrix is returned itself. Other
+// points are read into memory, with four bytes for each value.
 func Collect(ctx context.Context, s Source) (*Matrix, error) {
 	if err := CheckDense(s); err != nil {
 		return nil, err
@@ -68,14 +68,15 @@ func Collect(ctx context.Context, s Source) (*Matrix, error) {
 const (
 	// blockValues is the default number of values of a block: 8 MB as float64.
 	blockValues = 1 << 20
-	// blockRows bounds the rows of a block from above, which matters for narrow data only.
+	// blockRows is the largest number of rows in a block. It matters only for narrow data.
 	blockRows = 1 << 13
 )
 
-// BlockRows returns how many rows of a width are read or computed at a time.
+// BlockRows returns the number of rows of the given width that are read or computed at a
+// time.
 func BlockRows(width int) int { return min(blockRows, max(1, blockValues/width)) }
 
-// errStop ends Each where nothing more is to be known.
+// errStop ends Each when the result is known.
 var errStop = errors.New("enough is known")
 
 // AllEqual reports whether all points of a source are equal. Errors are as for Each.
@@ -121,16 +122,17 @@ func CheckPoints(s Source) error {
 	return nil
 }
 
-// A Described is a Source that knows of its points where they are, and whether no value is
-// NaN or infinite; of others, unless they are a *Matrix, it is assumed that they are InFiles,
-// and they are searched.
+// A Described is a Source that knows the storage of its points, and whether all values
+// are finite. Other sources, except a *Matrix, are assumed to be InFiles, and their
+// values are searched.
 type Described interface {
 	Describe() (storage Storage, finite bool)
 }
 
-// A Divider is a Source of unsigned bytes that can divide each as it becomes a number.
+// A Divider is a Source of unsigned bytes that can divide them during the conversion to
+// float32.
 type Divider interface {
-	// Divided returns the source with all values divided, nil if its values are no bytes.
+	// Divided returns the source with all values divided, or nil if its values are not bytes.
 	Divided(divisor float32) Source
 }
 
@@ -141,7 +143,7 @@ type Fingerprinter interface {
 	Fingerprint() (fingerprint string, ok bool)
 }
 
-// Fingerprint returns the fingerprint of points; ok is false for those that have none.
+// Fingerprint returns the fingerprint of points. ok is false if they have none.
 func Fingerprint(points Source) (fingerprint string, ok bool) {
 	if f, is := points.(Fingerprinter); is {
 		return f.Fingerprint()
@@ -149,7 +151,7 @@ func Fingerprint(points Source) (fingerprint string, ok bool) {
 	return "", false
 }
 
-// describe returns what a source that is no *Matrix knows of its points.
+// describe returns the description of a source that is not a *Matrix.
 func describe(s Source) (storage Storage, finite bool) {
 	if d, ok := s.(Described); ok {
 		return d.Describe()
@@ -192,7 +194,7 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 	return cmp.Or(err, first)
 }
 
-// A rowSubset is some of the points of a source: rows, in ascending order.
+// A rowSubset has some of the points of a source: rows, in ascending order.
 type rowSubset struct {
 	of   Source
 	rows []int
@@ -217,7 +219,7 @@ func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Ma
 		rows = BlockRows(d)
 	}
 	out := s.Block(min(rows, n))
-	done, filled := 0, 0 // rows that f has had, and those that come next
+	done, filled := 0, 0 // rows passed to f, and rows collected for the next call
 	deliver := func() error {
 		lo := done
 		done, filled = done+filled, 0
@@ -244,7 +246,7 @@ func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Ma
 // *Matrix, whenever it is read.
 type transformed struct {
 	of     Source
-	offset []float64 // that they have then
+	offset []float64 // the Offset after change
 	change func(block *Matrix) error
 }
 
@@ -271,22 +273,23 @@ func (s *transformed) Each(ctx context.Context, rows int, f func(lo int, block *
 	})
 }
 
-// A Size is what is known of points, or of images, before they are read.
+// A Size describes the size of points, or of images, before they are read.
 type Size struct {
-	// Low and High bound their number; they are equal where it is known.
+	// Low and High bound the number of points. They are equal if it is known.
 	Low, High int
-	// Likely is the number that is most likely, where bounds are known; else Low.
+	// Likely is the most likely number of points if only bounds are known; otherwise it is
+	// Low.
 	Likely int
 	// Width is the number of values of a point, and of bytes of an image; 0 if it is not
 	// known.
 	Width int
-	// Storage is where the points are read to.
+	// Storage is the place to which the points are read.
 	Storage Storage
-	// Nonzeros is the number of values that are held of sparse points; 0 for dense ones.
+	// Nonzeros is the number of nonzero values of sparse points; 0 for dense points.
 	Nonzeros int
 }
 
-// A Storage is where the points of a Dataset are.
+// A Storage is the place of a Dataset's points.
 type Storage int
 
 const (
@@ -301,7 +304,7 @@ func SizeOf(n, width int) Size { return Size{Low: n, High: n, Likely: n, Width: 
 // Known reports whether the size is known exactly.
 func (s Size) Known() bool { return s.Low == s.High && s.Width > 0 }
 
-// UnknownSize is the size of what tells nothing of itself.
+// UnknownSize is the size of points about which nothing is known.
 var UnknownSize = Size{Low: 1, High: math.MaxInt32, Likely: 1}
 
 // Add returns the sum of both sizes.

@@ -16,11 +16,11 @@ import (
 var errCentering = errorf(ErrSparse, "the scaling subtracts a number from all values of a column, which would make sparse points dense; scale by unit or none, or make them dense")
 
 // FromCSR returns n sparse points of d values, one per row of a matrix in the form of
-// scipy's csr_matrix. The slices are copied; the columns of a row may come in any order,
-// values for the same column are added up, and zeros left out. Values become float32.
+// scipy's csr_matrix. The slices are copied. The columns of a row may be in any order,
+// values for the same column are added up, and zeros are left out. Values become float32.
 //
-// No rows or columns give ErrEmpty, arrays that contradict each other or the shape
-// ErrShape, a value that is NaN or infinite as a float32 ErrNotFinite.
+// No rows or columns give ErrEmpty. Arrays that contradict each other or the shape give
+// ErrShape. A value that is NaN, or infinite as a float32, gives ErrNotFinite.
 func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indices []I, values []F) (*Matrix, error) {
 	if n < 1 || d < 1 {
 		return nil, errorf(ErrEmpty, "data: sparse matrix: got %d×%d, want at least one row and one column", n, d)
@@ -49,7 +49,7 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 	return m.finite()
 }
 
-// likeSparse returns other points of the same kind.
+// likeSparse returns sparse points c with the width and Columns of m.
 func (m *Matrix) likeSparse(c *CSR) *Matrix {
 	return &Matrix{N: len(c.Start) - 1, D: m.D, CSR: c, Columns: m.Columns}
 }
@@ -74,8 +74,8 @@ func (m *Matrix) held() []float32 {
 	return m.X
 }
 
-// Dense returns the points as dense ones: m itself unless they are sparse. If they would
-// take more memory than there is, it gives ErrSparse.
+// Dense returns the points as dense points: m itself unless they are sparse. If they do
+// not fit into memory, the error is ErrSparse.
 func (m *Matrix) Dense() (*Matrix, error) {
 	if m.CSR == nil {
 		return m, nil
@@ -96,8 +96,8 @@ func (m *Matrix) Dense() (*Matrix, error) {
 	return dense, nil
 }
 
-// CopyRows writes the values of the points from first on to dst, as many as it has room
-// for: len(dst)/D. Sparse points become dense.
+// CopyRows writes the values of len(dst)/D points to dst, starting with point first.
+// Sparse points become dense.
 func (m *Matrix) CopyRows(dst []float32, first int) {
 	if m.CSR == nil {
 		copy(dst, m.X[first*m.D:])
@@ -125,7 +125,7 @@ func (c *CSR) at(i, j int) float64 {
 	return 0
 }
 
-// SelectColumns returns a matrix with the columns that from lists, out of d.
+// SelectColumns returns a matrix of some of the d columns; from lists their indices.
 func (c *CSR) SelectColumns(from []int, d int) *CSR {
 	to := make([]int32, d)
 	for j := range to {
@@ -180,7 +180,8 @@ func (c *CSR) allEqual() bool {
 	return true
 }
 
-// Nonzeros returns how many values sparse points hold; 0 for dense ones, or none.
+// Nonzeros returns the number of nonzero values of sparse points, and 0 for dense points
+// or nil.
 func (m *Matrix) Nonzeros() int {
 	if m == nil || m.CSR == nil {
 		return 0
@@ -189,17 +190,17 @@ func (m *Matrix) Nonzeros() int {
 }
 
 // A CSR holds the values of a matrix that are not 0, row after row (compressed sparse
-// rows). It takes 8 bytes for each.
+// rows). It takes 8 bytes for each value.
 type CSR struct {
-	// Start has one entry more than there are rows: the values of row i are Value[Start[i]] to
-	// Value[Start[i+1]-1], none of them 0, and Column has the columns that they are in,
-	// counted from 0, in ascending order and each once.
+	// Start has one entry more than there are rows. The values of row i are
+	// Value[Start[i]:Start[i+1]], none of them 0. Column has their columns, counted from 0,
+	// strictly ascending in each row.
 	Start  []int
 	Column []int32
 	Value  []float32
 }
 
-// csrGrain is how many rows of a sparse matrix make a task.
+// csrGrain is the number of rows of a sparse matrix in a piece of work.
 const csrGrain = 256
 
 // Row returns the columns and values of row i, which share memory with c.
@@ -208,7 +209,7 @@ func (c *CSR) Row(i int) (column []int32, value []float32) {
 	return c.Column[lo:hi:hi], c.Value[lo:hi:hi]
 }
 
-// rows returns rows lo to hi−1, which share memory with c but for Start.
+// rows returns rows lo to hi−1. They share memory with c, except Start.
 func (c *CSR) rows(lo, hi int) *CSR {
 	begin, end := c.Start[lo], c.Start[hi]
 	start := slices.Clone(c.Start[lo : hi+1])
@@ -252,8 +253,8 @@ func ConcatCSR(parts []*CSR) *CSR {
 	return c
 }
 
-// Fault says what is inconsistent of a matrix of n rows of d columns, as a clause; it is
-// empty if nothing is. It looks at every column.
+// Fault returns a clause that says what is inconsistent in a matrix of n rows and d
+// columns, or "" if nothing is. It checks every column.
 func (c *CSR) Fault(n, d int) string {
 	switch {
 	case len(c.Start) != n+1 || c.Start[0] != 0 || c.Start[n] != len(c.Value) || len(c.Column) != len(c.Value):
@@ -281,8 +282,8 @@ func (c *CSR) firstNotFinite() (row, at int, ok bool) {
 	return sort.SearchInts(c.Start, at+1) - 1, at, true
 }
 
-// Tidy puts the columns of each row in ascending order, adds up the values of those
-// that occur twice, and leaves values of 0 out.
+// Tidy puts the columns of each row in ascending order, adds up values of the same
+// column, and removes values of 0.
 func (c *CSR) Tidy() {
 	n := len(c.Start) - 1
 	untidy := make([]bool, parallel.Pieces(n, csrGrain))
@@ -294,7 +295,7 @@ func (c *CSR) Tidy() {
 			if Ascending(column) {
 				continue
 			}
-			// Equal columns are in the order of their values' bits, so that sums do
+			// Equal columns are in the order of their values' bits, so sums do
 			// not depend on the order of the file.
 			keys = keys[:0]
 			for k, j := range column {

@@ -8,16 +8,15 @@ import (
 	"cne/internal/rng"
 )
 
-// Split holds a random share of the points out: round(n·share) of them, at
-// least one and at most all but one. Where the labels are Categorical, each
-// class gives its share, to within one point; otherwise all points are drawn
-// alike. The seed decides which. Both parts keep the order of the files, and
-// their labels the class numbers of ds; heldRows has the rows of ds that are
-// held out, in that order. The parts share no points with ds, which stays as
-// it is.
+// Split holds out a random share of the points: round(n·share) of them, at least one and
+// at most all but one. If the labels are Categorical, each class gives this share, to
+// within one point; otherwise all points have the same probability. The draw depends on
+// the seed. Both parts keep the order of the points and the class numbers of ds. heldRows
+// has the held-out rows of ds, in that order. The parts share no points with ds, and ds
+// does not change.
 //
-// A share that is not between 0 and 1 gives ErrOption, fewer than two points
-// ErrEmpty, and unusable data the errors of Check.
+// A share that is not between 0 and 1 gives ErrOption, and fewer than two points give
+// ErrEmpty. Invalid data give the errors of Check.
 func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, heldRows []int, err error) {
 	if err := ds.Check(); err != nil {
 		return nil, nil, nil, err
@@ -43,13 +42,13 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 	return ds.take(trainRows), ds.take(heldRows), heldRows, nil
 }
 
-// Split divides rows of what is labelled (nil: all of it) into two parts: count
-// of them, drawn so that each class gives its share, to within one, and the
-// others. The seed decides which. Every label is taken for a class, whether the
-// labels are Categorical or not. Both parts are in the order of rows.
+// Split divides rows of the labels (nil means all) into two parts: held has count of
+// them, drawn so each class gives its share, to within one, and rest has the others. The
+// draw depends on the seed. Every label counts as a class, even if the labels are not
+// Categorical. Both parts are in the order of rows.
 //
-// A count of less than one or of all rows gives ErrOption, fewer than two rows
-// ErrEmpty, a row without a label or one that comes twice ErrLabels.
+// A count below one, or not below the number of rows, gives ErrOption. Fewer than two
+// rows give ErrEmpty. A row without a label, or a repeated row, gives ErrLabels.
 func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32, err error) {
 	if rows == nil {
 		rows = upTo[int32](len(l.Class))
@@ -83,8 +82,8 @@ func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32
 	return rest, held, nil
 }
 
-// hold draws count of n items, of each stratum its share, and tells of every
-// item whether it was drawn.
+// hold draws count of n items, from each stratum its share, and returns for every item
+// whether it was drawn.
 func hold(strata [][]int, n, count int, seed uint64) []bool {
 	stream := rng.New(seed, rng.Split)
 	isHeld := make([]bool, n)
@@ -119,10 +118,10 @@ func (ds *Dataset) strata() [][]int {
 	return strata
 }
 
-// apportion shares count out among the strata in proportion to their sizes, by
-// the method of the largest remainder: everyone gets the whole part of their
-// share, and those with the largest fractions get one more. Which of equal ones
-// do is drawn, so that small strata have their chance.
+// apportion divides count among the strata in proportion to their sizes, by the method of
+// the largest remainder. Every stratum gets the whole part of its share, and the strata
+// with the largest fractions get one more. Ties are drawn at random, so small strata are
+// not always last.
 func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 	n := 0
 	for _, s := range strata {
@@ -144,7 +143,7 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 	return quota
 }
 
-// pick returns copies of some of all; nil of nil.
+// pick returns copies of some elements of all, or nil if all is nil.
 func pick[T any](all []T, rows []int) []T {
 	if all == nil {
 		return nil
@@ -156,8 +155,8 @@ func pick[T any](all []T, rows []int) []T {
 	return some
 }
 
-// take returns a dataset of copies of these rows, which know their names. Rows that are
-// not in memory stay where they are.
+// take returns a dataset of copies of these rows, with their names. Rows that are not in
+// memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
 	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, Parts: ds.Parts, Rows: make([]int, len(rows))}
 	if ds.Stored != nil {
@@ -175,18 +174,17 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	return part
 }
 
-// Imbalance keeps of each class a share that falls linearly with the class, as in the
-// paper's imbalanced MNIST: of C classes that have points, in the order of Labels.Names,
-// the k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For
-// MNIST's digits 0 to 9 the shares are 1, 0.9, …, 0.1, which keeps 38 829 of 70 000 points.
-// The seed decides which; the draws of one class do not depend on the others.
+// Imbalance keeps a share of each class that falls linearly with the class, as in the
+// paper's imbalanced MNIST. Of C classes with points, in the order of Labels.Names, the
+// k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For MNIST's
+// digits 0 to 9 the shares are 1, 0.9, …, 0.1, so 38 829 of 70 000 points are kept. The
+// draw depends on the seed. The draws of one class do not depend on the others.
 //
-// The points that are kept stay in their order and keep their class numbers;
-// rows has their rows in ds, in that order. They share no memory with ds, which
-// stays as it is.
+// The kept points stay in their order and keep their class numbers. rows has their rows
+// in ds, in that order. They share no memory with ds, and ds does not change.
 //
-// Points without labels, or whose labels are not Categorical, give ErrLabels,
-// unusable data the errors of Check.
+// Points without labels, or with labels that are not Categorical, give ErrLabels. Invalid
+// data give the errors of Check.
 func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error) {
 	if err := ds.Check(); err != nil {
 		return nil, nil, err
@@ -209,8 +207,9 @@ func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error)
 	return ds.take(rows), rows, nil
 }
 
-// DrawRows draws count of n rows without replacement, all alike, and returns them in
-// ascending order. The seed decides which. A count below 1 or above n gives ErrOption.
+// DrawRows draws count of n rows without replacement, all with the same probability, and
+// returns them in ascending order. The draw depends on the seed. A count below 1 or above
+// n gives ErrOption.
 func DrawRows(n, count int, seed uint64) ([]int, error) {
 	if count < 1 || count > n {
 		return nil, errorf(ErrOption, "rows to draw: got %d, want 1 to %d", count, n)
@@ -244,8 +243,8 @@ func CheckRows(rows []int, n int) error {
 	return nil
 }
 
-// Take returns the points of some rows, which CheckRows accepts, with their labels and
-// names. Points in memory are copied, others stay where they are.
+// Take returns the points of some rows with their labels and names. CheckRows must accept
+// rows. Points in memory are copied; others stay where they are.
 func (ds *Dataset) Take(rows []int) (*Dataset, error) {
 	n, _ := ds.Dims()
 	if err := CheckRows(rows, n); err != nil {

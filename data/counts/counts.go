@@ -1,5 +1,6 @@
-// Package counts makes points of the counts of single-cell sequencing: Open reads them, Fit
-// chooses the genes that vary most, and the Scaling that it returns makes points.
+// Package counts converts the counts of single-cell sequencing to points. Open reads
+// counts, Fit chooses the most variable genes, and the Scaling that Fit returns converts
+// counts to points.
 package counts
 
 import (
@@ -21,13 +22,12 @@ import (
 	"cne/internal/text"
 )
 
-// A Matrix is a sparse matrix of counts: how often each gene was seen in each
-// cell. It takes 8 bytes for every count above 0.
+// A Matrix is a sparse matrix of counts: the number of times that each gene was seen in
+// each cell. It takes 8 bytes for every count above 0.
 type Matrix struct {
 	// Name says what the cells are, for titles and logs.
 	Name string
-	// Cells and Genes are the numbers of cells, which become points, and of
-	// genes.
+	// Cells and Genes are the numbers of cells and genes. Each cell becomes a point.
 	Cells, Genes int
 	// CSR has a row for each cell and a column for each gene, of counts above 0.
 	data.CSR
@@ -38,9 +38,9 @@ type Matrix struct {
 	Labels *data.Labels
 }
 
-// Check reports fields that contradict each other (ErrShape), values that are
-// not finite (ErrNotFinite) or not above 0 (ErrFormat), and a matrix without
-// cells, genes or counts (ErrEmpty). Open has called it already.
+// Check reports fields that contradict each other (ErrShape), values that are not finite
+// (ErrNotFinite) or not above 0 (ErrFormat), and a matrix without cells, genes or counts
+// (ErrEmpty). Open calls it.
 func (c *Matrix) Check() error {
 	inconsistent := func(what string) error {
 		return errorf(data.ErrShape, "counts: inconsistent fields: %s", what)
@@ -73,7 +73,7 @@ func (c *Matrix) Check() error {
 	return cmp.Or(faults...)
 }
 
-// cellGrain is how many cells make a task.
+// cellGrain is the number of cells in a piece of work.
 const cellGrain = 256
 
 // The files of a folder from 10x, plain or compressed with gzip.
@@ -83,9 +83,9 @@ var (
 	geneFiles    = []string{"features.tsv", "genes.tsv"}
 )
 
-// Is reports whether Open reads what is at a path, rather than file.Read: a folder with a
-// file matrix.mtx, or a file that begins as one in the Matrix Market format. It is false for
-// what cannot be read.
+// Is reports whether a path is for Open, and not for file.Read: a folder with a file
+// matrix.mtx, or a file that begins like the Matrix Market format. It returns false if
+// the path cannot be read.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func Is(path string) bool {
 	if info.IsDir() {
 		return file.Find(path, mtxFiles...) != ""
 	}
-	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading a pipe would take something away
+	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading from a pipe would consume data
 }
 
 // Barcodes returns the files with the names of the cells in folders of 10x, nil unless each
@@ -122,7 +122,7 @@ func ReadBarcodes(ctx context.Context, files []string) (names []string, err erro
 	return names, nil
 }
 
-// EmptyCells returns how many cells have no counts.
+// EmptyCells returns the number of cells without counts.
 func (c *Matrix) EmptyCells() int {
 	empty := 0
 	for i := range c.Cells {
@@ -133,22 +133,22 @@ func (c *Matrix) EmptyCells() int {
 	return empty
 }
 
-// Open reads the counts of single-cell sequencing in the Matrix Market format, genes as
-// rows and cells as columns, the cells of all paths one after the other. A path is a file
-// (.mtx) or a folder as 10x's programs write it: matrix.mtx and perhaps barcodes.tsv and
-// features.tsv (or genes.tsv), whose first columns name cells and genes. Each may be
-// compressed with gzip.
+// Open reads the counts of single-cell sequencing in the Matrix Market format, with genes
+// as rows and cells as columns. It concatenates the cells of all paths. A path is a file
+// (.mtx) or a folder written by 10x's programs, with matrix.mtx and optionally
+// barcodes.tsv and features.tsv (or genes.tsv). Their first columns have the names of
+// cells and genes. Each file may be compressed with gzip.
 //
-// Where the third column of features.tsv gives several kinds of features, only "Gene
-// Expression" features are kept, as by scanpy.read_10x_mtx; if no feature is of this kind,
-// all are kept, and Options.Log reports it. A matrix where most cells have no counts, such
-// as 10x's unfiltered one, is refused.
+// If the third column of features.tsv has several kinds of features, only "Gene
+// Expression" features are kept, as by scanpy.read_10x_mtx; if no feature is of this
+// kind, all are kept, and Options.Log reports it. A matrix in which most cells have no
+// counts, such as 10x's unfiltered matrix, is an error.
 //
-// All paths must have the same genes. Open uses the options Name, Labels and Log, and
-// Columns, the names of a model's genes, only to log that the file has no names; a column
-// of labels or columns to drop give ErrOption. A count takes 8 bytes of memory, 12 in a
-// file whose cells are out of order, and 16 while several paths are joined. The error names
-// the file and is of package data's kinds or of the file system's.
+// All paths must have the same genes. Open uses the options Name, Labels and Log. It uses
+// Columns, the names of a model's genes, only to log that the file has no names.
+// LabelColumn and Drop give ErrOption. A count takes 8 bytes of memory, 12 if the cells
+// of a file are out of order, and 16 while several paths are joined. Errors name the
+// file, and are of package data's kinds or the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
@@ -285,7 +285,7 @@ func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, erro
 	return c, nil
 }
 
-// readLines reads a file with an item on each line, nil without a path.
+// readLines reads a file with an item on each line. It returns nil for an empty path.
 func readLines(ctx context.Context, path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
@@ -312,8 +312,8 @@ func firstFields(lines []string) (names []string) {
 	return names
 }
 
-// expressed returns the features that are genes: nil if all are, or if none is known to be
-// one; then, with the kind that the first is said to be, if any.
+// expressed returns the features that are genes. It returns nil if all are genes. If none
+// is known to be a gene, it returns nil and the kind of the first feature, if given.
 func expressed(features []string) (keep []int, kind string) {
 	for i, line := range features {
 		fields := strings.Split(line, "\t")
@@ -336,26 +336,25 @@ func expressed(features []string) (keep []int, kind string) {
 	return keep, ""
 }
 
-// What Fit asks of a gene, as the paper's programs do.
+// Requirements of Fit for a gene, as in the paper's programs.
 const (
 	minDetected = 10   // cells where a gene must be detected
 	minZeros    = 0.02 // share of cells where it is 0 must exceed this
 	zeroDecay   = 1.5  // of the curve over the mean logarithm
 )
 
-// A Scaling turns counts into points, as the paper does with single-cell
-// data (after Kobak and Berens, The art of using t-SNE for single-cell
-// transcriptomics, 2019): of each cell it takes the counts of the most variable
-// genes, multiplies them by the median library size over the cell's own, and
-// then takes log2(x+1).
+// A Scaling turns counts into points, as the paper does with single-cell data (after
+// Kobak and Berens, The art of using t-SNE for single-cell transcriptomics, 2019). For
+// each cell it takes the counts of the most variable genes, multiplies them by the median
+// library size divided by the cell's own, and applies log2(x+1).
 //
-// The library size of a cell is the sum of the counts of all genes. A cell
-// without counts becomes zeros.
+// The library size of a cell is the sum of the counts of all genes. A cell without counts
+// becomes a point of zeros.
 type Scaling struct {
 	// Total is the number of genes of the matrix that the scaling was fitted to.
 	Total int `json:"total"`
-	// Genes are those that are kept, counted from 0, in ascending order, and
-	// Names their names; nil if they have none.
+	// Genes are the kept genes, counted from 0, in ascending order. Names are their names, or
+	// nil if they have none.
 	Genes []int32  `json:"genes"`
 	Names []string `json:"names,omitempty"`
 	// LibrarySize is the median library size of the cells.
@@ -364,15 +363,15 @@ type Scaling struct {
 
 // Fit finds the most variable genes, and the median library size.
 //
-// Genes are ranked by how much more often they are zero than their mean count predicts: by
-// m + ln(z − 0.02)/1.5, where z is the share of cells without the gene, and m is the mean
-// of log2 of its counts above 0. The genes ranked first are those above the curve z =
-// exp(−1.5(m − x)) + 0.02, with the offset x chosen for the wanted number of genes, as in
-// the paper's programs. Genes detected in fewer than 10 cells, or zero in at most 2 % of
-// the cells, are never chosen; ties are broken by order.
+// Genes are ranked by how much more often they are zero than their mean count predicts:
+// by m + ln(z − 0.02)/1.5. Here z is the share of cells without the gene, and m the mean
+// of log2 of its counts above 0. The first genes lie above the curve z = exp(−1.5(m − x))
+// + 0.02, with the offset x chosen for the wanted number of genes, as in the paper's
+// programs. Genes detected in fewer than 10 cells, or zero in at most 2 % of the cells,
+// are never chosen; ties are broken by order.
 //
-// If fewer genes qualify than are wanted, Fit chooses all of them. If no gene qualifies, or
-// the median library size is 0, the error is ErrEmpty; genes < 1 gives ErrOption; invalid
+// If fewer genes qualify than wanted, Fit chooses all of them. If no gene qualifies, or
+// the median library size is 0, the error is ErrEmpty. genes < 1 gives ErrOption. Invalid
 // counts give the errors of Check.
 func Fit(c *Matrix, genes int) (*Scaling, error) {
 	if err := c.Check(); err != nil {
@@ -398,7 +397,7 @@ func Fit(c *Matrix, genes int) (*Scaling, error) {
 
 // mostVariable returns up to n genes, in ascending order.
 func (c *Matrix) mostVariable(n int) []int32 {
-	var logs [1 << 12]float64 // of small counts, which most are
+	var logs [1 << 12]float64 // of small counts: most counts are small
 	for i := range logs {
 		logs[i] = elementary.Log2(float64(i))
 	}
@@ -457,7 +456,7 @@ func median(x []float64) float64 {
 // Apply turns the counts of cells into points, with the cells' names and labels;
 // Points.Columns are the names of the genes. Genes are matched by name if both sides have
 // names, and genes with equal names by position. A missing or ambiguous gene gives
-// ErrShape, as does, without names, another number of genes.
+// ErrShape. Without names, another number of genes gives ErrShape, too.
 func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	ds := &data.Dataset{Name: c.Name, Points: data.NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
 	ds.Points.Columns = s.Names
@@ -467,9 +466,9 @@ func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	return ds, ds.Check()
 }
 
-// ApplyTo fills dst, whose width is the number of kept genes, with the points of the cells
-// from first on. A dst of another width, or with more rows than there are cells, gives
-// ErrShape; other errors are as for Apply.
+// ApplyTo fills dst with the points of cells, starting with number first. The width of
+// dst must be the number of kept genes. Another width, or more rows than there are cells,
+// gives ErrShape. Other errors are as for Apply.
 func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -543,7 +542,8 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 	return column, nil
 }
 
-// Check reports what is inconsistent, as it may be in a file (ErrShape, ErrOption).
+// Check returns an error (ErrShape, ErrOption) for inconsistent values, which a file may
+// have.
 func (s *Scaling) Check() error {
 	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
 		return errorf(data.ErrShape, "scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))

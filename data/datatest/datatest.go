@@ -35,8 +35,8 @@ func Need[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// WantError checks the kind of an error and that its text, a single line, contains want; no
-// kind means no error.
+// WantError checks that an error is of a kind, and that its text is a single line that
+// contains want. A nil kind means no error.
 func WantError(t *testing.T, err, kind error, want string) {
 	t.Helper()
 	switch {
@@ -80,7 +80,7 @@ func Plant(t testing.TB, files Tree) string {
 	return root
 }
 
-// Gzip compresses what is to be a file.
+// Gzip returns the content of a file compressed with gzip.
 func Gzip(content []byte) []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -130,7 +130,7 @@ func SameMatrix(t *testing.T, got, want *data.Matrix) {
 	}
 }
 
-// Allocated returns how many bytes f allocates.
+// Allocated returns the number of bytes that f allocates.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

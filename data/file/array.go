@@ -16,11 +16,11 @@ import (
 	"cne/internal/simd"
 )
 
-// A scalarType is how an array in a file stores one value.
+// A scalarType is the type of an array's values in a file.
 type scalarType struct {
 	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer, 'f' IEEE
-	// 754, 'c' complex, which only SparseFile reads, and only for labels 'S' text of bytes,
-	// 'U' text of 4-byte characters
+	// 754, 'c' complex (only for SparseFile), 'S' text of bytes and 'U' text of 4-byte
+	// characters (both only for labels).
 	kind byte
 	size int  // bytes
 	big  bool // the most significant byte comes first
@@ -37,8 +37,8 @@ func (t scalarType) isFloat32() bool {
 	return t.kind == 'f' && t.size == 4 || t.size <= 2
 }
 
-// bits64 returns value i of b, without its meaning. The order of the bytes is
-// a plain branch, which costs nothing because it always goes the same way.
+// bits64 returns the bits of value i of b. The branch on the order of bytes costs
+// nothing, because it is always predicted.
 func (t scalarType) bits64(b []byte, i int) uint64 {
 	b = b[i*t.size:]
 	switch {
@@ -86,8 +86,8 @@ func (t scalarType) float(b []byte, i int) float64 {
 	return math.Float64frombits(u)
 }
 
-// half returns the value of a float16, by its bits: a sign, 5 bits of exponent, and 10
-// of fraction.
+// half returns the value of a float16 from its bits: a sign, 5 bits of exponent, and 10
+// bits of fraction.
 func half(h uint16) float64 {
 	sign, exponent, fraction := uint64(h>>15), uint64(h>>10&31), uint64(h&1023)
 	if exponent == 0 { // subnormal, or zero
@@ -114,7 +114,7 @@ func (t scalarType) number(b []byte, i int) float64 {
 	return 1
 }
 
-// minus returns the difference of value i of b and an offset.
+// minus returns value i of b minus an offset.
 func (t scalarType) minus(b []byte, i int, offset float64) float64 {
 	switch {
 	case t.kind == 'f':
@@ -159,7 +159,7 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 	}
 }
 
-// label writes value i of b as a label: NaN as an empty one if labels may be missing.
+// label returns value i of b as a label. NaN is "" if labels may be missing.
 func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
 	switch {
 	case t.kind == 'f':
@@ -189,7 +189,7 @@ func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
 	return strconv.FormatInt(t.integer(b, i), 10), nil
 }
 
-// characters returns a text of characters of 4 bytes, which zeros fill up.
+// characters returns a text of 4-byte characters, without the zeros that pad it.
 func (t scalarType) characters(b []byte) (string, error) {
 	character := scalarType{'u', 4, t.big}
 	var text []byte
@@ -206,7 +206,7 @@ func (t scalarType) characters(b []byte) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// An array is what the header of an IDX or npy file says about its values.
+// An array describes the values of an IDX or npy file, from its header.
 type array struct {
 	scalarType
 	shape   []int // each 0 or more; the product of all and the size fits an int
@@ -247,7 +247,7 @@ func shapeText(shape []int) string {
 	return strings.Join(text, "×")
 }
 
-// checkPoints says why an array holds no points, if it does not.
+// checkPoints returns an error if an array cannot hold points.
 func (a array) checkPoints() error {
 	switch len(a.shape) {
 	case 0:
@@ -264,8 +264,8 @@ func (a array) checkPoints() error {
 	return nil
 }
 
-// subtract returns the difference of a whole number and an offset, without the rounding
-// of the number to float64 where the offset is whole, too.
+// subtract returns a whole number minus an offset. If the offset is whole, too, the
+// number is not rounded to float64 first.
 func subtract(v int64, offset float64) float64 {
 	if o := int64(offset); math.Abs(offset) < 1<<62 && float64(o) == offset {
 		if d := v - o; (d > v) == (o < 0) {
@@ -275,7 +275,7 @@ func subtract(v int64, offset float64) float64 {
 	return float64(v) - offset
 }
 
-// subtractUnsigned does the same for whole numbers from 0 to 2⁶⁴−1.
+// subtractUnsigned is subtract for whole numbers from 0 to 2⁶⁴−1.
 func subtractUnsigned(v uint64, offset float64) float64 {
 	if offset >= 0 && offset < 1<<64 && offset == math.Trunc(offset) {
 		o := uint64(offset)
@@ -287,19 +287,20 @@ func subtractUnsigned(v uint64, offset float64) float64 {
 	return float64(v) - offset
 }
 
-// arrayBuffer is the number of bytes of an array that are read, and then converted on all
-// cores, at a time.
+// arrayBuffer is the number of bytes of an array that are read at a time and then
+// converted on all cores.
 const arrayBuffer = 1 << 22
 
-// castagnoli is the polynomial for which processors have an instruction, so that a
+// castagnoli is the polynomial for which processors have an instruction, so a
 // checksum takes less time than reading.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // valueBytes are the bytes of the values of an array, in C order.
 type valueBytes interface {
-	// full fills p, or returns how much of it came and errShort or another error.
+	// full fills p. Otherwise it returns the number of bytes read and errShort or another
+	// error.
 	full(p []byte) (int, error)
-	// pass passes over n bytes of whole rows, before any is read, likewise.
+	// pass skips n bytes of whole rows, before any row is read. Its results are as for full.
 	pass(n int64) (int64, error)
 	// atEnd returns nil if nothing follows.
 	atEnd() error
@@ -314,11 +315,11 @@ type arrayReader struct {
 	total   int        // values that the header announces
 	done    int        // values read so far
 	buf     []byte
-	missing bool // labels may be NaN, and are empty then
+	missing bool // labels may be NaN; they are then empty
 }
 
-// newArrayReader begins to read an array, having checked that the input can hold it as far
-// as its size is known.
+// newArrayReader begins to read an array. It first checks that the input can hold the
+// array, if the size of the input is known.
 func newArrayReader(a array, in *Input) (*arrayReader, error) {
 	n, d := a.rows()
 	r := &arrayReader{array: a, total: n * d, values: in}
@@ -345,7 +346,7 @@ func newArrayReader(a array, in *Input) (*arrayReader, error) {
 // An arrayFormat reads the header of a format that holds one array.
 type arrayFormat func(in *Input) (array, error)
 
-// open begins to read points: an array of two or more dimensions, whose rows are flattened.
+// open begins to read points: an array of two or more dimensions. Rows are flattened.
 func (f arrayFormat) open(in *Input, _ *Options) (reader, error) {
 	a, err := f(in)
 	if err == nil {
@@ -371,9 +372,9 @@ func (f arrayFormat) labels(in *Input) (*arrayReader, error) {
 	return nil, errorf(data.ErrShape, "labels: got an array of shape %s, want one dimension; are these the points?", shapeText(a.shape))
 }
 
-// next returns the bytes of the next values, at most limit of them, and their
-// number; or io.EOF after the last one, if the file ends there too. The bytes
-// are valid until it is called again.
+// next returns the bytes of the next values, at most limit of them, and their number.
+// After the last value it returns io.EOF if the file ends there, too. The bytes are valid
+// until the next call.
 func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 	if r.done == r.total {
 		if err := r.values.atEnd(); err != nil {
@@ -385,7 +386,7 @@ func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 	if r.buf == nil {
 		r.buf = make([]byte, min(r.total*r.size, readBuffer/r.size*r.size))
 	} else if most := min(arrayBuffer, r.total/16*r.size) / r.size * r.size; len(r.buf) < most && left*r.size > most {
-		r.buf = make([]byte, most) // now that some values have come
+		r.buf = make([]byte, most) // some values have been read
 	}
 	n = min(limit, left, len(r.buf)/r.size)
 	got, err := r.values.full(r.buf[:n*r.size])
@@ -446,8 +447,8 @@ func (r *arrayReader) each(want int, put func(filled int, src []byte, n int)) (f
 	return filled, nil
 }
 
-// appendLabels reads values, at most limit of them, as labels; after the last
-// one it returns io.EOF, if the file ends there too.
+// appendLabels reads values, at most limit of them, as labels. After the last value it
+// returns io.EOF if the file ends there, too.
 func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error) {
 	first := r.done
 	src, n, err := r.next(limit)

@@ -14,33 +14,33 @@ import (
 type table interface {
 	// fields returns the names of the columns, nil without, and their number.
 	fields() (names []string, columns int)
-	// check says why column i cannot be read as text.
+	// check returns an error if column i cannot be read as text.
 	check(i int) error
-	// appendText appends what some columns say of each point. NaN, and what is missing,
-	// is empty.
+	// appendText appends the texts of some columns for each point. NaN and missing values
+	// become "".
 	appendText(to [][]string, columns []int) error
 }
 
-// ReadColumns reads columns as text, such as names of points, from the files and with the
-// options that Read takes: result k is column wanted[k], with one entry per point. A column
-// is given as in Options.LabelColumn and may be listed in Options.Drop. The files must be
-// tables in text or Parquet (ErrUnsupported), and cannot be pipes. Other errors are as for
-// Read, or ErrFormat for text that is not UTF-8.
+// ReadColumns reads columns as text, such as names of points, from files with the options
+// of Read. Result k is column wanted[k], with one entry per point. A column is given as
+// in Options.LabelColumn, and may be in Options.Drop. The files must be tables in text or
+// Parquet (ErrUnsupported), and cannot be pipes. Other errors are as for Read, or
+// ErrFormat for text that is not UTF-8.
 func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
 	columns := make([][]string, len(wanted))
 	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error { return t.appendText(columns, at) })
 	return columns, err
 }
 
-// FindColumn returns the index of a column in the last file, as far as the heads of the files
-// tell. The error is the one of ReadColumns.
+// FindColumn returns the index of a column in the last file. It reads only the heads of
+// the files. Errors are as for ReadColumns.
 func FindColumn(ctx context.Context, paths []string, wanted string, o Options) (int, error) {
 	column := -1
 	err := eachTable(ctx, paths, []string{wanted}, o, func(t table, at []int) error { column = at[0]; return t.check(column) })
 	return column, err
 }
 
-// eachTable calls do with the table in each file, and where the columns are that are wanted.
+// eachTable calls do with the table in each file and the indices of the wanted columns.
 func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, at []int) error) error {
 	list, err := find(paths, &o)
 	if err != nil {
@@ -71,7 +71,8 @@ func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t
 	return nil
 }
 
-// withTable calls do with the table in a file, nil if it is an array. Errors name the file.
+// withTable calls do with the table in a file, or with nil if the file has an array.
+// Errors name the file.
 func withTable(ctx context.Context, path string, o *Options, do func(t table) error) error {
 	in, f, err := openFile(ctx, path)
 	if err != nil {
@@ -90,8 +91,8 @@ func withTable(ctx context.Context, path string, o *Options, do func(t table) er
 	return nil
 }
 
-// CheckLines refuses a table of several columns, in text or Parquet, where a file with a
-// line or value for each point is wanted.
+// CheckLines returns an error for a table of several columns, in text or Parquet. It is
+// for files that must have a line or value for each point.
 func CheckLines(ctx context.Context, path string) error {
 	return withTable(ctx, path, &Options{}, func(t table) error {
 		if t == nil {
@@ -111,7 +112,8 @@ func CheckLines(ctx context.Context, path string) error {
 
 // SplitColumn splits the name of a column of the points: the path of a file with a line
 // or value for each point, FILE:COLUMN for a column of any table, or a column of the
-// points' own table, for which file is "". column is "" for a whole file.
+// points' own table. file is "" for the points' own table, and column is "" for a whole
+// file.
 func SplitColumn(spec string) (file, column string) {
 	isFile := func(path string) bool {
 		info, err := os.Stat(path)
@@ -126,8 +128,7 @@ func SplitColumn(spec string) (file, column string) {
 	return "", spec
 }
 
-// Paths returns what names columns, or whole files, with only the path where that is of a
-// file.
+// Paths returns the specs with FILE:COLUMN replaced by FILE.
 func Paths(specs []string) []string {
 	paths := slices.Clone(specs)
 	for i, spec := range specs {

@@ -9,20 +9,20 @@ import (
 	"cne/data"
 )
 
-// A csrReader reads the rows of a CSR matrix from an archive of scipy.sparse.save_npz: the
-// arrays indptr, indices and data are read in parallel.
+// A csrReader reads the rows of a CSR matrix from an archive of scipy.sparse.save_npz. It
+// reads the arrays indptr, indices and data in parallel.
 type csrReader struct {
 	head
 	indptr, indices, value *arrayReader
 	row                    int // rows read
 	entries                int // values read
-	// The row that came last, as it is stored, and for read.
+	// columns and raw are the last row as it is stored, and one is the row for read.
 	columns []int32
 	raw     []byte
 	one     data.CSR
 }
 
-// isSparse reports whether an archive holds a scipy.sparse matrix, and no array of points.
+// isSparse reports whether an archive holds a scipy.sparse matrix and no array of points.
 func (z *npz) isSparse() bool {
 	return z.find("images", "x", "X", "arr_0") == nil &&
 		(z.find("format") != nil && z.find("shape") != nil || z.find("indptr") != nil && z.find("indices") != nil)
@@ -44,7 +44,7 @@ func (z *npz) openCSR() (reader, error) {
 	return r, nil
 }
 
-// begin opens the arrays of a matrix, and compares what they say.
+// begin opens the arrays of a matrix and checks that they agree.
 func (r *csrReader) begin(z *npz) (err error) {
 	var format, shape *arrayReader
 	for _, a := range []struct {
@@ -110,7 +110,7 @@ func (r *csrReader) begin(z *npz) (err error) {
 	return err
 }
 
-// take reads the next count values, as they are stored, into to, which grows as they are
+// take appends the next count values, as they are stored, to to. to grows as values are
 // read. Fewer values are an error.
 func (r *arrayReader) take(count int, to []byte) ([]byte, error) {
 	for to = to[:0]; count > 0; {
@@ -156,7 +156,7 @@ func (r *csrReader) next() error {
 	return err
 }
 
-// appendRow appends the row that came last to c.
+// appendRow appends the last row to c.
 func (r *csrReader) appendRow(c *data.CSR) {
 	at := len(c.Value)
 	c.Column = append(c.Column, r.columns...)

@@ -9,8 +9,8 @@ import (
 	"cne/data"
 )
 
-// Of returns the points of a set, in memory or stored, as Rows; sparse points become dense.
-// The set must not be changed meanwhile.
+// Of returns the points of a set as Rows. Sparse points become dense. The set must not
+// change while the Rows are in use.
 func Of(set *data.Dataset) Rows {
 	r := &setRows{set: set, left: set.Points, stop: func() {}}
 	if set.Stored != nil {
@@ -32,7 +32,7 @@ type setRows struct {
 	set      *data.Dataset
 	from, to int // rows that the last call of Next has delivered
 
-	left *data.Matrix // what is left of all points, or of a block of Stored
+	left *data.Matrix // the rest of all points, or of a block of Stored
 	next func() (*data.Matrix, error, bool)
 	stop func()
 }
@@ -55,7 +55,7 @@ func (r *setRows) Len() (n int, known bool) {
 // Labeled implements Rows.
 func (r *setRows) Labeled() bool { return r.set.Labels != nil }
 
-// take calls do with blocks of the next rows, which it counts.
+// take calls do with blocks of the next rows, and returns their number.
 func (r *setRows) take(rows int, do func(done int, block *data.Matrix)) (taken int, err error) {
 	n, _ := r.set.Dims()
 	r.from = r.to

@@ -1,10 +1,10 @@
 // Package file reads and writes files of points.
 //
-// Open recognizes the format of each file and returns Rows, read in blocks; Read returns a
-// data.Dataset, ReadRows a Dataset of some rows, and Count and Size the number of points.
-// Each format has one file here, and a line in the table of formats. WriteNPY, WriteCSV and
-// WriteParquet write points, NPYWriter and CSVWriter write them in blocks. Builtin returns
-// the data embedded in the program.
+// Open recognizes the format of each file and returns Rows, which are read in blocks.
+// Read returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of
+// points, and Size an estimate of their size. Each format has one file here, and a line
+// in the table of formats. WriteNPY, WriteCSV and WriteParquet write points. NPYWriter
+// and CSVWriter write them in blocks. Builtin returns the data embedded in the program.
 //
 // Errors name the file and, in text, the line, and are of package data's kinds.
 package file
@@ -20,30 +20,30 @@ import (
 	"cne/internal/simd"
 )
 
-// Rows are points that come a block at a time, so that the memory they take depends on
-// their width only. Values may be NaN or infinite; see CheckFinite. Rows are not safe for
-// use by several goroutines at once.
+// Rows are points that are read a block at a time, so their memory depends only on the
+// width of the points. Values may be NaN or infinite; see CheckFinite. Rows are not safe
+// for use by several goroutines at once.
 type Rows interface {
-	// Width returns the number of values of a point. A header can claim any number:
-	// compare it before making room for a block.
+	// Width returns the number of values of a point. A file header can claim any number, so
+	// check it before allocating a block.
 	Width() int
 	// Columns returns the names of the values; nil if they have none.
 	Columns() []string
 	// Len returns the number of all points, if it is known before they are read.
 	Len() (n int, known bool)
-	// Next fills dst with the rows that come next, and returns how many there are: all
-	// that dst has room for but in the last block. After the last row it returns 0 and
-	// io.EOF, after an error 0 and that error, again and again; rows before an error in
-	// a file are sound. dst gets the Columns and the Offset of the points. A dst of
-	// another width or without rows gives ErrShape or ErrEmpty, and reading can continue.
+	// Next fills dst with the next rows and returns their number, which is less than dst.N
+	// only in the last block. After the last row every call returns 0 and io.EOF. After an
+	// error every call returns 0 and that error; rows returned before an error are valid. dst
+	// gets the Columns and the Offset of the points. A dst of another width gives ErrShape,
+	// and one without rows ErrEmpty; reading can then continue.
 	Next(dst *data.Matrix) (n int, err error)
 	// Labeled reports whether the points have labels.
 	Labeled() bool
-	// Labels returns the labels of the last block's rows, as they are written but for
-	// white space around them, or nil. Next overwrites them.
+	// Labels returns the labels of the last block's rows as written, without surrounding
+	// white space, or nil. Next overwrites them.
 	Labels() []string
-	// Skip skips rows, or all if there are fewer, and returns their number. It does not read
-	// them where the format allows seeking.
+	// Skip skips rows, or all if there are fewer, and returns their number. If the format
+	// allows seeking, it does not read them.
 	Skip(rows int) (skipped int, err error)
 	// RowName names row i, counted from 0 over all points, for a message.
 	RowName(i int) string
@@ -54,20 +54,20 @@ type Rows interface {
 // Bytes is Rows of unsigned bytes in arrays, such as images.
 type Bytes interface {
 	Rows
-	// Shapes returns the shapes of the arrays that are open; none if there is a file that is
-	// no array of unsigned bytes.
+	// Shapes returns the shapes of the open arrays. It returns none if a file is not an array
+	// of unsigned bytes.
 	Shapes() [][]int
-	// ReadBytes reads all values as they are, and the labels.
+	// ReadBytes reads all values, not converted, and the labels.
 	ReadBytes() (values []byte, labels []string, err error)
 	// Parts returns the files opened so far, with the number of rows read of each.
 	Parts() []data.Part
 }
 
-// Sparse is Rows of points that are sparse in their files: a matrix of scipy, or one in the
+// Sparse is Rows of points that are sparse in their files: a matrix of scipy or in the
 // Matrix Market format.
 type Sparse interface {
 	Rows
-	// ReadSparse reads all points (Matrix.CSR). Others than sparse ones give ErrUnsupported.
+	// ReadSparse reads all points (Matrix.CSR). Dense points give ErrUnsupported.
 	ReadSparse() (*data.Matrix, error)
 }
 
@@ -80,15 +80,15 @@ func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 	return nil
 }
 
-// Open opens files, which are read one after the other in the order of paths, until ctx
+// Open opens files. They are read one after the other in the order of paths, until ctx
 // ends. The format of each is recognized from its content and name: IDX, npy, CSV and TSV
 // or Matrix Market, each plain or compressed with gzip; npz, as np.savez or
-// scipy.sparse.save_npz writes it; or Parquet. A folder stands for the four files of MNIST
-// (all 70 000 points), Kuzushiji-49 (270 912) or Kuzushiji-MNIST (70 000) under their
-// published names, train before test, with labels.
+// scipy.sparse.save_npz writes it; or Parquet. A folder stands for the four files of
+// MNIST (all 70 000 points), Kuzushiji-49 (270 912) or Kuzushiji-MNIST (70 000) under
+// their published names, train before test, with labels.
 //
 // Labels come from Options.LabelColumn, from a folder or from an npz file; all files or
-// none must have labels. Options.Labels gives ErrOption, since its headings can be
+// none must have labels. Options.Labels gives ErrOption, because its headings can be
 // recognized only after all points are counted. Sparse and dense points cannot be mixed.
 //
 // Errors name the file and are of package data's kinds or of the file system's. Open reads
@@ -104,11 +104,11 @@ func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
 	return open(ctx, list, o)
 }
 
-// maxOpen is how many files are open at the same time.
+// maxOpen is the largest number of files open at a time.
 const maxOpen = 64
 
-// files are Rows of several files. The headers of the first files are read at once, so that
-// their faults and sizes are known early; the headers of the others are read in turn.
+// files are Rows of several files. The headers of the first files are read at once, so
+// their errors and sizes are known early. Other headers are read in turn.
 type files struct {
 	ctx     context.Context // of all reading
 	o       Options
@@ -162,8 +162,7 @@ func open(ctx context.Context, list sources, o Options) (*files, error) {
 	return f, nil
 }
 
-// openNext opens the next file, and reads as much of it as it takes to know the width of
-// its points.
+// openNext opens the next file, and reads just enough to know the width of its points.
 func (f *files) openNext() error {
 	from := f.list[0]
 	f.list = f.list[1:]
@@ -219,8 +218,8 @@ func (f *files) begin() error {
 	return nil
 }
 
-// convert says how the values of this file and of those after it become float32, before any
-// has been read.
+// convert sets the conversion to float32 for this file and the following ones. It must be
+// called before any value is read.
 func (f *files) convert(c conversion) {
 	f.conversion = c
 	h := f.current.about()
@@ -298,8 +297,8 @@ func (f *files) take(want int, read func(r reader, done int) (int, error)) (n in
 	return n, nil
 }
 
-// takeBeside appends the labels of rows that were read, which are an array of their own; err
-// is the error of reading the rows.
+// takeBeside appends the labels of rows that were read, from a separate array. err is the
+// error of reading the rows.
 func (f *files) takeBeside(h *head, rows int, err error) (int, error) {
 	have := len(f.labels)
 	var fault error
@@ -331,8 +330,8 @@ func (f *files) Next(dst *data.Matrix) (int, error) {
 	return next(f, dst.X, reader.read)
 }
 
-// next fills dst with the values of whole rows, which read reads, and returns the number of
-// the rows.
+// next calls read to fill dst with the values of whole rows, and returns the number of
+// rows.
 func next[T float32 | byte](f *files, dst []T, read func(r reader, dst []T) (int, error)) (int, error) {
 	d := f.first.width
 	return f.take(len(dst)/d, func(r reader, done int) (int, error) {
@@ -392,8 +391,8 @@ func (f *files) Shapes() (shapes [][]int) {
 // Parts implements Bytes.
 func (f *files) Parts() []data.Part { return f.parts }
 
-// heads returns what is known of all files, before any has been read; ok is false if some
-// are not open yet.
+// heads returns the heads of all files before any has been read. ok is false if some are
+// not open yet.
 func (f *files) heads() (heads []*head, ok bool) {
 	heads = append(heads, f.current.about())
 	for _, file := range f.opened {
@@ -444,8 +443,8 @@ func (f *files) Close() error {
 	return err
 }
 
-// A source is where points come from: a file, with a file of its labels if it has come from
-// the folder of a collection; a stream; or bytes in memory.
+// A source of points is a file, a stream, or bytes in memory. A file from the folder of a
+// collection also has a file of labels.
 type source struct {
 	path, labels string
 	stream       io.Reader
@@ -488,7 +487,7 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 // sources are files to be read one after the other.
 type sources []source
 
-// again reports whether the sources can be read again, as pipes cannot.
+// again reports whether the sources can be read again. Pipes cannot.
 func (list sources) again() bool {
 	for _, from := range list {
 		if from.stream != nil {

@@ -14,16 +14,16 @@ import (
 	"cne/data"
 )
 
-// A collection is a set of images that is published as four files of certain
-// names, which may be compressed with gzip: images and labels of the training
-// part, then of the test part.
+// A collection is a set of images published as four files with fixed names: images and
+// labels of the training part, then of the test part. The files may be compressed with
+// gzip.
 type collection struct {
 	name  string
 	files [2][2]string
 }
 
-// collections are those that a folder may hold. Fashion-MNIST and others have
-// the names of MNIST's files.
+// collections are the collections that a folder may hold. Fashion-MNIST and others have
+// the same file names as MNIST.
 var collections = []collection{
 	{"MNIST", [2][2]string{
 		{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
@@ -39,8 +39,8 @@ var collections = []collection{
 	}},
 }
 
-// in returns the files of the collection in a folder, and the name of the first
-// that is missing.
+// in returns the files of the collection in a folder, and the name of the first missing
+// file.
 func (c *collection) in(folder string) (found sources, missing string) {
 	for _, pair := range c.files {
 		from := source{path: Find(folder, pair[0]), labels: Find(folder, pair[1])}
@@ -56,8 +56,8 @@ func (c *collection) in(folder string) (found sources, missing string) {
 	return found, missing
 }
 
-// find checks the arguments of Read and returns the files meant: folders are replaced by
-// the files of the collections in them. It sets o.Name.
+// find checks the arguments of Read and returns the files. It replaces folders by the
+// files of the collections in them, and sets o.Name.
 func find(paths []string, o *Options) (sources, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "data: got no path, want files or folders")
@@ -144,9 +144,9 @@ var mnistTestLabels []byte
 
 const builtinName = "mnist10k"
 
-// Builtin returns data that the program carries inside itself. The one name
-// is "mnist10k": MNIST's 10 000 test images of 28×28 pixels (values 0 to 255)
-// with their digits. Another name gives ErrOption.
+// Builtin returns data embedded in the program. The only name is "mnist10k": MNIST's 10
+// 000 test images of 28×28 pixels (values 0 to 255) with their digits as labels. Another
+// name gives ErrOption.
 func Builtin(name string) (*data.Dataset, error) {
 	if name != builtinName {
 		return nil, errorf(data.ErrOption, "built-in data set: got %q, want %q", name, builtinName)
@@ -162,7 +162,7 @@ func Builtin(name string) (*data.Dataset, error) {
 	return ds, ds.Check()
 }
 
-// BuiltinSize returns the size of what Builtin returns.
+// BuiltinSize returns the size of Builtin's points.
 func BuiltinSize(name string) (data.Size, error) {
 	if name != builtinName {
 		_, err := Builtin(name)

@@ -17,11 +17,11 @@ import (
 
 // A format is one of the file formats that are read here.
 type format struct {
-	// magic is what its files begin with, in any case; "" for one without.
+	// magic is the beginning of its files, with letters in any case; "" for a format without.
 	magic string
-	// endings are the file name extensions, used where the content has no magic number.
+	// endings are the file name extensions. They are used if the content has no magic number.
 	endings []string
-	// anyOrder says that its files are read in any order, as pipes cannot be.
+	// anyOrder reports whether its files are read in any order. Pipes cannot be.
 	anyOrder bool
 	// open reads the head of points.
 	open func(in *Input, o *Options) (reader, error)
@@ -55,7 +55,7 @@ const (
 	mtxMagic = "%%MatrixMarket"
 )
 
-// foreign are kinds of files that people will try, by their first bytes.
+// foreign are unsupported kinds of files that users may try, by their first bytes.
 var foreign = []struct{ magic, advice string }{
 	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
 	{"\x89HDF", "an HDF5 file; scripts/h5ad2npy makes points or counts, labels and names of an AnnData file (.h5ad) or one of 10x (.h5); of others save the array with np.save"},
@@ -74,8 +74,8 @@ func fromPandas(kind, ending string) string {
 	return fmt.Sprintf("convert it with Python: pandas.read_%s('points.%s').to_csv('points.csv', index=False)", kind, ending)
 }
 
-// recognize finds a file's format: from its first bytes if these are telling,
-// and from its name otherwise.
+// recognize returns a file's format, from its first bytes if possible and otherwise from
+// its name.
 func recognize(path string, in *Input) (*format, error) {
 	head, err := in.r.Peek(512)
 	if err != nil && err != io.EOF {
@@ -130,8 +130,8 @@ func openFile(ctx context.Context, path string) (*Input, *format, error) {
 	return in, f, nil
 }
 
-// Find returns the path of the first of these files that a folder holds, or
-// of the same file compressed, or "".
+// Find returns the path of the first of the named files that a folder holds, plain or
+// compressed, or "".
 func Find(folder string, names ...string) string {
 	for _, name := range names {
 		for _, suffix := range []string{"", ".gz"} {
@@ -160,7 +160,7 @@ func IsMatrixMarket(path string) bool {
 	return f.magic == mtxMagic
 }
 
-// unpackedName returns the name of a file without the ending of a compressed one.
+// unpackedName returns the name of a file without .gz.
 func unpackedName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
 
 // NameOf makes a name for data out of the path of a file or folder.
@@ -175,8 +175,8 @@ func NameOf(path string) string {
 	return name
 }
 
-// TrimEnding takes the ending off the path of a file of points (see Endings, and .gz). A
-// name may have other full stops in it.
+// TrimEnding removes the ending (see Endings) and .gz from the path of a file of points.
+// Other full stops in the name remain.
 func TrimEnding(path string) string {
 	cut := func(path string, endings ...string) string {
 		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
@@ -187,8 +187,8 @@ func TrimEnding(path string) string {
 	return cut(cut(path, ".gz"), Endings()...)
 }
 
-// named adds the name of a file, if it has one, to an error, as NAME:LINE if that is about
-// a line.
+// named adds the name of a file, if any, to an error: NAME, or NAME:LINE if the error is
+// about a line.
 func named(name string, err error) error {
 	if name == "" || err == nil {
 		return err

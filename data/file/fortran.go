@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// turnBytes is how much of an array in Fortran order is transposed at a time, at least
-	// turnRows rows: each piece of a column is a separate read.
+	// turnBytes is the number of bytes of an array in Fortran order that are transposed at a
+	// time, but at least turnRows rows. Each piece of a column is a separate read.
 	turnBytes = 1 << 22
 	turnRows  = 64
-	// turnColumns is the number of columns that are turned together, which fill a line
-	// of the processor's cache.
+	// turnColumns is the number of columns that are transposed together. They fill a line of
+	// the processor's cache.
 	turnColumns = 16
 )
 
-// A fortranReader turns an array in Fortran order, which is stored column by column, into
-// rows. It reads pieces of all columns, of some rows at a time, where the source allows
-// reading in any order, and else holds the whole array as it is stored.
+// A fortranReader transposes an array in Fortran order, stored column by column, into
+// rows. If the source allows reading in any order, it reads some rows of all columns at a
+// time. Otherwise it holds the whole array in memory.
 type fortranReader struct {
 	a     array
 	s     *Input
@@ -31,7 +31,7 @@ type fortranReader struct {
 }
 
 // newFortranReader returns a reader of an array's values. The caller has checked the
-// array's size against the file's where that is known.
+// array's size against the file's size, if that is known.
 func newFortranReader(a array, s *Input) *fortranReader {
 	c := &fortranReader{a: a, s: s}
 	c.n, c.d = a.rows()
@@ -61,7 +61,7 @@ func (c *fortranReader) full(p []byte) (int, error) {
 	return filled, nil
 }
 
-// pass passes over n bytes of whole rows, before any has been turned.
+// pass skips n bytes of whole rows, before any row has been transposed.
 func (c *fortranReader) pass(n int64) (int64, error) {
 	if c.at == nil {
 		if got, err := c.hold(); err != nil {
@@ -88,7 +88,7 @@ func (c *fortranReader) hold() (int, error) {
 	return 0, nil
 }
 
-// turn makes the next rows of the columns.
+// turn makes the next rows from the columns.
 func (c *fortranReader) turn() error {
 	size := c.a.size
 	if c.block == nil {
@@ -140,8 +140,8 @@ func (c *fortranReader) atEnd() error {
 	return c.s.atEnd()
 }
 
-// places returns for each value of a row, as it comes in C order, the column that holds
-// it in Fortran order; nil where the two are the same.
+// places returns, for each value of a row in C order, its column in Fortran order. It
+// returns nil if the two are the same.
 func (a array) places() []int {
 	if len(a.shape) <= 2 {
 		return nil

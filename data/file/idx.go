@@ -6,8 +6,8 @@ import (
 	"cne/data"
 )
 
-// idxTypes are the types of values that IDX numbers; all have the most
-// significant byte first.
+// idxTypes are the types of values by their numbers in IDX. In all of them the most
+// significant byte comes first.
 var idxTypes = map[byte]scalarType{
 	0x08: {'u', 1, true},
 	0x09: {'i', 1, true},

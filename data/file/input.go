@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// readBuffer is the number of bytes read, and converted, at a time.
+	// readBuffer is the number of bytes read and converted at a time.
 	readBuffer = 1 << 16
-	// freeValues is how many values a header may have room made for when
-	// nothing but the header speaks for them.
+	// freeValues is the number of values for which memory is allocated when only a header
+	// announces them.
 	freeValues = 1 << 18
-	// valuesPerPackedByte bounds the memory allocated in advance for a compressed file: MNIST
+	// valuesPerPackedByte bounds the memory allocated in advance for a compressed file. MNIST
 	// has 5 values for each byte, very sparse data some hundreds. Beyond the bound, memory
 	// grows as values arrive.
 	valuesPerPackedByte = 64
@@ -30,12 +30,12 @@ const (
 
 // An Input reads a file, or another stream of bytes, and decompresses gzip.
 type Input struct {
-	io.Closer // of what it reads; does nothing if that was open before
+	io.Closer // closes the stream; a no-op if the caller opened it
 	r         *bufio.Reader
-	at        io.ReaderAt // the bytes in any order, from 0 on, nil if that is impossible
-	raw       *counter    // what is below decompression
+	at        io.ReaderAt // reads the bytes in any order, from 0; nil if that is impossible
+	raw       *counter    // the bytes before decompression
 	size      int64       // bytes there at the beginning, -1 if unknown
-	packed    bool        // the stream is compressed, so that size bounds nothing
+	packed    bool        // the stream is compressed, so size bounds nothing
 	sealed    bool        // the stream, though not compressed, has a checksum at its end
 	taken     int64       // bytes read through full, after decompression
 }
@@ -78,7 +78,7 @@ func newInput(r io.Reader) (*Input, error) {
 	return s, nil
 }
 
-// OpenInput opens a file, which is read until ctx ends. The error names the file.
+// OpenInput opens a file. It is read until ctx ends. The error names the file.
 func OpenInput(ctx context.Context, path string) (*Input, error) {
 	f, err := ctxio.Open(ctx, path)
 	if err != nil {
@@ -131,7 +131,7 @@ func bytesOf(r io.Reader) int64 {
 	return -1
 }
 
-// left returns how many bytes are still to come, or -1 if that is unknown.
+// left returns the number of bytes left, or -1 if it is unknown.
 func (s *Input) left() int64 {
 	if s.packed || s.size < 0 {
 		return -1
@@ -139,10 +139,11 @@ func (s *Input) left() int64 {
 	return max(0, s.size-s.taken)
 }
 
-// errShort tells that a stream ended before all that was asked for came.
+// errShort means that a stream ended before all requested bytes were read.
 var errShort = errors.New("the file ends early")
 
-// full fills p, or returns how much of it came and errShort or another error.
+// full fills p. Otherwise it returns the number of bytes read and errShort or another
+// error.
 func (s *Input) full(p []byte) (int, error) {
 	n, err := io.ReadFull(s.r, p)
 	s.taken += int64(n)
@@ -155,8 +156,8 @@ func (s *Input) full(p []byte) (int, error) {
 	return n, nil
 }
 
-// pass passes over n bytes, or returns how many were there and errShort or another error.
-// It seeks where the file can seek and has no checksum.
+// pass skips n bytes. Otherwise it returns the number of bytes skipped and errShort or
+// another error. It seeks if the file can seek and has no checksum.
 func (s *Input) pass(n int64) (int64, error) {
 	if s.at != nil && !s.sealed {
 		got := min(n, max(0, s.size-s.taken))
@@ -178,11 +179,11 @@ func (s *Input) pass(n int64) (int64, error) {
 	return got, nil
 }
 
-// errTrailing is the error for data after the end that the header gives.
+// errTrailing is the error for data after the end given by the header.
 var errTrailing = errorf(data.ErrFormat, "got more bytes than the header announces, want the end of the file")
 
-// atEnd returns nil if there is nothing more to read. With gzip this is also
-// when the checksum is verified.
+// atEnd returns nil if there is nothing more to read. With gzip it also verifies the
+// checksum.
 func (s *Input) atEnd() error {
 	switch _, err := s.r.ReadByte(); err {
 	case io.EOF:
@@ -194,8 +195,9 @@ func (s *Input) atEnd() error {
 	}
 }
 
-// trusted returns for how many values out of a header's number room may be made at once.
-// packed says that a size of the stream bounds nothing although it is not compressed.
+// trusted returns the number of values for which memory may be allocated at once, given
+// the number in a header. packed reports whether the size of the stream does not bound
+// the number of values, although the stream is not compressed.
 func (s *Input) trusted(values int, packed bool) int {
 	switch {
 	case s.left() >= 0 && !packed:
@@ -206,10 +208,9 @@ func (s *Input) trusted(values int, packed bool) int {
 	return min(values, freeValues)
 }
 
-// expectedCap returns how many values to make room for when the text of a table has
-// given done values so far: as many as the part of the file that has been
-// read lets expect, with a quarter to spare, because room that is never
-// written to takes no memory.
+// expectedCap returns the number of values to allocate after done values of a table in
+// text. It extrapolates from the part of the file that has been read, and adds a quarter.
+// Allocated pages that are never written take no memory.
 func (s *Input) expectedCap(done int) int {
 	limit := int64(s.size/2 + 1) // a value takes a digit and a separator
 	if s.packed {

@@ -58,7 +58,7 @@ func readLabels(ctx context.Context, spec string) (labels []string, heading bool
 	return labels, heading, err
 }
 
-// IsTable reports whether a file is called as tables in text or Parquet are.
+// IsTable reports whether a file has the name of a table in text or Parquet.
 func IsTable(path string) bool {
 	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
 	return slices.Contains([]string{".csv", ".tsv", ".parquet"}, ending)
@@ -74,8 +74,8 @@ func looksLikeTable(lines []string) bool {
 	return fields > 0 && checkClasses("", data.NewLabels(lines)) != nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
 }
 
-// checkClasses refuses labels from a place that name points: where most of many points have
-// a text of their own.
+// checkClasses returns an error if labels are rather names of points: there are many
+// points, and most have a unique text.
 func checkClasses(from string, labels *data.Labels) error {
 	n := len(labels.Class)
 	if n < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= n {
@@ -84,7 +84,7 @@ func checkClasses(from string, labels *data.Labels) error {
 	return errorf(data.ErrLabels, "%s: labels: got a text of its own for most of the %d points, want classes or numbers; give names of points as data.names (--names)", from, n)
 }
 
-// fewestNamed is from how many points on labels are refused that name them.
+// fewestNamed is the number of points from which checkClasses refuses labels.
 const fewestNamed = 50
 
 // miscounted is the error for a number of labels other than the number of points; counts
@@ -97,15 +97,15 @@ func miscounted(labels, points int, counts ...string) error {
 	return errorf(data.ErrLabels, "labels: got %d%s, want %d, one for each point", labels, in, points)
 }
 
-// ReadLines reads one line per point from a text file, where lines may be empty, or from an
-// array of one dimension (IDX, npy, npz), where NaN becomes an empty line. heading reports
-// that the first line may be a heading, as for Options.Labels. Errors name the file; text
-// that is not UTF-8 gives ErrFormat, an infinite value ErrNotFinite.
+// ReadLines reads one line per point from a text file or from an array of one dimension
+// (IDX, npy, npz). Lines may be empty, and NaN becomes an empty line. heading reports
+// whether the first line may be a heading, as for Options.Labels. Errors name the file;
+// text that is not UTF-8 gives ErrFormat, an infinite value ErrNotFinite.
 func ReadLines(ctx context.Context, path string) (lines []string, heading bool, err error) {
 	return readItems(ctx, path, true)
 }
 
-// readItems is ReadLines, if items may be missing, or else for labels.
+// readItems is ReadLines if items may be missing, and otherwise reads labels.
 func readItems(ctx context.Context, path string, missing bool) (items []string, heading bool, err error) {
 	in, f, err := openFile(ctx, path)
 	if err != nil {
@@ -124,7 +124,7 @@ func readItems(ctx context.Context, path string, missing bool) (items []string, 
 	return items, false, named(path, err)
 }
 
-// openLabels begins to read the array of labels that a file is.
+// openLabels begins to read a file that is an array of labels.
 func openLabels(in *Input, f *format) (*arrayReader, error) {
 	if f.labels == nil {
 		return nil, errorf(data.ErrUnsupported, "labels: got a table, want an array of one dimension")
@@ -132,8 +132,8 @@ func openLabels(in *Input, f *format) (*arrayReader, error) {
 	return f.labels(in)
 }
 
-// readTextLines reads text with one item on each line, without the space around it. Where
-// none may be missing, empty lines may only be at the end.
+// readTextLines reads text with one item on each line, without the space around it. If no
+// item may be missing, empty lines may only be at the end.
 func readTextLines(in *Input, missing bool) ([]string, error) {
 	skipBOM(in)
 	scanner := bufio.NewScanner(in.r)
@@ -178,7 +178,7 @@ func isNumber(label string) bool {
 	return ok
 }
 
-// skipBOM passes over the mark with which some programs begin UTF-8 text.
+// skipBOM skips the byte order mark with which some programs begin UTF-8 text.
 func skipBOM(in *Input) {
 	const mark = "\ufeff"
 	if string(in.Peek(len(mark))) == mark {

@@ -19,15 +19,15 @@ import (
 const (
 	// minEntry is the length of the shortest entry of such a file, "1 1 1\n".
 	minEntry = 6
-	// maxCount bounds a count, so that sums of counts stay finite.
+	// maxCount bounds a count, so sums of counts stay finite.
 	maxCount = 1e15
-	// freeGenes is the number of genes that a header may announce whatever the
-	// number of counts.
+	// freeGenes is the number of genes that a header may announce for any number of counts.
 	freeGenes = 1 << 20
 )
 
-// An mtxReader reads the columns of a matrix in the Matrix Market format, of genes × cells,
-// as sparse points: a cell each. Entries come in any order, so that it reads all at once.
+// An mtxReader reads the columns of a matrix in the Matrix Market format, of genes ×
+// cells, as sparse points, one for each cell. Entries may be in any order, so it reads
+// all at once.
 type mtxReader struct {
 	head
 	line    int // lines read so far
@@ -37,9 +37,9 @@ type mtxReader struct {
 	row     int          // rows delivered
 }
 
-// openMTX begins to read the cells of a matrix of counts: of integer or real values of at
-// least 0 in coordinate form, general. Entries for the same gene and cell are added up, as
-// scipy.io.mmread does.
+// openMTX begins to read the cells of a matrix of counts. Its header must say
+// "coordinate", "general", and "integer" or "real", and values must be at least 0.
+// Entries for the same gene and cell are added up, as in scipy.io.mmread.
 func openMTX(in *Input, _ *Options) (reader, error) {
 	m := &mtxReader{head: head{in: in, exact: true, counts: true}}
 	if err := m.begin(); err != nil {
@@ -96,7 +96,7 @@ func (m *mtxReader) skip(rows int) (passed int, err error) {
 	return rows, nil
 }
 
-// deliver counts rows, and returns io.EOF after the last.
+// deliver counts rows as delivered, and returns io.EOF after the last.
 func (m *mtxReader) deliver(rows int) error {
 	if m.row += rows; m.row == m.n {
 		return io.EOF
@@ -104,8 +104,8 @@ func (m *mtxReader) deliver(rows int) error {
 	return nil
 }
 
-// nextLine returns the next line, with its end, if any; it is valid until the
-// next call. After the last one it returns io.EOF.
+// nextLine returns the next line, including its line end, if any. The line is valid until
+// the next call. After the last line nextLine returns io.EOF.
 func (m *mtxReader) nextLine() ([]byte, error) {
 	line, err := m.in.r.ReadSlice('\n')
 	switch {
@@ -159,8 +159,8 @@ func (m *mtxReader) begin() error {
 	}
 }
 
-// checkSizes refuses what a header may not announce. What remains bounds the
-// memory that reading takes by the number of counts that are found.
+// checkSizes returns an error for sizes that a header may not announce. With other sizes,
+// the number of counts that are found bounds the memory for reading.
 func (m *mtxReader) checkSizes() error {
 	switch {
 	case m.genes == 0 || m.n == 0 || m.entries == 0:
@@ -177,13 +177,13 @@ func (m *mtxReader) checkSizes() error {
 	return nil
 }
 
-// isComment reports whether a line holds nothing to be read.
+// isComment reports whether a line is a comment or empty.
 func isComment(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) == 0 || line[0] == '%'
 }
 
-// bad is the error for a line in the place of something else.
+// bad returns the error for a line that is not what is wanted.
 func (m *mtxReader) bad(line []byte, want string) error {
 	return &lineError{m.line, errorf(data.ErrFormat, "got %.60q, want %s", bytes.TrimSpace(line), want)}
 }
@@ -225,9 +225,9 @@ func (m *mtxReader) readEntries() (*data.CSR, error) {
 	return b.matrix(m.n), nil
 }
 
-// plain reads up to limit entries from the beginning of whole lines as most
-// files have them, three whole numbers with a space between. It stops before
-// anything else and returns what it has read, and its number of lines.
+// plain reads up to limit entries from the start of text, as long as whole lines have the
+// usual form: three whole numbers separated by spaces. It stops before any other line. It
+// returns the text that it has read, and its number of lines.
 func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, lines int) {
 	i := 0
 	for ; lines < limit; lines++ {
@@ -243,8 +243,8 @@ func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, line
 	return text[:i], lines
 }
 
-// wholeNumber parses the digits from text[i] on and skips the byte after them. It returns
-// -1 for no digits, more than nine, or nothing after them.
+// wholeNumber parses the digits at text[i:] and skips the byte after them. It returns -1
+// for no digits, for more than nine, or if nothing follows them.
 func wholeNumber(text []byte, i int) (v, next int) {
 	begin := i
 	for ; i < len(text); i++ {
@@ -284,8 +284,8 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64, err erro
 	return row, column, value, nil
 }
 
-// entries collects the entries of a matrix in any order. While the cells come in order, as
-// in the files of 10x, it only counts the entries of each.
+// entries collects the entries of a matrix in any order. As long as the cells are in
+// order, as in files of 10x, it only counts the entries of each.
 type entries struct {
 	gene  []int32
 	value []float32
@@ -299,7 +299,8 @@ func (b *entries) add(row, column int, v float64) {
 		return
 	}
 	if b.cell == nil && (column < len(b.count)-1 || column > 4*len(b.gene)+freeGenes) {
-		// From now on the cell of each is noted, which takes no memory on the word of one.
+		// From now on the cell of each entry is recorded. Memory then depends on the number of
+		// entries, not on the cell numbers in the file.
 		b.cell = make([]int32, 0, cap(b.gene))
 		for c, n := range b.count {
 			b.cell = append(b.cell, slices.Repeat([]int32{int32(c)}, n)...)

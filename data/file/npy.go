@@ -19,21 +19,21 @@ const (
 	// npyMaxHeader bounds the header's length. NumPy itself refuses headers
 	// of more than 10 000 characters unless told otherwise.
 	npyMaxHeader = 1 << 16
-	// npyHeadSize is where the values begin in files we write. It is a multiple
-	// of 64, so that they can be mapped into memory, as NumPy wants it, and has
-	// room for any two numbers.
+	// npyHeadSize is the offset of the values in files that WriteNPY writes, in bytes. It is
+	// a multiple of 64, so the values can be mapped into memory, as NumPy recommends, and has
+	// room for any two dimensions.
 	npyHeadSize = 128
-	// maxLabel is how many characters a label in an array may have.
+	// maxLabel is the largest number of characters of a label in an array.
 	maxLabel = 1 << 12
 )
 
-// npyHeader is NumPy's npy format, version 1 to 3: arrays of bool (0 and 1), of whole numbers
-// of any width, or of float16, float32 or float64, in either order of bytes, in C or Fortran
-// order.
+// npyHeader reads NumPy's npy format, versions 1 to 3. It accepts arrays of bool (0 and
+// 1), of integers of any width, and of float16, float32 or float64, in either order of
+// bytes, and in C or Fortran order.
 var npyHeader = arrayFormat(func(in *Input) (array, error) { return readNPYHeader(in, false) })
 
-// readNPYHeader reads the head of an npy file, which has complex numbers only where they are
-// wanted.
+// readNPYHeader reads the head of an npy file. Complex numbers are an error unless
+// orComplex is set.
 func readNPYHeader(s *Input, orComplex bool) (array, error) {
 	head := make([]byte, len(npy.Magic)+4)
 	n, err := s.full(head)
@@ -81,8 +81,8 @@ func readNPYHeader(s *Input, orComplex bool) (array, error) {
 // npyWidths are the sizes in bytes of the values of a kind; for text, of a character.
 var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'c': {8, 16}, 'S': {1}, 'U': {4}}
 
-// npyType understands a type as NumPy writes it: the order of bytes, a letter for the
-// kind, and the bytes of a value, or the characters of a text.
+// npyType parses a type as NumPy writes it: the order of bytes, a letter for the kind,
+// and the number of bytes of a value or of characters of a text.
 func npyType(descr string, orComplex bool) (scalarType, error) {
 	if strings.HasPrefix(descr, "[") {
 		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got the fields %.40q, want numbers; numpy.lib.recfunctions.structured_to_unstructured(x) converts them", descr)
@@ -123,7 +123,7 @@ func WriteNPY(w io.Writer, m *data.Matrix) error {
 	return out.Flush()
 }
 
-// npyHead returns all that stands before the values of a float32 array.
+// npyHead returns the bytes before the values of a float32 array.
 func npyHead(n, d int) []byte { return npy.Head(npyHeadSize, "<f4", n, d) }
 
 func writeFloats(out *bufio.Writer, x []float32) {
@@ -134,14 +134,13 @@ func writeFloats(out *bufio.Writer, x []float32) {
 	}
 }
 
-// An NPYWriter writes a file as WriteNPY does when the number of rows is known
-// only in the end: Close writes it into the header. Until then the header says
-// that there are no rows, so that readers refuse a file that was never
-// completed.
+// An NPYWriter writes a file like WriteNPY, for a number of rows that is known only at
+// the end. Close writes the number into the header. Until then the header has no rows, so
+// readers refuse an incomplete file.
 type NPYWriter struct {
 	w     io.WriteSeeker
 	out   *bufio.Writer
-	start int64 // where in w the file begins
+	start int64 // position in w of the file's first byte
 	n, d  int
 }
 
@@ -173,8 +172,8 @@ func (p *NPYWriter) Write(m *data.Matrix) error {
 	return err
 }
 
-// Close completes the file, which is then what WriteNPY writes for the same
-// rows, and leaves w's position at its end. It does not close w.
+// Close completes the file and leaves w's position at its end. The file is then the same
+// as WriteNPY writes for the same rows. Close does not close w.
 func (p *NPYWriter) Close() error {
 	if err := p.out.Flush(); err != nil {
 		return err
@@ -189,7 +188,7 @@ func (p *NPYWriter) Close() error {
 	return err
 }
 
-// checkWidth refuses rows that are to follow others of d values.
+// checkWidth returns an error unless m has rows of d values.
 func checkWidth(m *data.Matrix, d int) error {
 	if err := data.CheckDense(m); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"cne/internal/npy"
 )
 
-// maxListed is how many arrays an error names.
+// maxListed is the largest number of arrays that an error names.
 const maxListed = 10
 
 // An npz is NumPy's archive of arrays, a zip file with an npy file for each.
@@ -35,8 +35,8 @@ func newNPZ(at io.ReaderAt, size int64) (*npz, error) {
 	return &npz{z, at, size}, nil
 }
 
-// choose returns the first of the named arrays that is there, or the one that
-// np.savez has not been given a name for, or the only one.
+// choose returns the first of the named arrays that exists. Otherwise it returns the
+// array to which np.savez gave the name arr_0, or the only array.
 func (z *npz) choose(names ...string) (*zip.File, error) {
 	if f := z.find(append(names, "arr_0")...); f != nil {
 		return f, nil
@@ -47,7 +47,7 @@ func (z *npz) choose(names ...string) (*zip.File, error) {
 	return nil, errorf(data.ErrFormat, "arrays: got %s, want one of %s, as np.savez(file, x=points, labels=y) writes them", z.list(), strings.Join(names, ", "))
 }
 
-// find returns the first of the named arrays that is there, or nil.
+// find returns the first of the named arrays that exists, or nil.
 func (z *npz) find(names ...string) *zip.File {
 	for _, name := range names {
 		if i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name+".npy" }); i >= 0 {
@@ -57,7 +57,7 @@ func (z *npz) find(names ...string) *zip.File {
 	return nil
 }
 
-// list says what an archive holds, for an error.
+// list returns the names of an archive's arrays, for an error.
 func (z *npz) list() string {
 	if len(z.File) == 0 {
 		return "nothing"
@@ -143,8 +143,8 @@ func arrayRows[T any](in *Input, kinds, want string, value func(a array, src []b
 	}
 }
 
-// open opens an array for reading. What the archive says about the array's size counts as
-// far as the archive can hold it.
+// open opens an array for reading. It trusts the size of the array in the archive's list
+// only if the archive can hold that much.
 func (z *npz) open(f *zip.File) (*Input, error) {
 	r, err := f.Open() // needs no Close: the archive stays open
 	if err != nil {
@@ -181,10 +181,10 @@ func openArray[T any](z *npz, f *zip.File, read func(in *Input) (T, error)) (ope
 // inArray adds the name of an array to an error.
 func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
 
-// openNPZ opens the points in an archive of arrays and, if wanted and not given elsewhere,
-// the labels in it. The points are named images (or else x or X), have no name (arr_0), are
-// the only array, or are a matrix as scipy.sparse.save_npz writes it; labels are named
-// labels (or else y).
+// openNPZ opens the points in an archive of arrays and, if wanted and not given
+// elsewhere, the labels in it. The points are the array named images (otherwise x or X),
+// the unnamed array (arr_0), or the only array, or a matrix written by
+// scipy.sparse.save_npz. Labels are the array named labels (otherwise y).
 func openNPZ(in *Input, o *Options) (reader, error) {
 	z, err := newNPZ(in.at, in.size)
 	if err != nil {
@@ -214,7 +214,7 @@ func openNPZ(in *Input, o *Options) (reader, error) {
 	return r, nil
 }
 
-// openMember begins to read the points that are an array of an archive.
+// openMember begins to read points from an array of an archive.
 func (z *npz) openMember(f *zip.File) (reader, error) {
 	r, err := openArray(z, f, func(in *Input) (reader, error) { return npyHeader.open(in, nil) })
 	if err != nil {
@@ -231,7 +231,7 @@ func (z *npz) openMember(f *zip.File) (reader, error) {
 	return r, nil
 }
 
-// npzLabels begins to read the labels of an archive that holds nothing else.
+// npzLabels begins to read labels from an archive of labels only.
 func npzLabels(in *Input) (*arrayReader, error) {
 	z, err := newNPZ(in.at, in.size)
 	if err != nil {

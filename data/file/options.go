@@ -8,60 +8,60 @@ import (
 	"cne/internal/text"
 )
 
-// Options says how files are read that leave something open. The zero value recognizes
-// everything that can be recognized.
+// Options says how to read files where their content leaves a choice. The zero value
+// detects as much as possible.
 type Options struct {
 	// Name replaces the name that Read takes from the first file or folder.
 	Name string
-	// Labels names files with the labels of the points, in the order of the
-	// points: IDX or npy arrays of one dimension, such an array in an npz file,
-	// or text with one label on each line; or FILE:COLUMN for a column of a table.
-	// Text may begin with a heading, which is recognized by there being one label
-	// too many. They replace the labels that come with the points. Labels of 50
-	// points or more, of which most have a text of their own, give ErrLabels.
+	// Labels names files with the labels of the points, in the order of the points: IDX or
+	// npy arrays of one dimension, such an array in an npz file, or text with one label on
+	// each line; or FILE:COLUMN for a column of a table. Text may begin with a heading; it is
+	// detected if there is one label too many. These labels replace labels in the files of
+	// points. If there are 50 points or more and most labels are unique, the error is
+	// ErrLabels.
 	Labels []string
-	// LabelColumn is the column of a CSV, TSV or Parquet file that holds the labels:
-	// its name in the header, or its number counted from 1 (from the end if
-	// negative: -1 is the last). A name is looked for first.
+	// LabelColumn is the column of a CSV, TSV or Parquet file that holds the labels: its name
+	// in the header, or its number counted from 1 (negative from the end: -1 is the last).
+	// Names are tried first.
 	LabelColumn string
-	// Only lists the columns, as LabelColumn does, that are the values of the points;
-	// empty: all that Drop does not list.
+	// Only lists the columns with the values of the points, each given as in LabelColumn. If
+	// empty, all columns are values except those in Drop.
 	Only []string
-	// Drop lists columns of CSV, TSV and Parquet files, as LabelColumn does, that are
-	// not read.
+	// Drop lists columns of CSV, TSV and Parquet files that are not read, each given as in
+	// LabelColumn.
 	Drop []string
-	// DropText leaves columns of tables out that are not numbers, unless other options name
-	// them. They give a *TextError otherwise.
+	// DropText leaves out columns of tables that are not numbers, unless other options name
+	// them. Without it they give a *TextError.
 	DropText bool
-	// AllowMissing lets Read and ReadRows return values that are NaN or infinite, which
-	// Dataset.DropMissing or FillMissing then has to remove. Points are read into memory.
+	// AllowMissing lets Read and ReadRows return values that are NaN or infinite. The caller
+	// must then remove them with Dataset.DropMissing or FillMissing. Points are read into
+	// memory.
 	AllowMissing bool
 	// Header says whether CSV and TSV files begin with a line of names.
 	Header Header
-	// Separator is the character between the fields of CSV and TSV files: a
-	// comma, a semicolon or a tab. 0 guesses from the first line: a tab if one
-	// occurs there, else a semicolon, else a comma.
+	// Separator is the character between the fields of CSV and TSV files: a comma, a
+	// semicolon or a tab. 0 chooses by the first line: a tab if one occurs, otherwise a
+	// semicolon if one occurs, otherwise a comma.
 	Separator rune
-	// Columns are the names of the columns to read, in this order, such as those a model was
-	// trained on. They apply to tables with a header; a missing name gives ErrShape. Other
-	// files are read as they are. Nil reads all columns.
+	// Columns are the names of the columns to read, in this order, such as the columns on
+	// which a model was trained. They apply to tables with a header; a missing name gives
+	// ErrShape. Other files are read unchanged. Nil reads all columns.
 	Columns []string
-	// Offset is the Offset that the points are to have, a number for each value;
-	// another number of values gives ErrShape. With nil, Read chooses
-	// one, or none, by what the columns need; Open takes none.
+	// Offset is the Offset of the points, with a number for each value; another length gives
+	// ErrShape. If nil, Read chooses an Offset if the columns need one, and Open uses none.
 	Offset []float64
-	// StreamAbove, if it is above 0, has Read leave points where they are if they have
-	// more values each than this, and are at least as many as their values: in plain
-	// IDX and npy files, which are read again as often as the points are gone through and
-	// must stay the same for as long, or as bytes where arrays of unsigned bytes are
-	// compressed. Dataset.Stored has them then. It is the number of principal components
-	// that are wanted of points that are not wanted themselves.
+	// StreamAbove, if above 0, makes Read leave points in Dataset.Stored if they have more
+	// values than this, and if there are at least as many points as values per point. Set it
+	// to the number of principal components if the points themselves are not needed. Points
+	// in plain IDX and npy files stay in the files. They are read again for every pass, and
+	// the files must not change. Points from compressed arrays of unsigned bytes are held as
+	// bytes.
 	StreamAbove int
 	// StreamFrom is the total number of values from which StreamAbove applies; 0 means 1<<22
-	// (16 MiB). Fewer values are read into memory, which is faster.
+	// (16 MiB). Fewer values are read into memory, because this is faster.
 	StreamFrom int
-	// Log, if not nil, reports how a file was understood where that may be other
-	// than was meant, and what float32 does not keep of the points.
+	// Log, if not nil, reports how an ambiguous file was read, and which differences between
+	// values float32 does not keep.
 	Log *slog.Logger
 }
 
@@ -69,17 +69,17 @@ type Options struct {
 type Header string
 
 const (
-	// HeaderAuto, like an empty Header, takes the first line for names if none
-	// of its fields is a number, if Options names a column that occurs in it, or
-	// if the fields, three or more, count 0, 1, 2, ….
+	// HeaderAuto, like an empty Header, treats the first line as names in three cases: none
+	// of its fields is a number, Options names one of its fields, or it has three or more
+	// fields that count 0, 1, 2, ….
 	HeaderAuto Header = "auto"
-	// HeaderPresent takes the first line for names whatever is in it.
+	// HeaderPresent always treats the first line as names.
 	HeaderPresent Header = "yes"
-	// HeaderNone takes the first line for a point.
+	// HeaderNone treats the first line as a point.
 	HeaderNone Header = "no"
 )
 
-// Words returns the words of UnmarshalText.
+// Words returns the words that UnmarshalText accepts.
 func (Header) Words() []string {
 	return []string{string(HeaderAuto), string(HeaderPresent), string(HeaderNone)}
 }
@@ -94,7 +94,7 @@ func (h *Header) UnmarshalText(word []byte) error {
 	return nil
 }
 
-// check refuses options that have no meaning.
+// check returns an error for invalid options.
 func (o *Options) check() error {
 	if o.Header != "" {
 		if err := new(Header).UnmarshalText([]byte(o.Header)); err != nil {
@@ -112,8 +112,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// logReading logs what a person may not expect of how a file is read. Which columns
-// are taken is said of the first file only: others have the same.
+// logReading logs what a user may not expect about how a file is read. It logs the
+// columns only for the first file, because the others have the same columns.
 func (o *Options) logReading(h *head, first bool) {
 	if o.Log == nil {
 		return

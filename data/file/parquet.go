@@ -16,13 +16,13 @@ import (
 	"cne/internal/text"
 )
 
-// pandasIndex is what the names of columns begin with that pandas makes of an index.
+// pandasIndex is the prefix of the columns in which pandas stores an index.
 const pandasIndex = "__index_level_"
 
 const (
-	// parquetColumns are read together, as a line of the processor's cache has room for
-	// as many values, and parquetRows at a time. Between the columns is a line more, without
-	// which all would compete for the same few places of the cache.
+	// parquetColumns is the number of columns read together, the number of values in a cache
+	// line. parquetRows is the number of rows read at a time. The columns are padded by one
+	// cache line. Without the padding they would compete for the same few sets of the cache.
 	parquetColumns = 16
 	parquetRows    = 1 << 10
 	parquetStride  = parquetRows + parquetColumns
@@ -33,10 +33,10 @@ type parquetReader struct {
 	head
 	layout
 	file   *parquet.File
-	values []parquetColumn // by place; a single one with all values if they are lists
+	values []parquetColumn // by position; a single column with all values if they are lists
 	list   bool
 	label  *parquetColumn
-	// missing tells that NaN stands for a label that is missing.
+	// missing reports whether NaN means a missing label.
 	missing bool
 	done    int // rows read
 }
@@ -50,7 +50,7 @@ type parquetColumn struct {
 	name   string
 }
 
-// newParquet reads what a file says of its columns.
+// newParquet reads the descriptions of a file's columns.
 func newParquet(in *Input) (*parquetReader, error) {
 	f, err := parquet.Open(in.at, in.size)
 	if err != nil {
@@ -64,9 +64,10 @@ func newParquet(in *Input) (*parquetReader, error) {
 }
 
 // openParquet opens points in a Parquet file: either columns of numbers, or one column of
-// lists of numbers of one length, each list a point; other columns are then skipped. See
-// Options for the column of labels, which may be text, and for columns to take or drop.
-// Columns that pandas adds for its index are skipped unless they are asked for.
+// lists of numbers. Each list is then a point, all lists must have the same length, and
+// other columns are skipped. Options says which columns are labels (numbers or text), and
+// which to take or drop. Columns that pandas adds for its index are skipped unless
+// Options names them.
 func openParquet(in *Input, o *Options) (reader, error) {
 	r, err := newParquet(in)
 	if err != nil {
@@ -230,8 +231,8 @@ func (r *parquetReader) read(dst []float32) (int, error) {
 	return len(dst), io.EOF
 }
 
-// picked returns which of the next rows are in the sample, relative to the first of them,
-// and the sample's rows to fill.
+// picked returns the indices of the next rows that are in the sample, relative to the
+// first of the next rows, and the sample's rows to fill.
 func (r *parquetReader) picked(rows int) (picked []int, values [][]float64) {
 	if r.sample == nil {
 		return nil, nil
@@ -332,7 +333,7 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 	return nil
 }
 
-// short turns io.EOF, where more values are expected, into an error.
+// short replaces io.EOF by an error that says that the file is too short.
 func (r *parquetReader) short(err error) error {
 	if err == io.EOF {
 		return errorf(data.ErrFormat, "column: got fewer values than the %d rows; the file is damaged", r.file.Rows)
@@ -379,7 +380,7 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 	return nil
 }
 
-// skip implements reader. Row groups that are skipped whole are not read.
+// skip implements reader. It does not read row groups that are skipped as a whole.
 func (r *parquetReader) skip(rows int) (passed int, err error) {
 	rows = min(rows, r.file.Rows-r.done)
 	if rows == 0 {

@@ -12,11 +12,12 @@ import (
 	"cne/data"
 )
 
-// Read reads points from files into memory; see Open for the files and their errors. Values
-// become float32, relative to an Offset where only this keeps them apart, for which files
-// are read twice. Points of scipy's npz files stay sparse (Matrix.CSR), at 8 bytes for each
-// value that is not 0; columns may be out of order, and values for the same one are added up.
-// Labels may come from Options.Labels, too. Every value must be finite.
+// Read reads points from files into memory; see Open for the files and their errors.
+// Values become float32. If float32 would make different values equal, they are relative
+// to an Offset, and the files are read twice. Points of scipy's npz files stay sparse
+// (Matrix.CSR), at 8 bytes per nonzero value. Their columns may be out of order, and
+// values for the same column are added up. Labels may also come from Options.Labels.
+// Every value must be finite.
 func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error) {
 	list, err := find(paths, &o)
 	if err != nil {
@@ -25,13 +26,13 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 	return read(ctx, list, o, nil)
 }
 
-// ReadRows is Read for the given rows, which data.CheckRows must accept. The result is as
-// if the files held no other points, except that Dataset.Origin and messages give the rows
-// in the files. Every value of the files must be finite. The points are held in memory: as
-// bytes in Dataset.Stored where Options.StreamAbove would leave as many in their files and
-// all are arrays of bytes. For sparse files, all points are in memory meanwhile. A pipe
-// gives ErrUnsupported. n is the number of all points; if there are others, the error is
-// ErrChanged.
+// ReadRows is Read for the given rows of n points. data.CheckRows must accept rows. The
+// result is as if the files held no other points, except that Dataset.Origin and messages
+// have the rows in the files. Every value of the files must be finite. The points are
+// held in memory. They are bytes in Dataset.Stored if all files are arrays of bytes and
+// Options.StreamAbove would leave this number of points in files. Sparse files are read
+// completely into memory first. A pipe gives ErrUnsupported. If the files do not have n
+// points, the error is ErrChanged.
 func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
 	if err := data.CheckRows(rows, n); err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int)
 }
 
 // Decode reads points from a stream as Read reads a file. The dataset has no name. Points
-// that need an Offset are read twice, for which r has to be an io.Seeker.
+// that need an Offset are read twice; r must then be an io.Seeker.
 func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -52,9 +53,9 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 	return read(context.Background(), sources{{stream: r}}, o, nil)
 }
 
-// Count returns how many points Read would read from files: from their headers where
-// possible, otherwise by skipping over the rows. A pipe gives ErrUnsupported; other errors
-// are as for Open.
+// Count returns the number of points that Read would read from files. It uses their
+// headers if possible, and otherwise skips over the rows. A pipe gives ErrUnsupported;
+// other errors are as for Open.
 func Count(ctx context.Context, paths []string, o Options) (int, error) {
 	o.Labels, o.Log = nil, nil
 	list, err := findAgain(paths, &o)
@@ -72,7 +73,7 @@ func Count(ctx context.Context, paths []string, o Options) (int, error) {
 	return f.Skip(math.MaxInt)
 }
 
-// findAgain is find for files that are to be read several times.
+// findAgain is find for files that will be read several times.
 func findAgain(paths []string, o *Options) (sources, error) {
 	list, err := find(paths, o)
 	if err == nil && !list.again() {
@@ -81,13 +82,14 @@ func findAgain(paths []string, o *Options) (sources, error) {
 	return list, err
 }
 
-// A choice is some rows of points, ascending, and the number of all points; nil is all.
+// A choice has some rows of points, ascending, and the number of all points. nil means
+// all rows.
 type choice struct {
 	rows []int
 	n    int
 }
 
-// read reads the points that are wanted.
+// read reads the wanted points.
 func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.Dataset, error) {
 	f, err := open(ctx, list, o)
 	if err != nil {
@@ -115,7 +117,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 		return nil, err
 	}
 	if s, ok := ds.Stored.(*stored); ok {
-		s.finite = true // as has been checked
+		s.finite = true // this has been checked
 	}
 	n := f.rows()
 	if wanted != nil && n != wanted.n {
@@ -135,7 +137,7 @@ func errChanged(list sources, got, want int) error {
 	return errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago; leave the files as they are while they are read", list[0].path, got, want)
 }
 
-// of returns the labels that are wanted.
+// of returns the labels of the wanted points.
 func (c *choice) of(all []string) (some []string) {
 	if c == nil {
 		return all
@@ -146,7 +148,7 @@ func (c *choice) of(all []string) (some []string) {
 	return some
 }
 
-// collect reads the points that are wanted, and their labels, into memory.
+// collect reads the wanted points and their labels into memory.
 func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, error) {
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), Offset: f.o.Offset}
 	if f.first.sparse != nil {
@@ -202,7 +204,7 @@ func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]strin
 	return labels, err
 }
 
-// fill reads the rows that are wanted, and their labels, into m, which has none yet.
+// fill reads the wanted rows into m, which must be empty, and returns their labels.
 func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error) {
 	if m.CSR != nil {
 		return f.fillSparse(m, wanted)
@@ -218,9 +220,9 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error
 	return labels, err
 }
 
-// appendRows appends the wanted rows to x, which is empty, and returns their labels. read
-// reads values of a file; check, if not nil, is called for every block, including rows that
-// are not wanted.
+// appendRows appends the wanted rows to x, which must be empty, and returns their labels.
+// read reads values of a file. check, if not nil, is called for every block, including
+// rows that are not wanted.
 func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error), check func(first int, block []T) error) ([]T, []string, error) {
 	if wanted == nil {
 		return appendAll(f, x, read)
@@ -251,10 +253,11 @@ func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r r
 	}
 }
 
-// appendAll is appendRows for all rows. It takes no memory on the word of a header.
+// appendAll is appendRows for all rows. It does not allocate memory only because a header
+// announces many values.
 func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (int, error)) ([]T, []string, error) {
-	// One piece of memory for all files, rather than a growing one that is copied for
-	// each: the headers of arrays tell how much it takes.
+	// Allocate once for all files, instead of growing and copying for each. The headers of
+	// arrays have the sizes.
 	if heads, _ := f.heads(); len(heads) > 1 {
 		room := 0
 		for _, h := range heads {
@@ -296,7 +299,7 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 	return x, f.labels, nil
 }
 
-// sparseRows is how many rows of sparse points are read at a time.
+// sparseRows is the number of rows of sparse points read at a time.
 const sparseRows = 1 << 16
 
 // fillSparse reads the wanted rows of sparse points.
@@ -318,11 +321,11 @@ func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err
 	if wanted == nil {
 		return labels, nil
 	}
-	if m.N != wanted.n { // which read refuses
+	if m.N != wanted.n { // read then returns an error
 		return nil, nil
 	}
 	all := data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
-	if err := all.CheckContext(f.ctx); err != nil { // of rows that are not wanted, too
+	if err := all.CheckContext(f.ctx); err != nil { // also checks rows that are not wanted
 		return nil, err
 	}
 	some := m.Take(wanted.rows)
@@ -348,7 +351,7 @@ func (f *files) ReadBytes() (values []byte, labels []string, err error) {
 	return appendRows(f, nil, nil, readBytes, nil)
 }
 
-// readBytes reads the bytes of a file, which must hold no other values.
+// readBytes reads the bytes of a file. Its values must be unsigned bytes.
 func readBytes(r reader, dst []byte) (int, error) {
 	b := r.about().bytes
 	if b == nil {
@@ -358,15 +361,15 @@ func readBytes(r reader, dst []byte) (int, error) {
 }
 
 const (
-	// sampledValues is how many values of a table are read to estimate how many it has.
+	// sampledValues is the number of values of a table that are read to estimate its size.
 	sampledValues = 1 << 17
 	// sampleMargin is the factor by which the number of rows may differ from the estimate.
 	sampleMargin = 1.5
 )
 
-// Size returns the size of the points that Read would read, from the headers of arrays, and
-// estimated from the first rows of uncompressed tables. It reads no more than that. The
-// size is unknown for pipes, for counts and for files that Read would refuse.
+// Size returns the size of the points that Read would read. It reads only the headers of
+// arrays, and estimates the size of uncompressed tables from their first rows. The size
+// is unknown for pipes, for counts and for files that Read would refuse.
 func Size(ctx context.Context, paths []string, o Options) data.Size {
 	list, err := find(paths, &o)
 	if err != nil {
@@ -384,7 +387,7 @@ func Size(ctx context.Context, paths []string, o Options) data.Size {
 	return all
 }
 
-// sizeOf is Size for one file, and returns what is known of it.
+// sizeOf is Size for one file. It also returns the file's head.
 func sizeOf(ctx context.Context, from source, o *Options) (data.Size, *head) {
 	if info, err := os.Stat(from.path); err != nil || !info.Mode().IsRegular() {
 		return data.UnknownSize, nil

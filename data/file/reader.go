@@ -8,11 +8,11 @@ import (
 // A reader reads the points of one file. Its format opens it once the head of the file has
 // been read.
 type reader interface {
-	// about returns what is known of the points.
+	// about returns the head of the points.
 	about() *head
-	// read fills dst, a table, with as many whole rows as there is room for, and returns
-	// the number of their values. With the last ones, or after them, comes io.EOF; other
-	// errors, too, may come with values, which are then sound.
+	// read fills dst with as many whole rows as it has room for, and returns the number of
+	// their values. It returns io.EOF with the last rows or after them. Other errors may also
+	// come with values; these values are valid.
 	read(dst []float32) (int, error)
 	// skip skips the next rows, or all that are left if fewer, and returns their number. It
 	// must be called before the first read.
@@ -31,8 +31,8 @@ type byteReader interface {
 	readBytes(dst []byte) (int, error)
 }
 
-// A head is what is known of the points of a file before they are read. A format sets
-// what it knows: the zero value of the others is right for one that knows nothing.
+// A head has what is known about the points of a file before they are read. A format sets
+// the fields that it knows. The zero values mean that nothing is known.
 type head struct {
 	name string // path of the file; may be empty
 	in   *Input // source of the values
@@ -50,47 +50,47 @@ type head struct {
 	counts   bool     // the values are counts, see package counts
 	nonzeros int      // values of sparse points
 
-	// sparse and bytes are the reader itself where it can do more; otherwise nil.
+	// sparse and bytes are the reader itself if it implements them; otherwise nil.
 	sparse sparseReader
 	bytes  byteReader
 	isByte bool // the values are unsigned bytes, in whatever they are stored
 	exact  bool // float32 holds all values that may come
 	finite bool // no value can be NaN or infinite
-	// storage says how the points can be left where they are, InMemory if they cannot.
+	// storage says how the points can stay outside memory. It is InMemory if they cannot.
 	storage data.Storage
-	packed  bool // the size of the file bounds the number of its values by nothing
+	packed  bool // the size of the file does not bound the number of its values
 
 	lines  *data.Lines  // of the points read or skipped; nil unless the file is text
-	labels []string     // of the rows read since takeLabels, where they are among the values
+	labels []string     // of the rows read since takeLabels, if they are in the same file
 	member string       // the name of the array within an archive; may be empty
 	beside *arrayReader // labels in a separate array; nil without
 
 	conversion
 }
 
-// A conversion says how values become float32.
+// A conversion says how values are converted to float32.
 type conversion struct {
 	offset []float64    // subtracted from each column; nil: nothing
 	sample *data.Sample // gets values as they are; nil: none are wanted
 	before int          // rows of earlier files
-	// table has what each byte becomes instead of itself; nil for the byte's own value.
+	// table has the value for each byte. nil means the byte's own value.
 	table *[256]float32
-	// summed asks for a checksum of the bytes that are read.
+	// summed reports whether a checksum of the bytes is computed.
 	summed bool
 	sum    uint32
 }
 
 func (h *head) about() *head { return h }
 
-// takeLabels returns the labels of the rows read since it was called last.
+// takeLabels returns the labels of the rows read since its last call.
 func (h *head) takeLabels() []string {
 	labels := h.labels
 	h.labels = nil
 	return labels
 }
 
-// room returns for how many more values, after done ones, to allocate memory: no more than
-// the file's size, and what has been read, let expect.
+// room returns the number of further values, after done values, for which to allocate
+// memory. The file's size and the part read so far bound it.
 func (h *head) room(done int) int {
 	if h.open {
 		return max(h.width, h.in.expectedCap(done)-done)
@@ -102,7 +102,8 @@ func (h *head) room(done int) int {
 	return min(left, max(h.step(done), done, readBuffer))
 }
 
-// step returns how many values read needs room for after done ones, 0 after all.
+// step returns the number of values for which read needs room after done values; 0 after
+// all.
 func (h *head) step(done int) int {
 	switch {
 	case !h.open && done == h.n*h.width:

@@ -23,8 +23,8 @@ import (
 // streamFrom is the default of Options.StreamFrom.
 const streamFrom = 1 << 22
 
-// stored is points that stay where they are and are read again each time: in plain
-// arrays, IDX or npy files, or as bytes in memory.
+// stored is a data.Source of points that are read again for each pass: from plain IDX or
+// npy files, or from bytes in memory.
 type stored struct {
 	list   sources
 	infos  []fs.FileInfo // of the files as they were first read; none for bytes in memory
@@ -32,7 +32,7 @@ type stored struct {
 	sums   []uint32      // checksums of their values, once they have been read
 	n, d   int
 	offset []float64
-	table  *[256]float32 // what bytes become; nil for their own values
+	table  *[256]float32 // the values of bytes; nil for their own values
 	finite bool          // no value is NaN or infinite
 }
 
@@ -51,11 +51,11 @@ type heldBytes struct {
 
 // open begins to read the bytes.
 func (h *heldBytes) open() (reader, error) {
-	raw := &counter{r: bytes.NewReader(h.x)} // which is never taken for gzip
+	raw := &counter{r: bytes.NewReader(h.x)} // never mistaken for gzip
 	return newArrayReader(h.array, &Input{r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
 }
 
-// storageOf returns how the points of files can be left where they are, InMemory if they
+// storageOf returns how the points of files can stay outside memory, or InMemory if they
 // cannot.
 func storageOf(heads []*head) data.Storage {
 	storage, bytes := data.InFiles, true
@@ -68,8 +68,9 @@ func storageOf(heads []*head) data.Storage {
 	return storage
 }
 
-// leaves returns the storage for n points of d values, which can be up to the given
-// storage. With fewer points than values, the principal components need all points at once.
+// leaves returns the storage for n points of d values. Their files allow at most the
+// given storage. With fewer points than values, principal components need all points in
+// memory.
 func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
 	if o.StreamAbove > 0 && !o.AllowMissing && d > o.StreamAbove && n >= d && n*d >= cmp.Or(o.StreamFrom, streamFrom) {
 		return storage
@@ -77,8 +78,9 @@ func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
 	return data.InMemory
 }
 
-// stream leaves the points where they are, or holds those that are wanted as bytes, if the
-// options want that and all files can; if not, it returns nil. It reads the labels.
+// stream returns a set whose points stay in their files or, for some rows, are held as
+// bytes. It reads the labels. It returns nil unless the options ask for this and all
+// files allow it.
 func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string, error) {
 	heads, all := f.heads()
 	n, known := f.Len()
@@ -116,7 +118,7 @@ func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string, e
 	return &data.Dataset{Stored: s, Bytes: f.isByte && f.o.Offset == nil}, labels, nil
 }
 
-// note notes what the files are now, and reads the labels of the points.
+// note records the current state of the files, and reads the labels of the points.
 func (s *stored) note(f *files) (labels []string, err error) {
 	for ; err == nil; err = f.begin() {
 		h := f.current.about()
@@ -143,7 +145,7 @@ func (s *stored) note(f *files) (labels []string, err error) {
 
 func (h *head) typeText() string { return fmt.Sprint(h.dtype, h.shape) }
 
-// chooseOffset goes through the points to choose an offset.
+// chooseOffset reads the points and chooses an offset.
 func (s *stored) chooseOffset(ctx context.Context, log *slog.Logger) error {
 	sampled := data.NewSample(s.d, nil)
 	finite := true
@@ -161,7 +163,7 @@ func (s *stored) chooseOffset(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// checkFiles reports files that are others than those that were first read.
+// checkFiles returns an error if a file is not the same as when it was first read.
 func (s *stored) checkFiles() error {
 	for k, was := range s.infos {
 		info, err := os.Stat(s.list[k].path)
@@ -176,7 +178,7 @@ func (s *stored) changed(k int) error {
 	return errorf(data.ErrChanged, "%s: the file has changed between two passes over it; leave it as it is until its points are read", s.list[k].path)
 }
 
-// explain returns the error of reading, which may be that a file has changed.
+// explain returns the error of reading, or data.ErrChanged if a file has changed.
 func (s *stored) explain(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -199,7 +201,7 @@ func (s *stored) Each(ctx context.Context, rows int, f func(lo int, block *data.
 	return s.each(ctx, rows, nil, f)
 }
 
-// each is Each; a sample of the values, if one is wanted, is taken on the way.
+// each is Each. If sampled is not nil, it also samples the values.
 func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do func(lo int, block *data.Matrix) error) error {
 	if err := s.checkFiles(); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"cne/internal/text"
 )
 
-// A role is what a column of a table is for.
+// A role is the use of a column of a table.
 type role byte
 
 const (
@@ -28,14 +28,14 @@ const (
 	roleDrop
 )
 
-// A layout is what the columns of a table are for.
+// A layout has the roles of a table's columns.
 type layout struct {
 	names []string // of the columns, nil without a header
 	roles []role   // of the columns
-	place []int    // of each column with data among the values of a point
+	place []int    // for each column with data, its position in a point
 }
 
-// A textReader reads a table in text, always one row ahead. Its values may be NaN or
+// A textReader reads a table in text, always one row ahead. Values may be NaN or
 // infinite.
 type textReader struct {
 	head
@@ -44,24 +44,24 @@ type textReader struct {
 	limit   rowLimit
 	rows    int        // read or skipped so far
 	wide    int        // fields of each row
-	guessed bool       // whether there is a header was guessed
+	guessed bool       // Header was HeaderAuto
 	top     int        // line of the first row
 	first   [][]string // some of the first rows after the header
-	texts   error      // that columns are text, which read returns
+	texts   error      // that columns are text; returned by read
 
 	row      []string // the next row, or nil with the reason in err
 	err      error
 	interned map[string]string
 }
 
-// maxInterned bounds the labels that are remembered in order to share memory
-// among equal ones, which does not pay where labels hardly repeat.
+// maxInterned bounds the number of labels that are remembered so that equal labels share
+// memory. This does not pay off if labels hardly repeat.
 const maxInterned = 1 << 12
 
 // openText begins to read points from a table in text: one point per line, with fields
-// separated by commas, semicolons or tabs, which may be quoted as RFC 4180 says. See Options
-// for the header, the column of labels and columns to drop; every other field must be a
-// number with a decimal point. Empty lines are passed over.
+// separated by commas, semicolons or tabs. Fields may be quoted as in RFC 4180. See
+// Options for the header, the column of labels and columns to drop. Every other field
+// must be a number with a decimal point. Empty lines are skipped.
 func openText(in *Input, o *Options) (reader, error) {
 	t, err := newRows(in, o)
 	if err != nil {
@@ -93,8 +93,8 @@ func openText(in *Input, o *Options) (reader, error) {
 	return t, nil
 }
 
-// maxRow bounds the length of a row of a table in bytes, so that a file without line ends,
-// or with a quotation mark that is never closed, is found out before it fills the memory.
+// maxRow bounds the length of a row of a table in bytes, so a file without line ends, or
+// with an unclosed quotation mark, does not fill the memory.
 const maxRow = 1 << 26
 
 // A rowLimit refuses rows that are too long.
@@ -120,7 +120,7 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.error) }
 func (e *lineError) Unwrap() error { return e.error }
 
-// newRows returns a reader of a table's rows after the header, if there is one.
+// newRows returns a reader of a table's rows after the header, if any.
 func newRows(in *Input, opt *Options) (*textReader, error) {
 	skipBOM(in)
 	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, interned: make(map[string]string)}
@@ -173,7 +173,8 @@ func (t *textReader) isIndex() bool {
 	return len(seen) > 0
 }
 
-// isText reports whether a column holds text, by the first rows: something, and no number.
+// isText reports whether a column holds text in the first rows: fields that are not empty
+// and not numbers.
 func (t *textReader) isText(column int) bool {
 	found := false
 	for _, row := range t.first {
@@ -191,12 +192,12 @@ func (t *textReader) isText(column int) bool {
 	return found
 }
 
-// isMissing reports whether a field says that its value is missing.
+// isMissing reports whether a field means a missing value.
 func isMissing(field string) bool {
 	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none"}, strings.ToLower(strings.TrimSpace(field)))
 }
 
-// checkRows refuses a table that is only a row of names.
+// checkRows returns an error for a table with only a row of names.
 func (t *textReader) checkRows() error {
 	if t.err == io.EOF {
 		return errorf(data.ErrEmpty, "points: got only a header, want at least one point; set the header to no if the first line is a point")
@@ -204,7 +205,7 @@ func (t *textReader) checkRows() error {
 	return nil
 }
 
-// checkWidth refuses the row read last if it has another number of fields.
+// checkWidth sets an error if the last row has another number of fields.
 func (t *textReader) checkWidth() {
 	if t.err != nil || len(t.row) == t.wide {
 		return
@@ -271,8 +272,8 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 	return passed, nil
 }
 
-// parse puts the numbers of a row into dst and, as float64, into sampled unless that
-// is nil, and returns its label, which is empty if the table has none.
+// parse puts the numbers of a row into dst and, as float64, into sampled unless that is
+// nil. It returns the label of the row, or "" if the table has none.
 func (t *textReader) parse(row []string, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
 		switch t.roles[i] {
@@ -287,7 +288,7 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 				return "", t.describe(i, field, err)
 			}
 			if sampled != nil {
-				// What float32 has room for, float64 has.
+				// A number that float32 can hold fits float64, too.
 				sampled[at], _ = parseFloat(field, 64)
 			}
 		case roleLabel:
@@ -297,7 +298,8 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 	return label, nil
 }
 
-// intern returns a string that stands for all labels equal to label, and keeps no row.
+// intern returns one string for all labels equal to label. The string does not keep the
+// row in memory.
 func (t *textReader) intern(label string) string {
 	l, ok := t.interned[label]
 	if !ok {
@@ -323,7 +325,7 @@ func parseFloat32(s string) (float32, error) {
 	return float32(v), err
 }
 
-// parseFloat parses a number; NaN stands for one that is missing.
+// parseFloat parses a number. It returns NaN for a missing one.
 func parseFloat(s string, bits int) (float64, error) {
 	v, err := text.ParseFloat(strings.TrimSpace(s), bits)
 	if err != nil && isMissing(s) {
@@ -332,7 +334,7 @@ func parseFloat(s string, bits int) (float64, error) {
 	return v, err
 }
 
-// parseMinus reads a number and returns what it differs by from an offset.
+// parseMinus parses a number and returns the number minus an offset.
 func parseMinus(s string, offset float64) (float32, error) {
 	number := strings.TrimSpace(s)
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
@@ -346,7 +348,7 @@ func parseMinus(s string, offset float64) (float32, error) {
 	return float32(v), err
 }
 
-// describe says which field of the row read last is no number.
+// describe returns the error for a field of the last row that is not a number.
 func (t *textReader) describe(column int, field string, err error) error {
 	where := fmt.Sprintf("column %d", column+1)
 	if t.names != nil && t.names[column] != "" {
@@ -370,8 +372,9 @@ func (t *textReader) describe(column int, field string, err error) error {
 	return &lineError{t.line(), errorf(data.ErrFormat, "%s: got %.40q, want %s", where, field, want)}
 }
 
-// withPoint returns a number with a decimal comma, and perhaps full stops between its
-// thousands, as one with a decimal point; false if the field is no such number.
+// withPoint converts a number with a decimal comma, and optional full stops between
+// thousands, to one with a decimal point. It returns false if the field is not such a
+// number.
 func withPoint(field string) (string, bool) {
 	before, after, ok := strings.Cut(field, ",")
 	point := strings.ReplaceAll(before, ".", "") + "." + after
@@ -379,16 +382,16 @@ func withPoint(field string) (string, bool) {
 	return point, ok && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
-// notDigits reports whether a field is anything but digits, perhaps with a sign, which
-// are what commas leave of numbers with decimal commas.
+// notDigits reports whether a field is not just digits with an optional sign. Splitting
+// numbers with decimal commas at commas leaves such digits.
 func notDigits(field string) bool {
 	digits := strings.TrimLeft(strings.TrimSpace(field), "+-")
 	return digits == "" || strings.Trim(digits, "0123456789") != ""
 }
 
-// guessSeparator finds the separator in the first line, outside quotation
-// marks: a tab if there is one, else a semicolon, else a comma. The comma comes
-// last because it may be a decimal comma, which is then reported as such.
+// guessSeparator returns the separator in the first line, outside quotation marks: a tab
+// if there is one, otherwise a semicolon if there is one, otherwise a comma. The comma is
+// last because it may be a decimal comma. It is then reported as such.
 func guessSeparator(head []byte) rune {
 	separator := ','
 	quoted := false
@@ -408,9 +411,9 @@ func guessSeparator(head []byte) rune {
 	return separator
 }
 
-// isHeader reports whether the first row of a table holds names: none of its
-// fields is a number, or one is a name that the options mention, or all columns that
-// are wanted are there, or the fields count.
+// isHeader reports whether the first row of a table holds names. This is so if none of
+// its fields is a number, if the options name one of them, if all wanted columns are
+// there, or if the fields count (see counts).
 func isHeader(row []string, opt *Options) bool {
 	if counts(row) || len(opt.Columns) > 0 && data.MissingColumns(fieldNames(row), opt.Columns) == nil {
 		return true
@@ -433,8 +436,9 @@ func isHeader(row []string, opt *Options) bool {
 	return !numbers
 }
 
-// counts reports whether the fields of a row, three or more, count 0, 1, 2, … as the
-// names of columns do that were given none; fewer do after an empty one, pandas' index.
+// counts reports whether three or more fields of a row count 0, 1, 2, …, the default
+// names of columns. After an empty field, which pandas writes for its index, fewer
+// suffice.
 func counts(row []string) bool {
 	least := 3
 	if strings.TrimSpace(row[0]) == "" {
@@ -457,7 +461,7 @@ func fieldNames(row []string) []string {
 	return names
 }
 
-// findPlaces decides where the value of each data column goes, and fills in what h says of
+// findPlaces sets the position of each data column in a point, and the fields of h about
 // columns. wanted is Options.Columns.
 func (l *layout) findPlaces(h *head, wanted []string) error {
 	l.place = make([]int, len(l.roles))
@@ -495,7 +499,7 @@ func (l *layout) findPlaces(h *head, wanted []string) error {
 	return nil
 }
 
-// A TextError is about columns of a table that are not numbers. It wraps data.ErrFormat.
+// A TextError reports columns of a table that are not numbers. It wraps data.ErrFormat.
 type TextError struct {
 	Columns []string // names, or numbers counted from 1
 }
@@ -507,8 +511,8 @@ func (e *TextError) Error() string {
 // Unwrap returns data.ErrFormat.
 func (e *TextError) Unwrap() error { return data.ErrFormat }
 
-// dropText drops the columns with data that are text, and returns their names or numbers;
-// none if all are, since reading then says better what is wrong.
+// dropText drops the data columns that are text, and returns their names or numbers. If
+// all are text, it drops none, because reading then returns a clearer error.
 func (l *layout) dropText(isText func(column int) bool) (dropped []string) {
 	roles := slices.Clone(l.roles)
 	for i, r := range roles {
@@ -527,7 +531,7 @@ func (l *layout) dropText(isText func(column int) bool) (dropped []string) {
 	return dropped
 }
 
-// findRoles decides what each of the columns is for.
+// findRoles returns the role of each column.
 func findRoles(columns int, names []string, o *Options) ([]role, error) {
 	const roleOnly = roleDrop + 1 // one of Only, so far
 	roles := make([]role, columns)

@@ -13,10 +13,10 @@ import (
 )
 
 // WriteCSV writes points as a table with a header: columns x, y and z for up to three
-// values per point and x1, x2, … for more, a column called label if labels is not nil, and
-// a last one called name if names is not nil. Numbers are written with as many digits as it
-// takes to read the same float32 again. Errors are w's, or ErrLabels or ErrShape for
-// inconsistent arguments.
+// values per point and x1, x2, … for more, a column label if labels is not nil, and a
+// last column name if names is not nil. Numbers have as many digits as are needed to read
+// the same float32 again. Errors are w's, or ErrLabels or ErrShape for inconsistent
+// arguments.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := checkTable(m, labels, names); err != nil {
 		return err
@@ -29,7 +29,7 @@ func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) 
 	return out.Close()
 }
 
-// checkTable checks what is to be written as a table.
+// checkTable checks the arguments for writing a table.
 func checkTable(m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := data.CheckDense(m); err != nil {
 		return err
@@ -40,7 +40,8 @@ func checkTable(m *data.Matrix, labels *data.Labels, names []string) error {
 	return labels.Check(m.N)
 }
 
-// columnName names value j of d: x, y and z, or x1, x2, … of more than three.
+// columnName returns the name of value j of d: x, y and z, or x1, x2, … if d is more than
+// three.
 func columnName(j, d int) string {
 	if d <= 3 {
 		return "xyz"[j : j+1]
@@ -77,10 +78,10 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	return c, err
 }
 
-// Write adds the rows of m with their labels and names, which are nil for a table
-// without. Rows of another width give ErrShape, no rows ErrEmpty, labels that are not one
-// per row, or not wanted, ErrLabels, and such names ErrShape; other errors are those of the
-// underlying writer, and last.
+// Write adds the rows of m with their labels and names; these are nil for a table
+// without. Rows of another width give ErrShape, and no rows ErrEmpty. A wrong number of
+// labels, or unexpected ones, give ErrLabels; such names give ErrShape. Other errors come
+// from the underlying writer, and every later call returns them.
 func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
 	if err := checkWidth(m, c.d); err != nil {
 		return err
@@ -135,9 +136,9 @@ func appendField(line []byte, field string) []byte {
 	return append(line, field...)
 }
 
-// WriteParquet writes points as a Parquet file, with the columns that WriteCSV has, as
-// float32, and a last column called name if names is not nil. Labels are text, or numbers
-// if all of them are. Errors are w's, or ErrLabels or ErrShape for inconsistent arguments.
+// WriteParquet writes points as a Parquet file with the columns of WriteCSV. Values are
+// float32. Labels are numbers if all of them are, and otherwise text. Errors are w's, or
+// ErrLabels or ErrShape for inconsistent arguments.
 func WriteParquet(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := checkTable(m, labels, names); err != nil {
 		return err

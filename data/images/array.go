@@ -10,7 +10,8 @@ import (
 	"cne/data/file"
 )
 
-// arrayShape returns the shape of the images in arrays, or says why they hold none.
+// arrayShape returns the shape of the images in arrays, or an error if arrays cannot hold
+// images.
 func arrayShape(shapes [][]int) (shape, error) {
 	var s shape
 	var dims []int
@@ -93,8 +94,9 @@ func Builtin(name string) (*Set, error) {
 	return im, nil
 }
 
-// Size returns the size of the images that Open would read, from the headers of files, with
-// three bytes per pixel as from InColour. It is unknown where the headers do not tell.
+// Size returns the size of the images that Open would read, from the headers of files,
+// with three bytes per pixel as from InColour. It is unknown if the headers do not have
+// it.
 func Size(ctx context.Context, paths []string, o Options) data.Size {
 	var all data.Size
 	for _, path := range paths {

@@ -18,8 +18,8 @@ import (
 	"cne/data/file"
 )
 
-// The binary version of CIFAR-10: each image is a record of its class and of
-// the three planes of its colours.
+// The binary version of CIFAR-10. Each image is a record of its class and of its three
+// colour planes.
 const (
 	cifarSide    = 32
 	cifarPlane   = cifarSide * cifarSide
@@ -28,8 +28,8 @@ const (
 	cifarMeta    = "batches.meta.txt"
 	cifarTest    = "test_batch.bin"
 	tarMagic     = "ustar" // from byte 257
-	// maxBatch bounds the size of a file in an archive, as a few compressed bytes may expand
-	// to any size; the published batches have 31 MB.
+	// maxBatch bounds the size of a file in an archive, in bytes, because a few compressed
+	// bytes may expand to any size. The published batches have 31 MB.
 	maxBatch = 1 << 28
 	// maxTarEntries bounds the entries of an archive; the published archive has nine.
 	maxTarEntries = 1000
@@ -82,9 +82,9 @@ func (c *cifar) read(name string, r io.Reader) error {
 	return nil
 }
 
-// pictures returns the images of batches, one after the other; split says that it is known
-// from their names which are training images. Without names the classes are called by
-// their numbers.
+// pictures returns the images of batches, one after the other. split reports whether the
+// names of the batches tell which are training images. Without names of classes, labels
+// are their numbers.
 func (c *cifar) pictures(batches []string, split bool) *pictures {
 	for k := len(c.names); k < cifarClasses; k++ {
 		c.names = append(c.names, strconv.Itoa(k))
@@ -106,7 +106,7 @@ func (c *cifar) pictures(batches []string, split bool) *pictures {
 	return p
 }
 
-// all returns the images of all batches, or says which are missing.
+// all returns the images of all batches, or an error that names the missing ones.
 func (c *cifar) all() (*pictures, error) {
 	missing := slices.DeleteFunc(slices.Clone(cifarBatches), func(name string) bool { return c.records[name] != nil })
 	switch {

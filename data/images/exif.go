@@ -5,9 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// orientation returns how the pixels of a JPEG file lie, as the camera noted it in Exif's
-// tag of that name: 1 to 8, where 1 is upright. A file that does not say so, or says so
-// wrongly, is upright.
+// orientation returns the value of Exif's tag Orientation in a JPEG file: 1 to 8, where 1
+// is upright. If the tag is missing or invalid, it returns 1.
 func orientation(file []byte) int {
 	for rest := file[min(2, len(file)):]; len(rest) >= 4 && rest[0] == 0xff; {
 		const app1, startOfScan = 0xe1, 0xda
@@ -27,14 +26,14 @@ func orientation(file []byte) int {
 	return upright
 }
 
-// upright is the orientation of an image that needs no change. From turned on, rows and
+// upright is the orientation of an image that needs no change. From turned, rows and
 // columns are swapped.
 const (
 	upright = 1
 	turned  = 5
 )
 
-// tiffOrientation returns what the first directory of a TIFF file says of its orientation.
+// tiffOrientation returns the orientation in the first directory of a TIFF file.
 func tiffOrientation(tiff []byte) int {
 	var order binary.ByteOrder
 	switch {

@@ -28,15 +28,15 @@ import (
 const (
 	pngMagic  = "\x89PNG\r\n\x1a\n"
 	jpegMagic = "\xff\xd8"
-	// maxListed is how many files an error names.
+	// maxListed is the largest number of files that an error names.
 	maxListed = 10
-	// maxPixels bounds an image of a folder: 8192×8192.
+	// maxPixels bounds the pixels of an image in a folder: 8192×8192.
 	maxPixels = 1 << 26
-	// pixelsPerByte bounds the pixels that a byte of a file can stand for: deflate expands by
-	// no more than 1032, and 8 pixels of a PNG may share a byte. JPEG stays far below, and so
-	// do photographs as WebP. An image that claims more is refused before memory is allocated.
+	// pixelsPerByte bounds the pixels per byte of a file. Deflate expands by at most 1032,
+	// and 8 pixels of a PNG may share a byte. JPEG and photographs as WebP stay far below. An
+	// image that claims more is an error before memory is allocated.
 	pixelsPerByte = 8 * 1032
-	// decodeBytes is about how many bytes of pixels are decoded at a time.
+	// decodeBytes is the approximate number of bytes of pixels decoded at a time.
 	decodeBytes = 1 << 24
 )
 
@@ -46,11 +46,11 @@ const folderLayout = "PNG, JPEG and WebP files are read from the folder and thos
 // An imageFile is one image of a folder.
 type imageFile struct {
 	path  string
-	above []string // the names of the folders that it is in, below the first
-	fault error    // why it cannot be read, if that shows without opening it
+	above []string // the names of the folders that contain it, below the first
+	fault error    // why it cannot be read, if known without opening it
 }
 
-// readable reports whether f may be an image that is read.
+// readable reports whether f may be a supported image.
 func readable(f imageFile) bool { return f.fault == nil }
 
 // A listing is the images below a folder, in order.
@@ -62,8 +62,8 @@ type listing struct {
 	labeled, split bool
 }
 
-// readImageFolder reads PNG, JPEG and WebP files, with a folder for each class or without
-// classes, as the options say.
+// readImageFolder reads the PNG, JPEG and WebP files of a folder, with a subfolder for
+// each class or without classes.
 func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures, error) {
 	list, err := listImages(folder)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l *listing) findClasses() error {
 	}
 	direct, hasDirect := depths[0]
 	split := len(tops) == 2 && tops["train"] && tops["test"]
-	if split && hasDirect { // or it would undo the split without a word
+	if split && hasDirect { // otherwise the split would be lost silently
 		return errorf(data.ErrUnsupported, "%s: got an image next to the folders train and test, want it in one of their classes", direct.path)
 	}
 	want := 1
@@ -172,7 +172,7 @@ func (l *listing) findClasses() error {
 }
 
 // listFolder returns the names of the folders and the images in a folder, each in natural
-// order. It passes over what is hidden and over files that are no images.
+// order. It skips hidden names and files that are not images.
 func listFolder(folder string) (folders []string, images []imageFile, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -214,8 +214,8 @@ func listFolder(folder string) (folders []string, images []imageFile, err error)
 	return folders, images, nil
 }
 
-// naturally compares names such that numbers within them count by their
-// value: a2 comes before a10.
+// naturally compares names, and compares numbers within them by value: a2 comes before
+// a10.
 func naturally(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -236,7 +236,7 @@ func naturally(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
 }
 
-// digits returns how many digits s begins with.
+// digits returns the number of digits at the start of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // decodeFiles decodes images of one shape on all cores. If some images are in colour,
@@ -244,7 +244,7 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
 	for i := range d.files {
-		// Usually the first one settles the shape.
+		// Usually the first file decides the shape.
 		if first, err := d.inspect(i); err == nil {
 			if d.thumbnail > 0 && d.size == 0 && max(first.h, first.w) > d.thumbnail {
 				d.size = d.thumbnail
@@ -286,7 +286,7 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}, nil
 }
 
-// decodeAll decodes all files into images side by side, or notes what is wrong with them.
+// decodeAll decodes all files into one slice of images, and records their errors.
 func (d *decoder) decodeAll() ([]byte, error) {
 	var pixels []byte
 	size := d.want.bytes()
@@ -297,10 +297,10 @@ func (d *decoder) decodeAll() ([]byte, error) {
 		}
 		begin := len(pixels)
 		if d.failed.Load() {
-			begin = 0 // nothing will be kept, but all that is wrong be listed
+			begin = 0 // nothing will be kept, but all errors are listed
 		}
-		// The images that have been decoded vouch for more room, for three
-		// times as many as there are: what files claim does not.
+		// Allocate for at most three times as many images as have been decoded. The claims of
+		// files alone are not trusted.
 		n := min(step, len(d.files)-lo, 3*lo+1)
 		if need := begin + n*size; need > cap(pixels) {
 			room := make([]byte, begin, min(len(d.files)*size, max(need, 4*begin)))
@@ -312,7 +312,7 @@ func (d *decoder) decodeAll() ([]byte, error) {
 			d.decode(lo+i, pixels[begin+i*size:][:size])
 		})
 		if d.colour.Load() {
-			break // all begins again
+			break // start again
 		}
 		lo += n
 		if d.progress != nil {
@@ -346,7 +346,8 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 	return pixels[:kept*size]
 }
 
-// reason is what is wrong with a file, without its path, and whether the system says so.
+// reason returns the error of a file without its path, and whether it comes from the
+// system.
 func reason(err error) (cause error, ofSystem bool) {
 	if pe, ok := err.(*os.PathError); ok {
 		return pe.Err, true
@@ -363,15 +364,15 @@ type decoder struct {
 	thumbnail int             // Options.Thumbnail
 	progress  func(done, all int)
 	files     []imageFile
-	skipped   []string // those left out, with the reasons
-	first     int      // the file with the shape wanted
+	skipped   []string // the files left out, with the reasons
+	first     int      // the file with the wanted shape
 	want      shape    // of the result
 	fault     []error  // why a file is unreadable, or nil
-	found     []shape  // what an image is that should be of the shape wanted and is not
-	// failed tells that the images will not be used: one is of another shape, or unreadable
-	// and not to be skipped.
+	found     []shape  // the shape of an image that differs from the wanted shape
+	// failed reports whether the images will not be used, because one has another shape, or
+	// is unreadable and must not be skipped.
 	failed atomic.Bool
-	// colour tells that an image is in colour where greyscale is wanted.
+	// colour reports whether an image is in colour where greyscale is wanted.
 	colour atomic.Bool
 }
 
@@ -405,7 +406,7 @@ func (d *decoder) shape(file []byte) (shape, error) {
 	return s, nil
 }
 
-// decode writes image i to dst, or notes what is wrong with it.
+// decode writes image i to dst, or records its error.
 func (d *decoder) decode(i int, dst []byte) {
 	file, err := d.read(i)
 	if err == nil {
@@ -475,13 +476,13 @@ func (d *decoder) differing(folder string) error {
 		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, len(others), len(d.files))
 }
 
-// isWebP reports whether a file begins as one in the WebP format.
+// isWebP reports whether a file begins like the WebP format.
 func isWebP(file []byte) bool {
 	return len(file) >= 12 && string(file[:4]) == "RIFF" && string(file[8:12]) == "WEBP"
 }
 
-// pictureShape returns the shape of the image that a PNG, JPEG or WebP file says it
-// holds, having checked that it can.
+// pictureShape returns the shape of the image in a PNG, JPEG or WebP file, from its
+// header. It checks that the file can hold such an image.
 func pictureShape(file []byte) (shape, error) {
 	var config image.Config
 	var err error
@@ -489,7 +490,7 @@ func pictureShape(file []byte) (shape, error) {
 	switch {
 	case bytes.HasPrefix(file, []byte(pngMagic)):
 		config, err = png.DecodeConfig(bytes.NewReader(file))
-		// The type of colour in the header: bit 1 is that there are colours.
+		// This is the type of colour in the header; bit 1 is set for colour.
 		gray = err == nil && file[25]&2 == 0
 	case bytes.HasPrefix(file, []byte(jpegMagic)):
 		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
@@ -521,8 +522,8 @@ func pictureShape(file []byte) (shape, error) {
 	return s, nil
 }
 
-// decodePicture decodes a file of which pictureShape knows the shape and writes its pixels
-// to dst, as writePicture does, upright.
+// decodePicture decodes a file of a shape found by pictureShape, and writes its pixels to
+// dst, upright, as writePicture does.
 func decodePicture(file, dst []byte, s shape) error {
 	decode, o := png.Decode, upright
 	switch {
@@ -551,8 +552,8 @@ func decodePicture(file, dst []byte, s shape) error {
 	return nil
 }
 
-// fullRange stretches the values of a lossy WebP image, whose luminance is from 16 to 235
-// and whose colour differences are from 16 to 240, to the range of the other formats.
+// fullRange stretches the values of a lossy WebP image to the range of the other formats.
+// Its luminance is from 16 to 235, and its colour differences are from 16 to 240.
 func fullRange(m image.Image) {
 	y, _ := m.(*image.YCbCr)
 	if a, ok := m.(*image.NYCbCrA); ok {
@@ -571,8 +572,8 @@ func fullRange(m image.Image) {
 	stretch(y.Cr, 128, 128, 224)
 }
 
-// writePicture brings an image to a shape, which is a square unless it is the
-// image's own, and writes the values of its pixels to dst. What is transparent is white.
+// writePicture brings an image to a shape and writes the values of its pixels to dst. The
+// shape is a square or the image's own shape. Transparent pixels become white.
 func writePicture(dst []byte, m image.Image, s shape) {
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
 		flat := image.NewRGBA(m.Bounds())
@@ -589,10 +590,10 @@ func writePicture(dst []byte, m image.Image, s shape) {
 	copyPixels(dst, m, s)
 }
 
-// smoothChroma gives every pixel of a decoded JPEG its own colour difference,
-// where one stands for 2×2 pixels. Like libjpeg, and hence the programs built on
-// it, it interpolates with the weights 3/4 and 1/4 in both directions, with the
-// same rounding; in small images, colours would else be visibly blocky.
+// smoothChroma gives every pixel of a decoded JPEG its own colour difference if the file
+// has one for 2×2 pixels. Like libjpeg, and hence the programs built on it, it
+// interpolates with the weights 3/4 and 1/4 in both directions, with the same rounding.
+// Without it, colours in small images would be visibly blocky.
 func smoothChroma(m *image.YCbCr) *image.YCbCr {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	cw, ch := (w+1)/2, (h+1)/2
@@ -672,8 +673,7 @@ func copyRGBA(dst, pix []byte, stride int, s shape) {
 	}
 }
 
-// scaled brings the largest square about the middle of an image to the given
-// height and width.
+// scaled scales the largest centred square of an image to the given height and width.
 func scaled(m image.Image, size int) image.Image {
 	b := m.Bounds()
 	side := min(b.Dx(), b.Dy())
@@ -683,8 +683,8 @@ func scaled(m image.Image, size int) image.Image {
 	return to
 }
 
-// resize brings all images to the given height and width, as files of a folder
-// are.
+// resize brings all images to the given height and width, in the same way as files of a
+// folder.
 func (p *pictures) resize(size int) {
 	if p.h == size && p.w == size {
 		return

@@ -1,5 +1,6 @@
-// Package images reads images, which stay bytes: CIFAR-10's binary version, folders of PNG,
-// JPEG and WebP files by class, and arrays as npy, npz and IDX. From takes decoded ones.
+// Package images reads images and keeps them as bytes. It reads CIFAR-10's binary
+// version, folders of PNG, JPEG and WebP files by class, and arrays as npy, npz and IDX.
+// From takes decoded images.
 package images
 
 import (
@@ -17,7 +18,7 @@ import (
 	"cne/internal/parallel"
 )
 
-// A Set is pictures of one size with, perhaps, a label for each.
+// A Set has images of one size, with optional labels.
 type Set struct {
 	// Name says what the images are, for titles and logs.
 	Name string
@@ -25,21 +26,19 @@ type Set struct {
 	// C is the number of values per pixel: 1 for greyscale, 3 for red, green
 	// and blue.
 	N, H, W, C int
-	// Pixels holds N×H×W×C bytes: image after image, row after row from the
-	// top, pixel after pixel from the left, the colours of a pixel side by
-	// side.
+	// Pixels holds N×H×W×C bytes: image after image, row after row from the top, pixel after
+	// pixel from the left, and the C values of a pixel next to each other.
 	Pixels []byte
 	// Labels is nil when the images have none.
 	Labels *data.Labels
-	// Train has one entry per image: whether it belongs to the training images
-	// of a published split, and not to the test images. It is nil if no such
-	// split is known.
+	// Train has one entry per image, which reports whether the image is a training image, not
+	// a test image, of a published split. It is nil if no split is known.
 	Train []bool
 	// Names are the paths of the files within their folders, one per image, with slashes;
 	// nil unless all images come from folders of PNG, JPEG and WebP files.
 	Names []string
-	// Skipped are the files that Options.SkipBroken has left out, or Thumbnail has made
-	// white, each with the reason in brackets.
+	// Skipped are the files that Options.SkipBroken has left out, or that Thumbnail has
+	// replaced by white images, each with the reason in brackets.
 	Skipped []string
 }
 
@@ -68,31 +67,29 @@ func (im *Set) InColour() *Set {
 type Options struct {
 	// Name replaces the name taken from the first file or folder.
 	Name string
-	// Labels names files with the labels of the images, in the order of the
-	// images and of the formats that Options.Labels may have. They take the
-	// place of those that come with the images.
+	// Labels names files with the labels of the images, in the order of the images. Formats
+	// are as for file.Options.Labels. These labels replace labels that come with the images.
 	Labels []string
-	// Size is the height and width in pixels, up to 4096, to which all images
-	// are brought: of each the largest square about its middle, scaled
-	// bilinearly and, where it shrinks, smoothed. 0 keeps the sizes, which
-	// must then be equal.
+	// Size is the height and width in pixels, up to 4096, to which all images are brought.
+	// The largest centred square of each is scaled bilinearly, with smoothing if it shrinks.
+	// 0 keeps the sizes; they must then be equal.
 	Size int
-	// SkipBroken leaves out files of folders that cannot be decoded, or are of a kind that
-	// is not read; Set.Skipped names them. Without it they are an error.
+	// SkipBroken leaves out files of folders that cannot be decoded, or are of an unsupported
+	// kind. Set.Skipped names them. Without SkipBroken they are an error.
 	SkipBroken bool
-	// Thumbnail, if not 0, reads the images of folders to be looked at: larger ones are
-	// brought to this height and width, files that cannot be decoded become white unless
-	// SkipBroken is true, and the classes and the split are left out.
+	// Thumbnail, if not 0, is for displaying the images of folders. Larger images are brought
+	// to this height and width in pixels. Files that cannot be decoded become white unless
+	// SkipBroken is set. Classes and split are left out.
 	Thumbnail int
-	// Progress, unless it is nil, hears of the files of a folder that have been read, of all
-	// that it holds.
+	// Progress, if not nil, is called with the number of files of a folder read so far, and
+	// with the number of all its files.
 	Progress func(done, all int)
 }
 
 // maxSize bounds Options.Size.
 const maxSize = 4096
 
-// check refuses options that have no meaning.
+// check returns an error for invalid options.
 func (opt Options) check() error {
 	if opt.Size < 0 || opt.Size > maxSize {
 		return errorf(data.ErrOption, "size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
@@ -122,11 +119,11 @@ func (opt Options) check() error {
 //     name (arr_0), or as its only array, and perhaps one of labels named labels
 //     (or else y).
 //
-// Files of arrays and batches may be compressed with gzip. The paths must
-// agree in the size and the number of colours of their images, and all or none
-// must have labels, unless opt gives labels. The split is known if every path
-// tells it. The error names the file and is of one of this package's kinds or
-// of the file system's.
+// Files of arrays and batches may be compressed with gzip. The paths must agree in the
+// size and the number of colours of their images, and all or none must have labels,
+// unless opt gives labels. The split is known if it is known for every path. Errors name
+// the file, and are of package data's kinds, of this package's kinds, or the file
+// system's.
 func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "images: got no path, want files or folders")
@@ -226,7 +223,7 @@ type pictures struct {
 	labels []string // one per image, nil without labels
 	train  []bool   // one per image, nil without a split
 	names  []string // one per image, nil if they come from no folder of images
-	// skipped are the files of a folder that are left out.
+	// skipped are the files of a folder that were left out.
 	skipped []string
 }
 
@@ -234,9 +231,9 @@ type pictures struct {
 // and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
 // Options.Size.
 //
-// No image, or one without pixels, gives ErrEmpty, images of different sizes ErrSizes, both
-// greyscale and colour ErrShape, and an invalid size ErrOption. What is transparent becomes
-// white.
+// No image, or an image without pixels, gives ErrEmpty. Images of different sizes give
+// ErrSizes. A mix of greyscale and colour gives ErrShape, and an invalid size ErrOption.
+// Transparent pixels become white.
 func From(images []image.Image, size int) (*Set, error) {
 	if err := (Options{Size: size}).check(); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
@@ -290,7 +287,7 @@ func openPictures(ctx context.Context, path string, o Options) (*pictures, error
 	case info.IsDir() && !file.IsCollection(path):
 		p, err = readImageFolder(ctx, path, o)
 	default:
-		if info.Mode().IsRegular() { // what is read of a pipe is gone
+		if info.Mode().IsRegular() { // data read from a pipe is lost
 			p, err = readCIFAR(ctx, path)
 		}
 		if p == nil && err == nil {
@@ -305,11 +302,11 @@ func openPictures(ctx context.Context, path string, o Options) (*pictures, error
 }
 
 var (
-	// ErrSizes: images differ in size, which Options.Size would fix. It is a data.ErrShape,
-	// too.
+	// ErrSizes means that images differ in size; Options.Size would fix this. It wraps
+	// data.ErrShape.
 	ErrSizes = errorf(data.ErrShape, "images differ in size")
-	// ErrBroken: some files of a folder cannot be decoded, which Options.SkipBroken would
-	// leave out. It is a data.ErrFormat, or an error of the file system, too.
+	// ErrBroken means that some files of a folder cannot be decoded; Options.SkipBroken would
+	// leave them out. Such errors also wrap data.ErrFormat or an error of the file system.
 	ErrBroken = errors.New("images cannot be decoded")
 )
 

@@ -12,33 +12,33 @@ import (
 	"cne/internal/selection"
 )
 
-// Candidates by products of blocks, on the CPU.
+// This file finds candidates by products of blocks, on the CPU.
 //
 // Once points are normalized, one product of matrices in float32 gives half the
 // squared distance of each pair of points of two blocks,
 //
 //	s(i,j) = ‖zᵢ−zⱼ‖²/2 = hᵢ + hⱼ − zᵢ·zⱼ,   h = ‖z‖²/2,
 //
-// with the norms as two more terms of the inner product. The k+slack nearest by
-// s are the candidates of a query. Where the base points themselves are the
-// queries, one product serves both blocks, since s is symmetric.
+// with the norms as two more terms of the inner product. The k+slack nearest by s are the
+// candidates of a query. If the base points themselves are the queries, one product
+// serves both blocks, because s is symmetric.
 //
-// blockSize is the number of points of a block: a block of products takes
-// 256 KiB, which fits in the second-level cache of current processors.
+// blockSize is the number of points of a block. A block of products takes 256 KiB and
+// fits in the second-level cache of current processors.
 const (
 	blockSize  = 256
 	groupSize  = 8                     // products tested at a time
 	blockWidth = blockSize / groupSize // groups in a row of a block
 )
 
-// A group is groupSize float32 products, or thresholds, seen as pairs in
-// 64-bit words. They are tested a word at a time: the bits of non-negative
-// floats order as integers do, and with the sign bits set in a word of
-// products (guard), subtracting a word of thresholds leaves a sign bit set
-// just where the magnitude of the product is not below the threshold.
+// A group is groupSize float32 products, or thresholds, seen as pairs in 64-bit words.
+// They are tested a word at a time. The bits of non-negative floats have the same order
+// as integers. With the sign bits set in a word of products (guard), subtracting a word
+// of thresholds leaves a sign bit set only where the magnitude of the product is not
+// below the threshold.
 //
-// Only rounding can make a product negative. Its magnitude is then as near to
-// the exact s, which is not negative.
+// Only rounding can make a product negative. Its magnitude is then at least as near to
+// the exact s, because that is not negative.
 type group [groupSize / 2]uint64
 
 const guard = 1<<63 | 1<<31
@@ -101,7 +101,7 @@ func (p *panels) of(block int) []float32 { return p.x[block*p.size() : (block+1)
 // rows returns the number of points in a block.
 func (p *panels) rows(block int) int { return min(blockSize, p.n-block*blockSize) }
 
-// A workspace is what one goroutine needs to multiply two blocks.
+// A workspace holds the buffers with which one goroutine multiplies two blocks.
 type workspace struct {
 	b        []float32
 	products []group
@@ -129,9 +129,9 @@ func (p *panels) free() {}
 // offered so far.
 type collector struct {
 	candidateLists
-	keep int // how many are kept at least
-	// thresholds are the lists' thresholds as groups, with room for whole blocks.
-	// Points with an s at the threshold or above are not wanted any more.
+	keep int // the least number of candidates that are kept
+	// thresholds are the lists' thresholds as groups, with room for whole blocks. Points with
+	// an s not below the threshold are no longer wanted.
 	thresholds []group
 }
 
@@ -154,8 +154,8 @@ func (c *collector) reset() {
 	}
 }
 
-// push adds point j with the bits of s to the candidates of point i, and cuts
-// them down to keep, lowering the threshold, when there is no more room.
+// push adds point j with the bits of s to the candidates of point i. When the list is
+// full, it drops all but the best keep candidates, and lowers the threshold.
 func (c *collector) push(i int, s uint32, j int) {
 	keys := c.keys[i*c.stride : (i+1)*c.stride]
 	keys[c.count[i]] = uint64(s)<<32 | uint64(j)
@@ -166,9 +166,9 @@ func (c *collector) push(i int, s uint32, j int) {
 	}
 }
 
-// noThresholds are the thresholds of columns that need no candidates: base points where
-// other points are the queries, and a block multiplied by itself, where each pair occurs
-// twice and is taken from its row.
+// noThresholds are the thresholds of columns that need no candidates. These are base
+// points if other points are the queries, and the columns of a block multiplied by
+// itself. There each pair occurs twice and is taken from its row.
 var noThresholds [blockWidth]group
 
 // columns returns the thresholds of a block's points.
@@ -209,7 +209,7 @@ func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, b
 	}
 }
 
-// join is find where the queries are the base points.
+// join is find if the queries are the base points.
 //
 // A pair of blocks changes the candidates of both. So pairs of different blocks are
 // scheduled in rounds as in a round-robin tournament: no block occurs twice in a round, and
@@ -237,7 +237,7 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	}
 	parallel.For(p.blocks, 1, func(_, b, _ int) { meet(b, b) })
 
-	// An odd number of blocks is made even by one that is not there.
+	// If the number of blocks is odd, add one that does not exist.
 	players := p.blocks + p.blocks%2
 	for round := 0; round < players-1 && ctx.Err() == nil; round++ {
 		parallel.For(players/2, 1, func(_, g, _ int) {
@@ -267,7 +267,7 @@ func pairing(players, round, g int) (a, b int) {
 	return min(a, b), max(a, b)
 }
 
-// A queryWork is what one goroutine needs to find candidates for a block of
+// A queryWork holds the buffers with which one goroutine finds candidates for a block of
 // queries.
 type queryWork struct {
 	*workspace
@@ -363,8 +363,9 @@ func (nm *normalization) transform(v float32, l int) float32 {
 	return float32((float64(v) - nm.mean[l]) * nm.scale)
 }
 
-// proves reports whether all base points with an s at the threshold or above, within an
-// error bound, are farther from a query of norm a than the square root of dist2.
+// proves reports whether all base points with an s not below the threshold are certainly
+// farther from a query of norm a than the square root of dist2. bound is the error bound
+// of s.
 func (nm *normalization) proves(bound errorBound, threshold float32, a, dist2 float64) bool {
 	return bound.certain(float64(threshold), nm.scale*math.Sqrt(dist2), a, nm.maxNorm)
 }
@@ -396,8 +397,8 @@ func newErrorBound(d int) errorBound {
 	terms := float64(d + 2)
 	e := errorBound{
 		gamma: math.Inf(1),
-		// The norms a are float64 sums and the bounds below are computed in
-		// float64: a thousandth more covers their own rounding many times.
+		// The norms a are float64 sums, and the bounds below are computed in float64. An
+		// additional thousandth covers their rounding many times.
 		shift:    1.001 * u,
 		product:  terms * 0x1p-124,
 		distance: terms * 0x1p-124,
@@ -413,13 +414,13 @@ func newErrorBound(d int) errorBound {
 // moved each point by at most the share change of its norm.
 //
 // Tensor cores multiply such numbers exactly, whether they truncate or round further
-// digits. The error of s comes from the sums, which are truncated: a step adds a few
-// products, shifts each to the exponent of the largest and drops the bits below the last
-// one (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores,
-// 2021). A step that adds m products to the sum errs by at most 2(m+2)u of the sum of all
-// magnitudes, and K/m steps by 2(1+2/m)Ku, where m ≥ 4. The sum of magnitudes is at most
-// aᵢaⱼ ≤ (aᵢ+aⱼ)²/4, half of newErrorBound's, so that twice its γ would suffice; four times
-// allow for m = 1.
+// digits. The error of s comes from the truncated sums: a step adds a few products,
+// shifts each to the exponent of the largest and drops the bits below the last one (Fasi,
+// Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). A step
+// that adds m products to the sum errs by at most 2(m+2)u of the sum of all magnitudes,
+// and K/m steps by 2(1+2/m)Ku, where m ≥ 4. The sum of magnitudes is at most aᵢaⱼ ≤
+// (aᵢ+aⱼ)²/4, half of newErrorBound's, so twice its γ would suffice. Four times its γ
+// allows for m = 1.
 func newRoundedBound(d int, change float64) errorBound {
 	e := newErrorBound(d)
 	e.shift += float64(1.001 * change)
@@ -443,13 +444,14 @@ func newDifferenceBound(d int) errorBound {
 	return e
 }
 
-// certain reports whether every point j whose s with a point of norm a is this one or
-// more is farther from that point than r (both on the scale of z). No point has a norm
+// certain reports whether every point whose product with a point of norm a is at least s
+// is farther from that point than r (s and r on the scale of z). No point has a norm
 // above maxNorm.
 //
-// From s follows ‖xᵢ−xⱼ‖ ≥ √(2s − γ(a+b)²) − u(a+b) less the effects of underflow, which is
-// weak for a point of large norm b. But such a point is far anyway: ‖xᵢ−xⱼ‖ ≥ b − a −
-// u(a+b). So the first bound is used only for norms b where the second does not exceed r.
+// From s follows ‖xᵢ−xⱼ‖ ≥ √(2s − γ(a+b)²) − u(a+b), less the effects of underflow. This
+// bound is weak for a point of large norm b. But such a point is far anyway: ‖xᵢ−xⱼ‖ ≥ b
+// − a − u(a+b). So the first bound is used only for norms b where the second does not
+// exceed r.
 func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 	r = float64(r*(1+1e-9)) + e.distance // the float64 distance that r is from is rounded, too
 	b := min(maxNorm, (1+1e-9)*(float64((1+e.shift)*a)+r)/(1-e.shift))

@@ -17,25 +17,25 @@ import (
 	"cne/internal/simd"
 )
 
-// The approximate search is NN-descent (Dong, Moses and Li, 2011): a neighbour of
-// a neighbour is probably a neighbour.
+// The approximate search is NN-descent (Dong, Moses and Li, 2011). Its idea is that a
+// neighbour of a neighbour is probably a neighbour.
 //
-// A tree of random hyperplanes brings near points near in memory. All pairs
-// within the leaves of this tree and of a few more start a list of the nearest
-// points for each point. Then come rounds. Before each, every point gets a row of
-// candidates: the points on its list, and points whose lists it has come on since (reverse).
-// In the round it compares them with each other (local join), unless both are old and were
-// compared before: a list marks its new entries. The rounds end when little is new. At
-// last the distances of the listed points are computed as the exact search computes
-// them.
+// A tree of random hyperplanes brings near points near in memory. Each point has a list
+// of the nearest points found so far. All pairs within the leaves of this tree, and of a
+// few more trees, initialise the lists. Rounds follow. Before each round, every point
+// gets a row of candidates: the points on its list, and the points whose lists it has
+// recently joined (reverse). The round compares the candidates of a row with each other
+// (local join). It skips pairs in which both are old, because they were compared before;
+// a list marks its new entries. The rounds end when few entries are new. At the end the
+// distances of the listed points are computed as in the exact search.
 //
-// The result depends on the seed, but not on the number of cores or their speed.
-// Leaves share no points. The rows of a round are fixed before it begins. A list
-// takes points that are nearer than its last entry was when the round began, and
-// keeps the first of them in the order of (distance, number), in whatever order
-// they are offered: a point that is refused because the list has become better
-// meanwhile would be dropped later. Since a list takes only nearer points, not
-// equally near ones, the search among duplicates ends, too.
+// The result depends on the seed, but not on the number of cores or their speed. Leaves
+// share no points. The rows of a round are fixed before it begins. A list takes points
+// that are nearer than its last entry was at the start of the round, and keeps the first
+// of them in the order of (distance, number). The order in which they are offered does
+// not matter: a point that is refused because the list has improved in the round would be
+// dropped later. A list takes only nearer points, not equally near ones, so the search
+// among duplicates ends, too.
 
 // A descent holds the lists of all points.
 type descent struct {
@@ -53,8 +53,8 @@ type descent struct {
 	sizes      []uint32
 	newCounts  []uint16
 	candidates []int32 // with room for the numbers of all lists' points
-	// limits [n] are the bits of the squared distances up to which a point gets on
-	// each list in this round.
+	// limits [n] are the bits of the largest squared distance of a point that each list
+	// accepts in this round.
 	limits []uint32
 	// locks guard the lists during a join: lock p modulo their number guards list p.
 	locks [1 << 12]sync.Mutex
@@ -62,7 +62,7 @@ type descent struct {
 	works parallel.Pool[descentWork]
 }
 
-// descentSettings decide about time and recall.
+// descentSettings are the settings that determine time and recall.
 type descentSettings struct {
 	listLen          int     // entries of a list
 	trees, keptTrees int     // trees, and how many of them are returned
@@ -70,7 +70,7 @@ type descentSettings struct {
 	rounds           int     // at most
 	maxNew, maxOld   int     // most new and old entries of a list that become candidates
 	maxReverse       int     // most reverse candidates of a point
-	delta            float64 // the share of new entries that ends the rounds
+	delta            float64 // the rounds end below this share of new entries
 }
 
 const (
@@ -82,11 +82,11 @@ const (
 	maxPoints          = 1 << 30
 
 	descentGrain = 128
-	// allPairsPoints is up to how many points all pairs are compared.
+	// allPairsPoints is the largest number of points for which all pairs are compared.
 	allPairsPoints = 512
-	// A round takes one part of the points after the other, because the rows of all
-	// points would need as much memory as the lists. Near points are mostly in the same
-	// part.
+	// parts is the number of parts of the points that a round processes one after the other.
+	// The rows of all points would need as much memory as the lists. Near points are mostly
+	// in the same part.
 	parts = 2
 	// spareRows is the inverse of the share by which rows may grow after the first round
 	// before they are reallocated.
@@ -98,7 +98,7 @@ const (
 // gain little.
 func descentSettingsFor(k int) descentSettings {
 	s := descentSettings{listLen: k + 5, trees: 6, rounds: 12, maxNew: 20, maxOld: 20, maxReverse: 25, delta: 0.01}
-	s.leaf = max(128, 2*(s.listLen+1)) // so that one leaf fills the lists of its points
+	s.leaf = max(128, 2*(s.listLen+1)) // so one leaf fills the lists of its points
 	return s
 }
 
@@ -136,7 +136,7 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	return nb, nil
 }
 
-// rank sets row to the nearest of some points of p. Their order is nearly right, so that
+// rank sets row to the nearest of some points of p. Their order is nearly right, so
 // insertion is the fastest way to sort them.
 func (d *descent) rank(row *Neighbors, m *data.Matrix, p int, points []int32) {
 	point, last := d.point(m, int32(p)), row.K-1
@@ -174,7 +174,7 @@ func (d *descent) takeNumbers() []int32 {
 	return numbers
 }
 
-// descend returns the lists, and the first of the trees that began them.
+// descend returns the lists, and the first of the trees that initialised them.
 func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64) (*descent, []*forestTree, error) {
 	if m.N > maxPoints {
 		return nil, nil, fmt.Errorf("neighbors: %w: approximate search: got %d points, want at most %d",
@@ -221,12 +221,11 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	return d, trees, d.joinRounds(ctx, seed)
 }
 
-// joinRounds compares the candidates of all points with each other, round by round, until
-// little is new.
+// joinRounds runs the rounds until few entries are new.
 func (d *descent) joinRounds(ctx context.Context, seed uint64) error {
 	d.limits = make([]uint32, d.n)
 	for round := range d.rounds {
-		ended := 0 // parts with little that is new
+		ended := 0 // parts with few new entries
 		for part := range parts {
 			first, last := part*d.n/parts, (part+1)*d.n/parts
 			news, err := d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round)))
@@ -279,8 +278,8 @@ func keyOf(d2 float32, j int32) uint64 {
 	return uint64(math.Float32bits(d2))<<32 | uint64(j)<<2 | marks
 }
 
-// worst returns the squared distance of the last of a list, or one that is larger
-// than any if there is room.
+// worst returns the squared distance of the last entry of a list, or a distance above all
+// others if the list has room.
 func worst(list []uint64) float32 {
 	last := list[len(list)-1]
 	if last == emptyEntry {
@@ -289,7 +288,7 @@ func worst(list []uint64) float32 {
 	return math.Float32frombits(uint32(last >> 32))
 }
 
-// below returns the largest distance below d2, or one that none is below.
+// below returns the largest float32 below d2, or a value below all distances.
 func below(d2 float32) float32 {
 	if d2 == 0 {
 		return -1
@@ -313,7 +312,7 @@ func insert(list []uint64, key uint64) bool {
 			rest = rest[:half]
 		}
 	}
-	less := uint64(0) // how many come before; a branch would be mispredicted
+	less := uint64(0) // number of entries before key; a branch would be mispredicted
 	for _, other := range rest {
 		_, borrow := bits.Sub64(other|marks, key, 0)
 		less += borrow
@@ -327,11 +326,11 @@ func insert(list []uint64, key uint64) bool {
 	return true
 }
 
-// A descentWork is what one goroutine needs.
+// A descentWork holds the buffers of one goroutine.
 type descentWork struct {
 	cols   []int32   // the points that one is compared with
-	ahead  []int32   // candidates of the next row, which are fetched
-	limits []float32 // how near they must be to it for their own lists
+	ahead  []int32   // candidates of the next row, to prefetch
+	limits []float32 // the limits of their own lists
 	dist   []float32
 	tiles  []uint16
 	met    pairSet
@@ -346,16 +345,15 @@ func (d *descent) newWork() *descentWork {
 		tiles: make([]uint16, most/4), met: newPairSet(row)}
 }
 
-// comparePairs calls f for each pair of the first n columns, a before b and a below
-// rows, that is within the limit of either. It fetches w.ahead meanwhile. f may lower
-// limits.
+// comparePairs calls f for each pair of the first n columns, a before b and a below rows,
+// that is within the limit of either point. It prefetches w.ahead. f may lower limits.
 //
-// The pairs are computed in tiles, as a matrix product computes them. Inner products with
-// the squared lengths added, ‖a‖²+‖b‖²−2ab, would do without a subtraction each, but they
-// cancel, so that what passes has to be compared again, and they are hardly faster
+// The pairs are computed in tiles, as in a matrix product. Inner products plus squared
+// lengths, ‖a‖²+‖b‖²−2ab, would save a subtraction per coordinate. But they cancel, so
+// pairs within the limits would have to be compared again, and they are hardly faster
 // (docs/results.md).
 func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2 float32)) {
-	// Where a tile's rows are its columns, the entries above the diagonal are pairs.
+	// If a tile's rows are its columns, the entries above the diagonal are the pairs.
 	const above = 0b0000_1000_1100_1110
 	whole := n
 	for ; whole%4 != 0; whole++ { // whole tiles
@@ -419,8 +417,8 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree, first bool) 
 	})
 }
 
-// fillLists sets the lists of the first n columns to the nearest of them. This takes less
-// time than to insert one after the other into lists that are empty at first.
+// fillLists sets the lists of the first n columns to the nearest of them. This is faster
+// than inserting one after the other into empty lists.
 func (d *descent) fillLists(w *descentWork, n int) {
 	others := n - 1 // of each
 	w.drawn = slices.Grow(w.drawn[:0], n*others)[:n*others]
@@ -442,9 +440,9 @@ func (d *descent) fillLists(w *descentWork, n int) {
 	}
 }
 
-// findCandidates makes the rows of the points first to last−1 that have new candidates, and
-// removes the marks of the list entries that are in them. It returns how many entries were
-// new, or ctx's error if ctx ends before.
+// findCandidates makes the rows of the points first to last−1 that have new candidates,
+// and removes the marks of the list entries that are in them. It returns the number of
+// new entries, or ctx's error if ctx ends.
 func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
 	rows := last - first
 	if cap(d.sizes) < rows {
@@ -574,8 +572,8 @@ func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 	}
 }
 
-// next notes the candidates of row r, none if r is end or more, and prefetches what their
-// comparison needs.
+// next sets the candidates of row r, or none if r is not below end, and prefetches the
+// data for their comparison.
 func (w *descentWork) next(d *descent, r, end int) {
 	w.ahead = w.ahead[:0]
 	if r >= end || d.newCounts[r] == 0 {
@@ -586,8 +584,8 @@ func (w *descentWork) next(d *descent, r, end int) {
 	simd.Fetch(d.limits, 1, w.ahead)
 }
 
-// join compares the candidates of row r with each other unless both are old,
-// while what row r+1 needs is fetched, if r+1 is below end.
+// join compares the candidates of row r with each other unless both are old. Meanwhile it
+// prefetches the data for row r+1, if r+1 is below end.
 func (d *descent) join(w *descentWork, r, end int) {
 	n := copy(w.cols, w.ahead)
 	w.next(d, r+1, end)
@@ -608,7 +606,8 @@ func (d *descent) join(w *descentWork, r, end int) {
 	})
 }
 
-// limit returns how near a point must be to p to get on its list in this round.
+// limit returns the largest squared distance at which the list of p accepts a point in
+// this round.
 func (d *descent) limit(p int32) float32 {
 	return math.Float32frombits(atomic.LoadUint32(&d.limits[p]))
 }
@@ -621,13 +620,13 @@ func (d *descent) offer(p, q int32, d2 float32) float32 {
 	}
 	key, list := keyOf(d2, q), d.list(int(p))
 	if simd.HoldsWord(list, key, marks) {
-		return limit // most of what is offered is there
+		return limit // most offered points are there already
 	}
 	lock := &d.locks[int(p)%len(d.locks)]
 	lock.Lock()
 	limit = d.limit(p)
 	if insert(list, key) {
-		// As near as the last is near enough if that has come in this round.
+		// If the last entry is new in this round, an equal distance is near enough.
 		limit = min(limit, worst(list))
 		atomic.StoreUint32(&d.limits[p], math.Float32bits(limit))
 	}
@@ -635,14 +634,14 @@ func (d *descent) offer(p, q int32, d2 float32) float32 {
 	return limit
 }
 
-// A pairSet is a set of points, few among many: a hash table.
+// A pairSet is a set of a few among many points: a hash table.
 type pairSet struct {
 	entries []uint32 // the point and 1; 0 for none
-	shift   int      // 32 less the bits of a place
+	shift   int      // 32 minus the bits of an index
 	count   int
 }
 
-// newPairSet returns a set with room for a number of points; reserve makes more room.
+// newPairSet returns a set with room for the given number of points. reserve enlarges it.
 func newPairSet(points int) pairSet {
 	log := bits.Len(uint(2 * points))
 	return pairSet{entries: make([]uint32, 1<<log), shift: 32 - log}
@@ -663,7 +662,8 @@ func (s *pairSet) has(p int32) bool {
 	}
 }
 
-// reserve makes room so that after more further points a third of the table is free.
+// reserve enlarges the table so that a third of it is free after more further points are
+// added.
 func (s *pairSet) reserve(more int) {
 	if 3*(s.count+more) <= 2*len(s.entries) {
 		return
@@ -692,8 +692,9 @@ func (s *pairSet) add(p int32) bool {
 	}
 }
 
-// absent adds points. It puts those that were absent after the first n of cols and returns
-// the new length. (About half are present, so a branch on it would be unpredictable.)
+// absent adds points. It writes the points that were absent to cols, after the first n,
+// and returns the new length. (About half are present, so a branch would be
+// unpredictable.)
 func (s *pairSet) absent(cols []int32, n int, points []int32) int {
 	s.reserve(len(points))
 	before := n

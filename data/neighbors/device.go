@@ -14,25 +14,25 @@ import (
 	"cne/internal/parallel"
 )
 
-// Points on a device.
+// This file searches on a device.
 //
 // As on the CPU (blocks.go), products of blocks of points give each query's k+slack
-// candidates; a warp selects them for one query. Products are first of
-// coordinates that were rounded to TF32, where the device may use that: tensor cores
-// multiply those several times as fast as float32, and the wider bound of their error
-// (newRoundedBound) still proves nearly all candidates of most data. Other queries get new
-// candidates from products in float32. In few dimensions, where products lose the distances
-// of close points to rounding, coordinates are subtracted instead: n² differences take a
-// device no longer than a tree search takes the CPU.
+// candidates; a warp selects them for one query. If the device may use TF32, products are
+// first computed from coordinates rounded to TF32. Tensor cores multiply these several
+// times as fast as float32. The wider bound of their error (newRoundedBound) still proves
+// nearly all candidates of most data. Other queries get new candidates from products in
+// float32. In few dimensions products would lose the distances of close points to
+// rounding, so coordinates are subtracted instead. A device computes n² differences at
+// least as fast as the CPU searches a tree.
 //
-// A block has the products of queryBlock queries and pointBlock base points: 32 MiB,
-// which stay in the cache between the product and the selection. While the CPU ranks a
-// block's candidates, the device finds the next ones. Both are variables for tests;
-// pointBlock is a multiple of columnStep.
+// A block has the products of queryBlock queries and pointBlock base points. Its 32 MiB
+// stay in the cache between the product and the selection. While the CPU ranks a block's
+// candidates, the device finds the next ones. Both are variables for tests; pointBlock is
+// a multiple of columnStep.
 var queryBlock, pointBlock = 4096, 2048
 
 const (
-	// columnStep is how many columns a warp reads at a time: numbers of columns are
+	// columnStep is the number of columns that a warp reads at a time. Numbers of columns are
 	// rounded up to a multiple of it.
 	columnStep = 512
 	// maxShared is the shared memory of a block's warps for their candidates, in bytes,
@@ -41,9 +41,9 @@ const (
 	maxRoom   = maxShared / 8
 	maxWarps  = 8  // of a block of threads
 	warp      = 32 // threads
-	// nearTile is how many points the kernel of differences keeps in shared memory.
+	// nearTile is the number of points that the kernel of differences keeps in shared memory.
 	nearTile = 1024
-	// uploadBytes is how many bytes of coordinates are made for the device at a time.
+	// uploadBytes is the number of bytes of coordinates prepared for the device at a time.
 	uploadBytes = 16 << 20
 )
 
@@ -62,8 +62,9 @@ const (
 	rounded                       // float32 that were rounded to TF32
 )
 
-// deviceBlocks finds candidates among base points on a device. The points are there, centred
-// and scaled, if there is room for all of them, and otherwise a segment at a time.
+// deviceBlocks finds candidates among base points on a device. The points are on the
+// device, centred and scaled. If it has no room for all of them, they are there a segment
+// at a time.
 type deviceBlocks struct {
 	normalization
 	device      *device.Device
@@ -75,7 +76,7 @@ type deviceBlocks struct {
 	all         *segment         // all points; nil if there is no room for them
 }
 
-// newDeviceBlocks takes the points to a device if there is room.
+// newDeviceBlocks uploads the points to a device if there is room.
 func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*deviceBlocks, error) {
 	b := normalizeOnDevice(d, m)
 	if d.TF32 && !b.differences {
@@ -115,7 +116,7 @@ func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
 	return 4 * int64(min(queries, queryBlock)) * int64(min(columns(points), pointBlock))
 }
 
-// normalizeOnDevice returns what newDeviceBlocks does for products in float32, without points.
+// normalizeOnDevice returns deviceBlocks for products in float32, without points.
 func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 	b := &deviceBlocks{device: d, base: m, differences: m.D <= treeMaxD, forms: []multiplication{single}, width: (m.D + 3) / 4 * 4}
 	bound := newErrorBound(m.D)
@@ -126,8 +127,8 @@ func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 	return b
 }
 
-// loadAll sets what is known of all points, and uploads them if there is room for them. If
-// that fails, it frees them.
+// loadAll sets the norms of all points, and uploads the points if there is room for them.
+// If that fails, it frees them.
 func (b *deviceBlocks) loadAll(ctx context.Context) error {
 	change, err := b.load(ctx, b.all, queries{points: b.base}, 0, b.n, b.norm)
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *segment) as(f multiplication) {
 	s.z[f], s.h[f] = s.memory.At(0), s.memory.At(1)
 }
 
-// bytesOf returns how many bytes of memory a point of a segment takes in a number of forms.
+// bytesOf returns the number of bytes of a segment's point in the given number of forms.
 func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
 
 // load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment
@@ -220,7 +221,7 @@ func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, h
 		return change, nil
 	}
 	s.first, s.n = lo, n
-	// Columns of products that stand for no point are infinitely far.
+	// Columns of products without a point are infinitely far.
 	infinite := math.Float32bits(float32(math.Inf(1)))
 	for _, h := range s.h {
 		if padding := columns(s.n) - s.n; h != 0 && padding > 0 {
@@ -232,7 +233,7 @@ func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, h
 	return change, nil
 }
 
-// upload copies points to first … last−1 of a segment.
+// upload copies points to positions first to last−1 of a segment.
 func (b *deviceBlocks) upload(s *segment, p *normalizedPoints, first, last int) error {
 	values := (last - first) * b.width
 	z := s.z[single]
@@ -268,8 +269,8 @@ func (b *deviceBlocks) newNormalizedPoints(rows int) *normalizedPoints {
 }
 
 // normalize centres and scales points, and sets their norms. Points that are far have no
-// candidates: they become zeros with a huge h. It returns the largest relative change of a
-// point's norm by rounding.
+// candidates. They become zeros with a huge h. It returns the largest relative change of
+// a point's norm by rounding.
 func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []float64) float64 {
 	changes := make([]float64, parallel.Pieces(m.N, blockSize))
 	parallel.For(m.N, blockSize, func(piece, lo, hi int) {
@@ -300,8 +301,8 @@ func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []flo
 	return slices.Max(changes)
 }
 
-// deviceQueries are n queries on a device, up to queryBlock: z [n, width] and h [n]. They are
-// base points which [n], or none if that is 0.
+// deviceQueries are n queries on a device, up to queryBlock: z [n, width] and h [n].
+// which [n] has their numbers as base points; 0 if they are not base points.
 type deviceQueries struct {
 	z, h, which device.Pointer
 	n           int
@@ -317,10 +318,10 @@ func (p plan) smaller() plan {
 	return plan{half(p.queries, queryBlock), half(p.points, pointBlock)}
 }
 
-// newPlan plans a search for n queries. If all base points are there, each block of
-// queries meets them at once, and is ranked while the next does. If not, as many queries as
-// fit into half of the memory that is free meet one segment after the other, so that these
-// are uploaded seldom.
+// newPlan plans a search for n queries. If all base points are on the device, each block
+// of queries is compared with all of them, and ranked during the next block's comparison.
+// Otherwise as many queries as fit into half of the free memory are compared with one
+// segment after the other, so segments are uploaded rarely.
 func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
 	if b.all != nil {
 		return plan{min(n, queryBlock), b.n}, nil
@@ -337,9 +338,9 @@ func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
 	return p, nil
 }
 
-// find implements candidates. It calls rank for one block of queries at a time, but
-// possibly while the device works on the next. It takes the coarsest form, and the first
-// if that has proved too little for half of the queries, now or before.
+// find implements candidates. It calls rank for one block of queries at a time, possibly
+// while the device works on the next. It uses the coarsest form. If that does not suffice
+// for half of the queries, now or before, it uses the first form.
 func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) error {
 	p, err := b.newPlan(q.count(), k+slack)
 	if err != nil {
@@ -373,22 +374,22 @@ func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) 
 	return nil
 }
 
-// A deviceSearch is one for the candidates of queries.
+// A deviceSearch is a search for the candidates of queries.
 type deviceSearch struct {
 	*deviceBlocks
 	of       queries
 	keep     int
 	products device.Pointer // [queryBlock, stride]
 	stride   int
-	// The candidates of a group of queries, as the kernels have them.
+	// The candidates of a group of queries, in the layout of the kernels.
 	keys, count, threshold device.Pointer
-	// Memory for a group of queries, unless it is taken from the base points, and for a segment
-	// of these if they are not on the device.
+	// Memory for a group of queries, unless they are base points on the device, and for a
+	// segment of base points, if these are not on the device.
 	queries, points *segment
 	which           device.Pointer // [queries]: their numbers as base points; 0 if they are other points
 	dist2           device.Pointer // of the candidates; 0 if the CPU computes them
 	memory          device.Pieces
-	unused          []float64 // norms of the base points that are loaded again
+	unused          []float64 // norms of reloaded base points; computed but not needed
 	replays         [2]blockReplay
 
 	lists  [2]candidateLists // one is ranked while the other is made
@@ -398,10 +399,11 @@ type deviceSearch struct {
 	coarse rankCount      // the sum over all rankings of coarse candidates
 }
 
-// A rankCount is the number of queries that were ranked, and that need better candidates.
+// A rankCount has the number of ranked queries, and of queries that need better
+// candidates.
 type rankCount struct{ ranked, retried int }
 
-// newSearch allocates what a search needs.
+// newSearch allocates the memory of a search.
 func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, err error) {
 	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan rankCount, 1)}
 	s.busy <- rankCount{}
@@ -441,7 +443,7 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	return s, nil
 }
 
-// free waits for the ranking and gives memory back.
+// free waits for the ranking and frees memory.
 func (s *deviceSearch) free() {
 	<-s.busy
 	for _, r := range s.replays {
@@ -457,8 +459,9 @@ func (s *deviceSearch) free() {
 	}
 }
 
-// group finds the candidates of queries lo to hi−1, which fit the search's memory, and has
-// them ranked. fine reports whether there is a better form than the coarse one.
+// group finds the candidates of queries lo to hi−1, and has them ranked. The queries must
+// fit the search's memory. fine reports whether there is a better form than the coarse
+// one.
 func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) error {
 	s.queries.as(f)
 	norm := make([]float64, hi-lo)
@@ -515,7 +518,7 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 	return nil
 }
 
-// block returns up to queryBlock of a group of n queries, from at on.
+// block returns up to queryBlock of a group of n queries, starting with number at.
 func (s *deviceSearch) block(f multiplication, at, n int) deviceQueries {
 	q := deviceQueries{z: s.queries.z[f].At(at*s.width, 4), h: s.queries.h[f].At(at, 4), n: min(queryBlock, n-at)}
 	if s.which != 0 {
@@ -530,8 +533,8 @@ type blockReplay struct {
 	all device.Replay
 }
 
-// compareAll offers all base points to a block of n queries. The operations are the same for
-// each whole block: they are recorded with the second one, and replayed from then on.
+// compareAll offers all base points to a block of n queries. The operations are the same
+// for each whole block. They are recorded for the second one, and replayed afterwards.
 func (s *deviceSearch) compareAll(f multiplication, n int) error {
 	r := &s.replays[f]
 	if n < queryBlock || !r.met {
@@ -567,8 +570,8 @@ func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n 
 	return nil
 }
 
-// compare offers the points of a segment to a block of queries; their candidates begin at
-// position at.
+// compare offers the points of a segment to a block of queries. The queries' candidates
+// begin at position at.
 func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
 	room := warpCapacity(s.keep)
 	warps := min(maxWarps, maxShared/(8*room))
@@ -612,7 +615,7 @@ func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segme
 	return nil
 }
 
-// download copies the candidates of n of a group's queries, from at on.
+// download copies the candidates of n of a group's queries, starting with number at.
 func (s *deviceSearch) download(l *candidateLists, at, n int) error {
 	err := device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8))
 	if err == nil && s.dist2 != 0 {

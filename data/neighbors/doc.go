@@ -1,28 +1,26 @@
-// Package neighbors finds the k nearest neighbours of points and makes the
-// sKNN graph of them, whose edges a contrastive embedding attracts.
+// Package neighbors finds the k nearest neighbours of points and makes their symmetric
+// graph (sKNN). A contrastive embedding attracts the points joined by its edges.
 //
-// KNN finds the neighbours of points among themselves. Search finds the
-// neighbours of query points among base points, such as held-out points among
-// the points on which a model was trained; an Index keeps the base for many
-// searches. Ranks counts how many points are nearer to a point than a given one.
-// They are exact: the result is the same as from a scan over all pairs, with
-// ties broken by the smaller index, for any GOMAXPROCS, on the CPU and on a
-// device (Options). They check their context between blocks of points.
+// KNN finds the neighbours of points among themselves. Search finds the neighbours of
+// query points among base points, such as held-out points among training points. An Index
+// keeps the base for many searches. Ranks counts how many points are nearer to a point
+// than a given one. The results are exact: they equal the results of a scan over all
+// pairs, with ties broken by the smaller index, for any GOMAXPROCS, on the CPU and on a
+// device (Options). The functions check their context between blocks of points.
 //
 // Among more than 100 000 points of more than 8 values KNN, Search and Index are
-// approximate unless Options.Search is Exact: they find more than 95 % of the
-// neighbours in most data, in a time that grows little faster than the number of
-// points. They find fewer in data with little structure, such as hundreds of
-// independent values, or clusters with fewer points than neighbours are wanted.
-// The result then depends on Options.Seed, and not on GOMAXPROCS. EstimateRecall
-// estimates how good it is.
+// approximate unless Options.Search is Exact: they find more than 95 % of the neighbours
+// in most data, in a time that grows little faster than the number of points. They find
+// fewer in data with little structure, such as hundreds of independent values, and in
+// clusters with fewer points than wanted neighbours. The approximate result depends on
+// Options.Seed, but not on GOMAXPROCS. EstimateRecall estimates its recall.
 //
-// FromNeighbors makes the symmetric graph of neighbours, a Graph in compressed
-// sparse rows, and FuzzyGraph the same with UMAP's weights; ReadFile and
-// Graph.WriteNPZ exchange graphs with scipy's sparse.load_npz and
-// sparse.save_npz, so that a graph can also come from elsewhere.
+// FromNeighbors makes the symmetric graph of neighbours, a Graph in compressed sparse
+// rows. FuzzyGraph makes the same graph with UMAP's weights. ReadFile and Graph.WriteNPZ
+// exchange graphs with scipy's sparse.load_npz and sparse.save_npz, so a graph can also
+// come from other programs.
 //
-// The exact search is in search.go; blocks.go and device.go find its candidates and
-// prove that they suffice. The approximate KNN is in descent.go, the approximate Search
-// in search_graph.go, and the trees with which both begin are in forest.go.
+// The exact search is in search.go; blocks.go and device.go find its candidates and check
+// that they suffice. The approximate KNN is in descent.go, the approximate Search in
+// search_graph.go, and the trees with which both begin are in forest.go.
 package neighbors

@@ -19,7 +19,7 @@ import (
 	"cne/internal/simd"
 )
 
-// DecodeNPZ is DecodeFile of a CSR matrix.
+// DecodeNPZ is DecodeFile for a CSR matrix.
 func DecodeNPZ(r io.ReaderAt, size int64) (*Graph, error) {
 	g, err := decodeCSR(r, size)
 	if err != nil {
@@ -83,9 +83,9 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 	return g, nil
 }
 
-// WriteNPZ writes the graph to a file that scipy.sparse.load_npz reads as a
-// CSR matrix of its weights, or of float32 ones, and ReadFile as the same graph. The file appears
-// under its name only when it is complete. An invalid graph is refused.
+// WriteNPZ writes the graph to a file. scipy.sparse.load_npz reads it as a CSR matrix of
+// the weights (1 without weights) in float32, and ReadFile reads it as the same graph.
+// The file appears under its name only when it is complete. An invalid graph is an error.
 func (g *Graph) WriteNPZ(path string) error {
 	if err := atomicfile.Write(path, g.EncodeNPZ); err != nil {
 		return fmt.Errorf("neighbors: writing %s: %w", path, err)
@@ -93,7 +93,7 @@ func (g *Graph) WriteNPZ(path string) error {
 	return nil
 }
 
-// EncodeNPZ writes what WriteNPZ does to w. Equal graphs give equal bytes.
+// EncodeNPZ writes the contents of WriteNPZ's file to w. Equal graphs give equal bytes.
 func (g *Graph) EncodeNPZ(w io.Writer) error {
 	if err := g.Validate(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 	member, err := z.CreateHeader(&zip.FileHeader{
 		Name:   name,
 		Method: zip.Deflate,
-		// The earliest date that a zip file can hold, as NumPy writes.
+		// This is the earliest date that a zip file can hold. NumPy writes it, too.
 		Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC),
 	})
 	if err != nil {
@@ -168,18 +168,19 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 }
 
 // ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR
-// matrix with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed edge
-// from its row to its column, except explicit zeros, which are skipped, and NaN and
-// infinite entries, which are refused. Its magnitude, as float32, is the edge's weight,
-// unless all entries are equal. Unsorted columns are sorted, and entries for the same edge
-// added up. The graph need not be symmetric. Self loops are refused rather than dropped, so
-// that the graph has the edges that the file has.
+// matrix with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed
+// edge from its row to its column. Explicit zeros are skipped; NaN and infinite entries
+// are an error. The magnitude of an entry, as float32, is the edge's weight, unless all
+// entries are equal. Unsorted columns are sorted, and entries for the same edge are added
+// up. The graph need not be symmetric. Self loops are an error, and not dropped, so the
+// graph has the same edges as the file.
 //
-// Or it makes the symmetric graph (as FromNeighbors does) of neighbours that another program
-// has found: an array of whole numbers in NumPy's npy format, or one called indices in an npz
-// archive without the other parts of a matrix, such as umap-learn's precomputed_knn and
-// pynndescent write. Row i lists the neighbours of point i, counted from 0, in any order; the
-// point itself is skipped, and so is −1, a neighbour that was not found.
+// If the file has lists of neighbours from another program, ReadFile makes their
+// symmetric graph, as FromNeighbors does. Such a file is an array of integers in NumPy's
+// npy format, or an npz archive with an array named indices and without the other parts
+// of a matrix, for umap-learn's precomputed_knn or pynndescent. Row i lists the
+// neighbours of point i, counted from 0, in any order. The point itself is skipped, and
+// so is −1, a neighbour that was not found.
 //
 // Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with the
 // data that are read, not with the sizes in a header. If ctx ends before, the error is ctx's.
@@ -188,10 +189,11 @@ func ReadFile(ctx context.Context, path string) (*Graph, error) {
 	return g, err
 }
 
-// ReadNearest is ReadFile with the first k neighbours of each point: the nearest, if they are
-// sorted by distance as umap-learn sorts them. most is the largest number that the file has
-// for a point; a matrix is read as it is, and most is 0. With weighted, an array of the same
-// shape called distances in the archive gives the edges UMAP's weights, as FuzzyGraph does.
+// ReadNearest is ReadFile for only the first k neighbours of each point. These are the
+// nearest if they are sorted by distance, as umap-learn sorts them. most is the largest
+// number of neighbours of a point in the file. A matrix is read completely, and most is
+// 0. If weighted is set and the archive has an array distances of the same shape, the
+// edges get UMAP's weights, as from FuzzyGraph.
 func ReadNearest(ctx context.Context, path string, k int, weighted bool) (g *Graph, most int, err error) {
 	f, err := ctxio.OpenRegular(ctx, path)
 	if err != nil {
@@ -276,9 +278,9 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool) (g *Graph, m
 	return g, most, err
 }
 
-// evenRows cuts the neighbours in kept, of point i from rows[i] on, to the same number for
-// all points. It is one less than the largest where a point is missing in its own list, and
-// neighbours that were not found are an error.
+// evenRows cuts the neighbours in kept to the same number for all points. The neighbours
+// of point i start at rows[i]. If a point is missing in its own list, the number is one
+// less than the largest. Neighbours that were not found are an error.
 func evenRows(kept []int32, dist2 []float64, rows []int) (*Neighbors, error) {
 	nb, most := &Neighbors{N: len(rows) - 1, K: math.MaxInt}, 0
 	for i := range nb.N {

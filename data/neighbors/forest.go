@@ -12,9 +12,9 @@ import (
 	"cne/internal/simd"
 )
 
-// A pointSet holds the points of an approximate search as its kernels read them: in
-// an order that has near points near in memory, scaled by a power of two so that
-// no square overflows.
+// A pointSet holds the points of an approximate search as its kernels read them: in an
+// order in which near points are near in memory, and scaled by a power of two to keep
+// squares from overflowing.
 type pointSet struct {
 	n, width int
 	scale    float32
@@ -28,8 +28,8 @@ func (c *pointSet) row(p int32) []float32 {
 	return c.x[int(p)*c.width : (int(p)+1)*c.width]
 }
 
-// point returns point p as the caller has it in m: the set's own row, which is near the
-// rows of near points in memory, unless the set is scaled.
+// point returns the unscaled point p. Unless the set is scaled, it is the set's own row,
+// which is near the rows of near points in memory; otherwise it is a row of m.
 func (c *pointSet) point(m *data.Matrix, p int32) []float32 {
 	if c.scale == 1 {
 		return c.row(p)
@@ -37,18 +37,18 @@ func (c *pointSet) point(m *data.Matrix, p int32) []float32 {
 	return m.Row(int(c.index[p]))
 }
 
-// largestScaled bounds the coordinates of a set, so that the sum of a million squares
+// largestScaled bounds the coordinates of a set, so the sum of a million squares
 // of differences is finite.
 const largestScaled = 0x1p40
 
-// scaleOf returns a power of two that scales the largest coordinate to below largestScaled,
-// or 1 where squares neither overflow nor underflow anyway. Squares of coordinates down to
-// 10⁻³⁰ of the largest do not underflow.
+// scaleOf returns a power of two that scales the largest coordinate to below
+// largestScaled, or 1 if squares neither overflow nor underflow anyway. Squares of
+// coordinates down to 10⁻³⁰ of the largest do not underflow.
 func scaleOf(m *data.Matrix) float32 {
 	const grain = 1 << 14
 	largest := make([]uint32, parallel.Pieces(len(m.X), grain))
 	parallel.For(len(m.X), grain, func(piece, lo, hi int) {
-		most := uint32(0) // the bits of numbers that are not negative have their order
+		most := uint32(0) // the bits of non-negative numbers have the same order
 		for _, v := range m.X[lo:hi] {
 			most = max(most, math.Float32bits(v)&^(1<<31))
 		}
@@ -62,8 +62,8 @@ func scaleOf(m *data.Matrix) float32 {
 	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
 }
 
-// newPointSet returns an empty set for the points of m, and the grower of the tree that
-// arrange orders them by.
+// newPointSet returns an empty set for the points of m, and the grower of the tree for
+// arrange.
 func newPointSet(m *data.Matrix, leaf int, seed uint64) (*pointSet, *grower) {
 	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
 	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}
@@ -136,11 +136,10 @@ func (c *pointSet) newGrower(x []float32, leaf int, seed uint64, order []int32) 
 	return g
 }
 
-// A forestTree halves points again and again, each time at the median along the
-// line through two of them, until no more than leaf are together. The halves of
-// the points lo to hi−1 are lo to (lo+hi+1)/2−1 and the rest, so that the leaves
-// follow from the number of points. Node 1 is the root, and 2s and 2s+1 are the halves
-// of node s.
+// A forestTree halves points repeatedly, each time at the median along the line through
+// two of them, until at most leaf points are together. The halves of the points lo to
+// hi−1 are lo to (lo+hi+1)/2−1 and the rest, so the leaves follow from the number of
+// points. Node 1 is the root, and 2s and 2s+1 are the halves of node s.
 type forestTree struct {
 	leaf   int
 	order  []int32 // the points; nil for 0, 1, …
@@ -188,11 +187,12 @@ func halves(spans []span, leaf int) []span {
 }
 
 const (
-	// growChunk is how many points are projected at a time.
+	// growChunk is the number of points projected at a time.
 	growChunk = 256
-	// growAlone is the size up to which one goroutine splits a node and all below it.
+	// growAlone is the largest size of a node that one goroutine splits together with all
+	// nodes below it.
 	growAlone = 1 << 13
-	// growPiece is how many points of a larger node one projects.
+	// growPiece is the number of points of a larger node that one goroutine projects.
 	growPiece = 1 << 12
 )
 
@@ -202,18 +202,18 @@ type grower struct {
 	width   int
 	seed    uint64
 	copyRow func(dst []float32, p int32)
-	// project sets w.keys to where the rows, at most growChunk, are along a line.
+	// project sets w.keys to the positions of the rows, at most growChunk, along a line.
 	project func(w *growerWork, from, along []float32, rows []int32)
 	keys    []uint32 // positions of the points along their node's line, mapped by ordered
 	scratch []uint32
 	works   parallel.Pool[growerWork]
 }
 
-// A growerWork is what one goroutine needs.
+// A growerWork holds the buffers of one goroutine.
 type growerWork struct {
 	from, along []float32
 	keys        []float32
-	rows        []float32 // growChunk points, where they have to be scaled
+	rows        []float32 // growChunk points, if they must be scaled
 	first       []int32   // 0, 1, …
 	some        [growChunk]int32
 }
@@ -308,7 +308,7 @@ func (g *grower) halve(s span) {
 	copy(scratch, keys)
 	middle := selection.Smallest(scratch, left.size())
 	g.splits[s.node].at = unordered(middle)
-	room, ties := left.size(), 0 // how many at the middle go to the left, and how many there are
+	room, ties := left.size(), 0 // how many points at the median go to the left, and how many there are
 	for _, key := range keys {
 		if key < middle {
 			room--
@@ -316,8 +316,8 @@ func (g *grower) halve(s span) {
 			ties++
 		}
 	}
-	// The left points can be written in place, since they only move down. Which points at
-	// the middle go left differs from tree to tree.
+	// The left points can be written in place, because they only move down. Which points at
+	// the median go left differs between trees.
 	stream := rng.New(g.seed, rng.Forest, uint64(s.node), 1)
 	turn := stream.IntN(ties)
 	down, others := 0, scratch[:0]

@@ -26,9 +26,9 @@ type Graph struct {
 	N       int     // number of points
 	Indptr  []int64 // [N+1], from 0 to the number of directed edges
 	Indices []int32 // [E], from 0 to N−1
-	// Weights are the weights of the edges, in the order of Indices, each finite and above
-	// 0; nil if all are equal. They matter only where edges are drawn in proportion to
-	// them (train.Options.Weights).
+	// Weights are the weights of the edges, in the order of Indices, each finite and above 0;
+	// nil if all are equal. They matter only if edges are drawn in proportion to them
+	// (train.Options.Weights).
 	Weights []float32 // [E]
 }
 
@@ -49,15 +49,14 @@ func (g *Graph) Tails(i int) []int32 {
 	return g.Indices[g.Indptr[i]:g.Indptr[i+1]:g.Indptr[i+1]]
 }
 
-// EdgeList returns the directed edges, ordered by head, then by tail: edge e
-// goes from heads[e] to tails[e]. Both slices have length E and are the
-// caller's to change.
+// EdgeList returns the directed edges, ordered by head, then by tail: edge e goes from
+// heads[e] to tails[e]. Both slices have length E, and the caller may change them.
 func (g *Graph) EdgeList() (heads, tails []int32) {
 	return g.Heads(), slices.Clone(g.Indices)
 }
 
-// Heads returns the heads of the edges, in the order of Indices, which are the tails. The
-// slice, of length E, is the caller's to change.
+// Heads returns the heads of the edges, in the order of Indices (the tails). The slice
+// has length E, and the caller may change it.
 func (g *Graph) Heads() []int32 {
 	heads := make([]int32, len(g.Indices))
 	for i := range g.N {
@@ -69,10 +68,10 @@ func (g *Graph) Heads() []int32 {
 	return heads
 }
 
-// Validate reports the first violation of the rules of its type: the lengths and order of
-// Indptr, the bounds and order of each row, no edge twice, no self loop. The graph need not
-// be symmetric, nor need every point have an edge. Errors wrap ErrInvalidGraph; rows are
-// counted from 0.
+// Validate returns an error for the first violation of the rules of Graph: the length and
+// order of Indptr, the bounds and order of each row, no duplicate edges, and no self
+// loops. The graph need not be symmetric, nor need every point have an edge. Errors wrap
+// ErrInvalidGraph; rows are counted from 0.
 func (g *Graph) Validate() error {
 	if g == nil {
 		return fmt.Errorf("neighbors: %w: got nil", ErrInvalidGraph)
@@ -114,7 +113,7 @@ func (g *Graph) Validate() error {
 	return nil
 }
 
-// checkIndptr reports row bounds that do not ascend from 0 to edges.
+// checkIndptr returns an error unless the row bounds ascend from 0 to edges.
 func checkIndptr(indptr []int64, edges int64) error {
 	if indptr[0] != 0 {
 		return fmt.Errorf("indptr: got %d first, want 0", indptr[0])
@@ -130,11 +129,11 @@ func checkIndptr(indptr []int64, edges int64) error {
 	return nil
 }
 
-// Symmetric reports whether the graph, which must be valid, holds every edge
-// in both directions.
+// Symmetric reports whether the graph has every edge in both directions. The graph must
+// be valid.
 func (g *Graph) Symmetric() bool {
 	// Walking the edges by head visits the heads of each tail in ascending
-	// order, so that in a symmetric graph the reverse edge is always the next
+	// order, so in a symmetric graph the reverse edge is always the next
 	// one of the tail's row.
 	next := slices.Clone(g.Indptr[:g.N])
 	for i := range g.N {
@@ -148,8 +147,9 @@ func (g *Graph) Symmetric() bool {
 	return true
 }
 
-// Symmetrized returns the graph with every edge in both directions and without weights: g
-// itself if it is so already. The rows of g must be ascending, as Validate demands.
+// Symmetrized returns the graph with every edge in both directions and without weights.
+// It returns g itself if that is already so. The rows of g must be ascending, as Validate
+// demands.
 func (g *Graph) Symmetrized() *Graph {
 	if g.Symmetric() {
 		return g
@@ -162,8 +162,8 @@ func (g *Graph) Symmetrized() *Graph {
 // of j. The neighbours need not come from KNN and may be in any order; a neighbour
 // that is listed twice makes one edge.
 //
-// It fails, with an error that wraps ErrInvalidGraph, if the sizes do not fit
-// together, or if a neighbour is out of range or the point itself.
+// The error wraps ErrInvalidGraph if the sizes do not fit together, or if a neighbour is
+// out of range or the point itself.
 func FromNeighbors(nb *Neighbors) (*Graph, error) {
 	if err := checkNeighbors(nb); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func FromNeighbors(nb *Neighbors) (*Graph, error) {
 	return symmetric(nb.N, unweighted(nb.Of), false), nil
 }
 
-// unweighted returns the neighbours of a point as symmetric wants them.
+// unweighted returns the argument of of symmetric for neighbours without weights.
 func unweighted(of func(i int) []int32) func(i int, dst []uint64) []uint64 {
 	return func(i int, dst []uint64) []uint64 {
 		for _, j := range of(i) {
@@ -181,7 +181,7 @@ func unweighted(of func(i int) []int32) func(i int, dst []uint64) []uint64 {
 	}
 }
 
-// checkNeighbors reports why no graph can be made of neighbours.
+// checkNeighbors returns an error if no graph can be made from the neighbours.
 func checkNeighbors(nb *Neighbors) error {
 	if nb == nil {
 		return fmt.Errorf("neighbors: %w: neighbours: got nil", ErrInvalidGraph)
@@ -208,8 +208,9 @@ func checkNeighbors(nb *Neighbors) error {
 }
 
 // symmetric makes the symmetric graph of n points. of appends the neighbours of a point,
-// other points, to dst: each is the neighbour's index, then the bits of the float32 strength
-// of the edge to it, which a weighted graph's weights are made of.
+// other points, to dst. The high half of each is the neighbour's index, and the low half
+// the bits of the float32 strength of the edge to it. The weights of a weighted graph are
+// computed from the strengths.
 func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Graph {
 	each := func(f func(i int, own []uint64)) {
 		const grain = 2048
@@ -221,7 +222,7 @@ func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Gra
 			}
 		})
 	}
-	// The points that have i among their neighbours, with the strengths, end at ends[i].
+	// In reverse, the points that have i as a neighbour, with the strengths, end at ends[i].
 	ends := make([]int64, n)
 	each(func(_ int, own []uint64) {
 		for _, edge := range own {
@@ -241,8 +242,8 @@ func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Gra
 		}
 	})
 
-	// The rows are merged twice: to see how long they are, so that no list has to grow, and
-	// then into their places.
+	// The rows are merged twice: first to count their entries, so no list must grow, and then
+	// into their places.
 	others := func(i int) []uint64 { return reverse[ends[max(i, 1)-1]*int64(min(i, 1)) : ends[i]] }
 	g := &Graph{N: n, Indptr: make([]int64, n+1)}
 	each(func(i int, own []uint64) {
@@ -264,7 +265,7 @@ func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Gra
 			g.Indices[e] = int32(max(edge, back) >> 32)
 			if weighted {
 				a, b := float64(math.Float32frombits(uint32(edge))), float64(math.Float32frombits(uint32(back)))
-				// A weight must be above 0, also where float32 would round it to 0.
+				// A weight must be above 0, even if float32 would round it to 0.
 				g.Weights[e] = max(float32(a+b-float64(a*b)), math.SmallestNonzeroFloat32)
 			}
 			e++
@@ -273,8 +274,9 @@ func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Gra
 	return g
 }
 
-// union calls f once for each index in either of two ascending rows of edges, in ascending
-// order, with an edge of each row, or 0 where a row does not have the index.
+// union calls f once for each index in either of two ascending rows of edges, in
+// ascending order. Its arguments are the edges of both rows with this index, or 0 for a
+// row without it.
 func union(a, b []uint64, f func(a, b uint64)) {
 	for len(a)+len(b) > 0 {
 		var edge, back uint64
@@ -296,18 +298,19 @@ func union(a, b []uint64, f func(a, b uint64)) {
 }
 
 // FuzzyGraph is FromNeighbors with UMAP's weights of the edges (McInnes, Healy and
-// Melville, 2018, Section 3.1), in (0, 1], which are larger for nearer neighbours.
+// Melville, 2018, Section 3.1). They are in (0, 1] and larger for nearer neighbours.
 // Point i gives its neighbour j the strength
 //
 //	w(i→j) = exp(−max(0, d(i,j) − ρᵢ)/σᵢ),
 //
 // where ρᵢ is the smallest of its distances above 0, and σᵢ is such that its k strengths
-// have the sum log₂(k+1): what umap-learn does with n_neighbors = k+1, as it counts the
-// point itself. σᵢ is at least a thousandth of the mean of its distances. The weight of an
-// edge is a+b−ab of the strengths a and b of its two directions; one of them may be 0.
+// have the sum log₂(k+1). This equals umap-learn with n_neighbors = k+1, because that
+// counts the point itself. σᵢ is at least a thousandth of the mean of its distances. The
+// weight of an edge is a+b−ab of the strengths a and b of its two directions; one of them
+// may be 0.
 //
-// It fails as FromNeighbors does, and if nb has no squared distances, or some that are
-// negative, infinite or no numbers.
+// Errors are as for FromNeighbors. It also fails if nb has no squared distances, or if
+// one is negative, infinite or NaN.
 func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 	if err := checkNeighbors(nb); err != nil {
 		return nil, err

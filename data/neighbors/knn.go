@@ -14,12 +14,12 @@ import (
 	"cne/internal/simd"
 )
 
-// Errors that KNN, Search and Ranks wrap.
+// Errors that are wrapped by errors of KNN, Search and Ranks.
 var (
 	// ErrInput means that the arguments do not fit together, that there are no
 	// points, or that k is below 1.
 	ErrInput = errors.New("bad input")
-	// ErrTooFewPoints means that there are not k points to be neighbours.
+	// ErrTooFewPoints means that there are fewer than k possible neighbours.
 	ErrTooFewPoints = errors.New("too few points for the number of neighbours")
 	// ErrNotFinite means that a coordinate is NaN or infinite.
 	ErrNotFinite = errors.New("not a finite number")
@@ -34,19 +34,19 @@ type Options struct {
 	// Seed is the seed of an approximate search. The same seed gives the same result,
 	// bit for bit, on any number of cores.
 	Seed uint64
-	// Rough lets an approximate Index miss a few neighbours in a hundred more, and search in
-	// two thirds of the time.
+	// Rough makes an approximate Index search in two thirds of the time; it then misses a few
+	// more neighbours in a hundred.
 	Rough bool
-	// Device is where an exact search compares points; nil is the CPU. The result
-	// is the same to the last bit: a device finds the candidates for the nearest
-	// neighbours, and the CPU ranks them. Errors of the device are then returned, too.
-	// An approximate search always runs on the CPU.
+	// Device compares the points of an exact search; nil means the CPU. The result is bit for
+	// bit the same: a device finds candidates for the nearest neighbours, and the CPU ranks
+	// them. Errors may then also come from the device. An approximate search always runs on
+	// the CPU.
 	Device *device.Device
 }
 
-// Neighbors holds the K nearest neighbours of each of N points. The neighbours of
-// point i are at positions i*K to (i+1)*K−1 of both slices, nearest first, and
-// equally near ones in the order of their indices.
+// Neighbors holds the K nearest neighbours of each of N points. The neighbours of point i
+// are at positions i*K to (i+1)*K−1 of both slices, nearest first, ties in the order of
+// their indices.
 type Neighbors struct {
 	N, K int
 	// Index [N, K] has the neighbours' indices, counted from 0: from KNN among
@@ -85,9 +85,9 @@ func newNeighbors(n, k int) *Neighbors {
 	return &Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 }
 
-// treeMaxD is the largest dimension in which the CPU searches only the tree.
-// In more dimensions its boxes overlap every neighbourhood and it visits most
-// points, each at a higher cost than a matrix product has.
+// treeMaxD is the largest dimension in which the CPU searches only the tree. In more
+// dimensions its boxes overlap every neighbourhood, and it visits most points, at a
+// higher cost per point than a matrix product.
 const treeMaxD = 8
 
 // KNN finds the k nearest other points of every point of m by Euclidean distance. A point
@@ -95,15 +95,16 @@ const treeMaxD = 8
 // of the indices. Distances are sums of squared differences in float64, and the result is
 // exact with respect to them; it does not depend on GOMAXPROCS.
 //
-// It takes O(n²D) operations for D > 8 and about O(n log n) below; in addition to m and the
-// result it needs a copy of m and about 16·n·(k+16) bytes. A device needs memory for three
-// copies of m, two without Device.TF32 or for D ≤ 8, and 64 MiB; with less it is given m in
-// parts. The approximate search needs a copy of m, with rows filled up to multiples of 16
-// values, and 8·n·(k+10) bytes, and until the result is made up to 200·n more.
+// It takes O(n²D) operations for D > 8 and about O(n log n) below; in addition to m and
+// the result it needs a copy of m and about 16·n·(k+16) bytes. A device needs memory for
+// three copies of m (two without Device.TF32 or for D ≤ 8) and 64 MiB. With less memory
+// it gets m in parts. The approximate search needs a copy of m, with rows padded to
+// multiples of 16 values, 8·n·(k+10) bytes, and up to 200·n further bytes before the
+// result is made.
 //
-// It fails if m is empty or its sizes do not fit together or if k < 1
-// (ErrInput), if n ≤ k (ErrTooFewPoints), or if a value is NaN or infinite
-// (ErrNotFinite). If ctx ends before the search does, the error is ctx's.
+// The error wraps ErrInput if m is empty, if its sizes do not fit together or if k < 1;
+// ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx ends
+// first, the error is ctx's.
 func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, error) {
 	if err := check(m, k); err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func errK(k int) error {
 	return fmt.Errorf("neighbors: %w: k: got %d, want 1 or more", ErrInput, k)
 }
 
-// checkSizes checks the fields of a matrix against each other. What names it
-// in errors.
+// checkSizes checks the fields of a matrix against each other. what names the matrix in
+// errors.
 func checkSizes(m *data.Matrix, what string) error {
 	switch {
 	case m == nil:
@@ -158,8 +159,8 @@ func checkSizes(m *data.Matrix, what string) error {
 	return nil
 }
 
-// checkFinite reports the first value that is NaN or infinite. what, empty or with a
-// space at its end, names the points.
+// checkFinite returns an error for the first value that is NaN or infinite. what, empty
+// or with a space at its end, names the points.
 func checkFinite(m *data.Matrix, what string) error {
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0): got %v",
@@ -168,14 +169,13 @@ func checkFinite(m *data.Matrix, what string) error {
 	return nil
 }
 
-// dist2 returns the squared distance of two points, or, once it is certain to
-// exceed limit, some value above limit.
+// dist2 returns the squared distance of two points, or some value above limit if the
+// distance exceeds limit.
 //
-// Every distance in this package is this sum, in this order, so that equal
-// distances compare equal wherever they are computed. The conversions keep
-// the compiler from fusing multiplications and additions on the processors
-// that can. All partial sums only grow, rounding included, which is why a
-// partial result above limit settles the matter.
+// Every distance in this package is this sum, in this order, so equal distances compare
+// equal wherever they are computed. The conversions keep the compiler from fusing
+// multiplications and additions on the processors that can. Partial sums only grow, even
+// with rounding, so a partial sum above limit suffices.
 func dist2(a, b []float32, limit float64) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
@@ -215,7 +215,7 @@ func dist2(a, b []float32, limit float64) float64 {
 type SearchMethod int
 
 const (
-	// Auto is Approximate where that saves seconds (see Approximates), and Exact elsewhere.
+	// Auto is Approximate if that saves seconds (see Approximates), and otherwise Exact.
 	Auto SearchMethod = iota
 	// Exact finds the nearest points.
 	Exact
@@ -230,19 +230,21 @@ var searchMethods = kind.Names[SearchMethod]{Package: "neighbors", Type: "Search
 // String returns "auto", "exact" or "approximate".
 func (s SearchMethod) String() string { return searchMethods.String(s) }
 
-// MarshalText returns the word of String. Another value is an error.
+// MarshalText implements encoding.TextMarshaler by the word of String. An invalid value
+// is an error.
 func (s SearchMethod) MarshalText() ([]byte, error) { return searchMethods.Text(s) }
 
-// UnmarshalText reads one of the words. Another is an error.
+// UnmarshalText implements encoding.TextUnmarshaler. A text that is not one of Words is
+// an error.
 func (s *SearchMethod) UnmarshalText(text []byte) error { return searchMethods.Parse(s, text) }
 
 // Words returns the words of all methods.
 func (SearchMethod) Words() []string { return searchMethods.Words }
 
 // The time per point of an approximate search grows with k, and of an exact one with
-// n·(D+12). The two are equally fast where n·(D+12)/k is 90 000 for D = 10 and k = 5,
-// 54 000 for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100, and a million for
-// 784 and 15. Up to 100 000 points the exact search takes only seconds, and Auto uses it.
+// n·(D+12). Both are equally fast if n·(D+12)/k is 90 000 for D = 10 and k = 5, 54 000
+// for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100, and a million for 784 and
+// 15. Up to 100 000 points the exact search takes only seconds, and Auto uses it.
 const (
 	autoPoints      = 100_000
 	autoPerNeighbor = 100_000
@@ -259,26 +261,26 @@ func (s SearchMethod) Approximates(n, d, k int) bool {
 // A Recall is the share of the nearest neighbours that a search has found, as
 // estimated from some of the points.
 type Recall struct {
-	// Share is between 0 and 1, StdErr its standard error.
+	// Share is between 0 and 1, and StdErr is its standard error.
 	Share, StdErr float64
 	// Points is the number of points whose nearest neighbours were compared.
 	Points int
 }
 
-// recallPoints is how many points EstimateRecall takes.
+// recallPoints is the number of points that EstimateRecall takes.
 const recallPoints = 1000
 
-// recallBlock is how many points it searches at a time.
+// recallBlock is the number of points that EstimateRecall searches at a time.
 const recallBlock = 1 << 17
 
-// EstimateRecall returns the share of the nearest neighbours that nb, a result of KNN
-// for m, has of 1000 points drawn by the seed, or of all if there are fewer. A neighbour
-// counts if it is not farther than the K-th nearest; which of several equally near points
-// were found does not matter. It takes O(nD) operations for each point and about as much
-// memory as 131 072 of them.
+// EstimateRecall estimates the share of the nearest neighbours in nb, a result of KNN for
+// m. It compares 1000 points drawn with the seed, or all points if there are fewer. A
+// neighbour counts if it is not farther than the K-th nearest, so it does not matter
+// which of several equally near points were found. It takes O(nD) operations for each
+// point and about as much memory as 131 072 of them.
 //
-// It fails if nb does not fit m (ErrInput), and as Search does. If ctx ends before, the
-// error is ctx's.
+// The error wraps ErrInput if nb does not fit m. Other errors are as for Search. If ctx
+// ends first, the error is ctx's.
 func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uint64, opt Options) (*Recall, error) {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err
@@ -289,7 +291,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 	stream := rng.New(seed, rng.Sample, recallPoints)
 	count := min(recallPoints, m.N)
 	rows := make([]int, 0, count)
-	for i := 0; len(rows) < count; i++ { // each set of rows is as likely
+	for i := 0; len(rows) < count; i++ { // every set of rows has the same probability
 		if stream.IntN(m.N-i) < count-len(rows) {
 			rows = append(rows, i)
 		}

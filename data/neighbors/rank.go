@@ -13,21 +13,21 @@ import (
 	"cne/internal/simd"
 )
 
-// Ranks returns the rank of other points by their distance from each point of
-// m: 1 for the nearest of all n−1 others, n−1 for the farthest, equally near
-// ones in the order of their indices, as in KNN.
+// Ranks returns the ranks of other points by their distance from each point of m: 1 for
+// the nearest of all n−1 others, n−1 for the farthest. Ties are in the order of the
+// indices, as in KNN.
 //
 // index [n, k] has, for each point i, k other points to be ranked, counted from 0, in
 // any order, such as Index of the Neighbors in an embedding. The result has the same
 // layout. It is exact with respect to distances computed in float64 and does not
 // depend on GOMAXPROCS.
 //
-// It takes O(n²(D+k)) operations, for small k twice as many as KNN, and 8k kilobytes of
+// It takes O(n²(D+k)) operations (for small k twice as many as KNN) and 8k kilobytes of
 // memory per processor. A device needs memory for two copies of m and 64 MiB.
 //
-// It fails if m is empty, its sizes do not fit together or index does not fit m
-// (ErrInput), or if a value is NaN or infinite (ErrNotFinite). If ctx ends before,
-// the error is ctx's.
+// The error wraps ErrInput if m is empty, if its sizes do not fit together or if index
+// does not fit m, and ErrNotFinite if a value is NaN or infinite. If ctx ends first, the
+// error is ctx's.
 func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err
@@ -49,7 +49,8 @@ func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Option
 // q·k to q·k+k−1 of index and of the result are about point rows[q]. It takes O(rn(D+k))
 // operations for r rows, on the CPU.
 //
-// It fails as Ranks does, and if rows is empty or m does not have one of them (ErrInput).
+// Errors are as for Ranks. The error also wraps ErrInput if rows is empty or has a row
+// that m does not have.
 func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
 	if err := checkRanks(m, rows, index, k); err != nil {
 		return nil, err
@@ -95,10 +96,10 @@ func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
 	return checkFinite(m, "")
 }
 
-// A ranking counts, for each point i and each j to be ranked, the points nearer to i
-// than j is. The products of blocks.go decide about nearly all of them; where the
-// product's rounding could decide, the distance is computed in float64. Each pair of
-// points is multiplied twice, once for either of them.
+// A ranking counts, for each point i and each j to be ranked, the points nearer to i than
+// j is. The products of blocks.go decide nearly all of them. If rounding could decide,
+// the distance is computed in float64. Each pair of points is multiplied twice, once for
+// each of them.
 type ranking struct {
 	m      *data.Matrix
 	panels *panels
@@ -117,15 +118,15 @@ type target struct {
 	nearer int32   // points found nearer so far
 }
 
-// A rankWork is what one goroutine needs to rank the points of a block.
+// A rankWork holds the buffers with which one goroutine ranks the points of a block.
 type rankWork struct {
 	*workspace
 	panel   []float32 // of the points of the block
 	norm    []float64 // of these
 	targets []target  // k for each point of the block
-	// For the k targets of one point: a point with a product below lo is
-	// certainly nearer, one with a product from hi on certainly not. counts are
-	// how many products of a block are below each of these.
+	// These are for the k targets of one point. A point with a product below lo is certainly
+	// nearer, and a point with a product of at least hi certainly is not. counts are the
+	// numbers of products of a block below each of these limits.
 	limits, lo, hi []float32
 	counts         []int32
 }
@@ -256,8 +257,8 @@ const (
 	boundWidth = 6   // numbers of a block in boundsOf
 )
 
-// boundsOf returns what the kernel neighbors_count needs for each block of stride base
-// points: the largest norm, and the bounds of the products' errors.
+// boundsOf returns the arguments of the kernel neighbors_count for each block of stride
+// base points: the largest norm, and the bounds of the products' errors.
 func (b *deviceBlocks) boundsOf(stride int) []float64 {
 	e := newErrorBound(b.d) // of products, in few dimensions too
 	var bounds []float64

@@ -12,29 +12,28 @@ import (
 	"cne/internal/parallel"
 )
 
-// An Index finds the nearest of a fixed set of base points to any query
-// points. What the search needs of the base is prepared once, so that queries
-// can come in many blocks. Several goroutines may use an Index at once.
+// An Index finds the nearest of a fixed set of base points for any query points. It
+// prepares the base once, for many blocks of queries. Several goroutines may use an Index
+// at once.
 type Index struct {
 	base       *data.Matrix
-	candidates candidates     // nil where only the tree is searched
+	candidates candidates     // nil if only the tree is searched
 	maxK       int            // the most neighbours that have candidates
 	frame      *normalization // of the candidates
-	graph      *searchGraph   // nil where the search is exact
+	graph      *searchGraph   // nil if the search is exact
 	tree       func() *tree   // makes it at the first call
 }
 
-// NewIndex prepares the base points for searching; they must not change while
-// the index is in use. It takes about as much memory as the points, and as
-// much again once a search has needed the tree. A device keeps three copies of the
-// base until Free, two without Device.TF32 or in up to 8 dimensions, and needs 64 MiB
-// more for a search; with less memory each search copies the base in parts. An
-// approximate index finds near points of the base first, which takes as long as KNN;
-// it pays for tens of thousands of queries or more.
+// NewIndex prepares the base points for searching; they must not change while the index
+// is in use. It takes about as much memory as the points, and twice as much once a search
+// has needed the tree. A device keeps three copies of the base until Free (two without
+// Device.TF32 or in up to 8 dimensions), and needs 64 MiB more for a search. With less
+// memory each search copies the base in parts. An approximate index first finds near
+// points of the base. This takes as long as KNN, and pays off for tens of thousands of
+// queries or more.
 //
-// It fails if base is empty or its sizes do not fit together (ErrInput), or if
-// a value is NaN or infinite (ErrNotFinite). If ctx ends before, the error is
-// ctx's.
+// The error wraps ErrInput if base is empty or its sizes do not fit together, and
+// ErrNotFinite if a value is NaN or infinite. If ctx ends first, the error is ctx's.
 func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, error) {
 	if err := checkSizes(base, "base"); err != nil {
 		return nil, err
@@ -81,17 +80,17 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 	return x, nil
 }
 
-// Free gives a device's memory back, if the index has some. The index must not
-// be used any more.
+// Free frees the memory of the index on a device, if any. The index must not be used any
+// more.
 func (x *Index) Free() {
 	if x.candidates != nil {
 		x.candidates.free()
 	}
 }
 
-// Search finds the k nearest base points of every query point by Euclidean
-// distance, in the way and with the exactness of KNN; see NewIndex for a base
-// that is searched more than once.
+// Search finds the k nearest base points of every query point by Euclidean distance, and
+// is exact or approximate as KNN is. Use NewIndex for a base that is searched more than
+// once.
 func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options) (*Neighbors, error) {
 	x, err := NewIndex(ctx, base, opt)
 	if err != nil {
@@ -101,17 +100,16 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 	return x.Search(ctx, queries, k)
 }
 
-// Search finds the k nearest base points of every query point by Euclidean
-// distance. A base point that equals the query is a neighbour like all others,
-// at distance 0; of equally near points the one with the smaller index comes
-// first. Unless the index is approximate, the result is exact with respect to sums
-// of squared differences in float64. The result for a query depends neither on the
-// other queries nor on GOMAXPROCS.
+// Search finds the k nearest base points of every query point by Euclidean distance. A
+// base point that equals the query is a neighbour at distance 0. Among equally near
+// points, the point with the smaller index comes first. Unless the index is approximate,
+// the result is exact with respect to sums of squared differences in float64. The result
+// for a query depends neither on the other queries nor on GOMAXPROCS.
 //
-// It fails if there are no points, if their sizes do not fit together or the points
-// have another width than the base's, or if k < 1 (all ErrInput), if the base
-// has fewer than k points (ErrTooFewPoints), or if a value is NaN or infinite
-// (ErrNotFinite). If ctx ends before the search does, the error is ctx's.
+// The error wraps ErrInput if there are no points, if their sizes do not fit together, if
+// they have another width than the base, or if k < 1. It wraps ErrTooFewPoints if the
+// base has fewer than k points, and ErrNotFinite if a value is NaN or infinite. If ctx
+// ends first, the error is ctx's.
 func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighbors, error) {
 	if err := checkSizes(points, "query matrix"); err != nil {
 		return nil, err
@@ -137,20 +135,19 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 // The exact search re-ranks candidates in float64, checks that no other point can be
 // nearer, and searches a tree where the check fails.
 //
-// A source of candidates finds, for each query, a few base points that are
-// probably its nearest, and a threshold that all others exceed. The candidates
-// are ranked in float64; the threshold proves, with a bound on the rounding
-// errors, that no other base point can be nearer. Where the proof fails, candidates of
-// low precision are computed again, and then a tree is searched.
+// A source of candidates finds, for each query, a few base points that are probably its
+// nearest, and a threshold that all others exceed. The candidates are ranked in float64.
+// The threshold and a bound on the rounding errors prove that no other base point can be
+// nearer. If the proof fails, candidates of low precision are computed again, and then a
+// tree is searched.
 
-// slack is how many candidates a source keeps beyond k. The last candidate has to be
-// farther than the k-th neighbour by more than the rounding error, typically 10⁻⁴ of
-// its distance.
+// slack is the number of candidates that a source keeps beyond k. The last candidate has
+// to be farther than the k-th neighbour by more than the rounding error, typically 10⁻⁴
+// of its distance.
 const slack = 16
 
-// aboveAll is more than every s of points that can be candidates of each other:
-// s ≤ 2D for coordinates up to 1. As a threshold it means that no base point that is
-// not a candidate can be nearer.
+// aboveAll is above every s of points that can be candidates of each other; s ≤ 2D for
+// coordinates up to 1. As a threshold it means that no other base point can be nearer.
 const aboveAll = 0x1p100
 
 // candidates is a source of candidates among base points. Several goroutines
@@ -161,12 +158,12 @@ type candidates interface {
 	// blockSize, perhaps for several blocks at once, and returns once all
 	// these calls have.
 	find(ctx context.Context, q queries, k int, rank rerank) error
-	// free gives back what Go does not reclaim by itself.
+	// free frees memory that Go's garbage collector does not manage.
 	free()
 }
 
-// queries are points whose neighbours are wanted: all, or the given rows, where candidates
-// of low precision did not suffice and full precision is needed.
+// queries are points whose neighbours are wanted: all, or the given rows, for which
+// candidates of low precision did not suffice.
 type queries struct {
 	points *data.Matrix
 	rows   []int32
@@ -180,7 +177,7 @@ func (q *queries) count() int {
 	return q.points.N
 }
 
-// number returns which of the points query i is.
+// number returns the number of query i among the points.
 func (q *queries) number(i int) int {
 	if q.rows != nil {
 		return int(q.rows[i])
@@ -188,7 +185,7 @@ func (q *queries) number(i int) int {
 	return i
 }
 
-// numbers returns which of the points queries lo to hi−1 are.
+// numbers returns the numbers of queries lo to hi−1 among the points.
 func (q *queries) numbers(lo, hi int) []int32 {
 	numbers := make([]int32, hi-lo)
 	for r := range numbers {
@@ -209,15 +206,15 @@ func (q *queries) block(lo, hi int) *data.Matrix {
 	return some
 }
 
-// A rerank ranks the candidates of queries lo to hi−1, which are valid until it
-// returns. It returns how many queries need candidates of full precision.
+// A rerank ranks the candidates of queries lo to hi−1. The candidates are valid until it
+// returns. It returns the number of queries that need candidates of full precision.
 type rerank func(lo, hi int, s *candidateLists) (again int)
 
 // candidateLists are the candidates of some queries.
 type candidateLists struct {
-	stride       int       // how many keys there is room for, per query
+	stride       int       // room for keys, per query
 	keys         []uint64  // [queries, room]: the bits of s in float32, then the index of the base point
-	count        []int32   // [queries]: how many keys there are
+	count        []int32   // [queries]: number of keys
 	threshold    []uint32  // [queries]: the bits of an s below which all base points are candidates
 	dist2        []float64 // [queries, room]: the squared distances to them; nil if they are not known
 	norm         []float64
@@ -230,9 +227,9 @@ func (s *candidateLists) of(r int) (keys []uint64, threshold float32, norm float
 	return s.keys[r*s.stride : r*s.stride+int(s.count[r])], math.Float32frombits(s.threshold[r]), s.norm[r]
 }
 
-// farQuery bounds the norm of queries that have candidates: z ≤ 2⁴⁰ keeps s
-// below beyond, and far from overflow. Queries that are farther from the base,
-// on its own scale, are searched in the tree.
+// farQuery bounds the norm of queries that have candidates. z ≤ 2⁴⁰ keeps s below
+// aboveAll, and far from overflow. For queries farther from the base, on its own scale,
+// the tree is searched.
 const farQuery = 0x1p40
 
 // far reports whether a query of this norm is beyond farQuery.
@@ -242,7 +239,7 @@ func far(norm float64) bool { return !(norm <= farQuery) }
 // from candidates.
 func tooFew(n, k int) bool { return n/4-slack < k }
 
-// find sets nb to the nearest neighbours of the queries, which are all.
+// find sets nb to the nearest neighbours of all queries.
 func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
 	var rows []int32 // to be searched in the tree
 	var err error
@@ -330,15 +327,15 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candi
 	return proved
 }
 
-// unlimit has improve search for row i of nb without a limit.
+// unlimit makes improve search for row i of nb without a limit.
 func (nb *Neighbors) unlimit(i int) { nb.Dist2[(i+1)*nb.K-1] = math.Inf(1) }
 
 // searchGrain is the number of queries that are searched in a tree in one
 // piece.
 const searchGrain = 16
 
-// improve sets some rows of nb to what a search of the tree finds. The last
-// neighbour of a row limits the search.
+// improve sets some rows of nb by searching the tree. The last neighbour of a row limits
+// the search.
 func (x *Index) improve(nb *Neighbors, q queries, rows []int32) {
 	t, best := x.tree(), newTopK(nb.K)
 	for _, row := range rows {
@@ -369,7 +366,8 @@ func newTopK(k int) *topK {
 	return &topK{k: k, dist2: make([]float64, 0, k), index: make([]int32, 0, k)}
 }
 
-// reset empties the collection. Pairs from (limit, limitIndex) on are refused.
+// reset empties the collection. From then on only pairs before (limit, limitIndex) are
+// taken.
 func (t *topK) reset(limit float64, limitIndex int32) {
 	t.dist2, t.index = t.dist2[:0], t.index[:0]
 	t.limit, t.limitIndex = limit, limitIndex

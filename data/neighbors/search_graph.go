@@ -13,10 +13,10 @@ import (
 )
 
 // The approximate search for other points walks in a graph of the base points from
-// NN-descent: each has edges to its nearest points, and to points that have it among their
-// nearest. A query starts with its leaves in a few trees, and keeps a list of the nearest
-// points seen. It follows the edges of the nearest points on the list until it has followed
-// all. The result for a query depends only on the base.
+// NN-descent. Each base point has edges to its nearest points, and to points that have it
+// among their nearest. A query starts with its leaves in a few trees, and keeps a list of
+// the nearest points seen. It follows the edges of the nearest points on the list until
+// all points on the list are done. The result for a query depends only on the base.
 
 const (
 	searchListLen       = 16                                  // neighbours of a base point in the descent
@@ -37,7 +37,7 @@ const (
 type searchGraph struct {
 	*pointSet
 	trees []*forestTree
-	// The row of p begins with how many edges it has, and the points to which they lead.
+	// The row of p begins with the number of its edges. The points at the other ends follow.
 	edges []int32 // [n, searchRow]
 	rough bool
 	works parallel.Pool[searchWork]
@@ -78,7 +78,7 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, opt Options) (*searc
 	return g, nil
 }
 
-// A searchWork is what one goroutine needs.
+// A searchWork holds the buffers of one goroutine.
 type searchWork struct {
 	descentWork
 	row, along []float32 // the query; the line of a split
@@ -101,7 +101,7 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	return true
 }
 
-// leafOf returns the leaf of a tree that the query falls into.
+// leafOf returns the leaf of a tree that contains the query.
 func (w *searchWork) leafOf(g *searchGraph, t *forestTree) span {
 	s := span{1, 0, g.n}
 	for s.size() > t.leaf {
@@ -217,8 +217,8 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 	return true
 }
 
-// findInGraph is find by the graph. It returns the queries that the graph does not suffice
-// for. Queries are visited in the order of their first leaves, so that consecutive queries
+// findInGraph is find with the graph. It returns the queries for which the graph does not
+// suffice. Queries are visited in the order of their first leaves, so consecutive queries
 // need the same points.
 func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32, err error) {
 	g := x.graph

@@ -8,10 +8,10 @@ import (
 	"cne/internal/selection"
 )
 
-// A tree is a kd-tree. Each node halves its points by number, along the side
-// on which they spread most, equal coordinates by index, so that its depth is
-// logarithmic whatever the points are; searches prune by the bounding boxes
-// of the nodes, not by the splitting planes.
+// A tree is a kd-tree. Each node halves its points by number, along the dimension in
+// which they spread most; ties are split by index. Its depth is therefore logarithmic for
+// any points. Searches prune by the bounding boxes of the nodes, not by the splitting
+// planes.
 type tree struct {
 	n, d   int
 	x      []float32 // the points in the order of the tree
@@ -29,9 +29,8 @@ type node struct {
 	minIndex      int32
 }
 
-// leafSize returns the most points of a leaf. Testing a box costs about as
-// much as a distance: in many dimensions, where most tests fail to prune,
-// they must be rare.
+// leafSize returns the largest number of points in a leaf. Testing a box costs about as
+// much as a distance. In many dimensions most tests fail to prune, so they must be rare.
 func leafSize(d int) int { return 8 + d }
 
 func newTree(m *data.Matrix) *tree {
@@ -42,7 +41,7 @@ func newTree(m *data.Matrix) *tree {
 	size := t.sizeOf(m.N)
 	t.nodes, t.bounds = make([]node, size), make([]float32, 2*m.D*size)
 	keys := make([]uint64, m.N)
-	// Level by level, as long as there are few nodes, and then what is below each.
+	// Build level by level as long as there are few nodes, and then the subtree of each node.
 	level := []subtree{{0, 0, m.N}}
 	for len(level) > 0 && len(level) < subtrees {
 		next := make([]subtree, 2*len(level))
@@ -62,7 +61,7 @@ const (
 	// subtrees is the number of nodes of the level where each node, with its subtree, is built
 	// by one goroutine.
 	subtrees = 16
-	// copiedPoints is how many points are copied in one piece.
+	// copiedPoints is the number of points copied in one piece.
 	copiedPoints = 4096
 )
 
@@ -71,8 +70,8 @@ type subtree struct{ at, lo, hi int }
 
 func (s subtree) empty() bool { return s.hi == s.lo }
 
-// sizeOf returns how many nodes a tree of n points has. It remembers the sizes of all
-// subtrees, so that several goroutines can look them up.
+// sizeOf returns the number of nodes in a tree of n points. It stores the sizes of all
+// subtrees, so several goroutines can look them up.
 func (t *tree) sizeOf(n int) int {
 	if n <= leafSize(t.d) {
 		return 1
@@ -136,9 +135,9 @@ func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subt
 	return left, right
 }
 
-// boxDist2 returns a lower bound of what dist2 gives for the point and any
-// point in the node's box. It adds in dist2's order: every term is at most
-// the term of such a point, and rounding keeps that order.
+// boxDist2 returns a lower bound of dist2 for the point and any point in the node's box.
+// It adds in dist2's order: every term is at most the term of such a point, and rounding
+// keeps that order.
 func (t *tree) boxDist2(point []float32, at int32) float64 {
 	d := len(point)
 	low := t.bounds[2*d*int(at):][:d]
@@ -157,8 +156,7 @@ func (t *tree) boxDist2(point []float32, at int32) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// search offers to best the points of node at and below that best may want,
-// self excluded.
+// search offers to best the points below node at that best may take, except self.
 func (t *tree) search(best *topK, point []float32, self int32, at int32) {
 	for {
 		nd := &t.nodes[at]

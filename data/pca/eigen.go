@@ -23,7 +23,7 @@ const (
 	// quadratic.
 	subspaceFrom = 512
 	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
-	// grow more than the last wanted one, so that the last keeps six digits.
+	// grow more than the last wanted one, so the last keeps six digits.
 	maxGrowth = 1e10
 	// highestDegree bounds the degree of a filter.
 	highestDegree = 24
@@ -31,9 +31,9 @@ const (
 
 // largestEigen returns the k largest eigenvalues of a symmetric n×n matrix in descending
 // order, and as many orthonormal eigenvectors, one after the other. a holds the matrix's
-// upper triangle; it must be positive semidefinite but for rounding. Eigenvalues within
-// rounding of 0 are 0. If ctx ends first, the error is ctx's, and a may still be in use. A
-// device, unless nil, computes the products of subspace iteration.
+// upper triangle; it must be positive semidefinite up to rounding. Eigenvalues within
+// rounding of 0 are 0. If ctx ends first, the error is ctx's, and a may still be in use.
+// A device, if not nil, computes the products of subspace iteration.
 func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
@@ -69,9 +69,9 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 	return values, vectors, nil
 }
 
-// noiseOf returns the relative error of the eigenvalues of an n×n matrix, as a share of the
-// largest: products lose some units in the last place, the eigenvalue algorithm a few per
-// row.
+// noiseOf returns the error of the eigenvalues of an n×n matrix, as a share of the
+// largest eigenvalue. Products lose some units in the last place, and the eigenvalue
+// algorithm loses a few per row.
 func noiseOf(n int) float64 { return ulp * (256 + float64(8*float64(n))) }
 
 // eigenOf returns all eigenvalues and eigenvectors, as package eigen does.
@@ -83,9 +83,10 @@ func eigenOf(a []float64, n int) (values, vectors []float64, err error) {
 	return values, vectors, err
 }
 
-// subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns nil
-// if the wanted eigenvalues are hardly larger than the others: to compute all eigenvectors is
-// then as fast. A device computes the products of the matrix, if its memory suffices.
+// subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns
+// nil if the wanted eigenvalues are hardly larger than the others, because computing all
+// eigenvectors is then as fast. A device computes the products of the matrix, if its
+// memory suffices.
 func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
@@ -123,8 +124,8 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device
 // covariances.
 type subspace struct {
 	n, width int
-	// basis [n, width] holds random vectors at first, which eigen turns to the eigenvectors,
-	// and image is the matrix times the basis.
+	// basis [n, width] holds random vectors at first. eigen turns them into the eigenvectors.
+	// image is the matrix times the basis.
 	basis, image, spare []float64
 	multiply            func(to, from []float64) error // by the matrix
 }
@@ -140,14 +141,15 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 	return s
 }
 
-// eigen turns the basis to the eigenvectors of the largest eigenvalues, which it returns,
-// by subspace iteration with Chebyshev filters (Zhou, Saad, Tiago and Chelikowsky, 2006). A
-// filter is a polynomial of the matrix that is small between 0 and the smallest Ritz value
-// and grows quickly beyond. Filters are applied until the first k residuals are within the
-// tolerance (converged), or the next would need more than most products in all. A residual
-// must be at most tolerance times the largest eigenvalue and, if own > 0, own times its own
-// eigenvalue, but not below rounding. The subspace has more directions than are wanted, so
-// that repeated eigenvalues are found as often as they occur. Errors come from multiply.
+// eigen turns the basis into the eigenvectors of the largest eigenvalues, and returns
+// these eigenvalues. It uses subspace iteration with Chebyshev filters (Zhou, Saad, Tiago
+// and Chelikowsky, 2006). A filter is a polynomial of the matrix that is small between 0
+// and the smallest Ritz value and grows quickly beyond. Filters are applied until the
+// first k residuals are within the tolerance (converged), or until the next filter would
+// need more than most products in total. A residual must be at most tolerance times the
+// largest eigenvalue and, if own > 0, own times its own eigenvalue, but not below
+// rounding. The subspace has more directions than wanted, so repeated eigenvalues are
+// found as often as they occur. Errors come from multiply.
 func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {
@@ -189,8 +191,8 @@ func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []floa
 	}
 }
 
-// rotate turns the basis, and its image, to the best approximations to eigenvectors in the
-// subspace (Rayleigh and Ritz), and returns their eigenvalues in descending order.
+// rotate turns the basis and its image into the best approximations of eigenvectors in
+// the subspace (Rayleigh–Ritz), and returns their eigenvalues in descending order.
 func (s *subspace) rotate() ([]float64, error) {
 	within := make([]float64, s.width*s.width)
 	blas.Gemm(true, false, s.width, s.width, s.n, 1, s.basis, s.width, s.image, s.width, 0, within, s.width)
@@ -242,8 +244,8 @@ func (s *subspace) filter(degree int, c float64) error {
 	return nil
 }
 
-// productSlices is into how many slices a device cuts the sums of a product of a matrix with
-// a subspace, to keep all multiprocessors busy.
+// productSlices is the number of slices into which a device cuts the sums of a product of
+// a matrix with a subspace, to keep all multiprocessors busy.
 const productSlices = 4
 
 // deviceMultiply uploads a symmetric matrix, given in full, and returns a function that

@@ -1,6 +1,6 @@
-// Package pca finds the principal components of points (package data): Fit exactly, and
-// FitSparse for sparse points by a randomised method. The results are the same to the last
-// bit whatever GOMAXPROCS is.
+// Package pca finds the principal components of points (package data). Fit finds them
+// exactly, and FitSparse finds them for sparse points by a randomised method. The results
+// have the same bits for any GOMAXPROCS.
 package pca
 
 import (
@@ -24,7 +24,7 @@ const (
 	// tile is the width of the strips of a covariance matrix. The part of a strip left
 	// of the diagonal is not computed.
 	tile = 128
-	// fillGrain is how many rows are converted in one piece.
+	// fillGrain is the number of rows converted in one piece.
 	fillGrain = 64
 )
 
@@ -46,24 +46,23 @@ type PCA struct {
 	TotalVariance float64 `json:"total_variance"`
 }
 
-// Fit finds the first k principal components of points, exactly: from the
+// Fit finds the first k principal components of points exactly. It computes the
 // eigenvectors of the covariance matrix or, with fewer points than columns, of the n×n
-// matrix of the points' inner products. It computes in float64. Time grows as
-// n·D·min(n,D) + min(n,D)³, memory beyond the points as min(n,D)². Fit reads the
-// points twice, a block at a time; points that are fewer than their columns it reads
-// into memory.
+// matrix of the points' inner products, in float64. Time grows as n·D·min(n,D) +
+// min(n,D)³, and memory beyond the points as min(n,D)². Fit reads the points twice, a
+// block at a time. If there are fewer points than columns, it reads them into memory.
 //
 // A device computes the products of matrices, in float64; the results agree up to the
 // rounding of sums. It then holds the products and up to 256 MiB of the points, or all
-// points if they are fewer than their columns. A nil device is the CPU.
+// points if they are fewer than their columns. A nil device means the CPU.
 //
 // If the points span fewer than k dimensions, the surplus axes are arbitrary unit
 // vectors orthogonal to all others, and their Variance is exactly 0. A variance that
 // float64 cannot tell from 0 counts as 0.
 //
-// The error is ErrOption for k below 1 or above min(n, D), ErrEmpty for fewer than two
-// points, ErrNotFinite for a value that is NaN or infinite, ErrSparse for sparse points
-// (see FitSparse), the device's, or ctx's.
+// The error is data.ErrOption for k below 1 or above min(n, D), data.ErrEmpty for fewer
+// than two points, data.ErrNotFinite for a value that is NaN or infinite, data.ErrSparse
+// for sparse points (see FitSparse), the device's, or ctx's.
 func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PCA, error) {
 	if err := data.CheckDense(points); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PC
 	if err != nil {
 		return nil, err
 	}
-	if simd.FirstNotFinite(mean) >= 0 { // as the sums of float32 are, unless a value is not
+	if simd.FirstNotFinite(mean) >= 0 { // sums of finite float32 values are finite
 		if err := data.CheckFinite(ctx, points); err != nil {
 			return nil, err
 		}
@@ -102,7 +101,8 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PC
 	return pca, nil
 }
 
-// checkComponents says why n points of d values have no k principal components.
+// checkComponents returns an error unless n points of d values have k principal
+// components.
 func checkComponents(n, d, k int) error {
 	if n < 2 {
 		return kind.Errorf(data.ErrEmpty, "pca: got %d points, want at least 2", n)
@@ -118,7 +118,7 @@ func newPCA(k int, mean []float64) *PCA {
 	return &PCA{K: k, D: len(mean), Mean: mean, Axes: make([]float64, k*len(mean)), Variance: make([]float64, k)}
 }
 
-// finish completes the axes after the first found: the Householder reflections that
+// finish completes the axes after the first found ones. The Householder reflections that
 // orthonormalise the first ones turn unit vectors into the others.
 func (p *PCA) finish(found int) {
 	if found < p.K {
@@ -135,7 +135,7 @@ func (p *PCA) finish(found int) {
 type pcaFit struct {
 	points  data.Source
 	n       int
-	columns []int32   // those that are not constant
+	columns []int32   // the columns that are not constant
 	mean    []float64 // of these columns
 	device  *device.Device
 }
@@ -191,8 +191,8 @@ func (f *pcaFit) products(ctx context.Context, order int, wide bool) ([]float64,
 	}
 	sum := make([]float64, order*order)
 	return sum, f.chunks(ctx, wide, func(_, rows int, x []float64) {
-		// One strip after the other, each from the diagonal to the right.
-		// The chunks are added one by one, so that the order is fixed.
+		// Compute one strip after the other, each from the diagonal to the right. The chunks are
+		// added one by one, so the order is fixed.
 		parallel.For(order, tile, func(_, from, to int) {
 			blas.GemmSerial(true, false, to-from, order-from, rows, 1, x[from:], order, x[from:], order, 1, sum[from*order+from:], order)
 		})
@@ -260,8 +260,9 @@ func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []
 	return eigen.Transposed(columns, width, count), found, nil
 }
 
-// fixSign negates an axis if its leading component is negative: the first component that is
-// nearly the largest. Otherwise rounding would decide between columns of equal variance.
+// fixSign negates an axis if its leading component is negative. The leading component is
+// the first one that is nearly the largest. If it were just the largest, rounding would
+// decide between columns of equal variance.
 func fixSign(axis []float64) {
 	largest := floats.Norm(axis, math.Inf(1))
 	leading := slices.IndexFunc(axis, func(v float64) bool { return math.Abs(v) >= largest*(1-1e-6) })
@@ -270,10 +271,10 @@ func fixSign(axis []float64) {
 	}
 }
 
-// Transform returns the coordinates of points along the axes: an N×K matrix, computed
-// on a device, or on the CPU if that is nil or the points are sparse. The results agree
-// up to the rounding of sums in float64. The error is ErrShape for points of another
-// width than D, the device's, or ctx's.
+// Transform returns the coordinates of points along the axes: an N×K matrix. It is
+// computed on a device, or on the CPU if that is nil or the points are sparse. The
+// results agree up to the rounding of sums in float64. The error is data.ErrShape for
+// points of another width than D, the device's, or ctx's.
 func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (*data.Matrix, error) {
 	if err := data.CheckPoints(points); err != nil {
 		return nil, err
@@ -283,8 +284,8 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 		return nil, err
 	}
 	dst := data.NewMatrix(n, p.K)
-	// The mean is subtracted afterwards, as its own coordinates, so that zeros of sparse
-	// points are passed over.
+	// The coordinates of the mean are subtracted afterwards, so zeros of sparse points can be
+	// skipped.
 	origin, mean := make([]float64, p.K), slices.Clone(p.Mean)
 	for j, o := range points.Block(0).Offset {
 		mean[j] -= o
@@ -343,14 +344,14 @@ const (
 	// deviceTile is the width of the products' tiles.
 	deviceTile    = 64
 	deviceThreads = 256 // for each tile
-	// With fewer tiles than deviceBlocks, the rows are cut into slices of at least
+	// If there are fewer tiles than deviceBlocks, the rows are cut into slices of at least
 	// sliceRows, to keep all multiprocessors busy.
 	deviceBlocks = 512
 	sliceRows    = 256
 )
 
-// deviceBytes bounds the points that are on a device at a time, in bytes. A variable
-// for tests.
+// deviceBytes bounds the points that are on a device at a time, in bytes. Tests change
+// it.
 var deviceBytes = 256 << 20
 
 // deviceProducts is products on a device.

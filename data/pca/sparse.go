@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// oversampling is how many more directions than components are followed. The further
-	// the variance falls over them, the faster the components converge.
+	// oversampling is the number of directions in addition to the components. The more the
+	// variance falls over them, the faster the components converge.
 	oversampling = 14
 	// sparseProducts bounds the products with the covariance matrix. An axis has converged
 	// if its residual is at most settled times the first variance and settledOwn times its
@@ -21,24 +21,24 @@ const (
 	sparseProducts, settled, settledOwn = 16, 1e-6, 1e-4
 	// lanes is the number of directions that are computed at a time.
 	lanes = blas.StripWidth
-	// watchedRows is how many rows are computed between two looks at the context.
+	// watchedRows is the number of rows computed between two checks of the context.
 	watchedRows = 1 << 13
-	// rowGrain is how many points of a matrix make a task of Transform.
+	// rowGrain is the number of points in a piece of work of Transform.
 	rowGrain = 256
 )
 
 // FitSparse finds the first k principal components of sparse points by a randomised
-// method (Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review
-// 2011, sections 4.5 and 5), without making the points dense: k+14 directions, drawn by
-// seed, are turned towards the components by polynomials of the covariance matrix (see
-// subspace.eigen), until the components have converged or after 16 products.
+// method, without making the points dense (Halko, Martinsson and Tropp, Finding structure
+// with randomness, SIAM Review 2011, sections 4.5 and 5). Polynomials of the covariance
+// matrix turn k+14 directions, drawn with seed, towards the components. This ends when
+// the components have converged, or after 16 products.
 //
-// Components whose variance is clearly larger than those that are left out agree with
-// Fit's to several digits. Where variances are nearly equal, the axes are less certain, as
-// they are in the points. FitSparse computes in float64. A product takes time as nnz·k;
-// memory beyond m is about 40·D·(k+14) bytes.
+// Components with a variance clearly above the left-out ones agree with Fit's to several
+// digits. If variances are nearly equal, the axes are less certain. FitSparse computes in
+// float64. The time of a product grows as the number of nonzero values times k. Memory
+// beyond m is about 40·D·(k+14) bytes.
 //
-// Dense points give ErrOption; the rest is as for Fit.
+// Dense points give data.ErrOption. Other errors are as for Fit.
 func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ type sparseFit struct {
 	width int // directions
 }
 
-// multiply sets product to n−1 times the covariance of the points times basis, both
+// multiply sets product to n−1 times the covariance of the points times basis. Both are
 // d×width.
 func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) error {
 	d := len(f.mean)
@@ -127,9 +127,9 @@ func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) erro
 	})
 }
 
-// spread adds to the strip to, [d, lanes], the coordinates along the strip from of the
-// points first to last−1 about the origin, times these points. It adds the coordinates
-// to sum.
+// spread computes the coordinates of the points first to last−1, relative to origin,
+// along the strip from [d, lanes]. It adds the coordinates times the points to the strip
+// to [d, lanes], and the coordinates to sum.
 func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[lanes]float64) {
 	for i := first; i < last; i++ {
 		column, value := f.Row(i)
