@@ -17,8 +17,8 @@ func unit(x float32) float32 { return unitOf(pattern(x)) }
 
 // pattern returns the bits of a number. As integers, they have the order of the numbers
 // from 0 upwards; negative numbers have negative patterns. In Go, the minimum of two
-// integers takes no branch and is faster than the minimum of two floats, which has to treat
-// NaN and −0.
+// integers takes no branch and is faster than the minimum of two floats, because that
+// must treat NaN and −0.
 func pattern(x float32) int32 { return int32(math.Float32bits(x)) }
 
 // number is the inverse of pattern.

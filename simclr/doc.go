@@ -1,18 +1,18 @@
-// Package simclr is contrastive learning of images: the random views of an image, two of
-// which make a positive pair, the pretraining of a network with them, and the evaluation of
-// the network.
+// Package simclr implements contrastive learning of images (SimCLR). Two random views of
+// an image make a positive pair. The package makes views, pretrains a network with them,
+// and evaluates the network.
 //
 // An Augmentation draws views as the paper does (Paper) or otherwise, and also
 // prepares images for evaluation, without randomness. A view depends only on the
-// seed, the epoch, the image's row and the view's number (ViewStream), so that any
+// seed, the epoch, the image's row and the view's number (ViewStream), so any
 // core can draw it at any time, and a resumed run sees the same views as an
 // uninterrupted one. Grid draws a picture of images next to their views.
 //
 // A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a graph whose
 // edges join the two views of each image. The views of the next batch are drawn while the
-// network computes; labels are never read. The result is a Network, which a hook can use
-// during training, too. In Stages, such as t-SimCNE's (TSimCNE), parts of the network are
-// frozen and its output is replaced, so that at the end it maps images to the plane
+// network computes; labels are never read. The result is a Network. A hook can also use
+// it during training. In Stages, such as t-SimCNE's (TSimCNE), parts of the network are
+// frozen and its output is replaced, so at the end it maps images to the plane
 // (Projection).
 //
 // An Evaluation measures a network's frozen representations (Features), on the published

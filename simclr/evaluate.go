@@ -239,8 +239,8 @@ func (e *Evaluation) TestOf(n int) int {
 }
 
 // A Score is the mean of an accuracy, from 0 to 1, over splits, and its standard
-// deviation (of a sample: divided by one less than their number; 0 for a
-// single one). NumPy's, which the paper gives, divides by their number.
+// deviation (of a sample: divided by one less than their number; 0 for a single one).
+// NumPy's standard deviation, reported in the paper, divides by their number.
 type Score struct {
 	Mean float64 `json:"mean"`
 	Std  float64 `json:"std"`
@@ -362,8 +362,8 @@ func pick(features *data.Matrix, classes, rows []int32) (*data.Matrix, []int32) 
 	return m, class
 }
 
-// Check returns the errors of Run about the images and the options, which can be known
-// before there are features: better before a long training than after it.
+// Check returns the errors of Run about the images and the options. It needs no features,
+// so it can be called before a long training.
 func (e *Evaluation) Check(images *images.Set) error {
 	_, _, err := e.prepare(images)
 	return err

@@ -41,8 +41,8 @@ const (
 	featurePixels = featureBatch * 64 * 64
 )
 
-// eachBlock prepares the images of some rows as EvalBatchTo does, and calls each for as
-// many at a time as go through a network: for rows[lo:hi], which are plain.
+// eachBlock prepares the images of some rows as EvalBatchTo does, and calls each for the
+// images that pass a network at a time: plain are the prepared images of rows[lo:hi].
 func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo, hi int, plain []float32) error) error {
 	size := 3 * a.Size * a.Size
 	step := max(1, min(featureBatch, featurePixels/(a.Size*a.Size)))

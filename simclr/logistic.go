@@ -22,8 +22,8 @@ import (
 // for L-BFGS; the paper's program uses scikit-learn's SAGA, where it bounds the change of
 // the weights.)
 type LogisticOptions struct {
-	// Penalty is λ ≥ 0 in the objective, which is the mean loss of an image plus
-	// λ/2·‖W‖². scikit-learn's C for n images is 1/(λn).
+	// Penalty is λ ≥ 0 in the objective: the mean loss of an image plus λ/2·‖W‖².
+	// scikit-learn's C for n images is 1/(λn).
 	Penalty float64
 	// Tolerance ends the fit when no derivative of the objective exceeds it; 0
 	// means 1e-4. Below about 1e-7 rounding may prevent it.
@@ -66,7 +66,7 @@ type Logistic struct {
 // given (nil: all), where classes[i], from 0 to count−1, is the class of row i
 // of features. It minimises the objective of LogisticOptions from W = 0 by
 // L-BFGS (Nocedal, 1980), preconditioned by the inverse of the features' covariance:
-// the Hessian is then at most I/2 (Böhning, 1992), and I/count at the start, so that
+// the Hessian is then at most I/2 (Böhning, 1992), and I/count at the start, so
 // few steps are needed. Products are computed in float32; sums over images,
 // and the steps, in float64. The result has the same bits for any GOMAXPROCS.
 //
@@ -332,7 +332,7 @@ var errNoStep = errors.New("no step decreases the objective")
 
 // search finds a step along a direction that meets the strong Wolfe conditions, by
 // bisection from 1, since the objective is convex. It allows for the rounding of the
-// objective, so that the gradient decides where the decrease is smaller than that.
+// objective, so the gradient decides where the decrease is smaller than that.
 func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
 	const decrease, curvature = 1e-4, 0.9
 	if !(slope < 0) {
@@ -488,7 +488,7 @@ func newDeviceObjective(d *device.Device, o *objective) (*deviceObjective, error
 	return r, nil
 }
 
-// upload uploads the features and classes, which stay the same.
+// upload uploads the features and classes. They do not change.
 func (r *deviceObjective) upload(o *objective) error {
 	rows := max(1, 1<<22/r.wide)
 	chunk := make([]float32, min(rows, o.n)*r.wide)
@@ -543,12 +543,12 @@ func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, 
 	return float64(loss*scale) + o.penaltyOf(theta), nil
 }
 
-// maxPreconditioned is the largest width of features with a preconditioner, which takes
-// time in proportion to the cube of the width: some seconds.
+// maxPreconditioned is the largest width of features with a preconditioner. Its time
+// grows as the cube of the width; at this width it is some seconds.
 const maxPreconditioned = 4096
 
 // leastVariance is added to the variance of standardised features in every direction,
-// so that directions with hardly any variance do no harm.
+// so directions with hardly any variance do no harm.
 const leastVariance = 1e-5
 
 // A preconditioner multiplies by the inverse of a covariance matrix C = LLᵀ.
@@ -580,7 +580,7 @@ func (w *preconditioner) apply(v []float64, count int) {
 	if w.half == nil {
 		w.half, w.whole = make([]float32, len(v)), make([]float32, len(v))
 	}
-	// Scaled to size 1, so that no gradient is too small for float32.
+	// Scaled to size 1, so no gradient is too small for float32.
 	size := floats.Norm(v, math.Inf(1))
 	if size == 0 {
 		return

@@ -63,7 +63,7 @@ func (p *Pretraining) checkFrom() error {
 	return nil
 }
 
-// edges returns those between the two views of n images.
+// edges returns the edges between the two views of n images.
 func edges(n int) (heads, tails []int32) {
 	heads, tails = make([]int32, n), make([]int32, n)
 	for i := range n {
@@ -136,7 +136,8 @@ func (s *viewSource) ImagesTo(dst []float32, points []int32, epoch int) error {
 	return nil
 }
 
-// Step implements model.Model. Of more than two views, each is the head of an edge.
+// Step implements model.Model. If there are more than two views, each is the head of an
+// edge.
 func (n *Network) Step(b *model.Batch, theta float64) (float64, error) {
 	if n.views == 2 {
 		return n.Convolutional.Step(b, theta)

@@ -29,17 +29,17 @@ import (
 type Pretraining struct {
 	// Augmentation says how views are drawn, and how large they are.
 	Augmentation Augmentation `key:"views"`
-	// Views is V, the even number of views of each image in a batch; 0 means 2. With more, every
-	// view attracts another of its image, view v the view v+1 and the last one the first, and
-	// repels all views of the batch's other images: more of the same time for the images that
-	// are seen, which pays in short runs (poly-view learning: Shidani et al., 2024). It takes
-	// InfoNC, Negatives of train.Full, and the CPU.
+	// Views is V, the even number of views of each image in a batch; 0 means 2. With more,
+	// every view attracts another view of its image (view v attracts view v+1, the last one
+	// the first) and repels all views of the batch's other images. More time is then spent on
+	// fewer images, which pays off in short runs (poly-view learning: Shidani et al., 2024).
+	// It takes InfoNC, Negatives of train.Full, and the CPU.
 	Views int `key:"views.count" in:"[2,1024]"`
 	// Network are the widths of the network.
 	Network model.ResNetOptions `key:"network"`
-	// From is a network to begin with, which is copied; nil begins with one that Seed
-	// draws. Width and Hidden of Network must be its own, or 0. An output of another width
-	// is a new one: see Stage.
+	// From is the initial network; it is copied. nil means a random network drawn with Seed.
+	// Width and Hidden of Network must be its own, or 0. An output of another width is a new
+	// one: see Stage.
 	From *model.ResNet[float32]
 
 	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns
@@ -69,8 +69,8 @@ type Pretraining struct {
 	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
 	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
 	Schedule train.Schedule `key:"train.anneal" words:"cosine"`
-	// Stages, if there are any, replace Epochs, which must then be 0 or their sum. They run in
-	// order; each starts from the network of the stage before.
+	// Stages, if any, replace Epochs. Epochs must then be 0 or the sum of their epochs. They
+	// run in order; each starts from the network of the stage before.
 	Stages []Stage `key:"stages" item:"stage"`
 	// Momentum and WeightDecay are as in train.SGD. NoNormDecay exempts the normalisations and
 	// the biases from weight decay; the temperature is always exempt. Clip bounds the
@@ -93,10 +93,10 @@ type Pretraining struct {
 	// means the CPU.
 	Device *model.Device
 
-	// Hooks, OnBatch, Checkpoints and Resume: see train.Options. In a hook, the
-	// model of the state is a *Network, which may be used for representations:
-	// that changes nothing. An edge is an image, so that EdgesPerSecond are
-	// images, each seen twice, per second.
+	// Hooks, OnBatch, Checkpoints and Resume: see train.Options. In a hook, the model of the
+	// state is a *Network. The hook may use it for representations without affecting the
+	// training. An edge is an image, so EdgesPerSecond are images, each seen twice, per
+	// second.
 	Hooks       []train.Hook
 	OnBatch     func(epoch, done, batches int, loss float64)
 	Checkpoints *train.Checkpoints
@@ -124,8 +124,8 @@ func PaperPretraining() Pretraining {
 	}
 }
 
-// Check checks the pretraining for a number of images, except the widths of the network,
-// which Run checks after calling Check. Errors wrap ErrOption and are mostly of the type
+// Check checks the pretraining for a number of images, except the widths of the network.
+// Run calls Check and then checks these. Errors wrap ErrOption and are mostly of the type
 // *train.OptionError.
 func (p *Pretraining) Check(images int) error {
 	if err := p.Augmentation.Check(); err != nil {
@@ -228,10 +228,10 @@ func ofAll(epochs int, hooks []train.Hook) []train.Hook {
 	return all
 }
 
-// A Stage is a part of a Pretraining with its own schedule, output and optimiser, whose
-// state starts anew. t-SimCNE (Böhm, Berens and Kobak, 2023) has three: the network learns
-// as in SimCLR, with a high-dimensional output; a new two-dimensional output is trained;
-// then the whole network is fine-tuned.
+// A Stage is a part of a Pretraining with its own schedule, output and optimiser. The
+// optimiser's state starts anew. t-SimCNE (Böhm, Berens and Kobak, 2023) has three
+// stages. First the network learns as in SimCLR, with a high-dimensional output. Then a
+// new two-dimensional output is trained. At last the whole network is fine-tuned.
 type Stage struct {
 	// Epochs is the number of epochs, at least 1. If nil or 0, WarmUp and LR are the
 	// fields of Pretraining.

@@ -19,11 +19,11 @@ type taps struct {
 	weights []float32
 }
 
-// fit sets the weights for a resize from in to out pixels by linear
-// interpolation: a triangle around each output's centre, as wide as two pixels
-// of the input or of the output, whichever are larger (antialias=True in
-// torchvision; what PIL always does), cut at the ends of the input and of sum
-// 1. A mirrored axis gives its outputs in reverse order.
+// fit sets the weights for a resize from in to out pixels by linear interpolation: a
+// triangle around each output's centre. It is as wide as two pixels of the input or of
+// the output, whichever are larger (antialias=True in torchvision; PIL always does so).
+// It is cut at the ends of the input and has sum 1. A mirrored axis gives its outputs in
+// reverse order.
 func (t *taps) fit(in, out int, mirrored bool) {
 	scale := float64(in) / float64(out)
 	reach := max(1, scale)

@@ -46,10 +46,10 @@ const maxSize = 4096
 type Augmentation struct {
 	// Size is the width and height of a view in pixels.
 	Size int `key:"size" in:"[1,4096]"`
-	// WholeSize is the width and height in pixels to which whole images are brought where a
-	// network represents or places them (Features); 0 means Size. Larger than
-	// Size is often better, since what a view cuts out of an image is magnified (Touvron
-	// et al., 2019, 'Fixing the train-test resolution discrepancy').
+	// WholeSize is the width and height in pixels to which whole images are brought before a
+	// network computes their features; 0 means Size. Larger than Size is often better, since
+	// what a view cuts out of an image is magnified (Touvron et al., 2019, 'Fixing the
+	// train-test resolution discrepancy').
 	WholeSize int `key:"whole_size,null" in:"[1,4096]"`
 
 	// A view shows a rectangle of the image. Its share of the area is uniform in [MinScale,
@@ -64,10 +64,10 @@ type Augmentation struct {
 	// Flip is the probability of a mirror image, left to right.
 	Flip float64 `key:"flip" in:"[0,1]"`
 
-	// Jitter is the probability that colours change: brightness, contrast and
-	// saturation by factors, each uniform in [max(0, 1−x), 1+x] for the field x
-	// of that name, and the hue by a share of the colour circle uniform
-	// in [−Hue, Hue]; in an order drawn anew for every view.
+	// Jitter is the probability that colours change: brightness, contrast and saturation by
+	// factors, each uniform in [max(0, 1−x), 1+x] for the field x of that name. The hue
+	// changes by a share of the colour circle, uniform in [−Hue, Hue]. The order of the
+	// changes is drawn anew for every view.
 	Jitter     float64 `key:"jitter" in:"[0,1]"`
 	Brightness float64 `key:"brightness" in:"[0,1e6]"`
 	Contrast   float64 `key:"contrast" in:"[0,1e6]"`
@@ -95,8 +95,8 @@ func Paper() Augmentation {
 	}
 }
 
-// Check returns an *option.Error, which wraps ErrOption, for the first field that is out
-// of its range.
+// Check returns an *option.Error that wraps ErrOption for the first field that is out of
+// its range.
 func (a *Augmentation) Check() error {
 	if a == nil {
 		return fmt.Errorf("%w: Augmentation: got nil", ErrOption)
@@ -338,9 +338,10 @@ const (
 	tapBytes = 32
 )
 
-// DeviceViews makes views on an accelerator, which holds the bytes of all images. The
-// views are Augmentation's: the random choices are the CPU's, and pixel values differ
-// by rounding, about 1e-6 unless the augmentation amplifies contrasts strongly.
+// DeviceViews makes views on an accelerator. The accelerator holds the bytes of all
+// images. The views are Augmentation's: the random choices are the CPU's, and pixel
+// values differ by rounding, about 1e-6 unless the augmentation amplifies contrasts
+// strongly.
 type DeviceViews struct {
 	device        *model.Device
 	augmentation  Augmentation
