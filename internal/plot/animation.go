@@ -21,12 +21,11 @@ const GIF Format = "gif"
 // points after the other, each drawn as a Scatter. The same Animation gives the
 // same bytes.
 type Animation struct {
-	// Scatter holds what the frames have in common. Embedding is
-	// not used. DPI is 120 by default, which makes the picture 600 pixels
-	// high. Alpha is 1 by default, since mixed colours make large files; for points drawn
-	// by density it is a Scatter's default, and the palette includes mixed colours.
-	// Points of more than two coordinates are projected to the plane of the first
-	// two principal axes of the last frame.
+	// Scatter holds what the frames have in common. Embedding is not used. DPI is 120 by
+	// default; the picture is then 600 pixels high. Alpha is 1 by default, since mixed
+	// colours make large files; for points drawn by density it is a Scatter's default, and
+	// the palette includes mixed colours. Points of more than two coordinates are projected
+	// to the plane of the first two principal axes of the last frame.
 	Scatter Scatter
 
 	// Frames are the embeddings in their order, 1 to 1000.
@@ -38,7 +37,7 @@ type Animation struct {
 	FramesPerSecond float64
 
 	// Follow has the axes follow the points, smoothly over some frames before
-	// and after, so that an embedding that grows fills the picture all the
+	// and after, so an embedding that grows fills the picture all the
 	// time; the scale bar tells its size. By default all frames have the same
 	// axes.
 	Follow bool
@@ -60,12 +59,12 @@ const (
 	followFrames = 5 // before and after
 )
 
-// Save draws the animation into the file at path, which ends in .gif. It returns the
+// Save draws the animation into the file at path. path must end in .gif. It returns the
 // errors of Scatter.Save.
 func (a *Animation) Save(path string) error { return save(path, a.write) }
 
-// Write draws the animation as a GIF. Errors wrap ErrInput or ErrNotFinite, in
-// which case nothing was written, or are w's.
+// Write draws the animation as a GIF. Errors of w are returned. Other errors wrap
+// ErrInput or ErrNotFinite, and nothing is written.
 func (a *Animation) Write(w io.Writer) error { return a.write(w, GIF) }
 
 func (a *Animation) write(w io.Writer, format Format) error {
@@ -159,7 +158,7 @@ func (a *Animation) scatters() ([]Scatter, error) {
 }
 
 // projectFrames projects embeddings of more than two coordinates to the plane of the
-// first two principal axes of the last, which the notes then say.
+// first two principal axes of the last embedding. The notes then say so.
 func projectFrames(frames []Scatter) error {
 	last := frames[len(frames)-1].Embedding
 	if last.D <= 2 || last.N < 2 {
@@ -188,9 +187,9 @@ func together(own []bounds) []bounds {
 	return slices.Repeat([]bounds{all}, len(own))
 }
 
-// smoothly returns for each frame the mean of what the frames near it see of
-// those near them. Each of them sees the frame itself, so that no more points lie
-// outside.
+// smoothly returns, for each frame, a smoothed view: the mean of the views of near
+// frames, each of which includes the frames near it. Each of them sees the frame itself,
+// so no more points lie outside.
 func smoothly(own []bounds) []bounds {
 	near := func(list []bounds, i int) []bounds {
 		return list[max(0, i-followFrames):min(len(list), i+followFrames+1)]
@@ -223,9 +222,9 @@ type quantiser struct {
 // unchanged is the index of the transparent colour in the palette.
 const unchanged = 0
 
-// newQuantiser returns a palette for pictures with these points: besides a
-// transparent colour, greys for letters, and the colours of the points with
-// some steps towards white for their rims.
+// newQuantiser returns a palette for pictures with these points: a transparent colour,
+// greys for letters, and the colours of the points with some steps towards white for
+// their rims.
 func newQuantiser(layers []layer) *quantiser {
 	const greys, most = 8, 120
 	q := &quantiser{palette: color.Palette{color.NRGBA{}}, known: make([]uint8, 1<<24)}
@@ -283,8 +282,7 @@ func opaque(img image.Image) *image.RGBA {
 	return rgba
 }
 
-// nearest returns the index of the nearest colour, which is not the transparent
-// one.
+// nearest returns the index of the nearest colour, except the transparent one.
 func (q *quantiser) nearest(c color.NRGBA) uint8 {
 	best, least := 0, math.MaxInt
 	for i, p := range q.palette {
@@ -297,9 +295,9 @@ func (q *quantiser) nearest(c color.NRGBA) uint8 {
 	return uint8(best)
 }
 
-// changes returns the part of an image in which it differs from the one
-// before, with the transparent colour where it does not: most of a frame is
-// legend and ground. before may be nil.
+// changes returns the part of an image that differs from the previous image, with the
+// transparent colour for equal pixels. Most of a frame is legend and background, which
+// stay the same. before may be nil.
 func changes(before, now *image.Paletted) *image.Paletted {
 	if before == nil {
 		return now

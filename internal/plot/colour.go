@@ -10,12 +10,12 @@ import (
 )
 
 // classColours holds the colours of the classes as 0xRRGGBB. They were found by random
-// searches for colours that lie as far apart as possible in the OKLab space (Ottosson,
-// 2020), both to normal eyes and to those without long-, middle- or short-wave cones as
-// Machado et al. (2009) simulate them, of limited chroma and dark enough for a white ground.
-// The nearest two of the first ten have a distance of 0.11 or more for every kind of eye,
-// nearly twice that of the common palettes of ten. For normal eyes, the nearest two of the
-// first twenty have a distance of 0.127, and of 0.111 on a dark ground, twice that of
+// searches for colours as far apart as possible in the OKLab space (Ottosson, 2020), both
+// for normal eyes and for eyes without long-, middle- or short-wave cones as Machado et
+// al. (2009) simulate them, of limited chroma and dark enough for a white ground. The
+// nearest two of the first ten have a distance of 0.11 or more for every kind of eye,
+// nearly twice that of the common palettes of ten. For normal eyes, the nearest two of
+// the first twenty have a distance of 0.127, and of 0.111 on a dark ground, twice that of
 // Tableau's twenty; for other eyes it is 0.066 and 0.051. The other twenty are told apart
 // with effort.
 var classColours = [...]uint32{
@@ -34,9 +34,9 @@ var classColours = [...]uint32{
 // neutral stands for the colours of all classes.
 var neutral = color.NRGBA{0x80, 0x80, 0x80, 0xff}
 
-// tint returns a colour half as far from white, in which points make a ground
-// for others of the full colour. That of points without a label is light
-// enough as it is.
+// tint returns a colour half as far from white. Points in this colour are a background
+// for points in the full colour. The colour of points without a label is light enough and
+// stays.
 func tint(c color.NRGBA) color.NRGBA {
 	if c == unlabeled {
 		return c
@@ -91,23 +91,24 @@ func OfLabels(labels *data.Labels) (classes []int32, names []string, values []fl
 	return nil, nil, values
 }
 
-// Present returns the classes that occur, in order. Negative ones, which mean none, are left out.
+// Present returns the classes that occur, in order. Negative ones mean no class and are
+// left out.
 func Present(classes []int32) []int32 {
 	present := slices.Compact(slices.Sorted(slices.Values(classes)))
 	return slices.DeleteFunc(present, func(c int32) bool { return c < 0 })
 }
 
-// ClassColour returns the colour of class c ≥ 0 on a light ground. It does not
-// depend on what other classes there are, and repeats after the 40 for which
-// there is a legend.
+// ClassColour returns the colour of class c ≥ 0 on a light ground. It does not depend on
+// the other classes. Colours repeat after 40 classes, the most for which there is a
+// legend.
 func ClassColour(c int) color.NRGBA {
 	v := classColours[c%len(classColours)]
 	return color.NRGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}
 }
 
-// viridis holds ten equidistant colours of the colour map of that name by
-// van der Walt and Smith, in which equal steps of the value look equally
-// large, to colour-blind eyes and in greyscale, too.
+// viridis holds ten equidistant colours of the colour map viridis by van der Walt and
+// Smith. Equal steps of the value look equally large in it, also for colour-blind eyes
+// and in greyscale.
 var viridis = [...]color.NRGBA{
 	{0x44, 0x01, 0x54, 0xff}, {0x48, 0x28, 0x78, 0xff}, {0x3e, 0x49, 0x89, 0xff},
 	{0x31, 0x68, 0x8e, 0xff}, {0x26, 0x82, 0x8e, 0xff}, {0x1f, 0x9e, 0x89, 0xff},
@@ -133,9 +134,9 @@ func mix(a, b color.NRGBA, share float64) color.NRGBA {
 // darkFloor is the lightness, in OKLab, that black would get on a dark ground.
 const darkFloor = 0.4
 
-// OnDark returns a colour for a dark ground that has the hue of c, which is
-// meant for a light one: dark colours are raised in lightness (of OKLab;
-// Ottosson, 2020), those that are light already hardly differ.
+// OnDark returns a colour for a dark background with the hue of c, a colour for a light
+// background. It raises the lightness (of OKLab; Ottosson, 2020) of dark colours; light
+// colours hardly change.
 func OnDark(c color.NRGBA) color.NRGBA {
 	l, a, b := toOKLab(c)
 	l = darkFloor + (1-darkFloor)*math.Pow(l, 1.5)

@@ -105,8 +105,8 @@ var (
 // Save draws the charts into the file at path, as Scatter.Save does.
 func (c *Curves) Save(path string) error { return save(path, c.Write) }
 
-// Write draws the charts as an image of that format. Errors wrap ErrInput,
-// ErrNotFinite or ErrFormat, in which case nothing was written, or are w's.
+// Write draws the charts as an image of that format. Errors of w are returned. Other
+// errors wrap ErrInput, ErrNotFinite or ErrFormat, and nothing is written.
 func (c *Curves) Write(w io.Writer, format Format) error { return drawAs(w, format, c, c.DPI) }
 
 func (c *Curves) check() error {
@@ -250,8 +250,8 @@ func nameOf(p *Panel, k int) seriesName {
 	return seriesName{number: k + 1}
 }
 
-// colours returns the colour of every series, and the legend of those with a name, in rows of
-// a width.
+// colours returns the colour of every series, and the legend of the series with a name,
+// in rows of the given width.
 func (c *Curves) colours(width float64) (map[seriesName]color.NRGBA, *legendRows) {
 	colours, legend, x := make(map[seriesName]color.NRGBA), &legendRows{}, width
 	for i := range c.Panels {
@@ -319,7 +319,7 @@ func dots(colour color.NRGBA, points plotter.XYs) *plotter.Scatter {
 	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: 2.2, Shape: draw.CircleGlyph{}}}
 }
 
-// chart returns gonum's plot of the panel, which gets that much room.
+// chart returns gonum's plot of the panel, for the given size.
 func (p *Panel) chart(colours map[seriesName]color.NRGBA, room vg.Point) *gonum.Plot {
 	chart := gonum.New()
 	chart.BackgroundColor = nil
@@ -383,7 +383,8 @@ func (p *Panel) point(x, y float64) plotter.XY {
 	return plotter.XY{X: scaled(x, p.LogX), Y: scaled(y, p.LogY)}
 }
 
-// runs returns the numbers of points in pieces, between those that are left out.
+// runs returns the numbers of the points in pieces. Points that are left out separate the
+// pieces.
 func (s *Series) runs(out func(i int) bool) (runs [][]int) {
 	var run []int
 	for i := range s.X {
@@ -422,8 +423,8 @@ func (p *Panel) addBounds(to *gonum.Plot, s *Series, colour color.NRGBA) {
 	}
 }
 
-// addLines adds the line and its markers. A point without neighbours, which no line
-// shows, is a dot.
+// addLines adds the line and its markers. A point without neighbours is a dot, because no
+// line shows it.
 func (p *Panel) addLines(to *gonum.Plot, s *Series, colour color.NRGBA) {
 	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i]) }) {
 		var points plotter.XYs
@@ -522,7 +523,7 @@ func (t ticks) Ticks(low, high float64) []gonum.Tick {
 	}
 }
 
-// round returns ticks at round numbers, or one in the middle if there are none.
+// round returns ticks at round numbers, or one tick in the middle if there are none.
 func round(low, high float64) (all []gonum.Tick) {
 	for _, v := range Ticks(low, high) {
 		all = append(all, gonum.Tick{Value: v, Label: Number(v)})
@@ -535,8 +536,8 @@ func round(low, high float64) (all []gonum.Tick) {
 }
 
 // powers returns the ticks of a logarithmic axis between two exponents of ten: at the
-// powers of ten, or at 1, 2 and 5 times those if there are fewer than two, or at round
-// numbers if the axis is shorter than that.
+// powers of ten; if there are fewer than two of them, at 1, 2 and 5 times these powers;
+// and on an even shorter axis, at round numbers.
 func powers(low, high float64) (all []gonum.Tick) {
 	high = min(high, math.Log10(math.MaxFloat64))
 	first, last := int(math.Ceil(low)), int(math.Floor(high))

@@ -16,7 +16,7 @@ import (
 
 // Very many points are drawn by their density, as datashader does it: a pixel
 // adds up the discs on it, is coloured by the mean of their colours, and is the
-// more opaque the more they are. Sums are of integers, so that neither the order
+// more opaque the more they are. Sums are of integers, so neither the order
 // of the points nor the number of cores changes a byte.
 
 // DenseFrom is the least number of points that are drawn by density, unless their size is
@@ -190,10 +190,10 @@ func discs(level int) float64 {
 }
 
 // equalised returns the opacity of each level of cover, given the number of pixels of
-// each level; it does not fall as the cover rises. A single disc has the opacity alone,
-// and a part of a disc a proportional opacity. A pixel with more discs is as opaque as
-// its rank among such pixels (histogram equalisation), which shows differences at every
-// density. It is no more opaque than discs drawn over each other, so that small
+// each level; it does not fall as the cover rises. A single disc has the given opacity,
+// and a part of a disc a proportional opacity. The opacity of a pixel with more discs is
+// its rank among such pixels (histogram equalisation), so differences are visible at
+// every density. It is no more opaque than discs drawn over each other, so small
 // differences are not exaggerated where points hardly overlap.
 func equalised(counts []int, alone float64) []uint8 {
 	single := levelOf(fullCover)

@@ -49,9 +49,9 @@ var (
 	unlabeled = color.NRGBA{0xdc, 0xdc, 0xdc, 0xff}
 )
 
-// label writes text next to the point x, y: half the height of a capital above
-// and below it. The styles centre the whole line, descenders included, which
-// looks too low next to a marker.
+// label writes text next to the point x, y: half the height of a capital above and below
+// it. The styles centre the whole line including descenders. Next to a marker this looks
+// too low.
 func label(c draw.Canvas, x, y vg.Length, txt string) {
 	c.FillText(legendStyle, vg.Point{X: x, Y: y + legendStyle.Font.Size/9}, txt)
 }
@@ -217,9 +217,9 @@ func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA, below, above strin
 	entry(c, x, y, colour, above)
 }
 
-// layers returns the layers of the points, which have no points yet: a single
-// one, or one for the points trained on and above it one for the held-out points.
-// palette holds the colours, and area is the area of the box in square points.
+// layers returns empty layers for the points: a single one, or one for the training
+// points and above it one for the held-out points. palette holds the colours, and area is
+// the area of the box in square points.
 func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	all := layer{colours: palette, diameter: s.diameter(area, s.Embedding.N), alpha: s.alpha(), dense: s.dense(), continuous: s.Values != nil}
 	n := s.heldOut()
@@ -246,10 +246,10 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	return []layer{all, above}
 }
 
-// place fills the layers with the points in the box, at equal axes and with the frame in
-// its centre, tells of the others by arrows, and returns the printer's points per unit of the embedding. p holds their
-// places, x and y alternating, colour the colour of each row, −1 for a row
-// without a label.
+// place fills the layers with the points in the box, with equal axes and the frame in its
+// centre. Arrows show the number of other points. It returns the printer's points per
+// unit of the embedding. p holds the positions, x and y alternating, and colour the
+// colour of each row, −1 for a row without a label.
 func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) {
 	b := s.frame(p)
 	if s.bounds != nil {
@@ -321,8 +321,8 @@ func (b bounds) union(c bounds) bounds {
 	return bounds{min(b.x0, c.x0), max(b.x1, c.x1), min(b.y0, c.y0), max(b.y1, c.y1)}
 }
 
-// order returns the rows in the order of drawing: at random if shuffled is set,
-// but those without a label first.
+// order returns the rows in the order of drawing. Rows without a label come first. The
+// order is random if shuffled is set.
 func (s *Scatter) order(colour []int32, shuffled bool) []int {
 	rows := make([]int, s.Embedding.N)
 	for i := range rows {
@@ -444,7 +444,7 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 			bottom := top - height
 			for i := range levels {
 				// Each step reaches up to the top, under the next ones, so
-				// that no gap shows between two.
+				// no gap shows between two.
 				y := bottom + height*float64(i)/levels
 				c.FillPolygon(colours[i], []vg.Point{
 					{X: vg.Length(left), Y: vg.Length(y)},
@@ -465,9 +465,9 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 	}
 }
 
-// fit cuts the end of a text that is wider than allowed, in printer's points,
-// or has so many characters for that width that most of them must be combining
-// marks. Measuring stays quick however long the text is.
+// fit cuts the end of a text that is wider than the given number of printer's points. It
+// also cuts a text with so many characters for that width that most of them must be
+// combining marks. Measuring stays quick however long the text is.
 func fit(sty text.Style, txt string, width float64) string {
 	limit := 4 * int(max(1, width)) // no letter is narrower than a point
 	runes, cut := 0, false

@@ -117,7 +117,7 @@ func median(values []float64) float64 {
 	return values[(n-1)/2]/2 + values[n/2]/2
 }
 
-// placeNames gives names their places in an area, so that none meets another: each at the
+// placeNames gives names their places in an area, so none meets another: each at the
 // median of its class or as near to it as possible. Larger classes choose first, and
 // names that do not fit, or only where the area is taken, are left out.
 func placeNames(names []named, area bounds, taken ...bounds) []named {

@@ -1,13 +1,14 @@
-// Package plot draws embeddings (Scatter, several side by side: Strip, or one after the
-// other: Animation) and curves (Curves) as PNG, SVG or GIF: scatter plots in the manner
-// of the paper's figures, with equal axes and a scale bar instead of ticks, and line
-// charts of small multiples, both in colours that a colour-blind person can tell apart.
+// Package plot draws embeddings and curves as PNG, SVG or GIF. Scatter draws one
+// embedding, Strip draws several next to each other, and Animation draws them one after
+// the other. They look like the paper's figures, with equal axes and a scale bar instead
+// of ticks. Curves draws line charts as small multiples. Colour-blind readers can
+// distinguish the colours.
 //
 // Text, lines and legends are drawn by gonum/plot's canvases. The points of an embedding
-// are not, since one path per point takes seconds and megabytes for tens of thousands of
-// them: raster.go sets them as anti-aliased discs, and svg.go writes them as dots of a
-// few short paths. From 50 000 points on, density.go draws the number of points per pixel
-// and colour.
+// are not, because one path per point takes seconds and megabytes for tens of thousands
+// of points. raster.go sets them as anti-aliased discs, and svg.go writes them as dots of
+// a few short paths. From 50 000 points on, density.go draws the number of points per
+// pixel and colour.
 package plot
 
 import (
@@ -50,11 +51,11 @@ const (
 //
 // If Classes is set, points have the colour of their class; if Values is set, the
 // colour of their value on a continuous scale; otherwise all have the same colour. They
-// are drawn in an order that Seed shuffles, so that no class systematically covers
+// are drawn in an order that Seed shuffles, so no class systematically covers
 // another.
 //
-// The points fill the picture, except for outliers, which FrameOf leaves out: where they lie
-// outside, an arrow in the middle of the side tells how many they are.
+// The points fill the picture, except for the outliers that FrameOf leaves out. On each
+// side with outliers, an arrow in the middle shows their number.
 //
 // From 50 000 points on, unless PointSize is set, they are drawn by density: a
 // pixel has the mean colour of the classes of its points, or the colour of their
@@ -68,9 +69,8 @@ type Scatter struct {
 	// of points. A note above the points says so.
 	Embedding *data.Matrix
 
-	// Classes[i] is the class of row i. A negative one means none: the point
-	// is grey and lies below the others. Up to 40 classes get a legend,
-	// which tells of grey points, too.
+	// Classes[i] is the class of row i. A negative one means none: the point is grey and lies
+	// below the others. Up to 40 classes get a legend; it also lists grey points.
 	Classes []int32
 
 	// ClassNames[c] is the name of class c in the legend; a class beyond the
@@ -90,13 +90,13 @@ type Scatter struct {
 	// HeldOut[i] reports that row i was held out of training and placed by the trained
 	// network. If some rows are held out and some are not, training points are drawn in
 	// lighter colours, and held-out points above them: larger and with a dark rim, unless
-	// they are so many (about 20 000) that only rims would be visible. A line below the
-	// points explains both. If all rows are of one kind, they are drawn as usual. Points
-	// with rims are drawn one by one even if others are drawn by density.
+	// there are so many (about 20 000) that only rims would be visible. A line below the
+	// points explains both. If all rows are of one kind, they are drawn as usual. Points with
+	// rims are drawn one by one even if others are drawn by density.
 	HeldOut []bool
 
-	// Below and Above are what the key calls the points of training and those that are
-	// held out; by default that.
+	// Below and Above are the names of the training points and the held-out points in the
+	// key. By default they are called so.
 	Below, Above string
 
 	// Title stands above the points; none by default.
@@ -130,8 +130,8 @@ type Scatter struct {
 	bounds *bounds
 	note   string
 
-	// beside, in a Strip, has the classes or values of all panels, which decide the
-	// legend, drawn by the Strip, and the scale of the colours.
+	// beside, in a Strip, has the classes or values of all panels. They determine the scale
+	// of the colours and the legend, which the Strip draws.
 	beside *Scatter
 }
 
@@ -179,8 +179,8 @@ func save(path string, write func(io.Writer, Format) error) error {
 	return nil
 }
 
-// Write draws the plot as an image of that format. Errors wrap ErrInput,
-// ErrNotFinite or ErrFormat, in which case nothing was written, or are w's.
+// Write draws the plot as an image of that format. Errors of w are returned. Other errors
+// wrap ErrInput, ErrNotFinite or ErrFormat, and nothing is written.
 func (s *Scatter) Write(w io.Writer, format Format) error { return drawAs(w, format, s, s.DPI) }
 
 // Bounds of what is drawn.
@@ -290,8 +290,8 @@ func (s *Scatter) alpha() float64 {
 	return math.Round(100*min(0.9, max(0.3, a))) / 100
 }
 
-// Printable makes text safe for every format: control characters, which XML
-// cannot hold, become spaces, and bytes that are not UTF-8 a replacement mark.
+// Printable makes text safe for every format. Control characters become spaces, because
+// XML cannot hold them. Bytes that are not UTF-8 become a replacement character.
 func Printable(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {

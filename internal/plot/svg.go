@@ -39,10 +39,9 @@ func (l *layout) writeSVG(w io.Writer, dpi int) error {
 	return err
 }
 
-// svgPoints writes each point as a line of no length with round ends, which
-// takes a fifth of the space of a circle. The lines of one path are drawn as one shape,
-// so a path holds points of one colour from a small part of the order of drawing only:
-// colours still mix.
+// svgPoints writes each point as a line of length 0 with round ends. It takes a fifth of
+// the space of a circle. The lines of one path are drawn as one shape, so a path holds
+// points of one colour from a small part of the order of drawing only: colours still mix.
 func (l *layout) svgPoints(dpi int) (string, error) {
 	var b strings.Builder
 	b.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
@@ -96,8 +95,7 @@ func (l *layer) writeSVG(b *strings.Builder, height float64) {
 	b.WriteString("</g>\n")
 }
 
-// short writes a number with up to two decimals, which is a printer's point
-// by a hundred.
+// short writes a number with up to two decimals, a hundredth of a printer's point.
 func short(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")

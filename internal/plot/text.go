@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	// macron is the combining mark of Z̄, which the canvases would draw next to its
-	// letter.
+	// macron is the combining mark of Z̄. The canvases would draw it next to its letter.
 	macron = "\u0304"
 
-	// raised are the characters of exponents, some of which the font lacks, and
-	// ordinary those that are drawn smaller and higher instead.
+	// raised are the characters of exponents; the font lacks some of them. ordinary are the
+	// characters that are drawn instead, smaller and higher.
 	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 	ordinary = "0123456789−"
 )

@@ -10,10 +10,9 @@ import (
 	"cne/internal/rng"
 )
 
-// Plane returns the places of the points as they are drawn, x and y
-// alternating and y upwards, in the units of the embedding, and a note on what
-// they do not tell by themselves, which may be empty (see Scatter.Embedding).
-// Errors wrap ErrInput or ErrNotFinite.
+// Plane returns the positions of the points as drawn, x and y alternating and y upwards,
+// in the units of the embedding. It also returns a note that explains them, which may be
+// empty (see Scatter.Embedding). Errors wrap ErrInput or ErrNotFinite.
 func (s *Scatter) Plane() (xy []float64, note string, err error) {
 	if err := s.check(); err != nil {
 		return nil, "", err
@@ -37,7 +36,7 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 }
 
 // fitPlane finds the plane in which the points of m vary most, and returns a note about
-// it. Distances in it are at most those in the embedding.
+// it. Distances in the plane are at most the distances in the embedding.
 func fitPlane(m *data.Matrix) (*pca.PCA, string, error) {
 	components, err := pca.Fit(context.Background(), m, 2, nil)
 	if err != nil {
@@ -82,8 +81,8 @@ func (s *Scatter) standing() []float64 {
 	return xy
 }
 
-// A density tells how many of some numbers are near a place, as a share of
-// those at the place with most of them.
+// A density is the number of values near a position, as a share of the largest such
+// number.
 type density struct {
 	lowest, width float64   // of the first bin
 	bins          []float64 // at their middles
