@@ -83,8 +83,8 @@ func MustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
 	}
 }
 
-// A settingFlag is a flag that adds to a list of settings, which it shares
-// with others so that the order on the command line is kept.
+// A settingFlag is a flag that adds to a list of settings. Several flags share the list,
+// to keep the order on the command line.
 type settingFlag struct {
 	name string // as in "--epochs"; "" for --set, whose values are key=value
 	key  string
@@ -114,7 +114,7 @@ func (f *settingFlag) String() string { return "" }
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
 
-// A setFlag is --set, which knows what may be set.
+// A setFlag is the flag --set. It knows the valid keys.
 type setFlag struct {
 	settingFlag
 	keys interface {
@@ -126,7 +126,7 @@ type setFlag struct {
 // A switchFlag is a flag for true or false; without a value it means true.
 type switchFlag struct{ pflag.Value }
 
-// Type returns the type of pflag's own switches, so that the help shows no value.
+// Type returns the type of pflag's own switches, so the help shows no value.
 func (switchFlag) Type() string { return "bool" }
 
 // Config returns the configuration of a command that has the flags of

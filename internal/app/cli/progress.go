@@ -192,8 +192,8 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 	})
 }
 
-// Batches are measured after the first, which takes longer, until a run that takes at least
-// longRun is estimated.
+// Batches are measured after the first, because that takes longer, until a run of at
+// least longRun is estimated.
 const (
 	measuredBatches = 3
 	longRun         = time.Minute

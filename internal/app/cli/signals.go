@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// sameSignal is for how long after the first signal others are taken for the same: some
-// programs send one to a process and to its group, and where a thread of another program
-// was to be the parent, the kernel sends one for every thread that ends.
+// sameSignal is the time after the first signal during which further signals count as the
+// same. Some programs send one to a process and one to its group. If the parent was a
+// thread of another program, the kernel sends one for every thread that ends.
 const sameSignal = 500 * time.Millisecond
 
 // UntilSignal returns a context that ends with the first signal that asks the program
@@ -48,7 +48,7 @@ func SurvivePipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// noReader is the number of Windows' ERROR_NO_DATA, a write to a pipe that nobody reads.
+// noReader is the number of Windows' ERROR_NO_DATA, a write to a pipe without a reader.
 const noReader = syscall.Errno(232)
 
 // A ResultWriter is stdout. It remembers failures to write, and whether the reader has

@@ -225,7 +225,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ExactlyOne accepts a command line with one argument, which what describes.
+// ExactlyOne accepts a command line with one argument. what describes the argument.
 func ExactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {

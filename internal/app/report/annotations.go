@@ -31,7 +31,8 @@ type Annotations struct {
 type Wanted struct {
 	Names   string   // "" for none
 	Columns []string // empty for none
-	// AutoLabels asks for labels made of the names, those that a page has without Names, too.
+	// AutoLabels asks for labels made of the names, including the names that a page has
+	// without Names.
 	AutoLabels bool
 	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
 	NamesFrom, ColumnsFrom string
@@ -137,9 +138,10 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 	p.AutoLabels = p.AutoLabels || a.AutoLabels
 }
 
-// Split returns the names of the points that were trained on and of those held out, in their
-// order; nil for none. rows and heldRows are their rows in the input: without rows, names are
-// in the order of the input, and without both, the last held names are of those held out.
+// Split returns the names of the training points and of the held-out points, in their
+// order; nil for none. rows and heldRows are their rows in the input. Without rows, names
+// are in the order of the input. Without both, the last held names are the names of the
+// held-out points.
 func (a *Annotations) Split(held int, rows, heldRows []int) (trained, heldOut []string) {
 	switch {
 	case a == nil || a.Names == nil:

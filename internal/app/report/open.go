@@ -153,9 +153,9 @@ func evenly(all []int, n int) []int {
 	return out
 }
 
-// Curves draws the curves of runs, a panel for each kind. paths are the runs' names on the
-// command line. The learnt Z of NC-t-SNE is drawn with the partition function, which it
-// estimates.
+// Curves draws the curves of runs, a panel for each kind. paths are the runs' names on
+// the command line. The learnt Z of NC-t-SNE is drawn with the partition function,
+// because it estimates this function.
 func Curves(runs []*rundir.Records, paths []string, p configs.Plot) *plot.Curves {
 	type part struct {
 		name   string

@@ -25,7 +25,7 @@ import (
 )
 
 // Page returns the explorer page of a picture. The title defaults to name. images may be
-// nil; if they come from files, the names of these are those of the points.
+// nil; if they come from files, the points get the names of the files.
 func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Set) *explorer.Page {
 	p := &explorer.Page{
 		Title:      cmp.Or(s.Title, name),
@@ -127,8 +127,8 @@ func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *con
 	return nil
 }
 
-// pageRows returns which rows of the input the points of a run's picture are, nil if they
-// are all, which it puts into the order of the input.
+// pageRows returns the rows of the input of the points in a run's picture. If these are
+// all rows, it returns nil and puts the points into the order of the input.
 func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error) {
 	rows, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
 	if err != nil || s.HeldOut == nil {
@@ -199,7 +199,7 @@ func roundedFact(name string, value float64, meaning string) explorer.Fact {
 	return explorer.Fact{Name: name, Value: plot.Rounded(value), Meaning: meaning}
 }
 
-// OpenImages reads images, also those that come with the program.
+// OpenImages reads images from files, or images embedded in the program.
 func OpenImages(ctx context.Context, paths []string, o images.Options) (*images.Set, error) {
 	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
 		return images.Builtin(name)

@@ -31,8 +31,8 @@ func pretrainedConfig(folder string) *configs.SimCLR {
 	return c
 }
 
-// PretrainedImages returns the images of the run of cne simclr pretrain in a folder, in colour. It
-// refuses those that are not the ones that the run was trained on.
+// PretrainedImages returns the images of the run of cne simclr pretrain in a folder, in
+// colour. Images other than the run's training images are an error.
 func PretrainedImages(ctx context.Context, folder string) (*images.Set, error) {
 	c := pretrainedConfig(folder)
 	if c == nil {

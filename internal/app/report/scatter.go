@@ -15,9 +15,8 @@ import (
 // centimetres in an inch.
 const centimetres = 2.54
 
-// Scatter returns the picture of an embedding. Labels, which may be nil,
-// colour the points as classes or on a continuous scale; points whose label is
-// missing are grey.
+// Scatter returns the picture of an embedding. Labels, if not nil, colour the points as
+// classes or on a continuous scale. Points with a missing label are grey.
 func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.Scatter {
 	s := &plot.Scatter{
 		Embedding:   embedding,
@@ -39,8 +38,8 @@ func orMissing(l *data.Labels, n int) *data.Labels {
 	return &data.Labels{Class: make([]int32, n), Names: []string{""}}
 }
 
-// ScatterWithHeldOut returns the picture of the training points with those that
-// were held out among them. Either may be without labels.
+// ScatterWithHeldOut returns the picture of the training points and the held-out points.
+// Either may be without labels.
 func ScatterWithHeldOut(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p configs.Plot) *plot.Scatter {
 	both := data.NewMatrix(embedding.N+held.N, embedding.D)
 	copy(both.X, embedding.X)
@@ -86,7 +85,7 @@ func Strip(sets []*data.Dataset, titles []string) *plot.Strip {
 }
 
 // InputOrder reorders the rows of a picture, training points before held-out points, to
-// the order of the input, so that row numbers in an explorer are rows of the input.
+// the order of the input, so row numbers in an explorer are rows of the input.
 // heldRows are the held-out rows of the input, ascending.
 func InputOrder(s *plot.Scatter, heldRows []int) {
 	n := s.Embedding.N
@@ -121,8 +120,8 @@ func reorder[T any](values []T, from []int) []T {
 	return out
 }
 
-// Check says, before an embedding of points is made, whether its picture can be drawn at
-// the size that the configuration gives it; held are those held out, or nil.
+// Check returns an error if the picture of an embedding cannot be drawn at the configured
+// size. It is called before the embedding is made. held are the held-out points, or nil.
 func Check(points, held *data.Dataset, c *configs.Config) error {
 	p, dim := c.Plot, c.Embed.Dim
 	if !c.Output.Plot || p.WidthCM == 0 && p.HeightCM == 0 {

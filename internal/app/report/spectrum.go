@@ -112,7 +112,7 @@ func columns(f *rundir.SpectrumMetrics) []column {
 }
 
 // WriteSpectrumCSV writes the figures, each with its standard errors where there are some, but
-// not the times, so that a spectrum gives the same bytes each time.
+// not the times, so a spectrum gives the same bytes each time.
 func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
 	var all []column
 	for _, c := range columns(f) {

@@ -8,12 +8,11 @@ import (
 	"cne/configs"
 )
 
-// Another chooses the folder of a run whose output.dir nobody has set, and sets it: the
-// default folder, or the first of the same name with -2, -3, … that is free. It may come to
-// a finished run, begun with the same command line, that differs only in what is drawn or
-// written: this run then completes that folder, and finished is true. The same run
-// unfinished is an error. The number of points of a finished run is set in given, the
-// sources of c, since a preset may depend on it.
+// Another sets output.dir for a run without one: the default folder, or the first free
+// one with -2, -3, … appended. It may come to a finished run, begun with the same command
+// line, that differs only in what is drawn or written: this run then completes that
+// folder, and finished is true. The same run unfinished is an error. The number of points
+// of a finished run is set in given, the sources of c, since a preset may depend on it.
 func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command string) (finished bool, err error) {
 	common := s.Common(c)
 	first := *common.Dir

@@ -58,7 +58,7 @@ func (d *Dir) Cache(log *slog.Logger, c configs.Cache) *Cache {
 	return &Cache{run: d, keep: c.Keep, shared: c.Folder, log: log}
 }
 
-// Release lets other runs compute what Load did not find and nobody saved.
+// Release lets other runs compute values that Load did not find and that were not saved.
 func (c *Cache) Release() {
 	if c.unlock != nil {
 		c.unlock()
@@ -175,8 +175,8 @@ func neighborsIn(f *safetensors.File) *neighbors.Neighbors {
 }
 
 // KeptNeighbors returns the neighbours of the points that the run in a folder was trained
-// on; nil if no cache has them. It looks in the folder, in its parent, which may be a
-// spectrum's folder, and in the shared cache of c.
+// on; nil if no cache has them. It looks in the folder, in its parent (possibly a
+// spectrum's folder), and in the shared cache of c.
 func KeptNeighbors(folder string, c configs.Cache) *neighbors.Neighbors {
 	points, _ := DataKeys(folder)
 	paths := []string{filepath.Join(folder, CacheFile), filepath.Join(folder, "..", CacheFile)}

@@ -25,7 +25,7 @@ import (
 type Table struct {
 	Paths   []string // files of the points, and after them of held-out points
 	Options file.Options
-	// Barcodes are the files with the names of the points, which are cells; nil for none.
+	// Barcodes are the files with the names of the cells; nil for none.
 	Barcodes []string
 }
 
@@ -80,7 +80,7 @@ func take(values []string, where string, n int, rows []int) ([]string, error) {
 	return taken, nil
 }
 
-// ReadBarcodes reads the names of the points, which are cells: see ReadColumn.
+// ReadBarcodes reads the names of the cells: see ReadColumn.
 func (t Table) ReadBarcodes(ctx context.Context, n int, rows []int) ([]string, error) {
 	names, err := counts.ReadBarcodes(ctx, t.Barcodes)
 	if err != nil {
@@ -189,8 +189,8 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 	return e, nil
 }
 
-// Start returns the initial positions of a neighborhood's points, which have these names
-// or, for nil, none. It returns nil without an earlier embedding.
+// Start returns the initial positions of a neighborhood's points. names are the names of
+// the points, or nil. It returns nil without an earlier embedding.
 func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
 	if e == nil {
 		return nil, nil

@@ -22,8 +22,8 @@ import (
 	"cne/simclr"
 )
 
-// EmbeddingFile returns the path of a file unchanged, and for a run folder the path of
-// its embedding: the table, which has the labels, or else the array.
+// EmbeddingFile returns the path of a file unchanged. For a run folder it returns the
+// path of its embedding: the table with the labels, or otherwise the array.
 func EmbeddingFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func TrainedFile(path string, endings ...string) (string, error) {
 	return EmbeddingFile(path)
 }
 
-// RefuseSpectrum returns an error if a folder holds a spectrum, which has several
+// RefuseSpectrum returns an error if a folder holds a spectrum, because it has several
 // embeddings. It names one of them.
 func RefuseSpectrum(folder string) error {
 	text, err := os.ReadFile(filepath.Join(folder, SpectrumFigures))
@@ -145,7 +145,7 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.D
 }
 
 // OpenHeldOut reads the positions of a run's held-out points from the file next to its
-// embedding; nil if there are none.
+// embedding; or returns nil if there are none.
 func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.Dataset, error) {
 	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

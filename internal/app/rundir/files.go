@@ -30,9 +30,8 @@ const (
 
 	// RowsFile says which rows of the input the points of the embedding are.
 	RowsFile = "rows.csv"
-	// SampleName begins the names of the positions of those points that a run with
-	// data.sample was trained on, and SampleRowsFile says which rows of the input they
-	// are.
+	// SampleName is the prefix of the files with the positions of the training points of a
+	// run with data.sample. SampleRowsFile is the file with their rows in the input.
 	SampleName     = "sample"
 	SampleRowsFile = "sample_rows.csv"
 	// NamesFile has the names of the points, if they have some.
@@ -71,7 +70,7 @@ const (
 
 // runFiles are the files that a run writes into its folder. config.yaml marks
 // the folder as a run's: it is written first and removed last. The cache
-// is not among them, so that it outlives the run.
+// is not among them, so it outlives the run.
 var runFiles = slices.Concat([]string{
 	RecordsFile,
 	MetricsFile,
@@ -115,7 +114,7 @@ var runFiles = slices.Concat([]string{
 // sweepFolders match the folders of a spectrum's embeddings.
 var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 
-// sweepFiles returns the files that a spectrum writes into those.
+// sweepFiles returns the files that a spectrum writes into its folders.
 func sweepFiles() []string {
 	var files []string
 	for _, folder := range sweepFolders {
@@ -208,9 +207,9 @@ func SnapshotEpochs(folder string) ([]int, error) {
 	return epochs, nil
 }
 
-// CreateEvents creates a file for TensorBoard, which reads all of a folder in
-// the order of their names: when a run continues, its file has a later time than the
-// earlier ones.
+// CreateEvents creates a file for TensorBoard. TensorBoard reads all files of a folder in
+// the order of their names, so the file of a continued run gets a later time than the
+// earlier files.
 func (d *Dir) CreateEvents(now time.Time) (*os.File, error) {
 	for seconds := now.Unix(); ; seconds++ {
 		f, err := os.OpenFile(d.Path(fmt.Sprintf("%s%010d.cne", eventFiles, seconds)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

@@ -18,8 +18,8 @@ import (
 	"cne/data/neighbors"
 )
 
-// beganIn begins the last line of a run's config.yaml. The run's working folder, to which
-// its paths are relative, follows in quotes.
+// beganIn begins the last line of a run's config.yaml. The run's working folder follows
+// in quotes. Its paths are relative to this folder.
 const beganIn = "# Relative paths count from "
 
 // ConfigWriter returns a function that calls write and appends the line with the current
@@ -30,7 +30,7 @@ func ConfigWriter(write func(w io.Writer) error) func(w io.Writer) error {
 		if err := write(&text); err != nil {
 			return err
 		}
-		if from, err := os.Getwd(); err == nil { // or it is gone, so that nothing counts from there
+		if from, err := os.Getwd(); err == nil { // or it is gone, so nothing counts from there
 			text.Truncate(text.Len() - len(configs.Footer))
 			fmt.Fprintf(&text, "%s%q\n%s", beganIn, from, configs.Footer)
 		}
@@ -133,8 +133,9 @@ func DataKeys(run string) (points, graph string) {
 }
 
 // ReadGraph reads the graph.file of c for n points, and warns of what users may not
-// expect. The graph has weights only if edges are drawn by them. Of neighbours it takes
-// graph.k; unless that is given, all, and c gets their number.
+// expect. The graph has weights only if edges are drawn by them. It takes graph.k
+// neighbours of each point. If graph.k is not given, it takes all, and sets graph.k in c
+// to their number.
 func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven bool, n int) (*neighbors.Graph, error) {
 	path, weighted, k := *c.Graph.File, c.Embed.SampleEdges, math.MaxInt
 	if kGiven {

@@ -56,7 +56,7 @@ func RecallOf(h *cne.Neighborhood) *GraphRecall {
 	return &GraphRecall{h.Recall.Share, h.Recall.StdErr}
 }
 
-// String returns the like of "0.9868 ± 0.0012 are among the nearest".
+// String returns text such as "0.9868 ± 0.0012 are among the nearest".
 func (r *GraphRecall) String() string {
 	return fmt.Sprintf("%.4f ± %.4f are among the nearest", r.Share, r.StdErr)
 }

@@ -16,11 +16,11 @@ type FlagError struct{ message string }
 
 func (e *FlagError) Error() string { return e.message }
 
-// Resume opens the folder of a run to continue, and returns the checkpoint from which it
-// continues; nil at its beginning. The configuration is the folder's, unless given names
-// a file, with the environment and the settings of given on top. It must agree with the
-// configuration with which the run was begun in all that the result depends on. The
-// folder is locked until unlock is called.
+// Resume opens the folder of a run to continue, and returns its checkpoint, or nil if the
+// run starts from the beginning. The configuration is the folder's, unless given names a
+// file, with the environment and the settings of given on top. It must agree with the
+// run's original configuration in everything that affects the result. The folder is
+// locked until unlock is called.
 func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint, unlock func(), err error) {
 	if d, err = resumable(s, folder, given.File); err != nil {
 		return nil, nil, nil, nil, err
@@ -109,8 +109,7 @@ func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources)
 
 // ConfigOf returns the configuration of a run of the schema's command, as Resume does,
 // for a command that reads its results. It ignores keys that may change, and differences
-// that look removes: look gets the configuration with which the run was begun and the one
-// that is returned.
+// that look removes: look gets the run's original configuration and the returned one.
 func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, look func(begun, now *C)) (*C, error) {
 	contents, command, err := Inspect(folder)
 	switch {
@@ -155,8 +154,8 @@ const (
 )
 
 // Notes returns the notes of a run's checkpoints: its configuration and the fingerprints
-// of its data. It returns an error if from, the checkpoint from which the run continues,
-// is not nil and has other fingerprints.
+// of its data. It returns an error if from, the run's checkpoint, is not nil and has
+// other fingerprints.
 func Notes(from *train.Checkpoint, config string, data ...Fingerprint) (map[string]string, error) {
 	notes := map[string]string{ConfigNote: config}
 	for _, x := range data {

@@ -42,12 +42,12 @@ func NewDir(path string) *Dir { return &Dir{path: path} }
 // nothing.
 func OpenReadOnly(path string) *Dir { return &Dir{path: path, readOnly: true} }
 
-// Open returns the run folder at a path, and makes it if it is missing. It refuses a
-// folder with any file that a run writes (ErrExists), unless the only one is an
-// incomplete configuration, or force is given: then Begin removes those files, and no
-// others. Even with force it refuses the folder if these files lie without a config.yaml
-// of this program, since they may be somebody else's, or if one of them is an input of
-// the new run.
+// Open returns the run folder at a path, and makes it if it is missing. If the folder has
+// any file that a run writes, the error is ErrExists, unless the only such file is an
+// incomplete configuration. With force, Begin later removes these files, and no others.
+// Even with force it is an error if the folder has no config.yaml of this program,
+// because the files may belong to another program, or if one of them is an input of the
+// new run.
 func Open(path string, force bool, inputs ...string) (*Dir, error) {
 	d := NewDir(path)
 	var err error
@@ -93,8 +93,9 @@ func SameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// Begin removes the files of the earlier run and takes the folder for this one, by its
-// config.yaml, which write writes: of two runs that found it free, the second is told.
+// Begin removes the files of the earlier run and claims the folder for this run. write
+// writes its config.yaml. If two runs found the folder free, the second one gets an
+// error.
 func (d *Dir) Begin(write func(w io.Writer) error) error {
 	if err := d.remove(d.old); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (d *Dir) RemoveStale() error {
 	return nil
 }
 
-// Clear removes the files that a run has written, so that the folder is free
+// Clear removes the files that a run has written, so the folder is free
 // for another.
 func (d *Dir) Clear() error {
 	existing, err := d.existing()
@@ -169,9 +170,9 @@ func (d *Dir) Root() string { return d.path }
 // Path returns the path of a file in the folder.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
-// WriteFile writes a file of the folder, which takes its name only when it is
-// complete: an error leaves the old file, or none. Folders in the name are
-// made. The writer that write gets is buffered.
+// WriteFile writes a file of the folder. The file appears under its name only when it is
+// complete; after an error the old file, if any, remains. Folders in the name are made.
+// The writer that write gets is buffered.
 func (d *Dir) WriteFile(name string, write func(w io.Writer) error) error {
 	path := d.Path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -259,8 +260,9 @@ func (d *Dir) probe() error {
 	return errors.Join(closed, err)
 }
 
-// Check says why a new run cannot have the folder at a path, or cannot write there, as Open
-// does, without leaving or changing anything: before the inputs are read, which may take long.
+// Check returns the error that Open would return for a new run in the folder at a path,
+// or an error if it cannot write there. It leaves and changes nothing. It is called
+// before the inputs are read, because reading may take long.
 func Check(path string, force bool, inputs ...string) error {
 	if _, err := NewDir(path).replaced(force, inputs); err != nil {
 		return err

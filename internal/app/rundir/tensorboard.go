@@ -23,14 +23,14 @@ type scalar struct {
 // An eventWriter writes an event file of TensorBoard: a sequence of TFRecords, each an
 // Event of TensorFlow's event.proto. The first says the version of the format, the others
 // have the step, the time and the values of some scalars. The few fields that scalars take
-// are encoded here by hand, so that no protocol buffer library is needed. It does not buffer: every call of write is a
-// single write to the file, so that TensorBoard sees it at once and a process
+// are encoded here by hand, so no protocol buffer library is needed. It does not buffer: every call of write is a
+// single write to the file, so TensorBoard sees it at once and a process
 // that is killed loses none.
 type eventWriter struct{ w io.Writer }
 
 // newEventWriter begins an event file on w at the given time. first is the first step
-// that it reports: TensorBoard drops this and later steps of the folder's other files, as
-// it must for a run resumed from an earlier checkpoint. Errors are w's.
+// that it reports. TensorBoard drops this and later steps of the folder's other files,
+// which is right for a run resumed from an earlier checkpoint. Errors are w's.
 func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) {
 	version := newEvent(at, 0).text(fieldFileVersion, "brain.Event:2")
 	start := newEvent(at, first).message(fieldSessionLog, message(nil).varint(fieldStatus, statusStart))
@@ -38,9 +38,8 @@ func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) 
 	return t, t.records(version, start)
 }
 
-// write adds an event with the values of a step. Values that are not finite
-// are left to TensorBoard, which marks them. Errors come from the
-// writer.
+// write adds an event with the values of a step. Values that are not finite are written,
+// too; TensorBoard marks them. Errors come from the writer.
 func (t *eventWriter) write(at time.Time, step int, values []scalar) error {
 	var summary message
 	for _, v := range values {
@@ -152,8 +151,8 @@ func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first 
 	return everyOrMeasured(every, both), f.Close, nil
 }
 
-// everyOrMeasured calls a hook after every n-th epoch, and after those whose
-// quality was measured.
+// everyOrMeasured calls a hook after every n-th epoch, and after epochs with measured
+// quality.
 func everyOrMeasured(n int, h train.Hook) train.Hook {
 	every := train.EveryEpochs(n, h)
 	return train.HookFunc(func(s *train.State) error {
@@ -164,8 +163,7 @@ func everyOrMeasured(n int, h train.Hook) train.Hook {
 	})
 }
 
-// scalars returns the curves of TensorBoard, which have the names that
-// metrics.jsonl uses.
+// scalars returns the curves of TensorBoard, with the names in metrics.jsonl.
 func scalars(r train.Record) []scalar {
 	list := []scalar{{"loss", r.Loss}, {"lr", r.LR}, {"edges_per_second", r.EdgesPerSecond}}
 	add := func(tag string, value *float64) {

@@ -129,7 +129,7 @@ type lastLine struct {
 	line []byte
 }
 
-// Write never fails, so that a run does not fail if its messages are not read.
+// Write never fails, so a run does not fail if its messages are not read.
 func (l *lastLine) Write(p []byte) (int, error) {
 	_, _ = l.to.Write(p)
 	l.line = append(l.line, p...)
@@ -157,7 +157,8 @@ func (s *Sweep) arguments(run int) ([]string, error) {
 
 // Report writes a table with a row for each successful run and prints its path. A row has
 // the varied keys and the numbers of metrics.json, under names such as "accuracy" and
-// "holdout.accuracy". Times and memory are left out, which differ between executions.
+// "holdout.accuracy". Times and memory are left out, because they differ between
+// executions.
 func (s *Sweep) Report(stdout io.Writer) error {
 	var figures []map[string]string
 	all := map[string]string{}
