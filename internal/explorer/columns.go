@@ -86,10 +86,11 @@ func appendWhole(out []byte, v, width int) []byte {
 }
 
 // A valueCoding is how the values of rows are written. If few differ, the Distinct values
-// come first, as float64 with the lowest byte first. After them comes the index of each row's
-// value, in Width bytes, or Distinct for none. If many differ, Distinct is 0 and each row has
-// a number of Width bytes, float32 or float64: first the lowest byte of all rows, then the
-// next of all, since the bytes of equal weight are alike and compress well.
+// come first, as float64 with the lowest byte first. After them comes the index of each
+// row's value, in Width bytes, or Distinct for none. If many differ, Distinct is 0 and
+// each row has a number of Width bytes, float32 or float64. The lowest bytes of all rows
+// come first, then the next bytes, because bytes of equal weight are similar and compress
+// well.
 type valueCoding struct {
 	Distinct int `json:"distinct"`
 	Width    int `json:"width"`
@@ -178,8 +179,8 @@ func appendPlanes(out []byte, n, width int, number func(i int) uint64) []byte {
 	return out
 }
 
-// packed begins the text of a block whose bytes are compressed as RFC 1950 (zlib) says,
-// which browsers call deflate. No base64 has a colon.
+// packed begins the text of a block whose bytes are compressed as in RFC 1950 (zlib).
+// Browsers call this deflate. No base64 has a colon.
 const packed = "deflate:"
 
 // leastPacked is from how many bytes on a block may be compressed: pages of few points can

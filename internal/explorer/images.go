@@ -108,8 +108,8 @@ func evenly(n, many int) []int {
 	return rows
 }
 
-// tile returns the sizes of a picture and of its tile, which for JPEG consists of whole
-// blocks, so that pictures do not blur into each other.
+// tile returns the sizes of a picture and of its tile. For JPEG the tile consists of
+// whole blocks, so pictures do not blur into each other.
 func (c coding) tile(im *images.Set) (w, h, tileWidth, tileHeight int) {
 	w, h = (im.W+c.shrink-1)/c.shrink, (im.H+c.shrink-1)/c.shrink
 	block := 1
@@ -128,7 +128,7 @@ func (c coding) perAtlas(im *images.Set) int {
 	return max(1, min(perAtlas, highestAtlas/tileHeight))
 }
 
-// encode returns the atlases of those rows of im.
+// encode returns the atlases of the given rows of im.
 func (c coding) encode(im *images.Set, rows []int) [][]byte {
 	per := c.perAtlas(im)
 	out := make([][]byte, (len(rows)+per-1)/per)

@@ -1,40 +1,40 @@
-// Package explorer writes embeddings as one HTML file that shows them in a browser: pan
-// and zoom, a slider that morphs between several embeddings of the same points, the
-// picture of the point under the pointer and its neighbours in the data, names on the map, a
-// legend that hides classes and values, search, a lasso, and the view as a picture or a link.
-// The file needs nothing else, neither a server nor a network, and its
-// Content-Security-Policy forbids all other resources.
+// Package explorer writes embeddings as one HTML file that shows them in a browser. The
+// page has pan and zoom, and a slider that morphs between several embeddings of the same
+// points. It shows the picture of the point under the pointer, its neighbours in the
+// data, and names on the map. It has a legend that hides classes and values, search, and
+// a lasso, and exports the view as a picture or a link. The file needs nothing else,
+// neither a server nor a network, and its Content-Security-Policy forbids all other
+// resources.
 //
 // # How it is made
 //
 // The page is page.html with style.css and the scripts that scripts lists, all embedded
 // in the program without a build step. Data follow as blocks of base64 in script elements
-// of a type that no browser runs. Positions are relative to the frame that 99 % of the points
-// fill (plot.FrameOf). A coordinate is a whole number of 24 bits on a grid over all points:
-// 6 bytes per point and embedding, 8 in base64. A step is 1.2e-7 of the frame's half, as
-// that of float32 is near 1; 16 bits would show the grid when zoomed in. Where outliers
-// make the grid coarse, coordinates are float32. Neither is compressed: only the highest
-// bytes could be, which saves 2 % and takes longer to read. Names and columns of many
-// points are compressed, values exactly as they are (columns.go). All columns but the first come
-// after the scripts, which show the points before. Images are atlases of 512 each, and a
-// browser decodes only the atlases that are needed: PNG of few grey levels, which for
-// MNIST takes half as much as all 256, or JPEG.
+// of a type that no browser runs. Positions are relative to the frame that 99 % of the
+// points fill (plot.FrameOf). A coordinate is a whole number of 24 bits on a grid over
+// all points: 6 bytes per point and embedding, 8 in base64. A step is 1.2e-7 of half the
+// frame, like a step of float32 near 1; with 16 bits the grid would be visible when
+// zoomed in. Where outliers make the grid coarse, coordinates are float32. Neither is
+// compressed. Only the highest bytes could be, and this would save 2 % and take longer to
+// read. Names and columns of many points are compressed, values exactly as they are
+// (columns.go). All columns except the first come after the scripts, so the scripts show
+// the points before the columns are read. Images are in atlases of 512 each, and a
+// browser decodes only the atlases that it needs. Atlases are JPEG, or PNG with few grey
+// levels; for MNIST this takes half as much as all 256 levels.
 //
 // From 50 000 points on, points in crowded places are drawn fainter (density.js): the
 // joint opacity of overlapping points grows with the logarithm of their number. Their
-// number depends on the zoom, so that zooming in shows full colours. From 200 000 points
+// number depends on the zoom, so zooming in shows full colours. From 200 000 points
 // on, a moving picture shows as many of them as the browser draws in time, and all of them
 // at rest (pace.js).
 //
-// The points are drawn by a small renderer for WebGL 2 (render.js) rather than
-// by a library. Looked at was regl-scatterplot 1.16.0, the best kept of those
-// that draw 70 000 points at once: its transitions between two sets of
-// positions run by the clock (transition, transitionDuration,
-// transitionEasing), so that no slider can hold or scrub them; it keeps
-// positions in float textures (OES_texture_float, EXT_float_blend), which
-// phones need not have; and it brings 111 kB and six packages, but neither
-// legend, search nor scale bar. Here a morph is two vertex buffers and one
-// uniform.
+// The points are drawn by a small renderer for WebGL 2 (render.js) rather than by a
+// library. An alternative is regl-scatterplot 1.16.0, the best maintained library that
+// draws 70 000 points at once. Its transitions between two sets of positions run by the
+// clock (transition, transitionDuration, transitionEasing), so no slider can hold or
+// scrub them. It keeps positions in float textures (OES_texture_float, EXT_float_blend),
+// and phones may lack these. It adds 111 kB and six packages, but has no legend, search
+// or scale bar. Here a morph is two vertex buffers and one uniform.
 package explorer
 
 import (
@@ -76,32 +76,30 @@ type Page struct {
 	// Title is the heading; "Embedding" by default.
 	Title string
 
-	// Views are the embeddings, at least one, all of the same number n of
-	// points in the same order. With several there is a slider, which morphs
-	// between neighbours in this order.
+	// Views are the embeddings, at least one, all of the same number n of points in the same
+	// order. If there are several, a slider morphs between neighbours in this order.
 	Views []View
 
 	// Slider names the quantity in which the views differ, such as "s" or "epoch". It is
 	// unused for a single view.
 	Slider string
 
-	// Classes[i] is the class of row i, as in plot.Scatter, which gives it the
-	// same colour. A negative one means none.
+	// Classes[i] is the class of row i, with the same colour as in plot.Scatter. A negative
+	// one means none.
 	Classes []int32
 
 	// ClassNames[c] is the name of class c; a class beyond the slice, or with
 	// an empty name, is shown by its number.
 	ClassNames []string
 
-	// Values[i] is the number by which row i is coloured, as in plot.Scatter;
-	// NaN means none. Values and Classes exclude each other. The page begins with a linear
-	// scale, but with a logarithmic one where the middle 90 % of the values (of evenly
-	// spaced rows, if they are more than 100 000) would have less than a tenth of it.
+	// Values[i] is the number by which row i is coloured, as in plot.Scatter; NaN means none.
+	// Values and Classes exclude each other. The page starts with a linear scale. If the
+	// middle 90 % of the values would have less than a tenth of it, it starts with a
+	// logarithmic one. (Of more than 100 000 rows it looks at evenly spaced ones.)
 	Values []float64
 
-	// Columns are what else is known of the rows. The page begins with Classes or
-	// Values, if there are some, which it calls "label", and can colour the points by
-	// each of these in their place.
+	// Columns are what else is known of the rows. The page starts with Classes or Values, if
+	// any, under the name "label". It can instead colour the points by each of these columns.
 	Columns []Column
 
 	// Names[i], if Names is not nil, is shown for row i by hovering and searching, next
@@ -144,8 +142,8 @@ type View struct {
 	Facts []Fact
 }
 
-// A Fact is a figure about an embedding, such as its kNN recall. The page explains the name by
-// the Meaning, if there is one; facts of the same name share that of the first.
+// A Fact is a figure about an embedding, such as its kNN recall. The page explains the
+// name by Meaning, if not empty; facts of the same name share the first one's Meaning.
 type Fact struct{ Name, Value, Meaning string }
 
 // Save writes the page into the file at path. The file is written under a
@@ -158,8 +156,8 @@ func (p *Page) Save(path string) error {
 	return nil
 }
 
-// Write writes the page as HTML in UTF-8. Errors wrap ErrInput or ErrNotFinite,
-// in which case nothing was written, or are w's.
+// Write writes the page as HTML in UTF-8. Errors of w are returned. Other errors wrap
+// ErrInput or ErrNotFinite, and nothing is written.
 func (p *Page) Write(w io.Writer) error {
 	c, err := p.content()
 	if err != nil {
@@ -468,11 +466,12 @@ func within(where string, err error) error {
 // coarsest is by how many halves of the frame an axis of the grid of positions may extend.
 const coarsest = 16
 
-// frame returns the frame of the points and their positions in it, which are from −1 to 1
-// along its longer side, beyond for points outside. Points that coincide are in the middle
-// of a frame one unit wide. Each position is a number of 24 bits on a grid from Low to High:
-// first the lowest byte of the x of all points, then the next of all, then y. If the grid
-// were too coarse, positions are float32, x and y alternating, the lowest byte first.
+// frame returns the frame of the points and their positions in it. Positions are from −1
+// to 1 along its longer side, and beyond for points outside. Points that coincide are in
+// the middle of a frame one unit wide. Each position is a number of 24 bits on a grid
+// from Low to High: first the lowest byte of the x of all points, then the next of all,
+// then y. If the grid were too coarse, positions are float32, x and y alternating, the
+// lowest byte first.
 func frame(xy []float64) (aboutView, []byte) {
 	low, high := plot.FrameOf(xy)
 	var v aboutView

@@ -12,7 +12,7 @@ import (
 // Automatic labels name the regions of a view by the words that distinguish the texts of
 // their points. The regions are basins of the density of the points, found by ToMATo
 // (Chazal et al. 2013) on a grid; the words are ranked by class-based TF-IDF
-// (Grootendorst 2022). Densities are integers, and there is no randomness, so that the
+// (Grootendorst 2022). Densities are integers, and there is no randomness, so the
 // same page gets the same labels.
 
 // An aboutLabel is an automatic label.
@@ -39,8 +39,8 @@ const (
 	againFrom  = 0.4  // between labels of the same words, in positions
 )
 
-// labels returns the labels of a view with the points xy, alternating x and y: coarse ones
-// first, and among equals mostly those of many points.
+// labels returns the labels of a view with the points xy, alternating x and y. Coarse
+// labels come first, and among equals mostly labels of many points.
 func (t *texts) labels(view aboutView, xy []float64) []aboutLabel {
 	cells := slices.Repeat([]int32{-1}, len(xy)/2) // of each point; -1 outside the frame
 	counts := make([]int64, gridSide*gridSide)
@@ -83,9 +83,10 @@ func (t *texts) labels(view aboutView, xy []float64) []aboutLabel {
 	return out
 }
 
-// regions divides the cells of a grid, which have the given counts of points, into basins
-// of the density of at least so many points, the largest first. It returns the region of
-// each cell, -1 for none, and the cell of each region's peak.
+// regions divides the cells of a grid into basins of the density, the largest first.
+// counts has the number of points in each cell. Each basin has at least the given number
+// of points. It returns the region of each cell, -1 for none, and the cell of each
+// region's peak.
 func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int) {
 	density := blur(counts, radius)
 	var order []int
@@ -215,8 +216,8 @@ func newTexts(all []string) *texts {
 	return t
 }
 
-// name returns the words that distinguish each of so many regions, or "" if none do. cells
-// are those of the points, and of has the regions of the cells.
+// name returns the words that distinguish each of the regions, or "" if none do. cells
+// are the cells of the points, and of has the region of each cell.
 func (t *texts) name(cells, of []int32, regions int) []string {
 	rows := make([][]int32, regions)
 	for i, c := range cells {
