@@ -36,35 +36,38 @@ func evaluateCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate EMBEDDING…",
 		Short: "Measure how good embeddings are",
-		Long: `Measure embeddings of the same points, made by this program or another, and
-print the figures side by side. EMBEDDING is an array (.npy), a table (.csv or
-.tsv), either of them also compressed with gzip, or a run folder. The folder of
-a run says itself what the data are and how their graph is made; for other files
---data, or --config, does. --against compares with a further embedding of the
-same points, such as one made elsewhere, and needs no data. With --join the files
-are the parts of one embedding, one below the other.
+		Long: `Measure embeddings of the same points, made by cne or another program, and print
+the figures side by side. EMBEDDING is an array (.npy), a table (.csv, .tsv), or
+a run folder; files may be compressed with gzip. With --join the files are the
+parts of one embedding, one below the other.
 
-Measured against the data, which are the points between which the distances for
-the graph are taken (principal components, if graph.pca says so):
-  kNN recall       the share of a point's quality.k nearest neighbours that are
-                   its nearest in the embedding, too
-  trustworthiness  how near in the data the nearest in the embedding are; 1 if
-                   none is outside the quality.k nearest, about 0.5 by chance
-  Spearman         the rank correlation of the distances between a sample of
-                   points (quality.spearman_sample)
-and, if there are labels,
-  kNN accuracy     the share of points to which a vote of their 10 nearest in the
-                   embedding gives the right label, of a seventh held out
-Measured of the embedding and the graph, with the Cauchy similarity: the
-partition function, the Kullback-Leibler divergence, and the losses per edge that
-` + titlesOfLosses() + ` expect if negatives are drawn
-uniformly from all other points. That of InfoNC-t-SNE is estimated from random
-draws, of a part of the edges if there are many negatives; ± gives its standard
-error. Of up to 100 000 points all else is exact; of more, a random sample
-(quality.sample) is measured against all points, with standard errors.
+A run folder says what the data are and how their graph is made; for other files
+--data or --config says so. --against compares with one more embedding of the
+same points, and needs no data.
 
-Figures for which something is missing are left out. Of several runs, all of the
-same points and graph, the first says k and the constants of the losses.`,
+Compared with the data (with their principal components if neighbours are
+searched among these: graph.pca):
+  kNN recall       share of a point's quality.k nearest neighbours in the data
+                   that are among its quality.k nearest in the embedding
+  trustworthiness  1 if all quality.k nearest in the embedding are among the
+                   quality.k nearest in the data, about 0.5 by chance
+  Spearman         rank correlation of the distances between a sample of points
+                   (quality.spearman_sample)
+With labels:
+  kNN accuracy     share of points whose label a vote of their 10 nearest in the
+                   embedding gets right, for a seventh that is held out
+For the embedding and the graph, with the Cauchy similarity: the partition
+function, the KL divergence, and the expected losses per edge of
+` + titlesOfLosses() + `, with negatives drawn uniformly
+from all other points.
+
+The loss of InfoNC-t-SNE is estimated from random draws, and from a part of the
+edges if there are many negatives; ± gives the standard error. All other figures
+are exact up to 100 000 points. Above, a random sample (quality.sample) is
+measured against all points, with standard errors.
+
+Figures that lack data, labels or a graph are left out. All runs must have the
+same points and graph; the first gives k and the constants of the losses.`,
 		Example: `  cne evaluate runs/mnist10k
   cne evaluate runs/s0 runs/s1 tsne.npy
   cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
@@ -98,19 +101,19 @@ same points and graph, the first says k and the constants of the losses.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
-	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, instead of the run's")
+	given := cli.AddSourceFlags(configs.Train, cmd, "YAML `file` to use instead of the configuration of the run")
 	flags := cmd.Flags()
-	cli.AddKeyFlag(cmd, given, "data", "", "data.path", "`path` of the points (repeatable)")
-	cli.AddKeyFlag(cmd, given, "labels", "", "data.labels", "`file` with the labels, in the order of the points, or FILE:COLUMN of a table (repeatable)")
-	cli.AddKeyFlag(cmd, given, "graph", "", "graph.file", "graph of the points, a `file` that ends in .npz")
-	cli.AddKeyFlag(cmd, given, "seed", "", "seed", "`number` that decides all random ones")
-	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in their order")
-	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
-	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: the first run's)")
-	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: the first run's)")
-	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: the first run's)")
+	cli.AddKeyFlag(cmd, given, "data", "", "data.path", "`path` of the points; repeatable")
+	cli.AddKeyFlag(cmd, given, "labels", "", "data.labels", "`file` with a label per point, or FILE:COLUMN of a table; repeatable")
+	cli.AddKeyFlag(cmd, given, "graph", "", "graph.file", "`file` with the graph of the points, .npz")
+	cli.AddKeyFlag(cmd, given, "seed", "", "seed", "`seed` of all random numbers")
+	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in this order")
+	flags.StringVar(&a.against, "against", "", "also compare with this embedding, a `file` or run folder")
+	flags.Float64Var(&a.s, "s", 0, "`position` on the spectrum for Neg-t-SNE and InfoNC-t-SNE (default: the first run's)")
+	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for Neg-t-SNE (default: the first run's)")
+	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge (default: the first run's)")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a table")
-	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
+	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to this `file`, .json")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 	cli.MustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd

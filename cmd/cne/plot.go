@@ -28,38 +28,40 @@ func plotCmd() *cobra.Command {
 	p := plotting{wanted: report.Wanted{NamesFrom: "--names", ColumnsFrom: "--color"}}
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
-		Short: "Draw embeddings, the curves of runs, and films",
-		Long: `Draw the points of an embedding as PNG or SVG, or write a page that explores
-them in a browser (--html), and print the path of the file. INPUT is an array
-(.npy), a table (.csv or .tsv), either of them also
-compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
-its embedding.npy, with the points that were held out. Of more than two
-coordinates the plane of the first two principal axes is drawn. Several inputs
-are drawn side by side, each at its own scale, without held-out points; with
---join they are the parts of one embedding, one below the other.
+		Short: "Draw embeddings, curves of runs, and films",
+		Long: `Draw an embedding as PNG or SVG, or write a page to explore it (--html), and
+print the path of the file. INPUT is an array (.npy), a table (.csv, .tsv), or a
+run folder; files may be compressed with gzip. A run folder gives its
+embedding.csv, or else embedding.npy, with the held-out points. More than two
+dimensions are drawn in the plane of the first two principal axes. Several
+inputs are drawn side by side, each at its own scale, without held-out points;
+with --join they are the parts of one embedding, one below the other.
 
-The labels of the points are drawn as classes with a legend if they are words,
-or whole numbers that look like those of classes, and on a continuous scale
-otherwise. They come from the column "label" of a table, as cne train writes
-it, from another column (--label-column), or from files of their own
-(--labels). Points with an empty label, or the label nan, are grey.
+Labels are the column "label" of a table, as cne train writes it, another column
+(--label-column), or files (--labels). Words, and whole numbers that look like
+classes, are drawn as classes with a legend, other numbers on a continuous
+scale. Points with an empty label, or nan, are grey.
 
-The page is one file that needs no network. --names are shown of a point and
-searched, and --color adds what the points can be coloured by, in place of their
-labels: classes, or values on a continuous scale; of a run folder, columns are
-those of the table that the run has read. If the names are texts, --auto-labels
-writes the words that distinguish a region of the map there. The images of
-points that are images come with it: those of the run whose folder INPUT is, or
-of --images.
+The page is one file that works offline. --names gives names to show and to
+search. --color gives classes or values to colour the points instead of their
+labels. Such columns of INPUT are not coordinates; for a run folder, they are
+columns of the table that the run has read. --auto-labels writes the words of
+the names that distinguish a region there. --images takes CIFAR-10, a folder of
+images, an array (IDX, .npy, .npz), or the folder of MNIST or Kuzushiji, in the
+order of the points. Without it, the page of a run folder shows the images that
+the run was trained on.
 
-With --metrics the inputs are run folders, or files like their metrics.jsonl,
-and the picture shows how loss, partition function, Kullback-Leibler divergence
-and learnt Z change with the epochs, those of several runs together. What is
-not among the records (see output.metrics_every) is left out.
+--metrics draws how the loss, the partition function, the KL divergence and the
+learnt Z change with the epochs, for one or more run folders or files such as
+their metrics.jsonl. Figures without records are left out
+(output.metrics_every).
 
-With --animate the input is a run folder, and its snapshots (see
-output.snapshots) become a film that ends with the embedding, a GIF. Of more
-than 250 snapshots some are left out.`,
+--animate makes a film (GIF) of the snapshots of a run folder
+(output.snapshots), which ends with the embedding. Of more than 250 snapshots,
+some are left out.
+
+Without --output, the file is named after INPUT, or it is embedding.png,
+embedding.html, curves.png or animation.gif in the run folder.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
   cne plot runs/mnist10k --html
@@ -89,26 +91,26 @@ than 250 snapshots some are left out.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "`file` that ends in .png, .svg or .html, or in .gif for --animate (default: INPUT with that ending, or embedding.png, embedding.html, curves.png or animation.gif in the run folder)")
-	flags.BoolVar(&p.metrics, "metrics", false, "draw the curves of one or more runs")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` for the result: .png, .svg or .html, or .gif with --animate")
+	flags.BoolVar(&p.metrics, "metrics", false, "draw curves of the training of one or more runs")
 	flags.BoolVar(&p.animate, "animate", false, "make a film of the snapshots of a run")
 	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
-	flags.BoolVar(&p.follow, "follow", false, "have the axes of the film follow the points, so that they always fill it")
-	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
-	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX, .npy or .npz, or of the folder of MNIST or Kuzushiji; none: leave those of the run out")
-	flags.StringVar(&p.wanted.Names, "names", "", "names of the points for the page: a `column` of the table of the points, by name or number, which is then not a coordinate, a file with one on each line, or FILE:COLUMN for a column of any table")
-	flags.BoolVar(&p.wanted.AutoLabels, "auto-labels", false, "label the regions of the page by the words that distinguish the --names of their points")
-	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "what else the points of the page can be coloured by, given as --names is (repeatable): a `column`, or a file with a class or value for each point, .npy too")
-	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX, or FILE:COLUMN for a column of a table")
-	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
-	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points (repeatable: one for each of several inputs, whose names are the default)")
-	flags.BoolVar(&p.join, "join", false, "the inputs are the parts of one embedding, in their order")
-	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: chosen")
-	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points, and from 50 000 on their density is drawn")
-	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
-	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
-	flags.BoolVar(&p.plot.Names, "class-names", false, "write the names of classes at the medians of their points, where there is room")
+	flags.BoolVar(&p.follow, "follow", false, "let the axes follow the points, so they always fill the film")
+	flags.BoolVar(&p.html, "html", false, "write a page instead of a picture")
+	flags.StringArrayVar(&p.images, "images", nil, "`path` of the images of the points, for the page; none: no images; repeatable")
+	flags.StringVar(&p.wanted.Names, "names", "", "`column` with names for the page, a file with a name per line, or FILE:COLUMN")
+	flags.BoolVar(&p.wanted.AutoLabels, "auto-labels", false, "label regions of the page by words of the --names of their points")
+	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "`column` that colours the page, a file (.npy, too), or FILE:COLUMN; repeatable")
+	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with a label per point (text, .npy or IDX), or FILE:COLUMN; repeatable")
+	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels, by name or number (1: first, -1: last)")
+	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
+	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points; repeatable, one per input (default: their names)")
+	flags.BoolVar(&p.join, "join", false, "the inputs are the parts of one embedding, in this order")
+	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: automatic")
+	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter in typographic `points`, at most 100; 0: automatic, density from 50 000 points")
+	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: automatic")
+	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: automatic")
+	flags.BoolVar(&p.plot.Names, "class-names", false, "write the name of each class at the median of its points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
 }

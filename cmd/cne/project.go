@@ -33,25 +33,24 @@ func projectCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project --model RUN_OR_FILE INPUT…",
 		Short: "Place new points with a trained model",
-		Long: `Place new points in the embedding of a finished run. The model is a run folder
-or its model.safetensors; INPUT are files of points in any form that cne train
-reads (IDX, npy, CSV and TSV, each also compressed with gzip, npz, scipy's CSR,
-Parquet, a folder with MNIST, builtin:mnist10k), or counts of single-cell
-sequencing for a model that was trained on counts. What was done to the points
-of the run is done to them too. They are read in blocks, so that they need not
-fit into memory; of counts, the sparse matrix has to.
+		Long: `Place new points in the map of a finished run, and write their positions. New
+points are processed exactly as the training points were. --model is a run
+folder, its model.safetensors, or a network that PyTorch has saved (linear
+layers with ReLU), which gets the points as they are in the files.
 
-A network places a point by itself. A table places it next to the training
-points, which are read again from where the run found them, unless it has kept
-them (model.keep_data: true).
+INPUT names files of points in any form that cne train takes, or is
+builtin:mnist10k. Counts of cells need a model trained on counts. Points are
+read in blocks, so they need not fit into memory; of counts, the sparse matrix
+must fit.
 
-A network whose weights PyTorch has saved (linear layers with ReLU between
-them) gets the points as they are in the files.
+A network places each point by itself. A map without a network places it next to
+the training points. cne reads these again from where the run found them, unless
+the run has kept them (model.keep_data: true).
 
-Many points can be placed in parts, by several processes on one machine or on
-many: --rows 0:1000000 places the first million rows, 1000000: all others. Their
-positions are those of one process, bit for bit. The files need no merging: what
-reads points takes several, and so do cne plot and cne evaluate with --join.`,
+--rows places a part of the points, so several processes or machines can share
+them: --rows :1000000 places the first million, --rows 1000000: the rest. One
+process gives the same positions, bit for bit. Parts need no merging: commands
+that read points take several files, and cne plot and cne evaluate take --join.`,
 		Example: `  cne project --model runs/mnist t10k-images-idx3-ubyte.gz -o new.npy
   cne project --model runs/cells/model.safetensors new.csv --label-column type -o new.csv --plot new.png
   cne project --model runs/mnist many.npy -o first.npy --rows :1000000
@@ -67,13 +66,13 @@ reads points takes several, and so do cne plot and cne evaluate with --join.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.model, "model", "m", "", "run folder, or `file` with the model")
-	flags.StringVarP(&p.output, "output", "o", "", "positions, a `file` that ends in .npy or .csv")
-	flags.StringVar(&p.picture, "plot", "", "also draw them over the embedding of the run folder, in a `file` that ends in .png or .svg; this keeps all positions in memory")
-	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
-	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
-	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, counted from 0: 0:1000 are the first 1000, 1000: all after them")
+	flags.StringVarP(&p.model, "model", "m", "", "run `folder`, or file with the model")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` for the positions, .npy or .csv")
+	flags.StringVar(&p.picture, "plot", "", "also draw the new points on the map, in a .png or .svg `file` (needs memory for all)")
+	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with values that are not finite, instead of refusing them")
+	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, by name or number, for .csv and --plot")
+	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
+	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, from 0: 0:1000 are the first 1000, 1000: all others")
 	cli.AddDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd

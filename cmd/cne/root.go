@@ -42,14 +42,15 @@ func titlesOfLosses() string {
 func newRootCommand(commands []func() *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cne",
-		Short: "Contrastive neighbour embeddings: t-SNE, UMAP and what lies between",
-		Long: `cne places points in the plane so that neighbours stay neighbours. It trains
-contrastive neighbour embeddings (` + titlesOfLosses() + `)
-on the k-nearest-neighbour graph of the points.
+		Short: "Draw maps of high-dimensional data: t-SNE, UMAP and all between them",
+		Long: `cne draws maps of high-dimensional data: similar points lie close together, as
+in t-SNE, UMAP and everything between them. It trains contrastive neighbour
+embeddings (` + titlesOfLosses() + `) on the
+k-nearest-neighbour graph of the points.
 
-Results go to the run folder and to stdout, progress and messages to stderr.
-The exit code is 0 on success, 1 on failure and 2 if the command line is wrong;
-it is 141 if all is done but nobody reads stdout any longer.`,
+Results go to the run folder and to stdout, progress and messages to stderr. The
+exit code is 0 on success, 1 on failure, and 2 if the command line is wrong. It
+is 141 if the command succeeded, but the reader of stdout has gone.`,
 		Version:       version.String(),
 		Args:          cli.KnownCommand,
 		RunE:          cli.ShowHelp,
@@ -72,10 +73,10 @@ func configCmd() *cobra.Command {
 	return printCmd(configs.Train, &cobra.Command{
 		Use:   "config",
 		Short: "Print or check the configuration of a run",
-		Long: `Print the configuration of a run as YAML: every key with its meaning, and with
-the value that it has after the defaults, the file given with --config, the
-environment (CNE_TRAIN_EPOCHS is train.epochs) and the flags, each overriding
-the ones before.`,
+		Long: `Print the configuration of a run as YAML: every key with its meaning and its
+value. The value comes from the defaults, the file of --config, the environment
+(CNE_TRAIN_EPOCHS is train.epochs) or the flags; the last of these that has the
+key counts.`,
 		Example: `  cne config > my.yaml
   cne config --config my.yaml --set loss.s=0.5 --set train.phases='[{epochs: 10}]'
   cne config --config my.yaml --check`,
@@ -106,7 +107,7 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 		return err
 	}
 	cli.AddFlags(s, cmd)
-	cmd.Flags().BoolVar(&checkOnly, "check", false, "print what memory a run takes; the exit code says whether the configuration is right")
+	cmd.Flags().BoolVar(&checkOnly, "check", false, "check the configuration and its files, and estimate the memory of a run")
 	return cmd
 }
 

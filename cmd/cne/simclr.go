@@ -25,12 +25,12 @@ func simclrCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simclr",
 		Short: "Learn to represent images",
-		Long: `Train a network (ResNet18) that represents images as vectors, from nothing but
-the images: two random views of an image are drawn towards each other and away
-from those of others. How good the representation is shows in what simple
-classifiers make of it, for which the images need labels.
+		Long: `Train a network (ResNet18) to represent images as vectors, from nothing but the
+images. Training draws two random views of each image towards each other, and
+away from the views of other images. The accuracy of simple classifiers shows
+how good the representation is; they need labels.
 
-A configuration has its own keys here; "cne simclr config" prints them.`,
+The configuration has keys of its own: see "cne simclr config".`,
 		Args: cli.KnownCommand,
 		RunE: cli.ShowHelp,
 	}
@@ -42,10 +42,10 @@ func simclrConfigCmd() *cobra.Command {
 	return printCmd(configs.Pretrain, &cobra.Command{
 		Use:   "config",
 		Short: "Print or check the configuration of a pretraining",
-		Long: `Print the configuration of a pretraining as YAML: every key with its meaning,
-and with the value that it has after the defaults, the file given with --config,
-the environment (CNE_TRAIN_EPOCHS is train.epochs) and the flags, each
-overriding the ones before.`,
+		Long: `Print the configuration of a pretraining as YAML: every key with its meaning and
+its value. The value comes from the defaults, the file of --config, the
+environment (CNE_TRAIN_EPOCHS is train.epochs) or the flags; the last of these
+that has the key counts.`,
 		Example: `  cne simclr config > my.yaml
   cne simclr config --config my.yaml --set loss.negatives=2
   cne simclr config --config my.yaml --check`,
@@ -84,12 +84,12 @@ func simclrFeaturesCmd() *cobra.Command {
 	output := "features.npy"
 	cmd := &cobra.Command{
 		Use:   "features RUN INPUT",
-		Short: "Represent images by a trained network",
-		Long: `Represent images by the network of a run, write an array (npy) with a row for
-each image, in the order in which they are read, and print its path. RUN is the
-folder of a run, or the file of a network; INPUT is whatever data.path may be.
-Images of another size than the network's views are scaled to that; images of
-several sizes need --set data.size=…, which brings them to one.`,
+		Short: "Represent images by a trained network, as an array",
+		Long: `Represent images by the network of a run, write an array (.npy) with a row per
+image, in the order of reading, and print its path. RUN is a run folder, or the
+file of a network; INPUT is anything that data.path takes. Images are scaled to
+the size of the views, or to views.whole_size; images of several sizes need
+--set data.size=…, which brings them to one size first.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
   cne train photos.npy`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -102,8 +102,8 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return represent(cmd, args[0], args[1:], output, false, ".npy")
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, instead of the run's")
-	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` to use instead of the configuration of the run")
+	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, .npy")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }
@@ -114,10 +114,10 @@ func simclrProjectCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project --model RUN INPUT…",
 		Short: "Place new images with a trained network",
-		Long: `Place images where a run's network puts them, among those of its embedding, and
-write the positions as a table (csv, with the labels and the names of the files if
-there are any) or an array (npy), in the order in which the images are read. RUN is
-the folder of a run, or the file of a network; INPUT is whatever data.path may be.`,
+		Long: `Place images in the map of a run, and write their positions as a table (.csv,
+with labels and file names if there are any) or an array (.npy), in the order of
+reading. RUN is a run folder, or the file of a network; INPUT is anything that
+data.path takes.`,
 		Example: `  cne simclr project --model runs/photos new-photos -o new.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || run == "" {
@@ -129,9 +129,9 @@ the folder of a run, or the file of a network; INPUT is whatever data.path may b
 			return represent(cmd, run, args, output, true, ".csv", ".npy")
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, instead of the run's")
-	cmd.Flags().StringVarP(&run, "model", "m", "", "run folder, or `file` with the network")
-	cmd.Flags().StringVarP(&output, "output", "o", output, "positions, a `file` that ends in .csv or .npy")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` to use instead of the configuration of the run")
+	cmd.Flags().StringVarP(&run, "model", "m", "", "run `folder`, or file with the network")
+	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the positions, .csv or .npy")
 	return cmd
 }
 
@@ -183,10 +183,9 @@ func simclrViewsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "views",
 		Short: "Draw images next to their random views",
-		Long: `Draw some of the images, each in a row with its views, to see what the
-augmentation of a configuration does, and print the path of the picture (PNG).
-The first two views of an image are those that a pretraining with this
-configuration sees in the given epoch.`,
+		Long: `Draw some images, each in a row with random views of it, to see what the
+augmentation does, and print the path of the picture (PNG). The first two views
+are those that pretraining with this configuration sees in the given epoch.`,
 		Example: `  cne simclr views --config configs/simclr-cifar10.yaml
   cne simclr views --set data.path=photos --set data.size=64 --set views.size=64 --set views.hue=0.5 -o strong.png`,
 		Args: cli.NoArguments,
@@ -222,13 +221,13 @@ configuration sees in the given epoch.`,
 			return err
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
-	flags.StringVarP(&output, "output", "o", "views.png", "picture, a `file` that ends in .png")
-	flags.IntVar(&count, "images", 8, "`number` of images, taken at even distances from all")
-	flags.IntVar(&views, "views", 8, "`number` of views of each")
-	flags.IntVar(&epoch, "epoch", 1, "`epoch` in which the views are drawn, counted from 1")
-	flags.IntVar(&zoom, "zoom", 3, "`side` of a view's pixel in the picture")
+	flags.StringVarP(&output, "output", "o", "views.png", "`file` for the picture, .png")
+	flags.IntVar(&count, "images", 8, "`number` of images, evenly spaced among all")
+	flags.IntVar(&views, "views", 8, "`number` of views of each image")
+	flags.IntVar(&epoch, "epoch", 1, "`epoch` of the views, counted from 1")
+	flags.IntVar(&zoom, "zoom", 3, "`size` of a pixel of a view in the picture")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"png"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }

@@ -33,19 +33,19 @@ func simclrEvaluateCmd() *cobra.Command {
 		Use:   "evaluate RUN",
 		Short: "Measure how good a representation of images is",
 		Long: `Train two simple classifiers on the representation of images by a network, which
-stays as it is, and print how many of the test images each gets right: the
-nearest neighbours by cosine (evaluate.k of them vote), and a multinomial
-logistic regression on standardised features without penalty. With a drawn
-split they are mean ± standard deviation over evaluate.seeds.
+stays as it is, and print their accuracy on the test images: a vote of the
+evaluate.k nearest neighbours by cosine, and multinomial logistic regression on
+standardised features without penalty. With a drawn split, the accuracies are
+mean ± standard deviation over evaluate.seeds.
 
-RUN is the folder of a run, whose configuration says where the images are and
-how they are split; --config, the environment and --set may change that. The
-result is also written to evaluation.json in the folder. RUN can also be the
-file of a network alone, such as a PyTorch checkpoint of the same architecture
-converted to safetensors; the configuration is then that of the flags.
+RUN is a run folder. Its configuration names the images and their split;
+--config, the environment and --set may change both. The result also goes to
+evaluation.json in the folder. RUN can also be the file of a network, such as a
+PyTorch checkpoint of the same architecture converted to safetensors; the
+configuration then comes from --config, the environment and --set.
 
-With --pixels the pixels themselves are evaluated in place of a representation,
-for comparison, and written to evaluation-pixels.json.`,
+--pixels evaluates the pixels instead of a representation, for comparison, and
+writes evaluation-pixels.json.`,
 		Example: `  cne simclr evaluate runs/simclr-cifar10
   cne simclr evaluate runs/simclr-cifar10 --set evaluate.split=official
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
@@ -104,9 +104,9 @@ for comparison, and written to evaluation-pixels.json.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, instead of the run's")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
-	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` to use instead of the configuration of the run")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, .json (default: in the run folder)")
+	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels instead of a representation")
 	return cmd
 }
 

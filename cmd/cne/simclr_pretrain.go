@@ -28,27 +28,26 @@ func simclrPretrainCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pretrain [INPUT]...",
 		Short: "Train a network on images without labels",
-		Long: `Read images, train a network that represents them, and evaluate it. Everything
-goes to the run folder: the network (model.safetensors, with the names that
-PyTorch gives its weights), what was measured of every epoch (metrics.jsonl) and
-in the end (metrics.json, evaluation.json), and the configuration that gives the
-same run again.
+		Long: `Train a network to represent images, and evaluate it. The run folder gets the
+network (model.safetensors, with PyTorch's names for its weights), the figures
+of each epoch (metrics.jsonl) and of the end (metrics.json, evaluation.json),
+and config.yaml, with which --config repeats the run.
 
-With simclr.method=tsimcne, or stages of one's own, the network ends with
-positions in the plane. The run folder then has those of all images as they are
-(embedding.npy, .csv), a picture, and a page to explore (embedding.html).
+With simclr.method=tsimcne, or stages of your own, the network ends in the
+plane. The run folder then also has the positions of all images (embedding.npy,
+.csv), a picture, and a page to explore them (embedding.html).
 
-INPUT is a file or folder with images, or several of them, and stands for
-data.path in the configuration.
+INPUT (data.path) names one or several files or folders of images.
 
-Labels are never read by the training. They serve to watch it (monitor.every)
-and to evaluate the network (evaluate.at_end); without labels both are left out.
+Training never reads labels. They serve to monitor it (monitor.every) and to
+evaluate the network (evaluate.at_end); without labels both are left out.
 
-A run that was interrupted, or killed, is continued with --resume and ends as
-if nothing had happened. Its configuration is that in its folder. --config, the
-environment and other flags may change what is written and measured, where the
-images lie (relative paths count from the current folder), and ask for more
-epochs, over which the learning rate is then annealed; nothing else.`,
+--resume continues a run that was interrupted or killed, with the same result as
+without the interruption. The configuration is the one in the folder. --config,
+the environment and other flags may change only what is measured and written,
+where the images are (relative paths count from the current folder), and the
+number of epochs, to a larger one, over which the learning rate is then
+annealed.`,
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true

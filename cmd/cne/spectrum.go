@@ -32,28 +32,26 @@ func spectrumCmd() *cobra.Command {
 	var places, constants, negatives string
 	cmd := &cobra.Command{
 		Use:   "spectrum [INPUT]...",
-		Short: "Embed points at several places between t-SNE and UMAP",
-		Long: `Embed points several times, along the spectrum from t-SNE to UMAP, and show what
-is gained and lost on the way. The embeddings share an early phase and go on
-from there, each moved, turned and reflected (but not scaled) onto its
-neighbour, or only turned and reflected if loss.metric is cosine.
+		Short: "Make maps at several positions between t-SNE and UMAP",
+		Long: `Embed points several times, along the spectrum from t-SNE to UMAP. The
+embeddings share the early phases and continue from there. At the end each is
+moved, turned and reflected, but not scaled, onto the one before (only turned
+and reflected if loss.metric is cosine).
 
-The folder gets spectrum.png with all of them side by side, curves.png with
-their quality, the same figures as spectrum.csv and spectrum.json, and
-explorer.html, in which a slider moves from one embedding to the next. Each
-embedding has a folder of its own, such as "s=0.5", with its positions and
-the configuration with which cne train makes it again, up to where it lies and
-how it is turned.
+The run folder gets
+  spectrum.png   all embeddings side by side
+  curves.png     their quality, which spectrum.csv and spectrum.json list
+  explorer.html  a page whose slider moves from one embedding to the next
+  s=0.5, …       a folder for each embedding: its positions, and a configuration
+                 with which cne train repeats it, before it is moved and turned
 
-A spectrum that was interrupted, or killed, is continued with --resume, as with cne
-train, and ends as if nothing had happened.
+Points, configuration and --resume are as for cne train. The values come from
+--s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) or --m (every loss); the default is
+--s ` + configs.DefaultPlaces + `.
 
-Points and configuration are given as for cne train. Of its phases (train.phases) all but the
-last are shared, so that of one alone nothing is, and the last is run at each
-value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
-` + op.LossesWith(op.FixedZ) + ` and s = 1 for ` + op.LossesWith(op.Divisor) + `.
-The values are given with one of --s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) and --m
-(every loss); without any, s is ` + configs.DefaultPlaces + `.`,
+All phases (train.phases) but the last are shared, and the last runs at each
+value; a single phase shares nothing. Without phases, the first third of the
+epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 for ` + op.LossesWith(op.Divisor) + `.`,
 		Example: `  cne spectrum
   cne spectrum --config configs/mnist-negtsne.yaml DIR --s -0.5,0,0.5,1,1.5
   cne spectrum points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
@@ -61,9 +59,9 @@ The values are given with one of --s (` + op.LossesWithSpectrum() + `), --zbar (
   cne spectrum --resume runs/zbar`,
 	}
 	flags := cmd.Flags() // before those of training, which has another --s
-	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+op.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
-	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+op.LossesWith(op.FixedZ)+", instead of s")
-	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), instead of s")
+	flags.StringVar(&places, "s", "", "comma-separated `values` of s ("+op.LossesWithSpectrum()+"): 0 is like t-SNE, 1 like UMAP")
+	flags.StringVar(&constants, "zbar", "", "comma-separated `values` of the normalisation constant ("+op.LossesWith(op.FixedZ)+"), instead of s")
+	flags.StringVar(&negatives, "m", "", "comma-separated `numbers` of negatives, or full, instead of s")
 	var values *configs.SpectrumAxis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})

@@ -18,12 +18,13 @@ func sweepCmd() *cobra.Command {
 	var count, report bool
 	cmd := &cobra.Command{
 		Use:   "sweep FILE",
-		Short: "Carry out many runs that differ in some keys",
-		Long: `Carry out the runs that a YAML file describes: its axes are keys with lists of
-values, of which every combination is a run, as in docs/guide.md. Runs that have
-succeeded are skipped, interrupted ones continue, and failed ones are tried again.
-Several processes may work on one sweep; --only is for job arrays. When all have
-ended, or with --report, report.csv in its folder gets the figures of the runs.`,
+		Short: "Make many runs that differ in some keys",
+		Long: `Make the runs that a YAML file describes (docs/guide.md, Many runs): every
+combination of the values of its axes is a run. Finished runs are skipped,
+interrupted ones continue, and failed ones are tried again. Several processes
+may work on one sweep; --only is for job arrays. When all runs have ended, or
+with --report, report.csv in the folder of the sweep gets a row of figures for
+each run.`,
 		Example: `  cne sweep losses.yaml`,
 		Args:    cli.ExactlyOne("the file that describes the runs"),
 	}
@@ -63,8 +64,8 @@ ended, or with --report, report.csv in its folder gets the figures of the runs.`
 		// Successful runs are reported even if others have failed.
 		return cmp.Or(err, s.Report(cmd.OutOrStdout()))
 	}
-	cmd.Flags().IntVar(&only, "only", 0, "carry out only the run of this `number`, counted from 0")
-	cmd.Flags().BoolVar(&count, "count", false, "print how many runs there are")
-	cmd.Flags().BoolVar(&report, "report", false, "report on the runs that have succeeded, and carry none out")
+	cmd.Flags().IntVar(&only, "only", 0, "make only the run of this `number`, counted from 0")
+	cmd.Flags().BoolVar(&count, "count", false, "print the number of runs")
+	cmd.Flags().BoolVar(&report, "report", false, "write the report of the runs that have succeeded, and make none")
 	return cmd
 }

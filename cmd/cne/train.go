@@ -23,32 +23,34 @@ import (
 func trainCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train [INPUT]...",
-		Short: "Embed points in the plane",
-		Long: `Read points, build the graph of their nearest neighbours, and place them so
-that neighbours stay neighbours. Everything goes to the run folder: the
-embedding (.npy and .csv), a picture, the trained model, the quality
-(metrics.json) and the configuration that gives the same run again.
+		Short: "Make a map of points",
+		Long: `Make a map of points: find the nearest neighbours of each point, and place the
+points so that neighbours stay neighbours. The run folder gets the positions
+(embedding.npy, .csv), a picture, the model, the quality (metrics.json), and
+config.yaml, with which --config repeats the run.
 
-INPUT is a file or folder with points, or several of them, and stands for
-data.path in the configuration: NumPy arrays (.npy, .npz), tables (CSV, TSV,
-Parquet), IDX files, sparse matrices (.npz by scipy.sparse.save_npz), counts of
-single cells (a folder of 10x, or Matrix Market), or the folder of MNIST,
-Kuzushiji-49 or Kuzushiji-MNIST; text and IDX also compressed with gzip.
-Without INPUT and configuration, MNIST's 10 000 test images are embedded, which
-are part of the program.
+INPUT (data.path) names one or several files or folders of points:
+  arrays           .npy, .npz, IDX
+  tables           CSV, TSV, Parquet
+  sparse points    .npz by scipy.sparse.save_npz
+  counts of cells  a folder of 10x, or Matrix Market
+  images           the folder of MNIST, Kuzushiji-49 or Kuzushiji-MNIST
+All but .npz and Parquet files may be compressed with gzip. Without INPUT and
+data.path, the points are MNIST's 10 000 test images, which come with cne.
 
-Without --output the run folder is named after INPUT: runs/points. The next run
-with other settings takes runs/points-2; one that differs only in what is drawn
-or written makes its files from the embedding that is there.
+Without --output, the folder is named after INPUT: runs/points for points.npy.
+Other settings for the same points go to runs/points-2. If only what is drawn,
+measured or written differs, cne completes the folder without training.
 
-A run that was interrupted, or killed, is continued with --resume and ends as
-if nothing had happened. Its configuration is that in its folder. --config, the
-environment and other flags may change what is written and measured, where the
-data lie (relative paths count from the current folder), and ask for more
-epochs, over which the learning rate is then annealed; nothing else.`,
+--resume continues a run that was interrupted or killed, with the same result as
+without the interruption. The configuration is the one in the folder. --config,
+the environment and other flags may change only what is measured and written,
+where the data are (relative paths count from the current folder), and the
+number of epochs, to a larger one, over which the learning rate is then
+annealed.`,
 		Example: `  cne train
   cne train points.npy --labels labels.txt --html
-  cne train points.npy --set loss.s=0.5 -o runs/mine
+  cne train points.npy --s 0.5 -o runs/mine
   cne train --config configs/mnist-negtsne.yaml DIR
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,

@@ -59,8 +59,8 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 		return cli.ConfigError(cmd, given, r.execute(cmd, given, resume, line(), run))
 	}
 	cli.AddFlags(s, cmd)
-	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
-	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
+	cmd.Flags().BoolVar(&r.force, "force", false, "replace another run in the run folder")
+	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in this `folder`")
 	cli.AddProfileFlag(cmd)
 }
 

@@ -20,7 +20,7 @@ import (
 
 // AddFlags adds the flags that Config reads to a command.
 func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
-	given := AddSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+	given := AddSourceFlags(s, cmd, "YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
 	for _, f := range keyFlags {
 		if !s.Has(f.key) || flags.Lookup(f.name) != nil {
@@ -39,21 +39,21 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 // keyFlags are the flags that set a key of a configuration, for commands whose
 // configuration has it and that have no other flag of the name.
 var keyFlags = []struct{ name, short, key, usage string }{
-	{"labels", "", "data.labels", "`file` with the labels, in the order of the points, or FILE:COLUMN of a table; repeatable"},
-	{"label-column", "", "data.label_column", "`column` of the points' own table with the labels, by name or number"},
-	{"names", "", "data.names", "names of the points: a `column` of their table, a file, or FILE:COLUMN of a table"},
-	{"metric", "", "graph.metric", "`distance` between points: euclidean, cosine or correlation"},
-	{"preset", "", "preset", "`options` for the number of points: auto, paper, tsne, umap, million or fast"},
-	{"drop-text", "", "data.drop_text", "leave columns out that are not numbers"},
+	{"labels", "", "data.labels", "`file` with a label per point, or FILE:COLUMN; repeatable"},
+	{"label-column", "", "data.label_column", "`column` of the points' table with the labels"},
+	{"names", "", "data.names", "`column` with names of the points, a file, or FILE:COLUMN"},
+	{"metric", "", "graph.metric", "`distance`: euclidean, cosine or correlation"},
+	{"preset", "", "preset", "`settings`: auto, tsne, umap, million, fast or paper"},
+	{"drop-text", "", "data.drop_text", "leave out columns that are not numbers"},
 	{"k", "k", "graph.k", "`number` of nearest neighbours of each point"},
 	{"loss", "", "loss.name", "`loss`: neg, nc, infonc or umap"},
 	{"s", "", "loss.s", "`position` between t-SNE (0) and UMAP (1)"},
 	{"epochs", "", "train.epochs", "`number` of epochs"},
-	{"seed", "", "seed", "`number` that decides all random ones"},
+	{"seed", "", "seed", "`seed` of all random numbers"},
 	{"device", "", "device.name", "`device` to compute on: auto, cpu, cuda or cuda:1"},
 	{"output", "o", "output.dir", "`folder` for the results"},
-	{"html", "", "output.html", "also write a page that explores the embedding"},
-	{"auto-labels", "", "output.auto_labels", "label the regions of that page by the words of the --names of their points"},
+	{"html", "", "output.html", "also write a page to explore the map"},
+	{"auto-labels", "", "output.auto_labels", "label regions of the page by words of the --names"},
 }
 
 // AddSourceFlags gives a command the flags that say where its configuration comes from, and
@@ -62,7 +62,7 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	given := new([]configs.Setting)
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", config)
-	flags.VarP(&setFlag{settingFlag{list: given}, s}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	flags.VarP(&setFlag{settingFlag{list: given}, s}, "set", "s", "set a key of the configuration, such as train.lr=0.5; repeatable")
 	MustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	MustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
@@ -177,20 +177,20 @@ var devices = []string{"auto", "cpu", "cuda"}
 
 // AddDeviceFlag gives a command without a configuration the flag --device.
 func AddDeviceFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
+	cmd.Flags().StringVar(name, "device", "auto", "`device` to compute on: auto (a GPU if there is one), cpu, cuda or cuda:1")
 	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // AddProfileFlag adds the flag that Profile reads to a command.
 func AddProfileFlag(cmd *cobra.Command) {
-	cmd.Flags().String("cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+	cmd.Flags().String("cpuprofile", "", "write a CPU profile to this `file`, for go tool pprof")
 }
 
 // AddReportFlags gives a root command, and with it all, the flags that Reporter and
 // LogFormat read.
 func AddReportFlags(root *cobra.Command) {
-	root.PersistentFlags().Var(new(formFlag), "log-format", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
-	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and no messages but warnings and errors")
+	root.PersistentFlags().Var(new(formFlag), "log-format", "`form` of messages and progress: text or json (--set log.format=…)")
+	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and only warnings and errors")
 }
 
 // A formFlag is the form of messages: text or json.
