@@ -141,7 +141,7 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 		return nil
 	}
 	if _, err := file.FindColumn(ctx, points, column, o); err != nil {
-		return fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
+		return fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 		}
 	}
 	if moved != nil {
-		log.Info("columns are read relative to a value in their middle, since they are far from zero for how little they vary", "columns", text.Few(moved, text.Printable))
+		log.Info("columns that are far from zero for how little they vary are read relative to a value in their middle", "columns", text.Few(moved, text.Printable))
 	}
 	found := findMerged(s.inexact(), offset)
 	if len(found) == 0 {
@@ -259,7 +259,7 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 			worst = m
 		}
 	}
-	const lost = "values of columns are equal once they are rounded to float32, so that neighbours may be wrong; "
+	const lost = "values of columns are equal once they are rounded to float32, so neighbours may be wrong; "
 	advice := "subtract from each column what its values have in common"
 	if once {
 		advice = "give files, which can be read twice"

@@ -349,7 +349,7 @@ func TestCounts(t *testing.T) {
 	} {
 		_, stderr := mustRun(t, slices.Concat([]string{"train", "cells", "--epochs", "20", "-o", "run", "--force"}, flags,
 			set("data.labels=cells.txt", "data.genes=20", "graph.k=5", "train.batch_size=64", "output.plot=false"))...)
-		if !strings.Contains(stderr, "made points of the counts genes=20 of=40 median_library_size=") || !strings.Contains(stderr, "width=20") {
+		if !strings.Contains(stderr, "made points from the counts genes=20 of=40 median_library_size=") || !strings.Contains(stderr, "width=20") {
 			t.Errorf("%s: %s", name, stderr)
 		}
 		if held := heldMetrics(t); held["accuracy"].(float64) < 0.9 {

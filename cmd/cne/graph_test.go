@@ -26,7 +26,7 @@ func TestApproximateGraph(t *testing.T) {
 		if m.GraphRecall == nil || !(m.GraphRecall.Share > 0.9 && m.GraphRecall.Share <= 1) {
 			t.Fatalf("metrics.json says %+v", m.GraphRecall)
 		}
-		if !strings.Contains(stdout, "approximate neighbours, of which "+m.GraphRecall.String()) {
+		if !strings.Contains(stdout, "approximate neighbours: "+m.GraphRecall.String()) {
 			t.Errorf("the run does not tell how good the graph is: %s", stdout)
 		}
 		if cached := strings.Contains(stderr, "come from the cache"); !cached && !strings.Contains(stderr, "approximate, on the CPU") {
@@ -36,7 +36,7 @@ func TestApproximateGraph(t *testing.T) {
 	if e := evaluated(t, "run"); e.GraphRecall == nil || !(e.GraphRecall.Share > 0.9) {
 		t.Errorf("the evaluation says %+v", e.GraphRecall)
 	}
-	if stdout, _ := mustRun(t, "evaluate", "run"); !strings.Contains(stdout, "approximate neighbours, of which 0.9") && !strings.Contains(stdout, "approximate neighbours, of which 1.0") {
+	if stdout, _ := mustRun(t, "evaluate", "run"); !strings.Contains(stdout, "approximate neighbours: 0.9") && !strings.Contains(stdout, "approximate neighbours: 1.0") {
 		t.Errorf("evaluate prints %s", stdout)
 	}
 	stdout, stderr, m := train("exact")

@@ -39,7 +39,7 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 	case ctx.Err() != nil:
 		return nil, errors.New("interrupted while the " + what)
 	case errors.As(err, &bad) && in.sampled():
-		return nil, fmt.Errorf("%s: %s; fix the values, and resume the run", bad.Name, bad.Fault)
+		return nil, fmt.Errorf("%s: %s", bad.Name, bad.Fault)
 	case err != nil || held == nil:
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			return write(b.Positions, b.Labels, named)
 		})
 		if err == nil && read != in.n {
-			err = fmt.Errorf("data.path: got %d points, want %d as when the run began; bring the others back, and resume the run", read, in.n)
+			err = fmt.Errorf("data.path: got %d points, want %d as when the run began", read, in.n)
 		}
 		if err == nil {
 			err = in.checkFiles()
@@ -193,7 +193,7 @@ func (in *inputs) checkFiles() error {
 	}
 	for i, info := range now {
 		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
-			return fmt.Errorf("%s has changed since its points were trained on; bring it back, and resume the run", in.config.Data.Path[i])
+			return fmt.Errorf("%s has changed since training", in.config.Data.Path[i])
 		}
 	}
 	return nil

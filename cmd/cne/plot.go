@@ -164,7 +164,7 @@ func (p *plotting) checkSizes() error {
 			return fmt.Errorf("%s: got %v, want a number from 0 to 100", size.flag, size.value)
 		}
 		if p.isHTML() && size.value != 0 {
-			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", size.flag)
+			return fmt.Errorf("%s is for pictures; a page fits its window", size.flag)
 		}
 	}
 	return nil
@@ -196,18 +196,18 @@ func (p *plotting) check() error {
 	}{
 		{len(p.data.Labels) > 0 && p.data.LabelColumn != "", "--labels and --label-column: got both, want one of them"},
 		{p.metrics && p.animate, "--metrics and --animate: got both, want one of them"},
-		{p.join && (p.metrics || p.animate), "--join is about the parts of an embedding, not about curves or films; leave it out"},
+		{p.join && (p.metrics || p.animate), "--join is for the parts of an embedding, not for curves or films"},
 		{p.join && p.output == "", "--join needs --output, the file for the picture"},
-		{p.metrics && (hasLabels || p.plot.PointSize != 0), "--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size"},
-		{p.plot.Names && (p.metrics || p.animate || page), "--class-names is for pictures of embeddings, not for curves, films or pages; leave it out"},
+		{p.metrics && (hasLabels || p.plot.PointSize != 0), "--labels, --label-column, --drop and --point-size are for points, not for the curves of --metrics"},
+		{p.plot.Names && (p.metrics || p.animate || page), "--class-names is for pictures of embeddings, not for curves, films or pages"},
 		{p.metrics && n > 1 && p.output == "", "--metrics of several runs needs --output, the file for their picture"},
-		{!p.animate && (p.fps != defaultFPS || p.follow), "--fps and --follow are about films; give --animate, too"},
+		{!p.animate && (p.fps != defaultFPS || p.follow), "--fps and --follow are for films; add --animate"},
 		{!(p.fps >= 0.1 && p.fps <= 50), fmt.Sprintf("--fps: got %v, want a number from 0.1 to 50", p.fps)},
-		{p.animate && page, "--animate makes a GIF, and no page; leave --html out, and let --output end in .gif"},
+		{p.animate && page, "--animate makes a GIF, not a page"},
 		{p.html && p.metrics, "--html and --metrics: got both, want one of them"},
-		{p.html && strip, "--html is about one embedding; name one, or leave it out"},
-		{p.columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 to choose", p.columns)},
-		{p.columns > 0 && !strip, "--columns is about several embeddings; name them, or leave it out"},
+		{p.html && strip, fmt.Sprintf("--html: got %d embeddings, want one", n)},
+		{p.columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 (automatic)", p.columns)},
+		{p.columns > 0 && !strip, "--columns is for several embeddings"},
 		{len(p.titles) > 1 && !strip, fmt.Sprintf("--title: got %d for one picture, want 1", len(p.titles))},
 		{strip && p.output == "", fmt.Sprintf("%d embeddings need --output, the file for their picture", n)},
 		{strip && len(p.titles) > 0 && len(p.titles) != n, fmt.Sprintf("--title: got %d for %d embeddings, want one for each or none", len(p.titles), n)},
@@ -228,11 +228,11 @@ func (p *plotting) check() error {
 	switch {
 	case page:
 	case len(p.images) > 0:
-		return errors.New("--images is for pages; add --html, or an --output that ends in .html")
+		return errors.New("--images is for pages; add --html")
 	case p.wanted.AutoLabels:
-		return errors.New("--auto-labels is for pages; add --html, or an --output that ends in .html")
+		return errors.New("--auto-labels is for pages; add --html")
 	case p.wanted.Names != "" || len(p.wanted.Columns) > 0:
-		return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
+		return errors.New("--names and --color are for pages; add --html, or colour a picture by --labels or --label-column")
 	}
 	return nil
 }
@@ -340,7 +340,7 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 	return page, err
 }
 
-var errNoTexts = errors.New("--auto-labels needs the texts of the points; give --names")
+var errNoTexts = errors.New("--auto-labels needs --names that are texts")
 
 // noImages is the argument of --images for a page without.
 const noImages = "none"

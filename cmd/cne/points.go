@@ -118,7 +118,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	r.Log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
 	in.logCounts()
 	if in.maybeCounts() {
-		r.Log.Warn("all values are whole numbers, as counts are, and are taken as they are; counts of cells are normalized if they come as a folder of 10x or Matrix Market (scripts/h5ad2npy writes one), counts of words go with graph.metric: cosine")
+		r.Log.Warn("all values are whole numbers, like counts, and are not normalised; give counts of cells as a folder of 10x or as Matrix Market (scripts/h5ad2npy writes one), and use graph.metric: cosine for counts of words")
 	}
 	if in.held != nil {
 		held, _ := in.held.Dims()
@@ -259,7 +259,7 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		case !builtin:
 			return file.Read(ctx, c.Path, o)
 		case len(c.Path) > 1 || len(c.Labels) > 0:
-			return nil, fmt.Errorf("%s: %s has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
+			return nil, fmt.Errorf("%s: %s has labels of its own, want no other path and no %s", pathKey, c.Path[0], labelsKey)
 		}
 		return file.Builtin(name)
 	}
@@ -301,7 +301,7 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data.missing: %w", err)
 	}
-	in.log.Info("data.missing: left out the points that lack values", "points", m.N-set.Points.N, "of", m.N)
+	in.log.Info("data.missing: left out points with missing values", "points", m.N-set.Points.N, "of", m.N)
 	return set, nil
 }
 
@@ -320,7 +320,7 @@ func (in *inputs) warnOfRowNumbers() {
 			i++
 		}
 		if i == m.N {
-			in.log.Warn(fmt.Sprintf("column %s counts the rows and takes part in all distances; %s leaves it out", text.Quote(name), setting("data.drop", name)))
+			in.log.Warn(fmt.Sprintf("column %s counts the rows and is part of all distances; %s leaves it out", text.Quote(name), setting("data.drop", name)))
 		}
 	}
 }
@@ -489,12 +489,12 @@ func (in *inputs) logCounts() {
 		return
 	}
 	kept, wanted := len(in.counts.Genes), in.config.Data.Genes
-	in.log.Info("made points of the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
+	in.log.Info("made points from the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
 	if kept < wanted {
 		in.log.Warn("fewer genes vary enough than data.genes asks for", "genes", kept, "wanted", wanted)
 	}
 	if in.emptyCells > 0 {
-		in.log.Warn("cells without counts have become zeros", "cells", in.emptyCells)
+		in.log.Warn("cells without counts are zeros", "cells", in.emptyCells)
 	}
 }
 

@@ -214,9 +214,9 @@ func (p *projectRun) loadModel() (*cne.Embedding, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("--model: %w", err)
 	case errors.Is(err, cne.ErrImages):
-		return nil, fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
+		return nil, fmt.Errorf("%s: got a network for images, want a model of \"cne train\"", path)
 	case err == nil && e.FromPyTorch:
-		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
+		p.Log.Warn("the file does not say how the training points were scaled; new points are not scaled")
 	}
 	return e, err
 }
@@ -229,7 +229,7 @@ func (p *projectRun) useTrainingPoints(ctx context.Context, e *cne.Embedding) er
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
 		if points, err = readAgain(ctx, p.Log, filepath.Dir(path), e.Description.Preprocessing, p.device); err != nil {
-			return fmt.Errorf("%s is a table, which needs its training points to place new ones, and they cannot be read again (%w); bring them back, or train again with model.keep_data: true or model.kind: mlp", path, err)
+			return fmt.Errorf("%s: a map without a network needs its training points to place new ones, and they cannot be read again (%w); bring them back, or train again with model.keep_data: true or model.kind: mlp", path, err)
 		}
 	}
 	if err == nil {
@@ -393,9 +393,9 @@ func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (
 	case !ok:
 		return file.Open(ctx, p.input, before.Reading(o))
 	case len(p.input) > 1:
-		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
+		return nil, fmt.Errorf("%s goes with no other file", name)
 	case o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto:
-		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
+		return nil, fmt.Errorf("%s has labels and no columns; want no --label-column, --drop or --header", name)
 	}
 	set, err := file.Builtin(builtin)
 	if err != nil {

@@ -123,7 +123,7 @@ func TestJoinedParts(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"--join needs --output":                  {"plot", "--join", "part0.npy", "part1.npy"},
-		"--join is about the parts":              {"plot", "--join", "--metrics", "run", "run", "-o", "a.png"},
+		"--join is for the parts":                {"plot", "--join", "--metrics", "run", "run", "-o", "a.png"},
 		"values per point: got 3, want 2 as in ": {"plot", "--join", "part0.npy", "whole.csv", "-o", "a.png"},
 		"none.npy: no such file or directory":    {"evaluate", "--join", "part0.npy", "none.npy", "--data", "points.csv"},
 	} {

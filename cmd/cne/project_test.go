@@ -225,7 +225,7 @@ func TestProjectForeignModel(t *testing.T) {
 		f.Tensors["encoder.net."+name] = tensor
 	}
 	must(t, f.WriteFile("torch.safetensors"))
-	if _, stderr := mustRun(t, "project", "--model", "torch.safetensors", "points.csv", "--drop", "kind", "-o", "out.npy"); !strings.Contains(stderr, "does not say how points were scaled") {
+	if _, stderr := mustRun(t, "project", "--model", "torch.safetensors", "points.csv", "--drop", "kind", "-o", "out.npy"); !strings.Contains(stderr, "does not say how the training points were scaled") {
 		t.Errorf("stderr %q", stderr)
 	}
 	sameFile(t, "out.npy", "run/embedding.npy")

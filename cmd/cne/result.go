@@ -179,11 +179,11 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
 	if t.in.sampled() {
-		row("placed", "%d points by those trained on, about which the figures are", m.Placed)
+		row("placed", "%d points after training; all figures are for the points trained on", m.Placed)
 	}
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
 	if m.GraphRecall != nil {
-		row("graph", "approximate neighbours, of which %s", m.GraphRecall)
+		row("graph", "approximate neighbours: %s", m.GraphRecall)
 	}
 	o := t.config.Options()
 	components := o.Reduces(m.N, t.near.Preprocessing.Width)

@@ -67,7 +67,7 @@ func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key 
 	case errors.Is(err, images.ErrSizes):
 		return nil, fmt.Errorf("%w (data.size)", err)
 	case errors.Is(err, images.ErrBroken):
-		return nil, fmt.Errorf("%w, or have them left out (data.skip_broken)", err)
+		return nil, fmt.Errorf("%w; data.skip_broken: true leaves them out", err)
 	case err != nil:
 		return nil, err
 	case set.H == 1 && set.W == 1:

@@ -104,11 +104,11 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == nil {
-		p.Log.Warn("so few images teach a network little; features of a pretrained network, saved as .npy, make a better map (docs/guide.md, Photographs)", "images", n)
+		p.Log.Warn("a network learns little from so few images; features of a pretrained network, saved as .npy, make a better map (docs/guide.md, Photographs)", "images", n)
 	}
 	if p.images.Labels == nil && (c.Evaluate.AtEnd || c.Monitor.Every > 0) {
 		c.Evaluate.AtEnd, c.Monitor.Every = false, 0
-		p.Log.Info("the images have no labels, so that nothing is evaluated; folders by class, or data.labels, give them some")
+		p.Log.Info("the images have no labels, so nothing is evaluated; use a folder per class, or data.labels")
 	}
 	if err := p.options.Check(len(p.rows)); err != nil {
 		if len(p.rows) < c.Pretrain.BatchSize {

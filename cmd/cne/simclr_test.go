@@ -268,7 +268,7 @@ func TestSimCLRPretrainOptions(t *testing.T) {
 		if l := m["loss"].(float64); math.IsNaN(l) || l == 0 {
 			t.Errorf("%s: loss %g", name, l)
 		}
-		if leaks := strings.Contains(stderr, "some test images of a stratified split are among the training images that the network was pretrained on"); leaks != (name == "a leaking split") {
+		if leaks := strings.Contains(stderr, "some test images of a drawn split are among the training images that the network was pretrained on"); leaks != (name == "a leaking split") {
 			t.Errorf("%s: stderr %q", name, stderr)
 		}
 	}
@@ -315,7 +315,7 @@ func TestStoppedPretrainingIsResumed(t *testing.T) {
 					t.Errorf("%q lacks %q", stderr, part)
 				}
 			}
-			if _, stderr := mustRun(t, "simclr", "evaluate", "run", "--quiet"); stderr != "warning: the run has not ended; its network is what was learnt when it was interrupted run=run\n" {
+			if _, stderr := mustRun(t, "simclr", "evaluate", "run", "--quiet"); stderr != "warning: the run has not ended; its network is the one at the interruption run=run\n" {
 				t.Errorf("stderr %q", stderr)
 			}
 		}

@@ -134,7 +134,7 @@ func (s *spectrum) complete() error {
 			return err
 		}
 		if s.axis != nil && s.axis.Command() != begun.Command() {
-			return fmt.Errorf("the spectrum in %s was begun with %q, not %q; leave --%s out, or begin another", s.dir.Root(), begun.Command(), s.axis.Command(), s.axis.Flag)
+			return fmt.Errorf("the spectrum in %s was begun with %q, not %q", s.dir.Root(), begun.Command(), s.axis.Command())
 		}
 		s.axis = begun
 	}
@@ -155,7 +155,7 @@ func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
 			return a, nil
 		}
 	}
-	return nil, fmt.Errorf("the first line of %s does not say at which values the spectrum was begun; begin another", s.dir.Path(rundir.ConfigFile))
+	return nil, fmt.Errorf("the first line of %s does not say the values of the spectrum, so it cannot be resumed", s.dir.Path(rundir.ConfigFile))
 }
 
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
@@ -227,7 +227,7 @@ func (s *spectrum) warn() {
 		{"model.keep_data", s.config.Model.KeepData},
 	} {
 		if x.used {
-			s.Log.Warn("cne spectrum writes nothing for this key, which is about single runs", "key", x.key)
+			s.Log.Warn("cne spectrum ignores this key, which is for single runs", "key", x.key)
 		}
 	}
 }
@@ -529,10 +529,10 @@ func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Durat
 	if err := report.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
 		return err
 	}
-	places := "1 place"
+	embeddings := "1 embedding"
 	if len(f.Stops) > 1 {
-		places = fmt.Sprintf("%d places", len(f.Stops))
+		embeddings = fmt.Sprintf("%d embeddings", len(f.Stops))
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
+	_, err := fmt.Fprintf(w, "\n%s of %d points in %.1f s: see %s\n", embeddings, f.N, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
 	return err
 }

@@ -178,7 +178,7 @@ func TestSpectrumTableOfZBar(t *testing.T) {
 		if table := readText(t, "run/spectrum.csv"); !strings.HasPrefix(table, want) {
 			t.Errorf("%s: spectrum.csv begins with %.60q, want %q", flag, table, want)
 		}
-		if !strings.Contains(stdout, "60 points at 1 place in ") {
+		if !strings.Contains(stdout, "1 embedding of 60 points in ") {
 			t.Errorf("%s: it prints %q", flag, stdout)
 		}
 	}

@@ -304,7 +304,7 @@ func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*mode
 	}
 	d, err := openDevice(log, c)
 	if err == nil && d.OnHost() && !c.OfConvolutions().Native() {
-		return nil, errors.New("device.precision: this processor has no products of bf16 (AVX512-BF16); set it to float32, or train on a GPU, or on a processor that has some")
+		return nil, errors.New("device.precision: got bf16, want float32 on a processor without AVX512-BF16")
 	}
 	if err == nil && d.OnHost() && !quiet {
 		log.Info(cmp.Or(why, d.Reason()))

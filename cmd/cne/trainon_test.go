@@ -62,7 +62,7 @@ func TestTrainOn(t *testing.T) {
 			writeTestFile(t, "rows.csv", "row\n"+rows.String())
 			flags := append([]string{"train", "--epochs", "5"}, set(append(x.settings, "graph.k=5", "train.batch_size=64")...)...)
 			stdout, _ := mustRun(t, append(flags, "-o", "run", input, "--set", "data.sample="+x.on)...)
-			if !strings.Contains(stdout, "placed                90 points by those trained on") {
+			if !strings.Contains(stdout, "placed                90 points after training") {
 				t.Errorf("%s", stdout)
 			}
 			took := rowsIn(t, "run/sample_rows.csv")

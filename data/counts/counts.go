@@ -231,7 +231,7 @@ func join(parts []*Matrix) *Matrix {
 func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("the counts cannot be read (%w); check the path", err)
+		return nil, fmt.Errorf("the counts cannot be read: %w", err)
 	}
 	matrix, genesPath, cellsPath := path, "", ""
 	if info.IsDir() {
@@ -273,7 +273,7 @@ func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, erro
 	c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: firstFields(cells), GeneNames: firstFields(genes)}
 	keep, kind := expressed(genes)
 	if kind != "" && log != nil {
-		log.Warn("no feature is a \"Gene Expression\", so that all are taken for genes", "file", genesPath, "kind", text.Printable(kind))
+		log.Warn("no feature is of the kind \"Gene Expression\"; all are taken for genes", "file", genesPath, "kind", text.Printable(kind))
 	}
 	if keep != nil {
 		c.Genes, c.CSR = len(keep), *c.SelectColumns(keep, c.Genes)

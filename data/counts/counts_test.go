@@ -325,7 +325,7 @@ func TestOpenCountsErrors(t *testing.T) {
 		want  string
 	}{
 		{"no paths", nil, nil, file.Options{}, data.ErrOption, "counts: got no path"},
-		{"missing", nil, []string{"gone"}, file.Options{}, fs.ErrNotExist, "gone: no such file or directory); check the path"},
+		{"missing", nil, []string{"gone"}, file.Options{}, fs.ErrNotExist, "gone: no such file or directory"},
 		{"other folder", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: got a folder without matrix.mtx or matrix.mtx.gz"},
 		{"other file", tree{"d/x.csv": []byte("1,2\n")}, []string{"d/x.csv"}, file.Options{}, data.ErrUnsupported, filepath.Join("d", "x.csv") + ": points: got dense ones"},
 		{"label column", good, []string{"d"}, file.Options{LabelColumn: "1"}, data.ErrOption, "d: got a label column or columns to drop"},

@@ -70,7 +70,7 @@ func find(paths []string, o *Options) (sources, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("the data cannot be read (%w); check the path", err)
+			return nil, fmt.Errorf("the data cannot be read: %w", err)
 		}
 		if !info.IsDir() {
 			list = append(list, source{path: path})

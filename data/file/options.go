@@ -119,14 +119,14 @@ func (o *Options) logReading(h *head, first bool) {
 		return
 	}
 	if h.counted {
-		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, say that there is no header", "file", h.name)
+		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, set the header to no", "file", h.name)
 	}
 	if h.indexed && first {
 		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
 	}
 	switch {
 	case first && len(o.Columns) == 0 && len(h.left) > 0:
-		o.Log.Info("columns that are taken for no part of the points are left out", "file", h.name, "columns", text.Few(h.left, text.Printable))
+		o.Log.Info("columns that do not belong to the points are left out", "file", h.name, "columns", text.Few(h.left, text.Printable))
 	case !first || len(o.Columns) == 0:
 	case h.columns == nil:
 		o.Log.Info("the columns have no names and are taken in the order of training", "file", h.name)

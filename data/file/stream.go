@@ -124,7 +124,7 @@ func (s *stored) note(f *files) (labels []string, err error) {
 		h := f.current.about()
 		info, err := os.Stat(h.name)
 		if err != nil {
-			return nil, fmt.Errorf("the data cannot be read (%w); check the path", err)
+			return nil, fmt.Errorf("the data cannot be read: %w", err)
 		}
 		s.infos, s.types = append(s.infos, info), append(s.types, h.typeText())
 		f.parts[len(f.parts)-1].Rows = h.n

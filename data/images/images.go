@@ -278,7 +278,7 @@ func From(images []image.Image, size int) (*Set, error) {
 func openPictures(ctx context.Context, path string, o Options) (*pictures, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("the images cannot be read (%w); check the path", err)
+		return nil, fmt.Errorf("the images cannot be read: %w", err)
 	}
 	var p *pictures
 	switch {

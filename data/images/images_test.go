@@ -446,7 +446,7 @@ func TestOpenImagesErrors(t *testing.T) {
 	}{
 		{"no paths", nil, nil, images.Options{}, data.ErrOption, "images: got no path"},
 		{"size", nil, []string{"x"}, images.Options{Size: -1}, data.ErrOption, "size of the images: got -1, want 1 to 4096 pixels"},
-		{"missing", nil, []string{"gone"}, images.Options{}, fs.ErrNotExist, "gone: no such file or directory); check the path"},
+		{"missing", nil, []string{"gone"}, images.Options{}, fs.ErrNotExist, "gone: no such file or directory"},
 		{"missing labels", tree{"x.npy": colour}, []string{"x.npy"}, images.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
 		{"empty file", tree{"x": nil}, []string{"x"}, images.Options{}, data.ErrEmpty, "x: the file is empty"},
 		{"single image", tree{"x.png": good}, []string{"x.png"}, images.Options{}, data.ErrUnsupported, "x.png: the file is a single image; name the folder"},

@@ -271,7 +271,7 @@ func Inputs[C any](s *configs.Schema[C]) cobra.PositionalArgs {
 			_, err := os.Stat(arg)
 			switch {
 			case arg == "":
-				return errors.New("an argument is empty; name a file, or leave it out")
+				return errors.New("an argument is empty")
 			case setting && s.Has(key) && errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("there is no file %s; did you mean --set %s?", text.Quote(arg), text.Printable(arg))
 			}

@@ -37,12 +37,12 @@ func (o Output) Check(inputs ...string) error {
 	}
 	for _, input := range inputs {
 		if rundir.SameFile(input, o.Path) {
-			return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, o.Flag)
+			return fmt.Errorf("%s would be replaced by the results (%s)", input, o.Flag)
 		}
 		if inside, err := o.isInside(input); err != nil {
 			return err
 		} else if inside {
-			return fmt.Errorf("%s would be replaced by the results (%s), but %s is read; choose another file for them", o.Path, o.Flag, input)
+			return fmt.Errorf("%s would be replaced by the results (%s), but %s is read", o.Path, o.Flag, input)
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ func (o Output) checkRuns(exists bool) error {
 	if rundir.Regenerable(name) && (shown || !exists) {
 		return nil
 	}
-	return fmt.Errorf("%s: got %s, a file of the run in %s; choose another", o.Flag, o.Path, run)
+	return fmt.Errorf("%s: got %s, a file of the run in %s", o.Flag, o.Path, run)
 }
 
 // isInside reports whether the file lies in a folder, at any depth, that is not a run

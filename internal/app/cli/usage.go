@@ -182,7 +182,7 @@ func markUsageErrors(c *cobra.Command) {
 }
 
 // errEmpty is the error of a flag with an empty value.
-var errEmpty = errors.New("is empty; give it a value, or leave it out")
+var errEmpty = errors.New("is empty")
 
 // emptyNote is the annotation of a flag that may be empty.
 const emptyNote = "cne/may-be-empty"

@@ -70,7 +70,7 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	}
 	for i, spec := range w.Columns {
 		if slices.Contains(w.Columns[:i], spec) {
-			return nil, fmt.Errorf("%s: %s is given twice; give each column once", w.ColumnsFrom, text.Quote(spec))
+			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
 		name, values, err := read(spec)
 		if err == nil {

@@ -109,7 +109,7 @@ func (e *Evaluation) Print(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives); err != nil || e.GraphRecall == nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "approximate neighbours, of which %s\n", e.GraphRecall)
+		_, err := fmt.Fprintf(w, "approximate neighbours: %s\n", e.GraphRecall)
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%d points\n", e.N)

@@ -91,7 +91,7 @@ const mostFrames = 250
 // epochs, with the embedding of a finished run as the last; o says where the labels are.
 func OpenFilm(ctx context.Context, folder string, o file.Options, p configs.Plot) (*plot.Animation, error) {
 	if info, err := os.Stat(folder); err != nil {
-		return nil, fmt.Errorf("the run cannot be read (%w); check the path", err)
+		return nil, fmt.Errorf("the run cannot be read: %w", err)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; name the folder of a run, which holds the snapshots", folder)
 	}

@@ -97,7 +97,7 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 	columns, err := file.ReadColumns(ctx, from.Paths, []string{column}, from.Options)
 	switch {
 	case err != nil && ofPoints:
-		return nil, fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
+		return nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
 	case err != nil:
 		return nil, err
 	}

@@ -27,7 +27,7 @@ import (
 func EmbeddingFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("the embedding cannot be read (%w); check the path", err)
+		return "", fmt.Errorf("the embedding cannot be read: %w", err)
 	}
 	if !info.IsDir() {
 		return path, nil
@@ -139,7 +139,7 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.D
 		set, err = file.Read(ctx, paths, try)
 	}
 	if err == nil && set.Points.CSR != nil {
-		return nil, fmt.Errorf("%s holds sparse points, and an embedding has a value for each coordinate; name an embedding, or make it dense (m.toarray())", paths[0])
+		return nil, fmt.Errorf("%s: got sparse points, want an embedding with a value for each coordinate (m.toarray())", paths[0])
 	}
 	return set, err
 }
@@ -212,7 +212,7 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	saved, err := model.Load(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isRun && !exists(filepath.Join(path, ConfigFile)):
-		return nil, fmt.Errorf("the folder %s holds no run; give that of one of %q, or the file of a network", path, command)
+		return nil, fmt.Errorf("the folder %s holds no run; give the folder of a run of %q, or the file of a network", path, command)
 	case errors.Is(err, fs.ErrNotExist) && isRun:
 		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" continues", file, command, path)
 	case err != nil:
@@ -222,7 +222,7 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	}
 	if isRun {
 		if _, err := os.Stat(filepath.Join(path, MetricsFile)); errors.Is(err, fs.ErrNotExist) {
-			log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", path)
+			log.Warn("the run has not ended; its network is the one at the interruption", "run", path)
 		}
 	}
 	return saved, nil
@@ -253,7 +253,7 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 		return fmt.Errorf("network.width and network.hidden: got %d and %d, want %d and %d as in model.from (%s)", c.Pretrain.Network.Width, c.Pretrain.Network.Hidden, has.Width, has.Hidden, path)
 	}
 	if in := p.Augmentation.Input(); saved.Images != nil && (saved.Images.Mean != in.Mean || saved.Images.Std != in.Std) {
-		log.Warn("the network of model.from has seen images with other means and standard deviations than views.mean and views.std say", "mean", saved.Images.Mean, "std", saved.Images.Std)
+		log.Warn("the network of model.from was trained with other values of views.mean and views.std", "mean", saved.Images.Mean, "std", saved.Images.Std)
 	}
 	if first := cmp.Or(firstOut(p), has.Out); first != has.Out {
 		log.Info("the network of model.from gets a new last layer", "outputs", has.Out, "new", first)

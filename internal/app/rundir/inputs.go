@@ -151,19 +151,19 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven 
 		return nil, fmt.Errorf("graph.file: %s: got no entries other than 0, want at least one edge", path)
 	}
 	if most > k {
-		log.Info("graph.file has more neighbours than graph.k; the first of each point are taken", "neighbours", most, "k", k)
+		log.Info("graph.file has more neighbours than graph.k; the first of each point count", "neighbours", most, "k", k)
 	} else if most > 0 && !kGiven {
 		c.Embed.Neighbors = min(most, n-1)
 	}
 	switch {
 	case weighted && g.Weights == nil:
-		log.Warn("the edges of graph.file have equal weights; every edge is taken once in an epoch")
+		log.Warn("the edges of graph.file have equal weights, so graph.weighted_sampling has no effect")
 	case !weighted && g.Weights != nil:
 		log.Warn("graph.file has edges of different weights, which count as equal; graph.weighted_sampling=true draws them in proportion")
 		g.Weights = nil
 	}
 	if !g.Symmetric() {
-		log.Warn("graph.file holds a directed graph, and its edges are used as they are; in Python, g.maximum(g.T) makes it symmetric")
+		log.Warn("graph.file holds a directed graph, which is used as it is; in Python, g.maximum(g.T) makes it symmetric")
 	}
 	touched := make([]bool, g.N)
 	for i := range g.N {

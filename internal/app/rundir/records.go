@@ -43,7 +43,7 @@ func namesOfCurves() []string {
 func ReadRecords(ctx context.Context, path string) (*Records, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("the run cannot be read (%w); check the path", err)
+		return nil, fmt.Errorf("the run cannot be read: %w", err)
 	}
 	r := &Records{Path: path, Curves: map[string][]float64{}}
 	if info.IsDir() {

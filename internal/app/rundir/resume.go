@@ -47,15 +47,15 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	}
 	switch {
 	case contents == NoRun:
-		return nil, fmt.Errorf("there is no run in %s to be resumed; start one with %q", folder, s.Command())
+		return nil, fmt.Errorf("there is no run in %s to resume", folder)
 	case contents == Incomplete && !NewDir(folder).hasCheckpoint():
-		return nil, fmt.Errorf("the run in %s was stopped as it began, before its configuration was written; begin it again with \"%s -o %s\" and the configuration that it was to have", folder, s.Command(), folder)
+		return nil, fmt.Errorf("the run in %s was stopped before its configuration was written; start it again with \"%s -o %s\" and that configuration", folder, s.Command(), folder)
 	case contents == Incomplete && file == "":
-		return nil, fmt.Errorf("%s is cut off; give the configuration with which the run was begun, in a file, with --config", NewDir(folder).Path(ConfigFile))
+		return nil, fmt.Errorf("%s is cut off; give the configuration of the run with --config", NewDir(folder).Path(ConfigFile))
 	}
 	d := NewDir(folder)
 	if contents == NotOurs {
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it to be resumed", folder)
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so no run to resume", folder)
 	}
 	if err := d.probe(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 		return nil, fmt.Errorf("the run in %s is one of %q, which %q cannot resume", folder, command, s.Command())
 	}
 	if at, err := filepath.Abs(folder); err == nil && RefuseSpectrum(filepath.Dir(at)) != nil {
-		return nil, fmt.Errorf("%s is an embedding of a spectrum and no run to be resumed; begin one with \"%s --config %s\" and a folder of its own", folder, s.Command(), d.Path(ConfigFile))
+		return nil, fmt.Errorf("%s is an embedding of a spectrum, not a run to resume; start one with \"%s --config %s\" and a folder of its own", folder, s.Command(), d.Path(ConfigFile))
 	}
 	return d, nil
 }
@@ -77,7 +77,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	}
 	dir := s.Common(c).Dir
 	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !SameFile(*dir, folder) {
-		return nil, &FlagError{fmt.Sprintf("--resume %s continues in that folder, but %s says %s; leave it out", folder, o, *dir)}
+		return nil, &FlagError{fmt.Sprintf("--resume %s continues in that folder, but %s says %s", folder, o, *dir)}
 	}
 	*dir = folder
 	var begun *C
@@ -90,10 +90,10 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 		return nil, fmt.Errorf("the run in %s cannot be resumed: %w", folder, err)
 	}
 	if changed := s.LockedChanges(begun, c, origins); len(changed) > 0 {
-		return nil, fmt.Errorf("the run in %s was begun with %s; leave that as it was, or start another run", folder, strings.Join(changed, ", and with "))
+		return nil, fmt.Errorf("the run in %s was begun with %s", folder, strings.Join(changed, ", and with "))
 	}
 	if problem := s.WhyNotLonger(begun, c); problem != "" {
-		return nil, fmt.Errorf("the run in %s %s; start another run", folder, problem)
+		return nil, fmt.Errorf("the run in %s %s", folder, problem)
 	}
 	return c, nil
 }
@@ -116,9 +116,9 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	case err != nil:
 		return nil, err
 	case contents == Incomplete:
-		return nil, fmt.Errorf("the config.yaml in %s does not end as cne has written it: the run was stopped before it began, or the file is damaged; bring the whole file back, or do the run again", folder)
+		return nil, fmt.Errorf("the config.yaml in %s is cut off: the run was stopped before it began, or the file is damaged", folder)
 	case contents != Run:
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it; give the folder of a run of %q", folder, s.Command())
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so no run; give the folder of a run of %q", folder, s.Command())
 	case command != "" && command != s.Command():
 		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, command, s.Command())
 	}
@@ -132,7 +132,7 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	}
 	look(begun, c)
 	if changed := s.LockedChanges(begun, c, origins); len(changed) > 0 {
-		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
+		return nil, fmt.Errorf("the run in %s was made with %s", folder, strings.Join(changed, ", and with "))
 	}
 	return c, nil
 }

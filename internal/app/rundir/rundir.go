@@ -57,7 +57,7 @@ func Open(path string, force bool, inputs ...string) (*Dir, error) {
 	d.made = missingFolders(path)
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		d.RemoveEmpty()
-		return nil, fmt.Errorf("cannot make the run folder %s (%w); choose another output.dir", path, err)
+		return nil, fmt.Errorf("cannot make the run folder %s: %w", path, err)
 	}
 	if err := d.probe(); err != nil {
 		d.RemoveEmpty()
@@ -102,7 +102,7 @@ func (d *Dir) Begin(write func(w io.Writer) error) error {
 	}
 	err := atomicfile.Create(d.Path(ConfigFile), write)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %s, where one has begun meanwhile; choose another output.dir", ErrExists, d.path)
+		return fmt.Errorf("%w: %s, where one has begun meanwhile", ErrExists, d.path)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write in the run folder %s: %w", d.path, err)
@@ -117,7 +117,7 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	unlock, err = lockFolder(d.path)
 	switch {
 	case errors.Is(err, ErrLocked):
-		return nil, kind.Errorf(ErrLocked, "another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
+		return nil, kind.Errorf(ErrLocked, "another cne process uses the run folder %s", d.path)
 	case err != nil:
 		return nil, fmt.Errorf("cannot open the run folder: %w", err)
 	}
@@ -250,7 +250,7 @@ func (d *Dir) matches(folder, pattern string) ([]string, error) {
 func (d *Dir) probe() error {
 	f, err := os.CreateTemp(d.path, ".cne-*.tmp")
 	if err != nil {
-		return fmt.Errorf("cannot write in the run folder %s (%w); choose another output.dir", d.path, err)
+		return fmt.Errorf("cannot write in the run folder %s: %w", d.path, err)
 	}
 	closed := f.Close() // first, since Windows removes no open file
 	err = os.Remove(f.Name())
@@ -278,7 +278,7 @@ func Check(path string, force bool, inputs ...string) error {
 // not.
 func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	if info, err := os.Stat(d.path); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", d.path)
+		return nil, fmt.Errorf("the run folder %s is a file", d.path)
 	}
 	existing, err := d.existing()
 	if err != nil || len(existing) == 0 {
@@ -289,7 +289,7 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case contents != Run && contents != Incomplete:
-		return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne; choose another output.dir", d.path, existing[0])
+		return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne", d.path, existing[0])
 	case contents == Incomplete && slices.Equal(existing, []string{ConfigFile}):
 		// It was never more than a beginning.
 	case !force:
@@ -298,7 +298,7 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	for _, name := range existing {
 		for _, input := range inputs {
 			if SameFile(d.Path(name), input) {
-				return nil, fmt.Errorf("%s is an input of this run and would be replaced by its results; choose another output.dir", input)
+				return nil, fmt.Errorf("%s is an input of this run and would be replaced by its results", input)
 			}
 		}
 	}

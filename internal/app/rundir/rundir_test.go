@@ -155,7 +155,7 @@ func TestOpenRefuses(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	writeTestFile(t, file, "")
 	for path, want := range map[string]string{
-		file:                     "the run folder " + file + " is a file; choose another output.dir",
+		file:                     "the run folder " + file + " is a file",
 		filepath.Join(file, "x"): "cannot make the run folder " + filepath.Join(file, "x"),
 	} {
 		_, err := Open(path, true)
@@ -292,7 +292,7 @@ func TestSnapshotEpochs(t *testing.T) {
 // Sparse points are not accepted as an embedding.
 func TestSparsePointsAreNoEmbedding(t *testing.T) {
 	const path = "../../../data/file/testdata/sparse/float32.npz"
-	if _, err := OpenEmbedding(t.Context(), []string{path}, file.Options{}); err == nil || !strings.Contains(err.Error(), path+" holds sparse points") {
+	if _, err := OpenEmbedding(t.Context(), []string{path}, file.Options{}); err == nil || !strings.Contains(err.Error(), path+": got sparse points") {
 		t.Error(err)
 	}
 }

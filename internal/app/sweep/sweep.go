@@ -66,7 +66,7 @@ func (s *Sweep) Run(ctx context.Context, from, to int) (elsewhere int, err error
 		return len(locked), fmt.Errorf("interrupted; \"cne sweep %s\" continues", text.Printable(s.Path))
 	}
 	if len(locked) > 0 {
-		s.Log.Info("other processes are at work on runs; --report reports on all when they have ended", "runs", len(locked))
+		s.Log.Info("other processes work on runs of this sweep; use --report when they have ended", "runs", len(locked))
 	}
 	if len(failures) > 0 {
 		return len(locked), fmt.Errorf("%d of %d runs have failed: %s", len(failures), to-from, strings.Join(failures, "; "))
