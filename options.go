@@ -37,7 +37,7 @@ var (
 	ErrImages = errors.New("cne: the file holds a network for images")
 	// ErrNoTrainingPoints is Project's error for a table saved without its training
 	// points.
-	ErrNoTrainingPoints = errors.New("cne: the table was saved without its training points, which it needs to place others")
+	ErrNoTrainingPoints = errors.New("cne: a map without a network needs its training points to place others, and they were not saved")
 )
 
 // The defaults, used for zero values in Options.
@@ -306,7 +306,7 @@ func (o *Options) Check(n int) error {
 	switch { // CheckSize relies on this order: these come last, without numbers in Want
 	case err != nil:
 	case !o.network() && dim > math.MaxInt32/max(1, n):
-		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "a table with fewer numbers"}
+		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "fewer dimensions"}
 	case o.Graph == nil && k >= n:
 		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
 	case o.MinNeighbors >= n:
@@ -362,7 +362,7 @@ func (o *Options) checkModel(n int) error {
 	case !initNames.Valid(o.Init):
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Want: text.Enumerate(o.Init.Words())}
 	case (o.network() || dim != 2 || o.Float64) && o.wantsAll():
-		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or a table of float32 in two dimensions"}
+		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or float32 positions without a network in two dimensions"}
 	case o.Momentum != 0 && o.adam():
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():

@@ -79,7 +79,7 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 		return errEmpty
 	}
 	if e.Positions == nil {
-		return fmt.Errorf("%w: got training points for a network, want them for a table", ErrPoints)
+		return fmt.Errorf("%w: got training points for a network, want none", ErrPoints)
 	}
 	if points.N != e.trainedPositions().N {
 		return fmt.Errorf("%w: got %d training points, want %d", ErrPoints, points.N, e.trainedPositions().N)

@@ -74,7 +74,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		start := o.Start.Relative(nil)
 		return slices.Clone(convert[T](start.X)), nil
 	case o.Init == InitSpectral:
-		o.log("finding where to start", "from", "eigenvectors")
+		o.log("computing the initial positions", "from", "eigenvectors")
 		if h.maps == nil || h.maps.D != min(dim, initial.MostEigenmaps) { // computed once for a spectrum
 			o.log("computing Laplacian eigenmaps", "points", h.Graph.N)
 			if h.maps, err = initial.Eigenmaps(ctx, h.Graph, h.Reduced, dim); err != nil {
@@ -83,7 +83,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		}
 		coordinates = h.maps
 	case o.Init == InitMultilevel:
-		o.log("finding where to start", "from", "groups of neighbours")
+		o.log("computing the initial positions", "from", "groups of neighbours")
 		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim))
 	default:
 		coordinates, err = initial.Components(ctx, h.Reduced, dim)

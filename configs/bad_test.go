@@ -80,7 +80,7 @@ var badFiles = []struct{ text, want string }{
 	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives: got 0, want a whole number of at least 1, or full, or all`},
 	{"loss: {negatives: every}", `run.yaml:1: loss.negatives: got "every", want a whole number of at least 1, or full, or all`},
 	{"loss: {negatives: all}", `run.yaml:1: loss.negatives: got all with loss.name neg (default), want full, or the loss infonc`},
-	{"{loss: {name: infonc, negatives: all}, model: {dim: 3}}", `run.yaml:1: loss.negatives: got all, want full, or a table of float32 in two dimensions`},
+	{"{loss: {name: infonc, negatives: all}, model: {dim: 3}}", `run.yaml:1: loss.negatives: got all, want full, or float32 positions without a network in two dimensions`},
 	{"loss: {z_bar: 0}", `run.yaml:1: loss.z_bar: got 0, want a number above 0, or uniform, or null`},
 	{"loss: {name: umpa}", `run.yaml:1: loss.name: got "umpa", want ` + losses + `; did you mean umap?`},
 	{"loss: {name: infonca}", `run.yaml:1: loss.name: got "infonca", want ` + losses + `; did you mean infonc?`},

@@ -40,7 +40,7 @@ func TestCheckSize(t *testing.T) {
 		{"train: {phases: [{epochs: 1}, {epochs: 1, s: 1e6}]}", data.SizeOf(10000, 3), "train.phases: s of phase 2: got 1e+06, want a number nearer"},
 		{"{model: {kind: mlp, hidden: [65536, 32764]}}", data.SizeOf(100, 1), ""},
 		{"{model: {kind: mlp, hidden: [65536, 32764]}}", data.SizeOf(100, 9), "model.hidden: got [65536 32764] for points of 9 values, want at most 2147483647 weights"},
-		{"{model: {kind: table, dim: 65536}}", data.SizeOf(40000, 3), "model.dim: got 65536 for 40000 points, want a table with fewer numbers"},
+		{"{model: {kind: table, dim: 65536}}", data.SizeOf(40000, 3), "model.dim: got 65536 for 40000 points, want fewer dimensions"},
 		{"{model: {kind: table, dim: 65536}}", between(100, 40000, 3), ""},
 		{"{loss: {negatives: 300000, sampling: singly}, train: {batch_size: 200000}}", data.SizeOf(70000, 3), "loss.negatives: got 300000 with train.batch_size 200000, want fewer of either"},
 	} {

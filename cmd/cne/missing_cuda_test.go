@@ -137,9 +137,9 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 			"NVIDIA's driver does not start (error 999 of cuInit); see whether nvidia-smi works"),
 
 		"no cuBLAS": both(lacks("libcublas", blas("13000", nil)),
-			"the GPU cannot be opened: cuBLAS was not found (libcublas.so.13, libcublas.so.12, libcublas.so.11 or libcublas.so); install that of CUDA 13, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS"),
+			"the GPU cannot be opened: cuBLAS was not found (libcublas.so.13, libcublas.so.12, libcublas.so.11 or libcublas.so); install cuBLAS for CUDA 13, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS"),
 		"no cuBLAS that starts": both(blas("12020", map[string]string{"libcublas.so.12": "status 1", "libcublas.so.11": "nothing", "libcublas.so.13": "text", "libcublas.so": "status 1"}),
-			"the GPU cannot be opened: no cuBLAS starts (libcublas.so.12: status 1 of cublasCreate; libcublas.so.11: it has no cublasCreate_v2; libcublas.so.13: "+libraries+"/libcublas.so.13: file too short; libcublas.so: status 1 of cublasCreate); install that of CUDA 12, which the driver is made for, or name another in CNE_LIBCUBLAS"),
+			"the GPU cannot be opened: no cuBLAS starts (libcublas.so.12: status 1 of cublasCreate; libcublas.so.11: it has no cublasCreate_v2; libcublas.so.13: "+libraries+"/libcublas.so.13: file too short; libcublas.so: status 1 of cublasCreate); install cuBLAS for CUDA 12, which the driver is made for, or name another in CNE_LIBCUBLAS"),
 		"an older cuBLAS that starts": with(blas("12020", map[string]string{"libcublas.so.12": "status 1", "libcublas.so.11": "stand-in"}),
 			"products of matrices are computed by libcublas.so.11, since cuBLAS does not start otherwise (libcublas.so.12: status 1 of cublasCreate)"),
 		"a newer cuBLAS than the driver": {env: map[string]string{"FAKECUDA_DRIVER_VERSION": "12020", "CNE_LIBCUBLAS": ""},
@@ -171,7 +171,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		"a named cuDNN that a table does not need": {env: map[string]string{"CNE_LIBCUDNN": "/nowhere/libcudnn.so"}, never: "cuDNN"},
 
 		"no folder for compiled kernels": with(situation{env: map[string]string{"CUDA_CACHE_PATH": sources["text"]}},
-			"nothing can be written to "+sources["text"]+", which CUDA_CACHE_PATH names, so that the driver compiles the kernels again at each start, which takes perhaps a second or more; let it name a folder that can be written"),
+			"nothing can be written to "+sources["text"]+", which CUDA_CACHE_PATH names, so the driver compiles the kernels again at each start, which takes perhaps a second or more; let it name a folder that can be written"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if s.absent != "" && installed(s.absent) {

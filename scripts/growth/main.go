@@ -148,7 +148,7 @@ var phases = []string{"load", "pca", "graph", "start", "optimize", "quality"}
 var begins = map[string]string{
 	"computing principal components":   "pca",
 	"searching the nearest neighbours": "graph",
-	"finding where to start":           "start",
+	"computing the initial positions":  "start",
 	"training starts":                  "optimize",
 	"training ends":                    "quality",
 }

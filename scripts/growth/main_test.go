@@ -19,7 +19,7 @@ func TestFollow(t *testing.T) {
 {"level":"INFO","msg":"computing principal components","from":784,"to":50}
 {"level":"WARN","msg":"all alike"}
 {"level":"INFO","msg":"searching the nearest neighbours"}
-{"level":"INFO","msg":"finding where to start","from":"groups of neighbours"}
+{"level":"INFO","msg":"computing the initial positions","from":"groups of neighbours"}
 {"level":"INFO","msg":"training starts"}
 {"level":"INFO","msg":"epoch"}
 panic: not JSON

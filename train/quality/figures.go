@@ -103,7 +103,7 @@ var table = []Figure{
 		measure: (*measurement).recall,
 	}, {
 		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1, Needs: NeedsPoints, K: func(k int) int { return k },
-		Meaning: "How far neighbours in the embedding are neighbours in the data, too: 1 if all are, less the farther away the others are there. From 0 to 1, higher is better.",
+		Meaning: "How far neighbours in the embedding are neighbours in the data: 1 if all are, less the farther away the others are in the data. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError },
 		measure: (*measurement).trustworthiness,
 	}, {
@@ -113,7 +113,7 @@ var table = []Figure{
 		measure: (*measurement).spearman,
 	}, {
 		Metric: MetricKL, Key: "kl", Option: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
-		Meaning: "How much the similarities of points in the embedding deviate from those in the graph of neighbours, as Kullback–Leibler divergence in nats. Lower is better.",
+		Meaning: "How much the similarities of points in the embedding differ from the similarities in the graph, as Kullback–Leibler divergence in nats. Lower is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.KL, f.KLError },
 		measure: (*measurement).divergence,
 	}, {

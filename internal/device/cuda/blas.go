@@ -91,9 +91,9 @@ func (b *backend) createBLAS(driver int) error {
 	case explicit != "":
 		return fmt.Errorf("CNE_LIBCUBLAS names a cuBLAS that cannot be used (%v); set it to the libcublas.so of CUDA %d or older, or to nothing", failed, blasOf(driver))
 	case len(failed.found()) == 0:
-		return fmt.Errorf("cuBLAS was not found (%s); install that of CUDA %d, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS", text.Enumerate(names), blasOf(driver))
+		return fmt.Errorf("cuBLAS was not found (%s); install cuBLAS for CUDA %d, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS", text.Enumerate(names), blasOf(driver))
 	}
-	return fmt.Errorf("no cuBLAS starts (%v); install that of CUDA %d, which the driver is made for, or name another in CNE_LIBCUBLAS", failed, blasOf(driver))
+	return fmt.Errorf("no cuBLAS starts (%v); install cuBLAS for CUDA %d, which the driver is made for, or name another in CNE_LIBCUBLAS", failed, blasOf(driver))
 }
 
 // openBLAS looks cuBLAS's functions up in a library.

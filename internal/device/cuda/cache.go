@@ -17,7 +17,7 @@ func checkCache() (sentence string) {
 	if os.Getenv("CUDA_CACHE_DISABLE") == "1" {
 		return "" // as asked for
 	}
-	const costs = "so that the driver compiles the kernels again at each start, which takes perhaps a second or more"
+	const costs = "so the driver compiles the kernels again at each start, which takes perhaps a second or more"
 	if folder := os.Getenv("CUDA_CACHE_PATH"); folder != "" {
 		if writable(folder) {
 			return ""

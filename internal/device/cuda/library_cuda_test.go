@@ -35,7 +35,7 @@ func TestCacheOfDevice(t *testing.T) {
 	if err := os.Mkdir(protected, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	const again = "so that the driver compiles the kernels again at each start, which takes perhaps a second or more; let "
+	const again = "so the driver compiles the kernels again at each start, which takes perhaps a second or more; let "
 	for name, c := range map[string]struct{ home, path, disable, want string }{
 		"home":               {home: home},
 		"no such home yet":   {home: filepath.Join(home, "new", "one")},
