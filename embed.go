@@ -18,8 +18,9 @@ import (
 // An Embedding has the positions of points, and can place new points. Its methods must
 // not be called by two goroutines at once.
 type Embedding struct {
-	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, which
-	// does not know its training points, and after a failure of the device that had them.
+	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, because
+	// the file has no training points, and after a failure of the device that had the
+	// positions.
 	Positions *data.Matrix
 	// Rows are the training points' rows with Options.Sample, otherwise nil.
 	Rows []int
@@ -54,7 +55,7 @@ type saver interface {
 	Save(path string, d *model.Description) error
 }
 
-// Embed embeds points [n, D], which it does not change. The zero Options are the default
+// Embed embeds points [n, D]. It does not change them. The zero Options are the default
 // run of "cne train". With Options.Sample it trains on these points and then places the
 // others.
 //

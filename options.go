@@ -122,8 +122,8 @@ type Options struct {
 	// Float64 computes in float64 instead of float32.
 	Float64 bool `key:"model.dtype" words:"float32 float64"`
 	// Init says how a table's positions are initialised. They are scaled to the standard
-	// deviation InitStd along the first axis; 0 means 1. Start [n, Dim] are the positions
-	// for InitGiven, which are not scaled; see Neighborhood.StartFrom.
+	// deviation InitStd along the first axis; 0 means 1. Start [n, Dim] are the positions for
+	// InitGiven. They are not scaled; see Neighborhood.StartFrom.
 	Init    Init
 	InitStd float64 `key:"model.init_std" in:"[1e-20,1e18]"`
 	Start   *data.Matrix

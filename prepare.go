@@ -19,8 +19,8 @@ type Neighborhood struct {
 	// Scaled are the scaled points, the input of a network without Options.OnComponents.
 	// Otherwise Prepare drops them to save memory, and Scaled is nil.
 	Scaled *data.Matrix
-	// Reduced has the points between which the graph's distances are measured: Scaled, or
-	// its principal components, which PCA computes for any points.
+	// Reduced has the points between which the graph's distances are measured: Scaled, or its
+	// principal components. PCA computes these components for any points.
 	Reduced *data.Matrix
 	PCA     *pca.PCA
 	// Nearest has the nearest neighbours of each point, at least as many as the graph and

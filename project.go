@@ -29,8 +29,8 @@ func (e *Embedding) Save(path string) error {
 	return e.model.Save(path, &d)
 }
 
-// SaveModel is Save without the training points of a table, which may be large or
-// private. After Load, UseTrainingPoints supplies them again.
+// SaveModel is Save without the training points of a table. They may be large or private.
+// After Load, UseTrainingPoints supplies them again.
 func (e *Embedding) SaveModel(path string) error {
 	if e.model == nil {
 		return errEmpty
@@ -91,8 +91,8 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	return nil
 }
 
-// UseDevice makes a table, or a network of float32, place points on a device, which must
-// stay open; nil means the CPU. Networks of float64 stay on the CPU.
+// UseDevice makes a table, or a network of float32, place points on a device. The device
+// must stay open; nil means the CPU. Networks of float64 stay on the CPU.
 func (e *Embedding) UseDevice(d *model.Device) error {
 	switch mapper := e.mapper.(type) {
 	case *model.MLP[float32]:
@@ -112,9 +112,9 @@ func (e *Embedding) HasTrainingPoints() bool {
 }
 
 // Projector returns the mapper from points, preprocessed as Description.Preprocessing
-// says, to positions: the network, or a train.Projector for a table, which must have its
-// training points (ErrNoTrainingPoints). A table's first call prepares the search among
-// these, until ctx ends.
+// says, to positions: the network, or a train.Projector for a table. A table must have
+// its training points (ErrNoTrainingPoints). A table's first call prepares the search
+// among these, until ctx ends.
 func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
@@ -207,10 +207,10 @@ const (
 	deviceBlockValues = 1 << 24
 )
 
-// Project returns the positions [r, Dim] of points [r, D], which it does not change: see
-// ProjectRows. If the columns have names, here and in training, they are matched by name.
-// Their order does not matter, and extra columns are ignored. For a missing column the
-// error wraps ErrPoints.
+// Project returns the positions [r, Dim] of points [r, D]; see ProjectRows. It does not
+// change the points. If the columns have names, here and in training, they are matched by
+// name. Their order does not matter, and extra columns are ignored. For a missing column
+// the error wraps ErrPoints.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -362,7 +362,8 @@ func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 // placeBlock finds the positions of a block.
 func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 	b.Positions, b.Bad, p.others = b.all.Rows(0, b.n), 0, p.others[:0]
-	// Points to be placed move to the front, so a table, which is slow, places no others.
+	// Points to be placed move to the front, because a table is slow and must not place the
+	// others.
 	for i := range b.n {
 		if p.trained < len(p.Trained) && p.Trained[p.trained] == b.First+i {
 			copy(b.all.Row(i), p.learnt.Row(p.trained))

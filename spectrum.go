@@ -98,7 +98,7 @@ func (c *SpectrumCheckpoints) of(run int) (keep *train.Checkpoints, from *train.
 }
 
 // SpectrumOptions returns the options of each embedding of a spectrum as a separate run,
-// and the number of phases that all share, which may be 0.
+// and the number (possibly 0) of phases that all share.
 func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 	var early []Phase
 	var end Phase

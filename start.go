@@ -14,7 +14,7 @@ import (
 )
 
 // StartFrom returns positions for InitGiven (Options.Start) from an earlier embedding [m,
-// d], so that the new embedding resembles it: see initial.FromEarlier. Errors wrap
+// d], so the new embedding resembles it: see initial.FromEarlier. Errors wrap
 // ErrOption.
 func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if h == nil || h.Graph == nil {

@@ -79,7 +79,7 @@ func (m *Matrix) At(i, j int) float64 {
 	return v
 }
 
-// T returns the transpose, which shares the matrix's memory.
+// T returns the transpose. It shares the matrix's memory.
 func (m *Matrix) T() mat.Matrix { return mat.Transpose{Matrix: m} }
 
 // FromRows returns points as a matrix, one for each row. Their values become float32,

@@ -242,8 +242,8 @@ func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Ma
 	return deliver()
 }
 
-// A transformed source applies change to each block of another source, which is not a
-// *Matrix, whenever it is read.
+// A transformed source applies change to each block of another source whenever it is
+// read. The other source is not a *Matrix.
 type transformed struct {
 	of     Source
 	offset []float64 // the Offset after change

@@ -203,7 +203,7 @@ type CSR struct {
 // csrGrain is the number of rows of a sparse matrix in a piece of work.
 const csrGrain = 256
 
-// Row returns the columns and values of row i, which share memory with c.
+// Row returns the columns and values of row i. They share memory with c.
 func (c *CSR) Row(i int) (column []int32, value []float32) {
 	lo, hi := c.Start[i], c.Start[i+1]
 	return c.Column[lo:hi:hi], c.Value[lo:hi:hi]

@@ -19,17 +19,16 @@ import (
 
 // The kinds of error that evaluation returns, in addition to ErrOption and ErrShape.
 var (
-	// ErrLabels: images have no labels where a classifier needs them, or not one
-	// each.
+	// ErrLabels means that a classifier needs labels, but images have none or not one each.
 	ErrLabels = errors.New("simclr: labels are missing")
-	// ErrSplit: a classifier cannot be trained or tested on the parts of a split.
+	// ErrSplit means that a classifier cannot be trained or tested on the parts of a split.
 	ErrSplit = errors.New("simclr: unusable split")
-	// ErrFeatures: a value of a representation is NaN or infinite.
+	// ErrFeatures means that a value of a representation is NaN or infinite.
 	ErrFeatures = errors.New("simclr: unusable features")
 )
 
-// A Split says which images a classifier is trained on and which it is tested
-// on, by their rows, counted from 0.
+// A Split has the rows, counted from 0, of the images on which a classifier is trained
+// and tested.
 type Split struct{ Train, Test []int32 }
 
 // OfficialSplit returns the published split of images. The error wraps ErrSplit if there is
@@ -55,16 +54,16 @@ func OfficialSplit(images *images.Set) (Split, error) {
 	return s, nil
 }
 
-// StratifiedSplit draws test of the images for testing, of every class its share
-// to within one, and leaves the others for training. The seed decides which.
-// Errors wrap ErrLabels or ErrSplit.
+// StratifiedSplit draws test of the images for testing, from every class its share to
+// within one, and leaves the others for training. The draw depends on the seed. Errors
+// wrap ErrLabels or ErrSplit.
 func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
 	return drawSplit(images, true, test, seed)
 }
 
-// RandomSplit draws test of the images for testing, whatever their classes, and leaves the
-// others for training. The paper's program draws 10 000 of CIFAR-10's 60 000 in this way.
-// Errors wrap ErrLabels or ErrSplit.
+// RandomSplit draws test of the images for testing, independently of their classes, and
+// leaves the others for training. The paper's program draws 10 000 of CIFAR-10's 60 000
+// in this way. Errors wrap ErrLabels or ErrSplit.
 func RandomSplit(images *images.Set, test int, seed uint64) (Split, error) {
 	return drawSplit(images, false, test, seed)
 }
@@ -88,8 +87,8 @@ func drawSplit(images *images.Set, stratified bool, test int, seed uint64) (Spli
 }
 
 // Sample draws a smaller, stratified split of at most train training images and test test
-// images; the share of each class is kept to within one. The seed decides which. Errors
-// wrap ErrLabels or ErrSplit.
+// images; the share of each class is kept to within one. The draw depends on the seed.
+// Errors wrap ErrLabels or ErrSplit.
 func (s Split) Sample(images *images.Set, train, test int, seed uint64) (Split, error) {
 	if err := checkLabels(images); err != nil {
 		return Split{}, err
@@ -121,8 +120,8 @@ func (s Split) check(images *images.Set) error {
 	return checkClasses(images.Labels.Class, s.Train, len(names), func(c int) string { return fmt.Sprintf("class %q", names[c]) })
 }
 
-// checkRows returns an error unless both parts name some of n images, and no
-// image twice.
+// checkRows returns an error unless both parts have rows of the n images, and no row
+// twice.
 func (s Split) checkRows(n int) error {
 	seen := make([]bool, n)
 	for _, part := range [...]struct {
@@ -215,13 +214,13 @@ type Evaluation struct {
 	// Test is the number of test images of a drawn split; 0 means 10 000, and a sixth of
 	// fewer than 60 000 images.
 	Test int `key:"test,null" in:"[1,inf)"`
-	// Logistic says how the linear probe is fitted. A nil Device in it stands for
-	// the Device below.
+	// Logistic says how the linear probe is fitted. If its Device is nil, the Device below is
+	// used.
 	Logistic LogisticOptions
 	// Device is where the classifiers compute; nil means the CPU.
 	Device *model.Device
-	// Progress, unless it is nil, hears of the classifiers done, two for each
-	// split.
+	// Progress, if not nil, is called with the number of classifiers done and their total,
+	// two for each split.
 	Progress func(done, all int)
 }
 
@@ -257,7 +256,7 @@ type SplitResult struct {
 	Converged bool    `json:"converged"`
 }
 
-// A Result is what an Evaluation found.
+// A Result is the result of an Evaluation.
 type Result struct {
 	K        int  `json:"k"`
 	Official bool `json:"official_split"`
@@ -479,7 +478,7 @@ func checkNeighbors(k int, split Split) error {
 	return nil
 }
 
-// winner returns the class with most votes, of several the lowest.
+// winner returns the class with the most votes; ties go to the lowest class.
 func winner(votes map[int32]int) int32 {
 	best := int32(-1)
 	for class, n := range votes {
@@ -491,8 +490,8 @@ func winner(votes map[int32]int) int32 {
 }
 
 // directions returns the given rows scaled to unit length. One more column is 1 for the
-// rows of the base that are zero, and 0 for all others: the squared distance of a query
-// to any point of the base is then 2 − 2·cosine, or 1 but for rounding if the query is
+// rows of the base that are zero, and 0 for all others. The squared distance of a query
+// to any point of the base is then 2 − 2·cosine, or 1 up to rounding if the query is
 // zero.
 func directions(features *data.Matrix, rows []int32, base bool) *data.Matrix {
 	d := features.D

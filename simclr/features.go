@@ -14,9 +14,8 @@ import (
 
 // An Encoder represents images as points. *model.ResNet[float32] is one.
 type Encoder interface {
-	// RepresentTo writes the representations [N, Width()] of images
-	// [N, 3, height, width] to dst. It changes nothing that a later call, or
-	// training, depends on.
+	// RepresentTo writes the representations [N, Width()] of images [N, 3, height, width] to
+	// dst. It must not change anything on which a later call, or training, depends.
 	RepresentTo(dst, images []float32, height, width int) error
 	// Width is the number of values of a representation.
 	Width() int
@@ -35,8 +34,8 @@ func (p Projection) RepresentTo(dst, images []float32, height, width int) error 
 func (p Projection) Width() int { return p.Options().Out }
 
 const (
-	// featureBatch is the largest number of whole images that go through a network at a time,
-	// and featurePixels the largest number of their pixels, unless a single image has more.
+	// featureBatch is the largest number of whole images that pass a network at a time.
+	// featurePixels is the largest number of their pixels, unless a single image has more.
 	featureBatch  = 256
 	featurePixels = featureBatch * 64 * 64
 )
@@ -104,8 +103,8 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 }
 
 // Pixels returns the pixels of the images whose rows are given (nil: all) as points
-// [len(rows), H·W·C] in [0, 1], in the order of their bytes, as features to compare a
-// network's with. Errors wrap ErrShape.
+// [len(rows), H·W·C] in [0, 1], in the order of their bytes, for comparison with a
+// network's features. Errors wrap ErrShape.
 func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	if images == nil {
 		return nil, fmt.Errorf("%w: images: got none", ErrShape)

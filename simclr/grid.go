@@ -13,7 +13,7 @@ import (
 const maxPixels = 100_000_000
 
 // Grid writes a PNG of some of the images, to see what the augmentation does: a row for
-// each, with the image as EvalBatchTo gives it and its views 0 … views−1 of an epoch,
+// each, with the image as prepared by EvalBatchTo and its views 0 … views−1 of an epoch,
 // before normalisation. Every pixel of a view is a square of zoom×zoom, zoom ≥ 1; white
 // lines of 2·zoom separate the views. Errors wrap ErrOption or ErrShape, or are w's.
 func (a *Augmentation) Grid(w io.Writer, images *images.Set, index []int32, views, epoch int, seed uint64, zoom int) error {

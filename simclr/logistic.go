@@ -17,10 +17,10 @@ import (
 	"cne/model"
 )
 
-// LogisticOptions say how a Logistic is fitted. The zero value is the linear probe of the
-// paper: no penalty, and a tolerance of 1e-4. (The tolerance here bounds the derivatives,
-// for L-BFGS; the paper's program uses scikit-learn's SAGA, where it bounds the change of
-// the weights.)
+// LogisticOptions are the options for fitting a Logistic. The zero value is the linear
+// probe of the paper: no penalty, and a tolerance of 1e-4. (Here, with L-BFGS, the
+// tolerance bounds the derivatives. In the paper's program, with scikit-learn's SAGA, it
+// bounds the change of the weights.)
 type LogisticOptions struct {
 	// Penalty is λ ≥ 0 in the objective: the mean loss of an image plus λ/2·‖W‖².
 	// scikit-learn's C for n images is 1/(λn).
@@ -30,9 +30,9 @@ type LogisticOptions struct {
 	Tolerance float64
 	// Iterations is the largest number of steps; 0 means 1000.
 	Iterations int
-	// Device is where the objective and its gradient are computed; nil means the
-	// CPU. An accelerator computes the losses of images in single precision, to a
-	// relative error of about 1e-6, and adds them up in double precision.
+	// Device computes the objective and its gradient; nil means the CPU. An accelerator
+	// computes the losses of images in single precision, to a relative error of about 1e-6,
+	// and adds them up in double precision.
 	Device *model.Device
 }
 
@@ -54,21 +54,20 @@ type Logistic struct {
 	// Scaler standardises features: with mean and standard deviation (the
 	// population's) of the training images. A constant feature becomes 0.
 	Scaler *data.Scaler
-	// Loss is the objective in the end, in nats per image, and Gradient its
-	// largest derivative. Steps is the number of steps taken; Converged tells
-	// that they met the tolerance.
+	// Loss is the final objective, in nats per image, and Gradient its largest derivative.
+	// Steps is the number of steps taken. Converged reports whether the tolerance was met.
 	Loss, Gradient float64
 	Steps          int
 	Converged      bool
 }
 
-// FitLogistic fits a multinomial logistic regression to the rows of features
-// given (nil: all), where classes[i], from 0 to count−1, is the class of row i
-// of features. It minimises the objective of LogisticOptions from W = 0 by
-// L-BFGS (Nocedal, 1980), preconditioned by the inverse of the features' covariance:
-// the Hessian is then at most I/2 (Böhning, 1992), and I/count at the start, so
-// few steps are needed. Products are computed in float32; sums over images,
-// and the steps, in float64. The result has the same bits for any GOMAXPROCS.
+// FitLogistic fits a multinomial logistic regression to the rows of features given (nil:
+// all), where classes[i], from 0 to count−1, is the class of row i of features. It
+// minimises the objective of LogisticOptions from W = 0 by L-BFGS (Nocedal, 1980),
+// preconditioned by the inverse of the features' covariance. The Hessian is then at most
+// I/2 (Böhning, 1992), and I/count at the start, so few steps are needed. Products are
+// computed in float32; sums over images, and the steps, in float64. The result has the
+// same bits for any GOMAXPROCS.
 //
 // Without a penalty, classes that a plane separates have no finite optimum; the
 // weights then grow until the derivatives are small.
@@ -159,7 +158,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 	return found, nil
 }
 
-// An objective is what logistic regression minimises, a function of θ: W
+// An objective is the function that logistic regression minimises. Its argument θ is W
 // [k, d], then b [k].
 type objective struct {
 	n, d, k int
@@ -282,13 +281,13 @@ func (o *objective) piece(piece, lo, hi int) {
 	o.scratch.Put(scratch)
 }
 
-// memory is the number of past steps that L-BFGS estimates the curvature from.
+// memory is the number of past steps from which L-BFGS estimates the curvature.
 const memory = 20
 
 // noise bounds the rounding error of the objective, relative to it.
 const noise = 1e-7
 
-// minimize finds the minimum from θ = 0 and writes what became of it to l.
+// minimize finds the minimum, starting from θ = 0, and sets the results in l.
 func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
 	size := o.k*o.d + o.k
 	theta, gradient := make([]float64, size), make([]float64, size)
@@ -327,12 +326,13 @@ func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Lo
 	}
 }
 
-// errNoStep: no step along a direction meets the conditions.
+// errNoStep means that no step along a direction meets the conditions.
 var errNoStep = errors.New("no step decreases the objective")
 
 // search finds a step along a direction that meets the strong Wolfe conditions, by
-// bisection from 1, since the objective is convex. It allows for the rounding of the
-// objective, so the gradient decides where the decrease is smaller than that.
+// bisection from 1. This works because the objective is convex. It allows for the
+// rounding of the objective. If the decrease is smaller than the rounding, the gradient
+// decides.
 func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
 	const decrease, curvature = 1e-4, 0.9
 	if !(slope < 0) {
@@ -367,8 +367,8 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 	return 0, errNoStep
 }
 
-// precondition multiplies a gradient by the inverse of the features' covariance, class
-// by class, and leaves the gradient of the bias as it is.
+// precondition multiplies a gradient by the inverse of the features' covariance, class by
+// class, and does not change the gradient of the bias.
 func (o *objective) precondition(v []float64) {
 	if o.inverse != nil {
 		o.inverse.apply(v[:o.k*o.d], o.k)
@@ -388,7 +388,7 @@ type pair struct {
 	rho  float64 // 1/(s·y)
 }
 
-// add remembers a step, instead of the oldest if there are many.
+// add stores a step. If the history is full, it replaces the oldest one.
 func (h *history) add(from, to, fromGradient, toGradient []float64) {
 	var p pair
 	if len(h.steps) == memory {
@@ -414,8 +414,8 @@ func (h *history) add(from, to, fromGradient, toGradient []float64) {
 	h.steps = append(h.steps, p)
 }
 
-// direction writes the direction of the next step: −H⁻¹·gradient, with H as
-// remembered.
+// direction writes the direction of the next step: −H⁻¹·gradient, with H estimated from
+// the history.
 func (h *history) direction(dst, gradient []float64) {
 	for i, v := range gradient {
 		dst[i] = -v

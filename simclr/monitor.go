@@ -23,8 +23,8 @@ type Monitor struct {
 	// Every is the number of epochs from one measurement to the next; below 1
 	// counts as 1. The last epoch is always measured.
 	Every int
-	// Report hears of each accuracy, from 0 to 1, and of the number of epochs
-	// done. Its error ends the run.
+	// Report is called with each accuracy, from 0 to 1, and the number of epochs done. Its
+	// error ends the run.
 	Report func(epoch int, accuracy float64) error
 }
 

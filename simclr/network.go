@@ -24,8 +24,8 @@ type Network struct {
 	rows         []int32 // of the images that it is trained on
 }
 
-// prepare checks the images of some rows, and what is to be done with them, and returns
-// the rows: all if they are nil.
+// prepare checks the options and the images of some rows, and returns the rows. nil means
+// all rows.
 func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error) {
 	if images != nil && images.C != 3 {
 		return nil, fmt.Errorf("%w: images: got %d values per pixel, want 3", ErrShape, images.C)
@@ -46,7 +46,8 @@ func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error)
 	return rows, err
 }
 
-// checkFrom says how the network to begin with differs from the widths wanted.
+// checkFrom returns an error if the widths of the initial network differ from the wanted
+// widths.
 func (p *Pretraining) checkFrom() error {
 	if p.From == nil {
 		return nil
@@ -156,8 +157,9 @@ func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
 	return NewDeviceViews(d, s.images, s.rows, s.augmentation, s.seed)
 }
 
-// EmbedTo implements model.Model: what the head makes of the images as they are, at the
-// size of views, in evaluation. It is the same for both views of an image.
+// EmbedTo implements model.Model. It writes the head's output for whole images, at the
+// size of views, with running statistics. The output is the same for both views of an
+// image.
 func (n *Network) EmbedTo(dst []float32) error {
 	points, d := n.Points()
 	if len(dst) != points*d {
@@ -184,7 +186,7 @@ func (n *Network) State() []train.NamedArray {
 	return slots
 }
 
-// Input says how whole images are prepared for networks that learn from views.
+// Input returns how whole images are prepared for networks that learn from views.
 func (a *Augmentation) Input() *model.ImageInput {
 	in := &model.ImageInput{Size: a.whole().Size}
 	for c := range 3 {

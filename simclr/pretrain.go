@@ -27,13 +27,13 @@ import (
 // of image i, its head, to view 1, its tail, and both are drawn anew in every
 // epoch. See train.Options about phases, negatives and the constants of the losses.
 type Pretraining struct {
-	// Augmentation says how views are drawn, and how large they are.
+	// Augmentation says how views are drawn, and sets their size.
 	Augmentation Augmentation `key:"views"`
 	// Views is V, the even number of views of each image in a batch; 0 means 2. With more,
 	// every view attracts another view of its image (view v attracts view v+1, the last one
-	// the first) and repels all views of the batch's other images. More time is then spent on
-	// fewer images, which pays off in short runs (poly-view learning: Shidani et al., 2024).
-	// It takes InfoNC, Negatives of train.Full, and the CPU.
+	// the first) and repels all views of the batch's other images. The run then spends more
+	// time on fewer images. This pays off in short runs (poly-view learning: Shidani et al.,
+	// 2024). It takes InfoNC, Negatives of train.Full, and the CPU.
 	Views int `key:"views.count" in:"[2,1024]"`
 	// Network are the widths of the network.
 	Network model.ResNetOptions `key:"network"`
@@ -42,11 +42,11 @@ type Pretraining struct {
 	// one: see Stage.
 	From *model.ResNet[float32]
 
-	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns
-	// its temperature, from Loss.Temperature on, with the learning rate of the weights.
+	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns the
+	// temperature, starting at Loss.Temperature, with the learning rate of the weights.
 	Loss             op.ContrastiveOptions `key:"loss"`
 	LearnTemperature bool                  `key:"loss.learn_temperature"`
-	// Spectrum is where the loss is on the spectrum, for the 2n views of n images.
+	// Spectrum is the position of the loss on the spectrum, for the 2n views of n images.
 	Spectrum train.SpectrumParam `key:"loss"`
 	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options. LRZ is nil for
 	// 0.001, and 0 keeps log Z as FixZ does.
@@ -58,13 +58,13 @@ type Pretraining struct {
 	// through the network together. The last batch of an epoch is left out if it is
 	// incomplete.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
-	// Negatives is m, the number of negatives for each head, whatever b is, or
-	// train.Full; Sampling is how they are drawn.
+	// Negatives is m, the number of negatives for each head, for any b, or train.Full.
+	// Sampling is the way to draw them.
 	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
 	Sampling  train.Sampling `key:"loss.sampling"`
 
-	// Epochs is the number of epochs. During the first WarmUp, fewer, the learning rate
-	// rises linearly from 0 to LR, with every batch; then it is annealed.
+	// Epochs is the number of epochs. During the first WarmUp epochs, fewer than Epochs, the
+	// learning rate rises linearly from 0 to LR, with every batch. Then Schedule lowers it.
 	Epochs   int            `key:"train.epochs,null" in:"[1,inf)"`
 	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
 	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
@@ -80,8 +80,7 @@ type Pretraining struct {
 	NoNormDecay bool    `key:"train.decay_norms" words:"true false"`
 	Clip        float64 `key:"train.clip" in:"[0,inf)"`
 
-	// Seed draws the start of the network, the order of the images, the
-	// negatives and the views.
+	// Seed seeds the initial network, the order of the images, the negatives and the views.
 	Seed uint64 `key:"seed" in:"[0,inf)"`
 
 	// Precision is the precision of the convolutions while the network is trained; its
@@ -89,8 +88,7 @@ type Pretraining struct {
 	// Native.
 	Precision op.Precision
 
-	// Device is where views are made, and where the network is trained and stays; nil
-	// means the CPU.
+	// Device makes the views and trains the network, which stays there; nil means the CPU.
 	Device *model.Device
 
 	// Hooks, OnBatch, Checkpoints and Resume: see train.Options. In a hook, the model of the
@@ -167,17 +165,17 @@ func (p *Pretraining) views() int { return cmp.Or(p.Views, 2) }
 
 func (p *Pretraining) batchSize() int { return cmp.Or(p.BatchSize, 1024) }
 
-// noDecay tells which parameters have no weight decay.
+// noDecay reports whether a parameter has no weight decay.
 func (p *Pretraining) noDecay(q *model.Parameter) bool {
 	// The vectors of a ResNet are its normalisations and biases.
 	return q.Name == model.LogTemperature || p.NoNormDecay && len(q.Value.Shape()) == 1
 }
 
-// Run trains a network on the images of the given rows, or on all if rows is
-// nil. It never reads their labels. When a run ends early, with one of the
-// errors of train.Fit, the network keeps what it has learnt; errors that wrap
-// ErrOption or ErrShape come without a network. The same seed gives the same
-// network, to the last bit, whatever GOMAXPROCS is.
+// Run trains a network on the images of the given rows, or on all if rows is nil. It
+// never reads their labels. When a run ends early, with one of the errors of train.Fit,
+// the network keeps what it has learnt; errors that wrap ErrOption or ErrShape come
+// without a network. The same seed gives the same network, bit for bit, for any
+// GOMAXPROCS.
 func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32) (*Network, train.Result, error) {
 	rows, err := p.prepare(images, rows)
 	if err != nil {
@@ -190,7 +188,7 @@ func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32)
 			first = i
 		}
 	}
-	// A stage that is resumed finds what came before it in the checkpoint.
+	// For a resumed stage, the checkpoint has the results of the stages before.
 	result := train.Result{Epochs: start(stages, first), LogZ: p.LogZ}
 	var n *Network
 	for i := first; i < len(stages); i++ {
@@ -246,7 +244,7 @@ type Stage struct {
 	// are cheap to begin with (progressive resizing); large ones are nearer to whole images.
 	Size int `key:"size,null" in:"[1,4096]"`
 	// Freeze lists the parts of the network, of model.Modules, that are not learnt;
-	// "backbone" is all but the head. Their parameters keep their bits. Normalisations among
+	// "backbone" is all but the head. Their parameters do not change. Normalisations among
 	// them still use the statistics of the batch, and keep running ones, as PyTorch's do in
 	// training when their parameters have requires_grad=False.
 	Freeze []string `key:"freeze" words:"backbone conv1 bn1 layer1 layer2 layer3 layer4 fc1 fc2"`
@@ -285,7 +283,8 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	return stages
 }
 
-// thousandth returns x/1000 as one would write it, where the quotient is off by a bit.
+// thousandth returns the float64 nearest to the decimal x/1000; the quotient may be off
+// by a bit.
 func thousandth(x float64) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x/1000, 'g', 12, 64), 64)
 	if err != nil {
@@ -367,8 +366,8 @@ func (p *Pretraining) checkStages(images int) *option.Error {
 	return nil
 }
 
-// frozen returns a function that reports whether the parameter of a name is frozen; nil if
-// none is.
+// frozen returns a function that reports whether the parameter with a name is frozen, or
+// nil if none is.
 func (s *Stage) frozen() func(name string) bool {
 	if len(s.Freeze) == 0 {
 		return nil
@@ -381,7 +380,7 @@ func (s *Stage) frozen() func(name string) bool {
 	}
 }
 
-// KeepsZ reports whether NC-t-SNE's log Z is kept.
+// KeepsZ reports whether NC-t-SNE's log Z stays fixed.
 func (p *Pretraining) KeepsZ() bool {
 	return p.FixZ || p.LRZ != nil && *p.LRZ == 0 && p.Loss.Loss.Info().Constant == op.LearntZ
 }
@@ -399,7 +398,7 @@ func (p *Pretraining) options(s Stage) train.Options {
 	}
 }
 
-// A Record is what Records writes of an epoch of a pretraining.
+// A Record is the JSON object that Records writes for an epoch of a pretraining.
 type Record struct {
 	Epoch int `json:"epoch"` // from 1
 	// Phase is the number of the stage, from 0; it is left out for a single stage.
@@ -407,13 +406,13 @@ type Record struct {
 	// Loss is State.Loss, LR the learning rate.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
-	// Accuracy is what a Monitor measured; it is left out where none did.
+	// Accuracy is the accuracy that a Monitor measured; it is left out if none did.
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	// Temperature is the temperature of the cosine similarity, and LogZ NC-t-SNE's log Z;
-	// they are left out where they are not learnt.
+	// they are left out if they are not learnt.
 	Temperature *float64 `json:"temperature,omitempty"`
 	LogZ        *float64 `json:"log_z,omitempty"`
-	// Seconds since the run began, without the hooks.
+	// Seconds is the time since the run began, without the hooks.
 	Seconds         float64 `json:"seconds"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 }
@@ -445,8 +444,8 @@ func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *
 	})
 }
 
-// Accuracies returns the accuracies by epoch from lines that Records has written, and the
-// latest of them; nil without accuracies.
+// Accuracies returns the accuracies by epoch from lines written by Records, and the
+// latest accuracy. Both are nil without accuracies.
 func Accuracies(lines []byte) (byEpoch map[int]float64, latest *float64) {
 	byEpoch = map[int]float64{}
 	for line := range bytes.Lines(lines) {

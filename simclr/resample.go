@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// levels[b] is the intensity in [0, 1] that byte b stands for.
+// levels[b] is the intensity in [0, 1] of byte b.
 var levels = func() (l [256]float32) {
 	for b := range l {
 		l[b] = float32(b) / 255
@@ -27,7 +27,7 @@ type taps struct {
 func (t *taps) fit(in, out int, mirrored bool) {
 	scale := float64(in) / float64(out)
 	reach := max(1, scale)
-	// window returns the inputs [lo, hi) that output o sees.
+	// window returns the range [lo, hi) of inputs of output o.
 	window := func(o int) (center float64, lo, hi int) {
 		center = float64(scale * (float64(o) + 0.5))
 		return center, max(0, int(center-reach+0.5)), min(in, int(center+reach+0.5))
@@ -62,8 +62,8 @@ func (t *taps) fit(in, out int, mirrored bool) {
 	}
 }
 
-// resample resizes a part of an image, of that many pixels a row, to the
-// [3, size, size] intensities of a view, mirrored if told so.
+// resample resizes a part of an image to the [3, size, size] intensities of a view. It
+// mirrors the view if asked to.
 func (ws *workspace) resample(view []float32, size int, image []byte, width int, part rectangle, mirrored bool) {
 	ws.across.fit(part.w, size, mirrored)
 	ws.down.fit(part.h, size, false)

@@ -190,7 +190,7 @@ func newDeviceLayout(d *device.Device) (l *deviceLayout, err error) {
 
 func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
 
-// batch makes rows and local views of the layout's k-th batch, which has the given
+// batch makes rows and local views of the layout's k-th batch. edges and distinct are its
 // numbers of edges and distinct points.
 func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) error {
 	stride := l.rows.Cols()

@@ -90,8 +90,8 @@ func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
 }
 
 // A SpectrumParam is the position of a loss on the spectrum from t-SNE to UMAP. At most
-// one of S and ZBar may be set. The zero value leaves it open: c = 1 for Neg-t-SNE, which
-// is the paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
+// one of S and ZBar may be set. The zero value leaves it open: c = 1 for Neg-t-SNE, the
+// paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
 type SpectrumParam struct {
 	// S is the position on the slider, for Neg-t-SNE and InfoNC-t-SNE.
 	S *float64 `key:"s"`

@@ -1,10 +1,10 @@
 // Package file reads and writes files of points.
 //
-// Open recognizes the format of each file and returns Rows, which are read in blocks.
-// Read returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of
-// points, and Size an estimate of their size. Each format has one file here, and a line
-// in the table of formats. WriteNPY, WriteCSV and WriteParquet write points. NPYWriter
-// and CSVWriter write them in blocks. Builtin returns the data embedded in the program.
+// Open recognizes the format of each file and returns Rows, to be read in blocks. Read
+// returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of points,
+// and Size an estimate of their size. Each format has one file here, and a line in the
+// table of formats. WriteNPY, WriteCSV and WriteParquet write points. NPYWriter and
+// CSVWriter write them in blocks. Builtin returns the data embedded in the program.
 //
 // Errors name the file and, in text, the line, and are of package data's kinds.
 package file
@@ -270,8 +270,8 @@ func (h *head) follows(first *head) error {
 	return nil
 }
 
-// take reads up to want rows through read, which reads from the current file after done
-// rows and returns io.EOF with, or after, its last row.
+// take reads up to want rows with read. read reads from the current file after done rows,
+// and returns io.EOF with or after its last row.
 func (f *files) take(want int, read func(r reader, done int) (int, error)) (n int, err error) {
 	f.labels = f.labels[:0]
 	for n < want && f.err == nil {

@@ -110,8 +110,8 @@ func npyType(descr string, orComplex bool) (scalarType, error) {
 	return t, nil
 }
 
-// WriteNPY writes m as a float32 array of shape N×D in version 1.0 of NumPy's npy format,
-// which np.load and Read read. Errors are w's, or ErrShape for an inconsistent matrix.
+// WriteNPY writes m as a float32 array of shape N×D in version 1.0 of NumPy's npy format.
+// np.load and Read can read it. Errors are w's, or ErrShape for an inconsistent matrix.
 func WriteNPY(w io.Writer, m *data.Matrix) error {
 	if err := data.CheckDense(m); err != nil {
 		return err

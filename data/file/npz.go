@@ -166,7 +166,7 @@ func (z *npz) open(f *zip.File) (*Input, error) {
 	return s, nil
 }
 
-// openArray opens an array of an archive with read, which reads its head.
+// openArray opens an array of an archive. read reads the head of the array.
 func openArray[T any](z *npz, f *zip.File, read func(in *Input) (T, error)) (opened T, err error) {
 	in, err := z.open(f)
 	if err == nil {

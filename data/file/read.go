@@ -204,7 +204,7 @@ func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]strin
 	return labels, err
 }
 
-// fill reads the wanted rows into m, which must be empty, and returns their labels.
+// fill reads the wanted rows into the empty matrix m, and returns their labels.
 func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error) {
 	if m.CSR != nil {
 		return f.fillSparse(m, wanted)
@@ -220,9 +220,9 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error
 	return labels, err
 }
 
-// appendRows appends the wanted rows to x, which must be empty, and returns their labels.
-// read reads values of a file. check, if not nil, is called for every block, including
-// rows that are not wanted.
+// appendRows appends the wanted rows to the empty slice x, and returns their labels. read
+// reads values of a file. check, if not nil, is called for every block, including rows
+// that are not wanted.
 func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error), check func(first int, block []T) error) ([]T, []string, error) {
 	if wanted == nil {
 		return appendAll(f, x, read)

@@ -54,7 +54,7 @@ type textReader struct {
 	interned map[string]string
 }
 
-// maxInterned bounds the number of labels that are remembered so that equal labels share
+// maxInterned bounds the number of labels that are remembered to let equal labels share
 // memory. This does not pay off if labels hardly repeat.
 const maxInterned = 1 << 12
 

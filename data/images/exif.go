@@ -65,8 +65,8 @@ func tiffOrientation(tiff []byte) int {
 	return upright
 }
 
-// orient writes the pixels of src, which have the given orientation, 1 to 8, to dst as an upright
-// image of shape s.
+// orient writes the pixels of src to dst as an upright image of shape s. orientation, 1
+// to 8, is the orientation of src.
 func orient(dst, src []byte, s shape, orientation int) {
 	width := s.w // of src
 	if orientation >= turned {

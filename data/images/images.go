@@ -31,8 +31,8 @@ type Set struct {
 	Pixels []byte
 	// Labels is nil when the images have none.
 	Labels *data.Labels
-	// Train has one entry per image, which reports whether the image is a training image, not
-	// a test image, of a published split. It is nil if no split is known.
+	// Train reports for each image whether it is a training image, not a test image, of a
+	// published split. It is nil if no split is known.
 	Train []bool
 	// Names are the paths of the files within their folders, one per image, with slashes;
 	// nil unless all images come from folders of PNG, JPEG and WebP files.

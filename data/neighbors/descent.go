@@ -662,8 +662,8 @@ func (s *pairSet) has(p int32) bool {
 	}
 }
 
-// reserve enlarges the table so that a third of it is free after more further points are
-// added.
+// reserve enlarges the table if necessary. At least a third of it is then free after more
+// further points are added.
 func (s *pairSet) reserve(more int) {
 	if 3*(s.count+more) <= 2*len(s.entries) {
 		return

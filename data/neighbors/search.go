@@ -430,8 +430,8 @@ func (t *topK) sink(n int) {
 	}
 }
 
-// store sorts the k pairs, which must be complete, and writes them as row i.
-// The collection must be reset before it is used again.
+// store sorts the pairs and writes them as row i. There must be k pairs. The collection
+// must be reset before it is used again.
 func (t *topK) store(nb *Neighbors, i int) {
 	for n := len(t.index) - 1; n > 0; n-- {
 		t.swap(0, n)

@@ -326,8 +326,8 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 	return dst, nil
 }
 
-// Check returns an error (ErrShape) unless the components, which may come from a file,
-// fit each other and points of d values.
+// Check returns an error (data.ErrShape) unless the components fit each other and points
+// of d values. It is for components from a file.
 func (p *PCA) Check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
 		return kind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)

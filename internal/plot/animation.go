@@ -17,9 +17,8 @@ import (
 // GIF is the format of an Animation.
 const GIF Format = "gif"
 
-// An Animation shows how an embedding comes about: one embedding of the same
-// points after the other, each drawn as a Scatter. The same Animation gives the
-// same bytes.
+// An Animation shows the development of an embedding: a sequence of embeddings of the
+// same points, each drawn as a Scatter. The same Animation gives the same bytes.
 type Animation struct {
 	// Scatter holds what the frames have in common. Embedding is not used. DPI is 120 by
 	// default; the picture is then 600 pixels high. Alpha is 1 by default, since mixed
@@ -31,15 +30,14 @@ type Animation struct {
 	// Frames are the embeddings in their order, 1 to 1000.
 	Frames []Frame
 
-	// FramesPerSecond is the speed, up to 50; 10 by default. No frame stays for
-	// more than 655 seconds, the most that a GIF can say, and the last one for
-	// two seconds at least before the first comes again.
+	// FramesPerSecond is the speed, up to 50; 10 by default. A frame stays for at most 655
+	// seconds, the limit of GIF. The last frame stays for at least two seconds before the
+	// animation repeats.
 	FramesPerSecond float64
 
-	// Follow has the axes follow the points, smoothly over some frames before
-	// and after, so an embedding that grows fills the picture all the
-	// time; the scale bar tells its size. By default all frames have the same
-	// axes.
+	// Follow makes the axes follow the points, smoothed over some frames before and after. An
+	// embedding that grows then always fills the picture, and the scale bar shows its size.
+	// By default all frames have the same axes.
 	Follow bool
 }
 
@@ -187,9 +185,9 @@ func together(own []bounds) []bounds {
 	return slices.Repeat([]bounds{all}, len(own))
 }
 
-// smoothly returns, for each frame, a smoothed view: the mean of the views of near
-// frames, each of which includes the frames near it. Each of them sees the frame itself,
-// so no more points lie outside.
+// smoothly returns smoothed bounds for each frame. It first unites the bounds of near
+// frames, and then takes the mean of the united bounds of near frames. Each of these
+// contains the frame's own bounds, so no more points lie outside.
 func smoothly(own []bounds) []bounds {
 	near := func(list []bounds, i int) []bounds {
 		return list[max(0, i-followFrames):min(len(list), i+followFrames+1)]

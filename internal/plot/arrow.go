@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// frame returns the bounds of what is shown of the points at these places. The height of
-// points of a single coordinate is a density, and shown whole.
+// frame returns the bounds of the shown part of the points at these positions. The height
+// of points of a single coordinate is a density, and is shown completely.
 func (s *Scatter) frame(xy []float64) bounds {
 	low, high := FrameOf(xy)
 	b := bounds{low[0], high[0], low[1], high[1]}
@@ -33,7 +33,7 @@ func (b bounds) beyond(x, y float64) int {
 	return side
 }
 
-// An arrow in the middle of a side of a picture tells how many points are beyond it.
+// An arrow in the middle of a side of a picture shows the number of points beyond it.
 type arrow struct {
 	text       string
 	x, y       float64 // the tip

@@ -14,10 +14,10 @@ import (
 // for normal eyes and for eyes without long-, middle- or short-wave cones as Machado et
 // al. (2009) simulate them, of limited chroma and dark enough for a white ground. The
 // nearest two of the first ten have a distance of 0.11 or more for every kind of eye,
-// nearly twice that of the common palettes of ten. For normal eyes, the nearest two of
-// the first twenty have a distance of 0.127, and of 0.111 on a dark ground, twice that of
-// Tableau's twenty; for other eyes it is 0.066 and 0.051. The other twenty are told apart
-// with effort.
+// nearly twice the distance in common palettes of ten. For normal eyes, the nearest two
+// of the first twenty have a distance of 0.127, and of 0.111 on a dark ground, twice the
+// distance in Tableau's twenty; for other eyes it is 0.066 and 0.051. The other twenty
+// are harder to distinguish.
 var classColours = [...]uint32{
 	0x1c5f83, 0xfbb422, 0x890a32, 0x1ba2ad, 0xdf745f,
 	0x470d98, 0x05e3a3, 0xa96cfb, 0x7f640b, 0xbbb5f1,
@@ -45,14 +45,14 @@ func tint(c color.NRGBA) color.NRGBA {
 	return color.NRGBA{half(c.R), half(c.G), half(c.B), c.A}
 }
 
-// shade returns a dark colour of the same hue for the rim of a point. Black
-// would make mud of the colours where many points with rims lie together.
+// shade returns a dark colour of the same hue for the rim of a point. Black would hide
+// the colours where many points with rims lie together.
 func shade(c color.NRGBA) color.NRGBA {
 	dark := func(v uint8) uint8 { return uint8(int(v) * 2 / 5) }
 	return color.NRGBA{dark(c.R), dark(c.G), dark(c.B), c.A}
 }
 
-// single is the colour of points where none has a class or value.
+// single is the colour of points if none has a class or value.
 var single = ClassColour(0)
 
 // UnlabeledColour returns the colour of points without class or value among

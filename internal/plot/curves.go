@@ -18,14 +18,13 @@ import (
 	"cne/internal/simd"
 )
 
-// Curves is a picture of line charts next to and below each other, such as the
-// partition function and the loss of several runs against the epoch. All fields
-// but Panels may be left at their zero values. The same Curves give the same
-// bytes.
+// Curves is a picture of line charts next to and below each other, such as the partition
+// function and the loss of several runs against the epoch. All fields except Panels may
+// be zero. The same Curves give the same bytes.
 //
-// Series of one name have one colour in all panels, and an entry in the legend
-// above them. Colours follow the order in which names first occur; the first
-// ten can be told apart by colour-blind eyes.
+// Series of one name have one colour in all panels, and an entry in the legend above
+// them. Colours follow the order in which names first occur; colour-blind readers can
+// distinguish the first ten.
 type Curves struct {
 	// Title stands above the panels; none by default.
 	Title string
@@ -65,9 +64,9 @@ type Series struct {
 	// X and Y are the points, joined by a line in order. A NaN in Y leaves a gap.
 	X, Y []float64
 
-	// Low and High, if they are given, bound Y from below and above, as a
-	// standard deviation or the extremes of several runs do: by a band, or by
-	// error bars if there are markers. NaN means no bound at that point.
+	// Low and High, if not nil, are bounds below and above Y, such as a standard deviation or
+	// the extremes of several runs. They are drawn as a band, or as error bars if there are
+	// markers. NaN means no bound at that point.
 	Low, High []float64
 
 	// Marker draws a dot at each point.
@@ -447,7 +446,7 @@ func (m Mark) Plot(c draw.Canvas, p *gonum.Plot) {
 	c.FillText(markStyle, vg.Point{X: max(c.Min.X, min(c.Max.X-w, x-w/2)), Y: c.Max.Y + 2}, name)
 }
 
-// DataRange has the horizontal axis hold the mark.
+// DataRange makes the horizontal axis include the mark.
 func (m Mark) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return m.X, m.X, math.Inf(1), math.Inf(-1)
 }

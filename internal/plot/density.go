@@ -14,10 +14,10 @@ import (
 	"cne/internal/parallel"
 )
 
-// Very many points are drawn by their density, as datashader does it: a pixel
-// adds up the discs on it, is coloured by the mean of their colours, and is the
-// more opaque the more they are. Sums are of integers, so neither the order
-// of the points nor the number of cores changes a byte.
+// Very many points are drawn by their density, as in datashader. A pixel adds up the
+// discs on it, has the mean of their colours, and is more opaque if there are more discs.
+// Sums are of integers, so neither the order of the points nor the number of cores
+// changes a byte.
 
 // DenseFrom is the least number of points that are drawn by density, unless their size is
 // given.

@@ -117,9 +117,9 @@ func median(values []float64) float64 {
 	return values[(n-1)/2]/2 + values[n/2]/2
 }
 
-// placeNames gives names their places in an area, so none meets another: each at the
-// median of its class or as near to it as possible. Larger classes choose first, and
-// names that do not fit, or only where the area is taken, are left out.
+// placeNames places names in an area without overlaps, each at the median of its class or
+// as near to it as possible. Larger classes are placed first. Names that do not fit into
+// the free area are left out.
 func placeNames(names []named, area bounds, taken ...bounds) []named {
 	var placed []named
 	for _, n := range names {

@@ -46,8 +46,8 @@ const (
 	SVG Format = "svg" // vectors, without embedded fonts
 )
 
-// A Scatter is a plot of an embedding. All fields but Embedding may be left
-// at their zero values. The same Scatter gives the same bytes.
+// A Scatter is a plot of an embedding. All fields except Embedding may be zero. The same
+// Scatter gives the same bytes.
 //
 // If Classes is set, points have the colour of their class; if Values is set, the
 // colour of their value on a continuous scale; otherwise all have the same colour. They
@@ -57,11 +57,10 @@ const (
 // The points fill the picture, except for the outliers that FrameOf leaves out. On each
 // side with outliers, an arrow in the middle shows their number.
 //
-// From 50 000 points on, unless PointSize is set, they are drawn by density: a
-// pixel has the mean colour of the classes of its points, or the colour of their
-// mean value, and is the more opaque the more they are, by histogram
-// equalisation. The order of the points then makes no difference. An SVG holds
-// them as an image.
+// From 50 000 points on, unless PointSize is set, they are drawn by density: a pixel has
+// the mean colour of the classes of its points, or the colour of their mean value. Pixels
+// with more points are more opaque, by histogram equalisation. The order of the points
+// then makes no difference. An SVG holds them as an image.
 type Scatter struct {
 	// Embedding holds the points. Points of more than two coordinates are
 	// projected to the plane of their first two principal axes. Points of a
@@ -87,7 +86,7 @@ type Scatter struct {
 	// Values and Classes exclude each other.
 	Values []float64
 
-	// HeldOut[i] reports that row i was held out of training and placed by the trained
+	// HeldOut[i] reports whether row i was held out of training and placed by the trained
 	// network. If some rows are held out and some are not, training points are drawn in
 	// lighter colours, and held-out points above them: larger and with a dark rim, unless
 	// there are so many (about 20 000) that only rims would be visible. A line below the
@@ -141,7 +140,7 @@ type Scatter struct {
 // from the file system.
 func (s *Scatter) Save(path string) error { return save(path, s.Write) }
 
-// A drawable has a layout, unless something is wrong with it.
+// A drawable returns its layout, or an error.
 type drawable interface{ layout() (*layout, error) }
 
 // drawAs draws a picture in a format, with dpi pixels per inch, or the default for 0.

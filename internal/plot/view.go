@@ -11,8 +11,8 @@ import (
 )
 
 // Plane returns the positions of the points as drawn, x and y alternating and y upwards,
-// in the units of the embedding. It also returns a note that explains them, which may be
-// empty (see Scatter.Embedding). Errors wrap ErrInput or ErrNotFinite.
+// in the units of the embedding. It also returns a note that explains them, or "" (see
+// Scatter.Embedding). Errors wrap ErrInput or ErrNotFinite.
 func (s *Scatter) Plane() (xy []float64, note string, err error) {
 	if err := s.check(); err != nil {
 		return nil, "", err

@@ -81,7 +81,7 @@ func (o *relayout) images(_, lo, hi int) {
 	}
 }
 
-// transposeTo writes the transpose of x, which has the given number of rows.
+// transposeTo writes the transpose of x. x has the given number of rows.
 func transposeTo[T Float](dst, x []T, rows int) {
 	if rows == 0 {
 		return

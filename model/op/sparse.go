@@ -51,7 +51,7 @@ func NewSparse(x []float32, width int) *Sparse {
 const MaxSparseWidth = blas.MaxSparseColumns
 
 // SparseOf returns the matrix in compressed sparse rows: row r has the values
-// values[start[r]:start[r+1]] in the columns columns[start[r]:start[r+1]], which are
+// values[start[r]:start[r+1]] in the columns columns[start[r]:start[r+1]]. Columns are
 // ascending, from 0 to width−1. It shares start and values; they must not change. If
 // width is above MaxSparseWidth, the error is ErrInput.
 func SparseOf(start []int, columns []int32, values []float32, width int) (*Sparse, error) {
@@ -103,8 +103,9 @@ func upload[T any](d *Device, elements []T) (*device.Memory, error) {
 }
 
 // each calls use for the rows in an index, expanded to dense form, as rowBlock.each does.
-// On an accelerator the dense product is faster than adding up rows of the weights, which
-// do not fit into the first-level caches; the sparse form saves memory there, not time.
+// On an accelerator the dense product is faster than adding up rows of the weights,
+// because these do not fit into the first-level caches. The sparse form saves memory
+// there, not time.
 func (s *Sparse) each(d *Device, b *rowBlock, index *Array, use func(x Pointer, first, n int) error) error {
 	m, err := s.on(d)
 	if err != nil {

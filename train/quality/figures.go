@@ -234,7 +234,7 @@ func (m *measurement) partition(ctx context.Context) error {
 	return keep(z, err, &m.figures.PartitionFunction, &m.figures.PartitionFunctionError)
 }
 
-// graph returns the graph, which may have no edges.
+// graph returns the graph. It may have no edges.
 func (m *measurement) graph(ctx context.Context) (*neighbors.Graph, error) {
 	if m.Graph == nil {
 		near, err := m.all(ctx, m.points, &m.Neighbors)

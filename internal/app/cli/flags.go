@@ -75,7 +75,7 @@ func AddKeyFlag(cmd *cobra.Command, given *[]configs.Setting, name, short, key, 
 	return cmd.Flags().VarPF(&settingFlag{name: "--" + name, key: key, list: given}, name, short, fmt.Sprintf("%s (--set %s=…)", usage, key))
 }
 
-// MustComplete says how the shell completes a flag.
+// MustComplete sets how the shell completes a flag.
 func MustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
 	// This fails only for a flag that does not exist or has a function already.
 	if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
@@ -91,8 +91,8 @@ type settingFlag struct {
 	list *[]configs.Setting
 }
 
-// Set adds a value to the list. One that is empty may come of a variable that a script
-// has not set.
+// Set adds a value to the list. Empty values are an error: they usually come from an
+// unset shell variable.
 func (f *settingFlag) Set(value string) error {
 	if f.name != "" && strings.TrimSpace(value) == "" {
 		return errEmpty
@@ -141,8 +141,8 @@ func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origin
 	return c, origins, ConfigError(cmd, from, err)
 }
 
-// ConfigError makes an error that is about a value which a flag of a command has set, or
-// one of its arguments, one of usage. Others stay as they are, nil too.
+// ConfigError turns an error about a value from a flag or an argument of a command into a
+// usage error. It returns other errors, and nil, unchanged.
 func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
 	var fault *configs.Error
 	if errors.As(err, &fault) && slices.ContainsFunc(from.Settings, func(s configs.Setting) bool { return s.Source == fault.Source }) {

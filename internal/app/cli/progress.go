@@ -135,7 +135,7 @@ func (p *lineProgress) Done() {
 }
 
 func (p *lineProgress) print() {
-	// Nothing hangs on whether anybody reads this.
+	// A failure to write this is ignored.
 	_, _ = fmt.Fprintf(p.w, "%s  %s\n", p.pending.count(), p.pending.numbers())
 	p.pending, p.last = EpochReport{}, p.now()
 }

@@ -16,10 +16,11 @@ import (
 // thread of another program, the kernel sends one for every thread that ends.
 const sameSignal = 500 * time.Millisecond
 
-// UntilSignal returns a context that ends with the first signal that asks the program
-// to end. A second one later than half a second, no longer caught, ends it at once. Signals that were
-// ignored when the program began stay ignored: nohup ignores SIGHUP, and shells without
-// job control ignore SIGINT for what they start in the background.
+// UntilSignal returns a context that ends with the first signal that asks the program to
+// end. A second signal, more than half a second later, is not caught and ends the program
+// at once. Signals that were ignored when the program began stay ignored: nohup ignores
+// SIGHUP, and shells without job control ignore SIGINT for what they start in the
+// background.
 //
 // With CNE_UNTIL_EOF=1 in the environment, the context ends with stdin, too: a program that
 // holds the other end of the pipe takes this one with it, however it ends.

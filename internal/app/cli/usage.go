@@ -25,7 +25,7 @@ type UsageError struct {
 	err     error
 }
 
-// Usage makes an error one of the usage of a command; nil stays nil.
+// Usage turns an error into a usage error of a command; nil stays nil.
 func Usage(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
@@ -59,7 +59,7 @@ func Complete(root *cobra.Command) {
 	markUsageErrors(root)
 }
 
-// allowedValues says what the values of a type of flag are.
+// allowedValues describes the values of the types of flags.
 var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number"}
 
 // explain rewrites an error about a flag of a command or its value in plain words; other
@@ -187,7 +187,7 @@ var errEmpty = errors.New("is empty")
 // emptyNote is the annotation of a flag that may be empty.
 const emptyNote = "cne/may-be-empty"
 
-// MayBeEmpty says of a flag that an empty value means something.
+// MayBeEmpty marks a flag as one whose empty value is valid.
 func MayBeEmpty(cmd *cobra.Command, name string) {
 	// This fails only for a flag that does not exist.
 	if err := cmd.Flags().SetAnnotation(name, emptyNote, nil); err != nil {
@@ -195,7 +195,8 @@ func MayBeEmpty(cmd *cobra.Command, name string) {
 	}
 }
 
-// noEmptyFlag refuses empty flag values: they usually come from an unset shell variable.
+// noEmptyFlag returns an error for empty flag values. They usually come from an unset
+// shell variable.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if _, may := f.Annotations[emptyNote]; may || err != nil {

@@ -13,13 +13,13 @@ import (
 	"cne/train/quality"
 )
 
-// Evaluation is what cne evaluate writes.
+// Evaluation is the output of cne evaluate.
 type Evaluation struct {
 	Data  string `json:"data,omitempty"`  // their name
 	N     int    `json:"n"`               // points
 	Edges int    `json:"edges,omitempty"` // directed
-	// K is how many neighbours kNN recall and trustworthiness are about, and
-	// AccuracyK how many vote for accuracy.
+	// K is the number of neighbours for kNN recall and trustworthiness, and AccuracyK the
+	// number of neighbours that vote for accuracy.
 	K         int `json:"k"`
 	AccuracyK int `json:"accuracy_k"`
 	// Components is the number of principal components that stand for the points; 0 for the
@@ -45,8 +45,8 @@ func (e *Evaluation) LossOptions() quality.LossOptions {
 	return o
 }
 
-// EvaluatedFigures are the figures of one embedding. What cannot be measured, or is not
-// defined, is left out.
+// EvaluatedFigures are the figures of one embedding. Figures that cannot be measured or
+// are undefined are left out.
 type EvaluatedFigures struct {
 	Path string `json:"path"`
 	Dim  int    `json:"dim"`
@@ -151,8 +151,8 @@ func Significant(x float64, digits int) string {
 	return strconv.FormatFloat(x, 'e', digits-1, 64)
 }
 
-// MeanSD returns the mean of x, which must not be empty, and the standard deviation of
-// the sample: 0 for a single value.
+// MeanSD returns the mean of x and the standard deviation of the sample, 0 for a single
+// value. x must not be empty.
 func MeanSD(x []float64) (mean, sd float64) {
 	// Sums of differences from the first value: equal values have a deviation of 0.
 	for _, v := range x {

@@ -164,8 +164,8 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	return accuracy, page.Save(dir.Path(rundir.PageFile))
 }
 
-// heldOut tells of each image whether the network was not trained on it; nil if it was
-// trained on all.
+// heldOut reports for each image whether it was held out of the training; nil if none
+// was.
 func (p *Placed) heldOut() []bool {
 	if p.Trained == nil || len(p.Trained) == p.Images.N {
 		return nil

@@ -1,6 +1,6 @@
-// Package report shows what runs have made: pictures of embeddings, the curves of
-// their training, films of their snapshots, pages that explore them, and tables of what
-// they are worth.
+// Package report shows the results of runs: pictures of embeddings, curves of the
+// training, films of snapshots, pages to explore embeddings, and tables of quality
+// figures.
 package report
 
 import (

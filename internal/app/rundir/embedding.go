@@ -145,7 +145,7 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.D
 }
 
 // OpenHeldOut reads the positions of a run's held-out points from the file next to its
-// embedding; or returns nil if there are none.
+// embedding; it returns nil if there are none.
 func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.Dataset, error) {
 	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

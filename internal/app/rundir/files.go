@@ -28,7 +28,7 @@ const (
 	RecordsFile = "metrics.jsonl"
 	MetricsFile = "metrics.json"
 
-	// RowsFile says which rows of the input the points of the embedding are.
+	// RowsFile has the rows of the input that are the points of the embedding.
 	RowsFile = "rows.csv"
 	// SampleName is the prefix of the files with the positions of the training points of a
 	// run with data.sample. SampleRowsFile is the file with their rows in the input.
@@ -42,7 +42,7 @@ const (
 	// PageFile is the explorer of the embedding.
 	PageFile = "embedding.html"
 
-	// EvaluationFile says how good a representation of images is.
+	// EvaluationFile has the evaluation of a representation of images.
 	EvaluationFile = "evaluation.json"
 	PixelsFile     = "evaluation-pixels.json" // and pixels, to compare with
 

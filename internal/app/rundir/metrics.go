@@ -12,8 +12,8 @@ import (
 	"cne/train/quality"
 )
 
-// Metrics is the content of metrics.json: how good an embedding is, and what
-// it took. What was not asked for, or is not defined for the run, is left out.
+// Metrics is the content of metrics.json: the quality of an embedding and the cost of the
+// run. Figures that were not asked for, or are undefined for the run, are left out.
 type Metrics struct {
 	quality.Figures
 	*GraphRecall
@@ -87,7 +87,7 @@ type SpectrumMetrics struct {
 	Stops   []StopMetrics `json:"embeddings"` // by ascending value
 }
 
-// StopMetrics says how good one of the embeddings of a spectrum is.
+// StopMetrics has the quality of one of the embeddings of a spectrum.
 type StopMetrics struct {
 	Value string `json:"value"` // of the axis
 	// ZBar is Neg-t-SNE's normalisation constant there, however it was given.

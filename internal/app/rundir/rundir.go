@@ -20,10 +20,10 @@ import (
 	"cne/internal/text"
 )
 
-// ErrExists is the cause of the refusal of a folder that holds a run.
+// ErrExists means that a folder already holds a run.
 var ErrExists = errors.New("the folder holds the files of another run")
 
-// ErrLocked tells that a file is locked already, by another process or this one.
+// ErrLocked means that a file is already locked, by another process or by this one.
 var ErrLocked = errors.New("locked by another")
 
 // A Dir is the folder of one run.
@@ -35,11 +35,10 @@ type Dir struct {
 	readOnly bool
 }
 
-// NewDir returns the folder at a path, which need not exist.
+// NewDir returns the folder at a path. It need not exist.
 func NewDir(path string) *Dir { return &Dir{path: path} }
 
-// OpenReadOnly returns the folder of a run that is only to be looked at: its Cache keeps
-// nothing.
+// OpenReadOnly returns the folder of a run for reading only. Its Cache keeps nothing.
 func OpenReadOnly(path string) *Dir { return &Dir{path: path, readOnly: true} }
 
 // Open returns the run folder at a path, and makes it if it is missing. If the folder has
@@ -111,8 +110,8 @@ func (d *Dir) Begin(write func(w io.Writer) error) error {
 }
 
 // Lock keeps other processes of the program out of the folder until unlock is called or
-// this one ends, however it does; ErrLocked tells that one is at work there. Where the
-// file system has no locks it does nothing.
+// this process ends, even if it is killed. The error is ErrLocked if another process
+// works there. Where the file system has no locks it does nothing.
 func (d *Dir) Lock() (unlock func(), err error) {
 	unlock, err = lockFolder(d.path)
 	switch {
@@ -245,8 +244,7 @@ func (d *Dir) matches(folder, pattern string) ([]string, error) {
 	return found, nil
 }
 
-// probe finds out whether files can be written before a run spends hours on
-// what to write.
+// probe checks that files can be written, before a run spends hours on computing them.
 func (d *Dir) probe() error {
 	f, err := os.CreateTemp(d.path, ".cne-*.tmp")
 	if err != nil {
@@ -291,7 +289,7 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	case contents != Run && contents != Incomplete:
 		return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne", d.path, existing[0])
 	case contents == Incomplete && slices.Equal(existing, []string{ConfigFile}):
-		// It was never more than a beginning.
+		// The run has only begun and has no results.
 	case !force:
 		return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to continue it", ErrExists, d.path)
 	}
