@@ -299,8 +299,8 @@ func (d *decoder) decodeAll() ([]byte, error) {
 		if d.failed.Load() {
 			begin = 0 // nothing will be kept, but all errors are listed
 		}
-		// Allocate for at most three times as many images as have been decoded. The claims of
-		// files alone are not trusted.
+		// Allocate for at most three times as many images as have been decoded. The sizes that
+		// files claim are not trusted.
 		n := min(step, len(d.files)-lo, 3*lo+1)
 		if need := begin + n*size; need > cap(pixels) {
 			room := make([]byte, begin, min(len(d.files)*size, max(need, 4*begin)))

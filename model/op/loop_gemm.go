@@ -140,7 +140,7 @@ func (s *gemmLoop[T]) setMatrix() {
 	clear(s.mean)
 	of := s.features
 	if s.rows > 2*s.b {
-		// Extra rows are negatives from outside the batch. They alone define the centre, so the
+		// Extra rows are negatives from outside the batch. Only these define the centre, so the
 		// bits of an edge do not depend on the other edges.
 		of = of[2*s.b*s.d:]
 	}

@@ -174,7 +174,7 @@ func (s *planarLoop[T]) transpose(features []T) {
 		if x := &s.boxes[i]; len(rows) > 0 {
 			x.least, x.most, x.sum = grow(x.least, d*simd.Lanes), grow(x.most, d*simd.Lanes), grow(x.sum, d*simd.Lanes)
 			simd.Extents(x.least, x.most, x.sum, rows, d)
-			// Extra rows are negatives from outside the batch. They alone define the centre, so the
+			// Extra rows are negatives from outside the batch. Only these define the centre, so the
 			// bits of an edge do not depend on the other edges.
 			for k := range d {
 				s.center[k] = x.sum[k] * T(d) / T(len(rows))
