@@ -29,9 +29,9 @@ const (
 	SamplePerHead
 	// SampleSharedRuns lets every 16 consecutive heads of the batch share a run of m
 	// consecutive rows that begins with a random one. A head's negatives are these rows
-	// except itself: with probability m/2b it is in the run and has m−1 negatives. Each other
-	// row is as likely to be a negative of the head as with SamplePerHead, but none is
-	// repeated.
+	// except itself: with probability m/2b it is in the run and has m−1 negatives. All other
+	// rows are equally likely, as with SamplePerHead, but none is repeated. A single
+	// negative is drawn per head.
 	SampleSharedRuns
 )
 

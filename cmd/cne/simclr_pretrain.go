@@ -230,7 +230,7 @@ type PretrainMetrics struct {
 	Plane       *simclr.Score `json:"knn_plane,omitempty"` // of the positions
 	KNN         *simclr.Score `json:"knn,omitempty"`
 	Linear      *simclr.Score `json:"linear,omitempty"`
-	Split       string        `json:"split,omitempty"`   // of these: official or stratified
+	Split       string        `json:"split,omitempty"`   // of these: official, stratified or random
 	Monitor     *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
 	Loss        float64       `json:"loss"`              // of the last epoch, per image
 	Temperature *float64      `json:"temperature,omitempty"`

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"runtime"
 
 	"cne/internal/parallel"
@@ -429,7 +431,7 @@ func (p *planarScratch[T]) mask() *simd.Masks {
 // quad and a column of its stretches.
 func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 	of := &s.boxes[0]
-	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
+	if len(s.runs) > 0 && !slices.ContainsFunc(p.stretches, func(r simd.ColumnRange) bool { return r.First < s.others }) {
 		of = &s.boxes[1]
 	}
 	reach := T(1)

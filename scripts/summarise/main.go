@@ -177,8 +177,7 @@ func readMetrics(path string) (*Metrics, error) {
 }
 
 // readOwnSplit reads from an evaluation.json, which need not exist, the accuracies on the
-// stratified split that has the seed of the run, the only one that the paper's program
-// takes of a run.
+// drawn split with the seed of the run. The paper's program has one split for each run.
 func readOwnSplit(path string, seed uint64) (splitScore, error) {
 	var e struct {
 		Official bool         `json:"official_split"`

@@ -52,7 +52,7 @@ func (f *File) Table(name string, words int, word func(i int) operand.Constant) 
 	return m
 }
 
-// compile is avo's pass.Compile, but for fewRegisters.
+// compile is avo's pass.Compile with fewRegisters, for one function.
 var compile = pass.Concat(
 	pass.Verify,
 	pass.FunctionPass(pass.PruneJumpToFollowingLabel),
