@@ -1,9 +1,8 @@
 package op
 
 import (
-	"slices"
-
 	"runtime"
+	"slices"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
