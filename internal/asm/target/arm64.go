@@ -10,7 +10,6 @@ import (
 
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -27,20 +26,6 @@ const (
 
 // temporaries hold sums of addresses, or masks as bits.
 var temporaries = []int{15, 19, 20, 21, 22, 23}
-
-// allocate are avo's passes up to registers.
-var allocate = pass.Concat(
-	pass.Verify,
-	pass.FunctionPass(pass.PruneJumpToFollowingLabel),
-	pass.FunctionPass(pass.PruneDanglingLabels),
-	pass.FunctionPass(pass.LabelTarget),
-	pass.FunctionPass(pass.CFG),
-	pass.InstructionPass(pass.ZeroExtend32BitOutputs),
-	pass.FunctionPass(pass.Liveness),
-	pass.FunctionPass(pass.AllocateRegisters),
-	pass.FunctionPass(pass.BindRegisters),
-	pass.FunctionPass(pass.VerifyAllocation),
-)
 
 // ARM64 returns the assembly for arm64 of a file of kernels of 128 bits.
 func ARM64(file *ir.File) ([]byte, error) {
@@ -102,7 +87,7 @@ func (l *lowering) line(format string, args ...any) {
 }
 
 func (l *lowering) function() (err error) {
-	if err := allocate.Execute(&ir.File{Sections: []ir.Section{l.fn}}); err != nil {
+	if err := allocate().Execute(&ir.File{Sections: []ir.Section{l.fn}}); err != nil {
 		return err
 	}
 	defer func() {

@@ -54,21 +54,28 @@ func (f *File) Table(name string, words int, word func(i int) operand.Constant) 
 
 // compile is avo's pass.Compile with fewRegisters, for one function.
 var compile = pass.Concat(
-	pass.Verify,
-	pass.FunctionPass(pass.PruneJumpToFollowingLabel),
-	pass.FunctionPass(pass.PruneDanglingLabels),
-	pass.FunctionPass(pass.LabelTarget),
-	pass.FunctionPass(pass.CFG),
-	pass.InstructionPass(pass.ZeroExtend32BitOutputs),
-	pass.FunctionPass(pass.Liveness),
-	pass.InstructionPass(fewRegisters),
-	pass.FunctionPass(pass.AllocateRegisters),
-	pass.FunctionPass(pass.BindRegisters),
-	pass.FunctionPass(pass.VerifyAllocation),
+	allocate(pass.InstructionPass(fewRegisters)),
 	pass.FunctionPass(pass.EnsureBasePointerCalleeSaved),
 	pass.FunctionPass(pass.PruneSelfMoves),
 	pass.FunctionPass(pass.RequiredISAExtensions),
 )
+
+// allocate returns avo's passes up to registers, with others after the analysis of liveness.
+func allocate(afterLiveness ...pass.Interface) pass.Interface {
+	return pass.Concat(
+		pass.Verify,
+		pass.FunctionPass(pass.PruneJumpToFollowingLabel),
+		pass.FunctionPass(pass.PruneDanglingLabels),
+		pass.FunctionPass(pass.LabelTarget),
+		pass.FunctionPass(pass.CFG),
+		pass.InstructionPass(pass.ZeroExtend32BitOutputs),
+		pass.FunctionPass(pass.Liveness),
+		pass.Concat(afterLiveness...),
+		pass.FunctionPass(pass.AllocateRegisters),
+		pass.FunctionPass(pass.BindRegisters),
+		pass.FunctionPass(pass.VerifyAllocation),
+	)
+}
 
 // fewRegisters keeps the results of instructions without AVX-512 out of the vector registers
 // from 16 on, which only AVX-512 has: avo takes them for all instructions.
