@@ -30,8 +30,7 @@ type Checkpoints struct {
 }
 
 // A Checkpoint is the state of a run between two batches: all that is needed to continue
-// and end with the same bits as a run that never stopped. (On a processor with another
-// instruction set the bits differ, as they do for a whole run.)
+// and end with the same bits as a run that never stopped.
 type Checkpoint struct {
 	// Progress says how far the run has come.
 	Progress Progress
@@ -87,10 +86,6 @@ const (
 	optimizerPrefix  = "method."
 	optimizerZPrefix = "method_z."
 
-	// formerState ends the names of arrays that checkpoints of earlier versions have and
-	// no optimiser needs.
-	formerState = ".sgd.begun"
-
 	// logZName is the name of the parameter log Z.
 	logZName = "log_z"
 
@@ -98,8 +93,10 @@ const (
 	progressKey = "progress"
 	notePrefix  = "note."
 
+	// checkpointFormat changes when the rest of a run would be another, for example
+	// because negatives are drawn in another way.
 	checkpointKind   = "checkpoint"
-	checkpointFormat = 1
+	checkpointFormat = 2
 )
 
 // ErrCheckpoint is wrapped by errors about checkpoints that are damaged, of another
@@ -321,9 +318,6 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
-		if strings.HasSuffix(name, formerState) {
-			continue
-		}
 		a, err := arrayOf(f.Tensors[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -3,7 +3,6 @@ package train_test
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,36 +167,6 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 	}
 }
 
-// Checkpoints that version 0.1.0-dev wrote in the second epoch of these runs, before
-// there were engines, go on to where the whole runs end, but for the rounding of other
-// processors.
-func TestResumeFromEarlierVersion(t *testing.T) {
-	for file, name := range map[string]string{"checkpoint_adam": "mlp, adam, learnt Z", "checkpoint_momentum": "table, momentum"} {
-		t.Run(name, func(t *testing.T) {
-			r := resumables()[name]
-			fit := func(resume *train.Checkpoint) outcome {
-				options := r.options()
-				options.Resume = resume
-				return r.outcome(t, options)
-			}
-			c := readCheckpoint(t, filepath.Join("testdata", file+".safetensors"))
-			if c.Notes["run"] != name || c.Progress.Epochs != 1 || c.Progress.Batches != 3 {
-				t.Errorf("notes %v, progress %+v", c.Notes, c.Progress)
-			}
-			got, want := fit(c), fit(nil)
-			near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-4*max(1, math.Abs(want)) }
-			for i, v := range want.embedding {
-				if !near(float64(got.embedding[i]), float64(v)) {
-					t.Fatalf("coordinate %d is %g, want %g", i, got.embedding[i], v)
-				}
-			}
-			if !near(got.logZ, want.logZ) || !near(got.loss, want.loss) || got.epochs != want.epochs {
-				t.Errorf("log Z %g, loss %g after %d epochs; want %g, %g, %d", got.logZ, got.loss, got.epochs, want.logZ, want.loss, want.epochs)
-			}
-		})
-	}
-}
-
 // A clone stays as it is while its run, and those that go on from it, move on.
 func TestClone(t *testing.T) {
 	for name, r := range resumables() {
@@ -327,8 +296,8 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 		format int
 		want   string
 	}{
-		"newer": {"checkpoint", 2, "got 2, want 1; a newer version of cne wrote the file"},
-		"older": {"checkpoint", 0, "an older version of cne wrote the file"},
+		"newer": {"checkpoint", 3, "got 3, want 2; a newer version of cne wrote the file"},
+		"older": {"checkpoint", 1, "an older version of cne wrote the file"},
 		"model": {"model", 1, "wrong kind of file"},
 		"plain": {"", 0, `want kind "checkpoint"`},
 	} {

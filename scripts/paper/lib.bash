@@ -6,7 +6,7 @@
 # and gets cne (the program), out (folder of the runs), figures (folder of the pictures)
 # and mnist. Runs of one name are shared by all scripts with one OUT; use another for
 # other FLAGS. Scripts that need no MNIST set needs_mnist=no before begin, and those that
-# do all with several seeds set seeds, instead of which SEEDS counts.
+# run each configuration with several seeds set seeds.
 
 set -euo pipefail
 
@@ -62,7 +62,6 @@ begin() {
   [ "$needs_mnist" = yes ] || wanted=0
   [ ${#positional[@]} -eq "$wanted" ] || { usage >&2; exit 2; }
   [[ ${EPOCHS:-1} =~ ^[1-9][0-9]*$ ]] || die "EPOCHS is $EPOCHS, but must be a whole number of at least 1" 2
-  seeds=${SEEDS:-$seeds}
   if [ "$wanted" -eq 1 ]; then
     [ -d "${positional[0]}" ] || die "there is no folder ${positional[0]:-without a name}; give the one with MNIST's four files"
     mnist=$(cd "${positional[0]}" && pwd)
@@ -161,18 +160,18 @@ by_negatives() {
     esac
     runs "$loss-$start-m$m" "configs/mnist-$loss.yaml" "${how[@]}"
     names+=("$loss-$start-m$m")
-    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-${seeds%% *}")
+    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-0")
   done
 }
 
 # network_of_all LOSS EPOCHS trains the network 784-100-100-100-2 for EPOCHS epochs on all
-# 70 000 images, as the paper does, with pixels from 0 to 255, or to 1 with SCALE=unit;
+# 70 000 images, as the paper does, with pixels from 0 to 255;
 # measures the quality every 10 epochs, and sets name.
 network_of_all() {
   local loss=$1 epochs=$2
-  name=parametric-$loss-all-$epochs-${SCALE:-none}
+  name=parametric-$loss-all-$epochs
   run "$name" 0 "configs/mnist-parametric-$loss.yaml" --epochs "$epochs" --set output.metrics_every=10 \
-    --set "data.scale=${SCALE:-none}" --set "data.labels=[]" --set data.holdout=null --set "data.holdout_labels=[]"
+    --set "data.scale=none" --set "data.labels=[]" --set data.holdout=null --set "data.holdout_labels=[]"
 }
 
 # start_title START prints it for people.
