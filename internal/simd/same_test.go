@@ -347,8 +347,12 @@ func eachBlock(run func(b *bits, q *HeadBlock[float32], d, n int)) func(b *bits,
 }
 
 // TestBits compares the bits of all results with those that are kept: every instruction set
-// and every architecture gives the same.
+// and every architecture gives the same. CNE_TEST_SET, if set, names the best set that the
+// processor must have.
 func TestBits(t *testing.T) {
+	if want := os.Getenv("CNE_TEST_SET"); want != "" && want != Best().String() {
+		t.Fatalf("the best instruction set is %s, want %s", Best(), want)
+	}
 	const file = "testdata/bits.txt"
 	kept := map[string]string{}
 	text, err := os.ReadFile(file)
