@@ -281,7 +281,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	if err := checkFeatures(features, classes); err != nil {
 		return Result{}, err
 	}
-	r := Result{K: k, Official: len(e.Seeds) == 0, Random: e.Random && len(e.Seeds) > 0, Train: len(splits[0].Train), Test: len(splits[0].Test)}
+	r := Result{K: k, Official: len(e.Seeds) == 0, Random: e.Random, Train: len(splits[0].Train), Test: len(splits[0].Test)}
 	progress := func(done int) {
 		if e.Progress != nil {
 			e.Progress(done, 2*len(splits))
@@ -373,6 +373,9 @@ func (e *Evaluation) Check(images *images.Set) error {
 func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err error) {
 	if err := checkLabels(images); err != nil {
 		return nil, 0, err
+	}
+	if e.Random && len(e.Seeds) == 0 {
+		return nil, 0, fmt.Errorf("%w: seeds of random splits: got none, want at least one", ErrOption)
 	}
 	k, splits = cmp.Or(e.K, defaultK), make([]Split, max(1, len(e.Seeds)))
 	for i := range splits {

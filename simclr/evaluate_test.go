@@ -321,16 +321,16 @@ func TestEvaluationSameBits(t *testing.T) {
 }
 
 func TestEvaluation(t *testing.T) {
-	images := labelled(900, 6)
-	features, err := simclr.Pixels(images, nil)
+	set := labelled(900, 6)
+	features, err := simclr.Pixels(set, nil)
 	must(t, err)
 	var heard []int
 	e := simclr.Evaluation{Progress: func(done, all int) { heard = append(heard, done, all) }}
-	got, err := e.Run(t.Context(), features, images)
+	got, err := e.Run(t.Context(), features, set)
 	must(t, err)
-	official, err := simclr.OfficialSplit(images)
+	official, err := simclr.OfficialSplit(set)
 	must(t, err)
-	knn := knnNaive(features, images.Labels.Class, official, 15)
+	knn := knnNaive(features, set.Labels.Class, official, 15)
 	if !got.Official || got.K != 15 || got.Train != 675 || got.Test != 225 || len(got.Splits) != 1 ||
 		got.KNN != (simclr.Score{Mean: knn}) || got.Linear.Mean < 0.8 || got.Linear.Std != 0 || !got.Splits[0].Converged {
 		t.Errorf("%+v, want a kNN accuracy of %v", got, knn)
@@ -339,24 +339,29 @@ func TestEvaluation(t *testing.T) {
 		t.Errorf("progress %v", heard)
 	}
 
-	e = simclr.Evaluation{Seeds: []uint64{3, 4, 5}, Test: 200, K: 7}
-	got, err = e.Run(t.Context(), features, images)
-	must(t, err)
-	var mean, square float64
-	for i, s := range got.Splits {
-		split, err := simclr.StratifiedSplit(images, 200, s.Seed)
+	if _, err := (&simclr.Evaluation{Random: true}).Run(t.Context(), features, set); !errors.Is(err, simclr.ErrOption) {
+		t.Errorf("random splits without seeds: error %v", err)
+	}
+	for random, draw := range map[bool]func(*images.Set, int, uint64) (simclr.Split, error){false: simclr.StratifiedSplit, true: simclr.RandomSplit} {
+		e = simclr.Evaluation{Seeds: []uint64{3, 4, 5}, Random: random, Test: 200, K: 7}
+		got, err = e.Run(t.Context(), features, set)
 		must(t, err)
-		if want := knnNaive(features, images.Labels.Class, split, 7); s.Seed != e.Seeds[i] || s.KNN != want {
-			t.Errorf("split %d: %+v, want %v", i, s, want)
+		var mean, square float64
+		for i, s := range got.Splits {
+			split, err := draw(set, 200, s.Seed)
+			must(t, err)
+			if want := knnNaive(features, set.Labels.Class, split, 7); s.Seed != e.Seeds[i] || s.KNN != want {
+				t.Errorf("split %d: %+v, want %v", i, s, want)
+			}
+			mean += s.KNN / 3
+			square += s.KNN * s.KNN
 		}
-		mean += s.KNN / 3
-		square += s.KNN * s.KNN
-	}
-	if deviation := math.Sqrt((square - 3*mean*mean) / 2); math.Abs(got.KNN.Mean-mean) > 1e-12 || math.Abs(got.KNN.Std-deviation) > 1e-9 {
-		t.Errorf("%+v, want %v ± %v", got.KNN, mean, deviation)
-	}
-	if got.Official || got.Train != 700 || got.Test != 200 {
-		t.Errorf("%+v", got)
+		if deviation := math.Sqrt((square - 3*mean*mean) / 2); math.Abs(got.KNN.Mean-mean) > 1e-12 || math.Abs(got.KNN.Std-deviation) > 1e-9 {
+			t.Errorf("%+v, want %v ± %v", got.KNN, mean, deviation)
+		}
+		if got.Official || got.Random != random || got.Train != 700 || got.Test != 200 {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

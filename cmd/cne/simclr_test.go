@@ -162,6 +162,10 @@ func TestSimCLRRun(t *testing.T) {
 	if e := readMetrics(t, "official.json"); e["official_split"] != true || e["train"] != 24.0 || e["test"] != 12.0 || strings.Contains(stdout, "±") {
 		t.Errorf("%v\n%s", e, stdout)
 	}
+	stdout, _ = mustRun(t, "simclr", "evaluate", "run", "--set", "evaluate.split=random", "-o", "random.json")
+	if e := readMetrics(t, "random.json"); e["random_split"] != true || e["official_split"] != false || !strings.Contains(stdout, "27 training and 9 test images, random, seeds: 3") {
+		t.Errorf("%v\n%s", e, stdout)
+	}
 	mustRun(t, "simclr", "evaluate", "run", "--pixels")
 	if e := readMetrics(t, "run/"+rundir.PixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
 		t.Errorf("%v", e)
@@ -251,7 +255,9 @@ func TestSimCLRPretrainOptions(t *testing.T) {
 		"images scaled":         {"data.size=6", ""},
 		"several paths":         {"data.path=[images,images]", ""},
 		"official split":        {"evaluate.split=official", ""},
+		"a random split":        {"evaluate.split=random", ""},
 		"a leaking split":       {"simclr.pretrain_on=train evaluate.split=stratified", ""},
+		"a leaking random one":  {"simclr.pretrain_on=train evaluate.split=random", ""},
 		"the monitor alone":     {"evaluate.at_end=false monitor.test=1000", "monitor"},
 		"neither classifier":    {"evaluate.at_end=false monitor.every=0", ""},
 		"widths of its own":     {"network.hidden=7 network.out=3", ""},
@@ -268,7 +274,7 @@ func TestSimCLRPretrainOptions(t *testing.T) {
 		if l := m["loss"].(float64); math.IsNaN(l) || l == 0 {
 			t.Errorf("%s: loss %g", name, l)
 		}
-		if leaks := strings.Contains(stderr, "some test images of a drawn split are among the training images that the network was pretrained on"); leaks != (name == "a leaking split") {
+		if leaks := strings.Contains(stderr, "some test images of a drawn split are among the training images that the network was pretrained on"); leaks != strings.HasPrefix(name, "a leaking") {
 			t.Errorf("%s: stderr %q", name, stderr)
 		}
 	}
