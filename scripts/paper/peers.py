@@ -14,7 +14,7 @@ last program.json, which says what was run and how many seconds it took.
 tsne is openTSNE with the affinities of the paper: every edge of the graph has the
 same one, and they sum to 1. It starts at the first two components, the first at
 standard deviation 1e-4, or at random; 250 iterations with early exaggeration 12, and
-500 without, at learning rate n/12. --early 1 leaves the early phase out, so that all
+500 without, at learning rate n/12, at least 200. --early 1 leaves the early phase out, so that all
 iterations are of the second phase; --exaggeration is that of the second. Every 50
 iterations, partition function and KL divergence go to metrics.jsonl, which cne plot
 --metrics takes.
@@ -55,7 +55,9 @@ try:
 except ModuleNotFoundError as err:
     raise SystemExit(f"{sys.executable} has no module {err.name}; install Debian's python3-{err.name}, or set PYTHON to a Python that has it")
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../runs/paper/programs"))
+# Before installed packages, but after PYTHONPATH.
+built = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../runs/paper/programs")
+sys.path.insert(1 + len([p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]), built)
 EPSILON = 0.001  # umap-learn's
 SMALL = 1e-4  # standard deviation of t-SNE's start
 
@@ -87,13 +89,15 @@ def read_graph(path):
 
 def changed(program, version, what):
     """Say that a program is of a version that this cannot use."""
-    raise SystemExit(f"{program} {version} has no {what} as the version has that this was written for (see --help); install that one")
+    raise SystemExit(f"{program} {version} lacks the {what} of the version that this was written for (see --help); install that one")
 
 
 def tsne(graph, components, args):
     """Return t-SNE's embedding, the seconds it took, and what it was."""
     import openTSNE
 
+    if openTSNE.__version__ != "0.6.1":
+        changed("openTSNE", openTSNE.__version__, "the paper's settings")
     n = graph.shape[0]
     affinities = openTSNE.affinity.Affinities()
     affinities.P = (graph.astype(np.float64) / graph.sum()).tocsr()
@@ -115,11 +119,11 @@ def tsne(graph, components, args):
         file.write(json.dumps(figures) + "\n")
 
     method = openTSNE.TSNE(early_exaggeration_iter=early, early_exaggeration=args.early, n_iter=args.iterations - early, exaggeration=args.exaggeration,
-                           n_jobs=-1, callbacks=record, callbacks_every_iters=50, verbose=True)
+                           learning_rate=max(200, n / 12), n_jobs=-1, callbacks=record, callbacks_every_iters=50, verbose=True)
     with open(os.path.join(args.out, "metrics.jsonl"), "w", buffering=1, encoding="utf-8") as file:
         embedding = method.fit(affinities=affinities, initialization=start / start[:, 0].std() * SMALL)
     return embedding, time.perf_counter() - begun, {"program": "openTSNE", "version": openTSNE.__version__, "iterations": args.iterations, "early": args.early,
-                                "exaggeration": args.exaggeration, "start": args.start, "seed": args.seed}
+                                "exaggeration": args.exaggeration, "start": args.start, **({"seed": args.seed} if args.start == "random" else {})}
 
 
 def ncvis(graph, components, args):
@@ -129,6 +133,8 @@ def ncvis(graph, components, args):
     n = graph.shape[0]
     method = ncvis.NCVis(n_epochs=args.epochs, random_seed=args.seed, n_noise=5, noise_in_ratio=5, alpha=1.0, alpha_Q=0.001, a=1.0, b=1.0)
     embedding = np.ascontiguousarray(components[:, :2] / components[:, 0].std(), dtype=np.float32)
+    if not hasattr(method.model, "fit_transform_edges"):
+        changed("NCVis", "(another one)", "function fit_transform_edges")
     method.model.precomp_init = True
     begun = time.perf_counter()
     log_z = method.model.fit_transform_edges(np.array(components), embedding, np.stack(graph.nonzero(), axis=1).astype(np.int64))["qs"]
