@@ -115,10 +115,10 @@ func TestDefaults(t *testing.T) {
 func TestConfigFiles(t *testing.T) {
 	paths, err := filepath.Glob("*.yaml")
 	strict, _ := filepath.Glob("paper/*.yaml")
-	paths = append(paths, strict...)
-	if err != nil || len(paths) < 9 {
-		t.Fatalf("found %q, error %v", paths, err)
+	if err != nil || len(paths) < 9 || len(strict) < 2 {
+		t.Fatalf("found %q and %q, error %v", paths, strict, err)
 	}
+	paths = append(paths, strict...)
 	dirs := map[string]string{}
 	for _, path := range paths {
 		if strings.HasPrefix(filepath.Base(path), "simclr-") || strings.HasPrefix(filepath.Base(path), "tsimcne-") {

@@ -57,8 +57,8 @@ type ContrastiveOptions struct {
 	// Mean divides the loss by the number of edges in the batch. (The mean of the paper's
 	// program is over all terms of Neg, NC and UMAP, 1 + m for each edge.)
 	Mean bool `json:"mean,omitempty" key:"reduction" words:"sum mean"`
-	// ExcludePositive leaves InfoNC's positive pair out of the sum of
-	// similarities.
+	// ExcludePositive leaves InfoNC's positive pair out of the sum of similarities. The
+	// tail may still be among the negatives that a run draws.
 	ExcludePositive bool `json:"exclude_positive,omitempty" key:"positive_in_denominator" words:"true false"`
 }
 
