@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// doubles makes the inner loop of the double-precision product: a tile of as many rows as
-// in single precision, and of two vectors of columns.
+// doubles makes the inner loop of the double-precision product: a tile with the rows of
+// single precision and two vectors of columns.
 func (i *isa) doubles() {
 	s := shape{i, i.lanes, 2}
 	columns := i.lanes // two vectors of half as many float64

@@ -1,6 +1,5 @@
-// Command blas generates the inner loops of the single-precision matrix product
-// of package blas, and of those in double precision, for AVX-512, for AVX2 with FMA and for
-// NEON.
+// Command blas generates the inner loops of package blas's matrix products, in single and
+// double precision, for AVX-512, for AVX2 with FMA and for NEON.
 package main
 
 import (
@@ -45,17 +44,17 @@ func arm64(f *target.File) {
 }
 
 // An isa is one of the instruction sets. A tile of the product has up to
-// rows rows and two vectors of columns, one, or half of one of 16 lanes.
+// rows rows. It has two vectors of columns, one, or, with 16 lanes, half a vector.
 type isa struct {
 	*target.File
 	name        string
 	lanes, rows int
 }
 
-// masks says whether masks are registers of their own kind.
+// masks reports whether masks are registers of their own kind.
 func (s *isa) masks() bool { return s.lanes == 16 }
 
-// neon says that there are no masks: all columns are loaded and stored.
+// neon reports whether there are no masks: all columns are loaded and stored.
 func (s *isa) neon() bool { return s.lanes == 4 }
 
 // A shape is a run of columns in vectors of the given number of lanes.
@@ -87,7 +86,7 @@ func (s shape) vecs() []VecVirtual {
 	return v
 }
 
-// zeros returns the vectors of so many rows, which the code sets to 0.
+// zeros emits code that sets the vectors of rows to 0, and returns the vectors.
 func (s shape) zeros(rows int) [][]VecVirtual {
 	acc := make([][]VecVirtual, rows)
 	for i := range acc {
@@ -103,7 +102,7 @@ func (s shape) zeros(rows int) [][]VecVirtual {
 	return acc
 }
 
-// at returns where vector j of the columns at base is.
+// at returns the address of vector j of the columns at base.
 func (s shape) at(base Register, j int) Mem { return Mem{Base: base}.Offset(4 * s.lanes * j) }
 
 // tile computes a block of C with the given number of rows. The elements of A
@@ -227,7 +226,7 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 	s.RET()
 }
 
-// rowBases returns the registers that point to rows of A, and where row i is.
+// rowBases returns registers that point to rows of A, and the addresses of all rows.
 func (s *isa) rowBases(rows int, rowStride Register) (bases []Register, row func(i int) Mem) {
 	// Rows 3q, 3q+1 and 3q+2 are at base q plus 0, 1 and 2 row strides.
 	bases = make([]Register, (rows+2)/3)
@@ -242,7 +241,7 @@ func (s *isa) rowBases(rows int, rowStride Register) (bases []Register, row func
 	}
 	var double Register
 	if s.neon() && rows > 2 {
-		// An index is not multiplied there on the way to memory.
+		// A load of 4 bytes cannot multiply its index by 2 there.
 		double = s.GP64()
 		s.LEAQ(Mem{Base: rowStride, Index: rowStride, Scale: 1}, double)
 	}
@@ -424,7 +423,7 @@ func (s *isa) transpose() {
 	s.RET()
 }
 
-// transpose4 is transpose for vectors of 4: it makes two columns of 4 of each.
+// transpose4 is transpose for vectors of 4: it writes each column in two halves.
 func (s *isa) transpose4() {
 	s.TEXT("transpose8", attr.NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride, k int)")
 	s.Doc("transpose8 writes the first k columns, a multiple of 4, of 8 rows as k rows of 8; strides are in bytes.")

@@ -80,9 +80,9 @@ func (s *isa) pairTile(rows, columns int) {
 	s.RET()
 }
 
-// addProducts emits VDPBF16PS for registers of 512 bits by their numbers: to each sum,
-// the product of the upper halves of the words x and y and then that of the lower ones
-// are added. Neither Go's assembler nor avo knows it.
+// addProducts emits VDPBF16PS for registers of 512 bits by their numbers. It adds to each
+// sum the product of the upper halves of the words x and y, then the product of the lower
+// halves. Neither Go's assembler nor avo knows the instruction.
 func (s *isa) addProducts(registers []VecPhysical, x, y, sum int) {
 	bit := func(n, i, to int) uint64 { return uint64(^n>>i&1) << to } // the prefix has them inverted
 	code := []uint64{

@@ -84,8 +84,8 @@ func (s shape) spread(number int) {
 	s.RET()
 }
 
-// aheadElements is how many elements of the next row are fetched while one is
-// worked on: rows of a batch lie anywhere in memory.
+// aheadElements is the number of elements of the next row to prefetch: rows of a
+// batch lie anywhere in memory.
 const aheadElements = 192
 
 // prefetchNext fetches the beginning of the next row's elements.
@@ -101,9 +101,8 @@ func (s *isa) prefetchNext() {
 	}
 }
 
-// elements goes through the n elements of a sparse row: body gets the address
-// of the row of a matrix that belongs to the column of each, and x holds its
-// value.
+// elements emits a loop over the n elements of a sparse row: body gets the address
+// of the matrix's row for the element's column, and x holds the element's value.
 func (s shape) elements(n, col, val, matrix, stride Register, x VecVirtual, body func(row Register)) {
 	s.TESTQ(n, n)
 	s.JE(LabelRef("done"))

@@ -59,8 +59,8 @@ func (i *isa) strips() {
 	s.RET()
 }
 
-// stripElements goes through the n elements of a sparse row: body gets the address of the
-// row of the strip that belongs to the column of each, and x holds its value.
+// stripElements emits a loop over the n elements of a sparse row: body gets the address of
+// the strip's row for the element's column, and x holds the element's value.
 func (s *isa) stripElements(n, col, val, strip Register, x VecVirtual, body func(row Register)) {
 	s.TESTQ(n, n)
 	s.JE(LabelRef("done"))

@@ -8,21 +8,21 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// quadHeads is the number of heads that the dense kernels take at once: so many
+// quadHeads is the number of heads that the dense kernels take at once: their
 // pairs share each load of a column and each update of its gradient.
 const quadHeads = 4
 
-// dense is what the dense kernels of one instruction set and width have in
-// common: four heads against stretches of columns, which lie in planes, one for
-// each coordinate.
+// dense is what the dense kernels of one instruction set and width share: four
+// heads against stretches of columns. The columns lie in planes, one for each
+// coordinate.
 type dense struct {
 	*isa
 	d             int
 	heads         Register
 	columns, grad []Register // planes
 	masks         []Register // of the stretch: AVX-512, one for each head
-	// Elsewhere: where the stretch's masks are. They have 16 lanes, and passes over the
-	// columns take as many of them as a register has, from lane on.
+	// Without AVX-512: the address of the stretch's masks. They have 16 lanes; a pass over
+	// the columns takes as many of them as a register has, from lane on.
 	maskMemory Register
 	lane       int
 	// headVectors has the heads' coordinates where the registers suffice.
@@ -44,9 +44,9 @@ func denseKernels(both func(kernel func(s *isa))) {
 	both((*isa).foldSlots)
 }
 
-// variant names a kernel for its width. The careful one sees to clamps, and to
-// distances whose products would leave float32's range: it gets inverses one by
-// one.
+// variant returns the name of a kernel. The careful one handles clamps, and
+// distances whose products would leave float32's range: it computes inverses one
+// by one.
 func variant(name string, d int, careful bool) string {
 	if careful {
 		name += "Careful"
@@ -92,7 +92,7 @@ func (s *isa) newDense(d int, withGradient bool) *dense {
 	return k
 }
 
-// The fields of a Stretch, of 8 bytes each, and its size.
+// The fields of a ColumnRange, of 8 bytes each, and its size.
 const (
 	stretchFirst = 0
 	stretchN     = 8
@@ -150,8 +150,8 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	k.label(label + "_done")
 }
 
-// slots are sums of 16 numbers each, of which some are kept in registers. A pass changes
-// some of the numbers.
+// slots are sums of 16 numbers each; some sums are kept in registers. A pass changes some
+// of the 16 numbers.
 type slots struct {
 	param string
 	base  Register
@@ -159,7 +159,7 @@ type slots struct {
 	vecs  map[int]VecVirtual
 }
 
-// slots makes the sums of a parameter ready.
+// slots loads the sums of a parameter that are kept in registers.
 func (k *dense) slots(param string, kept []int) slots {
 	t := slots{param, k.pointer(param), kept, map[int]VecVirtual{}}
 	for _, j := range kept {
@@ -169,7 +169,7 @@ func (k *dense) slots(param string, kept []int) slots {
 	return t
 }
 
-// upTo returns the numbers from 0 to n−1, or none.
+// upTo returns the numbers from 0 to n−1 if some is set, else none.
 func upTo(n int, some bool) (numbers []int) {
 	for j := 0; some && j < n; j++ {
 		numbers = append(numbers, j)
@@ -201,7 +201,7 @@ func (k *dense) store(t slots) {
 	}
 }
 
-// differences returns the column's coordinates at i minus those of a head.
+// differences returns the column's coordinates at i minus a head's.
 func (k *dense) differences(columns []VecVirtual, i Register, head int) (out []VecVirtual) {
 	for c := range k.d {
 		at4 := Mem{Base: k.heads}.Offset(4 * (head*k.d + c))
@@ -236,10 +236,10 @@ func (k *dense) squares(v VecVirtual, differences []VecVirtual) {
 	}
 }
 
-// inverses returns 1/p for each of one or two numbers where the mask of the head with
-// the same number, from first on, is set in the stretch, else 0. Neither p nor their
-// product is near the limits of float32. The inverses of two come from that of their
-// product, since a division takes as long as many multiplications.
+// inverses returns 1/p for one or two heads from first on, and 0 where the stretch's mask
+// of the head is not set. Neither p nor their product is near the limits of float32. Two
+// inverses come from the inverse of the product, since a division takes as long as many
+// multiplications.
 func (k *dense) inverses(p []VecVirtual, first int) []VecVirtual {
 	divisor, r := p[0], k.loaded(1)
 	if len(p) == 2 {
@@ -271,8 +271,8 @@ func (k *dense) keepMasked(v VecVirtual, head int) {
 	k.VANDPS(Mem{Base: k.maskMemory}.Offset(64*head+4*k.lane), v, v)
 }
 
-// multiplyIn multiplies the running product, the first sum of state, by v and moves its
-// exponent to the sum of exponents, the second.
+// multiplyIn multiplies the running product, the first sum of state, by v. It moves the
+// product's exponent to the sum of exponents, the second.
 func (k *dense) multiplyIn(state slots, v VecVirtual) {
 	e := k.vec()
 	k.update(state, 0, func(product VecVirtual) {
@@ -393,8 +393,7 @@ func (s *isa) denseNeg(d int, careful bool) {
 	s.end()
 }
 
-// A scalar is a number to multiply by: in memory or, where there are registers enough, in
-// one of them.
+// A scalar is a number to multiply by: in a register if there are enough, else in memory.
 type scalar struct {
 	*isa
 	memory   Mem
@@ -507,7 +506,7 @@ func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirt
 	width := k.d + 1
 	var kept []int
 	for j := first * width; j < end*width; j++ {
-		if !k.few() || k.d < 3 || j%width < k.d { // but for the totals, for want of registers
+		if !k.few() || k.d < 3 || j%width < k.d { // with few registers, the totals stay in memory
 			kept = append(kept, j)
 		}
 	}
@@ -516,7 +515,7 @@ func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirt
 	for h := range rows {
 		rows[h] = k.GP64()
 	}
-	// The rows of squares, from which column i is i elements away.
+	// rows point to the rows of squares: column i is i elements after the pointer.
 	begin := func(stretch, i Register) {
 		row, width := k.GP64(), k.Load(k.Param("width"), k.GP64())
 		k.MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
@@ -546,8 +545,8 @@ func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirt
 			for g, q := range k.inverses(u, h) {
 				similarity := q
 				if careful {
-					// Where the clamp binds it is the similarity, and there
-					// is no gradient; where the mask is not set, neither.
+					// Where the clamp binds, the similarity is the clamp and
+					// the gradient 0. Where the mask is not set, both are 0.
 					bound := k.aboveClamp(q, clamp)
 					similarity = k.vec()
 					k.VMAXPS(q, clamp, similarity) // the second source, q, if one is a NaN

@@ -13,8 +13,8 @@ const leOQ = 0x12
 
 // overColumns emits a loop over vectors of the rows of x that cols names. term
 // adds what a vector of a row's elements contributes to acc; done gets the sums of
-// a vector of rows, the first of which is column i. fetch and term are for whole
-// vectors of elements and, with a mask, for the last.
+// a vector of rows, from column i on. fetch and term get no mask for whole vectors
+// of elements, and a mask for the last.
 func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(from Mem, mask Register, acc VecVirtual), done func(sums VecVirtual, i Register)) {
 	x, cols := s.pointer("x"), s.pointer("cols")
 	width, whole := s.Load(s.Param(row).Len(), s.GP64()), s.GP64()
@@ -23,8 +23,8 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 	s.MOVQ(width, whole)
 	s.ANDQ(I32(-64), whole)
 	s.loop("cols", "columns", func(i Register) {
-		// Rows may come from anywhere in memory: while these are computed, the
-		// first lines of the next are fetched.
+		// Rows may lie anywhere in memory: the first lines of the next rows are
+		// prefetched.
 		const fetched = 4 * 64
 		ahead := s.GP64()
 		s.LEAQ(Mem{Base: i, Disp: s.lanes}, ahead)
@@ -67,7 +67,7 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 	})
 }
 
-// squareOfSums returns four sums, each in the parts of 16 lanes.
+// squareOfSums returns four sums for each part of the 16 lanes.
 func (s *isa) squareOfSums() (acc [][4]VecVirtual) {
 	for range s.parts() {
 		acc = append(acc, [4]VecVirtual(s.zeros(4)))
@@ -75,9 +75,8 @@ func (s *isa) squareOfSums() (acc [][4]VecVirtual) {
 	return acc
 }
 
-// columns goes over the bytes of a row by vectors, counted by l: terms gets the part of the
-// 16 lanes, and no mask for whole vectors, and the mask of the last lanes for what follows
-// them.
+// columns emits a loop over the vectors of a row; l counts bytes. terms gets the part of
+// the 16 lanes, and the mask of the last lanes or, for whole vectors, none.
 func (s *isa) columns(label string, l, whole, width, mask Register, terms func(part int, mask Register)) {
 	s.XORQ(l, l)
 	s.label(label)
@@ -114,7 +113,7 @@ func (s *isa) columns(label string, l, whole, width, mask Register, terms func(p
 	s.label(label + "_done")
 }
 
-// loadLanes loads the lanes of v that the mask has, or all if it is nil.
+// loadLanes loads the lanes of v where the mask is set, or all if the mask is nil.
 func (s *isa) loadLanes(m Mem, mask Register, v VecVirtual) {
 	if mask == nil {
 		s.VMOVUPS(m, v)
@@ -138,9 +137,9 @@ func (s *isa) quad(v [4]VecVirtual) VecVirtual {
 	return high
 }
 
-// foldParts adds up quads of as many rows as a register has 128 bits, over the 128-bit
-// parts of their 16 lanes: the first and the second, the third and the last, and these two.
-// It returns the sums in the order of the rows. The quads are those of each part.
+// foldParts adds up the quads q[part][row] over the 128-bit parts of the 16 lanes: the
+// first and the second, the third and the last, and these two. There is a row for each 128
+// bits of a register. The sums are in the order of the rows.
 func (s *isa) foldParts(q [][]VecVirtual) VecVirtual {
 	switch v := s.vec(); {
 	case s.wide():
@@ -190,8 +189,8 @@ func (s *isa) nearRows() {
 	s.end()
 }
 
-// nearTiles compares four rows with four at a time, as a matrix product does: what is
-// loaded of a row serves four pairs. The sums are those of nearRows.
+// nearTiles compares four rows with four at a time, as a matrix product does: each load of
+// a row serves four pairs. The sums are the same as in nearRows.
 func (s *isa) nearTiles() {
 	s.begin("nearTiles", "(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)", "is the vector form of nearTiles.")
 	width, whole := s.Load(s.Param("width"), s.GP64()), s.GP64()
@@ -214,8 +213,8 @@ func (s *isa) nearTiles() {
 
 	// The limits of the rows, each four times.
 	order := s.words("quadruple", func(i int) uint32 { return uint32(i / 4) })
-	perVector := s.lanes / 4 // rows whose sums are a vector
-	atOnce := 1              // rows whose sums there are registers for
+	perVector := s.lanes / 4 // rows whose sums fill a vector
+	atOnce := 1              // rows whose sums fit in the registers
 	if s.wide() {
 		atOnce = perVector
 	}
@@ -239,7 +238,7 @@ func (s *isa) nearTiles() {
 	for c := range column {
 		column[c] = rowOf(cols, i, c)
 	}
-	// A row that will be needed is fetched meanwhile, if there is one.
+	// If ahead names a row for this tile, it is prefetched meanwhile.
 	next, tile := s.GP64(), s.GP64()
 	s.MOVQ(column[0], next)
 	s.MOVQ(i, tile)
@@ -251,7 +250,7 @@ func (s *isa) nearTiles() {
 	s.IMULQ(width, next)
 	s.ADDQ(x(), next)
 	s.label("here")
-	first := s.GP64() // the bits of the first half of a byte, if a register has so few lanes
+	first := s.GP64() // NEON: the bits of the first half of a byte
 	for h := range 4 / perVector {
 		quads := make([][]VecVirtual, s.parts())
 		for r0 := 0; r0 < perVector; r0 += atOnce {

@@ -2,7 +2,7 @@
 // which hides the differences of AVX-512 (16 lanes, mask registers), AVX2 with FMA (8
 // lanes, masks in vectors) and NEON (4 lanes). On amd64 a kernel has both forms and chooses
 // by simd.current. All of them but columnSums expect a number of
-// elements that is a multiple of 16; the Go callers see to the rest.
+// elements that is a multiple of 16; the Go callers handle the rest.
 package main
 
 import (
@@ -75,8 +75,8 @@ func (s *isa) neon() bool { return s.lanes == 4 }
 // few reports whether there are only 16 vector registers (AVX2).
 func (s *isa) few() bool { return s.lanes == 8 }
 
-// parts is the number of registers for a vector of 16 numbers, the unit in which all
-// instruction sets add up.
+// parts is the number of registers for a vector of 16 numbers. All instruction sets add up
+// in such vectors.
 func (s *isa) parts() int { return 16 / s.lanes }
 
 func (s *isa) vec() VecVirtual {
@@ -107,7 +107,7 @@ func (s *isa) begin(name, signature, doc string) {
 	s.choose()
 }
 
-// choose emits what the two forms of a kernel for amd64 begin with.
+// choose emits the start of each of the two forms of a kernel for amd64.
 func (s *isa) choose() {
 	const widest = 2 // isa.AVX512
 	switch {
@@ -125,7 +125,7 @@ func (s *isa) end() {
 	s.RET()
 }
 
-// label and to are a label of the form.
+// label emits a label of the form, and to refers to it.
 func (s *isa) label(name string)       { s.Label(name + s.name) }
 func (s *isa) to(name string) LabelRef { return LabelRef(name + s.name) }
 
@@ -147,9 +147,9 @@ func (s *isa) broadcast(param string) VecVirtual {
 	return v
 }
 
-// memory returns where a parameter or result lies, for what avo's Load and
-// Store would use an instruction of SSE: among those of AVX it takes some
-// processors (Sapphire Rapids is one) 30 ns.
+// memory returns the address of a parameter or result. avo's Load and Store would
+// use an SSE instruction, which takes some processors (Sapphire Rapids is one)
+// 30 ns among AVX instructions.
 func (s *isa) memory(c gotypes.Component) Mem {
 	b, err := c.Resolve()
 	if err != nil {
@@ -170,8 +170,8 @@ func (s *isa) zero() VecVirtual {
 
 func (s *isa) pointer(slice string) Register { return s.Load(s.Param(slice).Base(), s.GP64()) }
 
-// loop emits body for each vector of the elements that slice has. i counts
-// elements; the address of element i of a float32 slice at p is at(p, i).
+// loop emits body for each vector of a slice's elements. i counts elements; the
+// address of element i of a float32 slice at p is at(p, i).
 func (s *isa) loop(slice, label string, body func(i Register)) {
 	n, i := s.Load(s.Param(slice).Len(), s.GP64()), s.GP64()
 	s.XORQ(i, i)
@@ -184,8 +184,8 @@ func (s *isa) loop(slice, label string, body func(i Register)) {
 	s.label(label + "_done")
 }
 
-// loopParts is loop for sums: body is emitted for each part of a group of 16 numbers. A
-// step is so many groups, and i counts the elements of its first.
+// loopParts is loop for sums: body is emitted for each part of a group of 16 numbers. Each
+// step advances by groups groups; i counts the elements of the first of them.
 func (s *isa) loopParts(slice, label string, groups int, body func(i Register, part int)) {
 	s.loop(slice, label, func(i Register) {
 		for part := range s.parts() {
@@ -208,8 +208,8 @@ func (s *isa) load(p, i Register) VecVirtual {
 	return v
 }
 
-// notGreater compares a with b: the mask is set where a > b does not hold,
-// which it does not for a NaN, so that NaNs are kept and found.
+// notGreater returns a mask that is set where a > b does not hold. It does not
+// hold for a NaN, so NaNs are kept and found.
 func (s *isa) notGreater(a, b VecVirtual) Register {
 	const ngtUS = 0x0a
 	return s.compare(ngtUS, a, b)
@@ -279,9 +279,9 @@ var resultIndex = map[string]int{"loss": 0, "sum": 0, "dTheta": 1}
 
 // A logarithm computes the natural logarithm of a vector: the argument is
 // split into 2^e·(1+f) with f in [√½−1, √2−1), and log(1+f) is a polynomial
-// (the coefficients are those of Cephes' logf; the error is below 2 units in
-// the last place). Its constants are read from memory, since AVX2 has too few
-// registers for them; one is of use to its callers as well.
+// (with the coefficients of Cephes' logf; the error is below 2 units in the last
+// place). Its constants are read from memory, since AVX2 has too few registers
+// for them. Callers use one, too.
 type logarithm struct {
 	s   *isa
 	one VecVirtual
@@ -371,15 +371,15 @@ func (s *isa) pairs2() {
 	s.end()
 }
 
-// gather2 returns the rows (x, y) that lanes/2 indices name, from the first'th
-// after i on.
+// gather2 returns the rows (x, y) that lanes/2 indices name, from index i+first
+// on.
 func (s *isa) gather2(f, index, i Register, first int) VecVirtual {
 	return s.gatherPairs(f, at(index, i).Offset(4*first), 4)
 }
 
-// gatherPairs returns the rows (x, y) that lanes/2 indices name, which begin at index and
-// are apart bytes apart. Loads of 8 bytes are faster than the gather instructions on the
-// processors this was measured on.
+// gatherPairs returns the rows (x, y) that lanes/2 indices name. The indices begin at index
+// and are apart bytes apart. Loads of 8 bytes are faster than the gather instructions on
+// the processors this was measured on.
 func (s *isa) gatherPairs(f Register, index Mem, apart int) VecVirtual {
 	quarter := func(k int) VecVirtual {
 		r0, r1, x := s.GP64(), s.GP64(), s.XMM()
@@ -467,8 +467,8 @@ func (s *isa) scatterGradient2() {
 }
 
 // update2 combines the two pairs of numbers in part with the rows of table,
-// [n, 2], that the first'th index after i and the next one name: row = row op
-// part, one after the other, since the rows may be the same.
+// [n, 2], that index i+first and the next one name: row = row op part, one after
+// the other, since the rows may be the same.
 func (s *isa) update2(table, index, i Register, first int, part Register, op func(ops ...Op)) {
 	for e := range 2 {
 		r, t := s.GP64(), s.XMM()
@@ -545,8 +545,8 @@ func (s *isa) clip() clip {
 	return c
 }
 
-// bound clips g and keeps NaNs: the second source, g, is what the instructions
-// return if one of their sources is a NaN.
+// bound clips g and keeps NaNs: the instructions return their second source, g,
+// if one of their sources is a NaN.
 func (c clip) bound(g VecVirtual) {
 	c.VMINPS(g, c.plus, g)
 	c.VMAXPS(g, c.minus, g)
@@ -567,8 +567,8 @@ func (s *isa) descend() {
 }
 
 // momentumStep and adamStep multiply and add in separate instructions, so that
-// they give the bits of the portable forms: fused ones would gain nothing,
-// since memory is what the steps wait for.
+// they give the bits of the portable forms. Fused instructions would gain nothing,
+// since the steps wait for memory.
 func (s *isa) momentumStep() {
 	s.begin("momentumStep", "(w, g, buf []float32, step, clip, decay, keep float32)", "is the vector form of momentumStep.")
 	w, g, buf := s.pointer("w"), s.pointer("g"), s.pointer("buf")
@@ -717,7 +717,7 @@ func (s *isa) firstLanes(n Register) Register {
 	return k
 }
 
-// loadMasked loads the lanes of v that the mask has and sets the others to 0;
+// loadMasked loads the lanes of v where the mask is set and sets the others to 0;
 // their memory is not touched.
 func (s *isa) loadMasked(m Mem, mask Register, v VecVirtual) {
 	if s.wide() {
@@ -727,7 +727,7 @@ func (s *isa) loadMasked(m Mem, mask Register, v VecVirtual) {
 	s.VMASKMOVPS(m, mask, v)
 }
 
-// storeMasked stores the lanes of v that the mask has.
+// storeMasked stores the lanes of v where the mask is set.
 func (s *isa) storeMasked(v VecVirtual, mask Register, m Mem) {
 	if s.wide() {
 		s.VMOVUPS(v, mask, m)
@@ -1036,9 +1036,9 @@ func (s *isa) inverseSum() {
 }
 
 // inverseLogSum adds to log v, where v is 1+r rounded, what the rounding has
-// taken: (r − (v−1))/v to first order. The division by v is left out: where
-// v ≤ 2 what it would take off is below the rounding of the logarithm, and
-// beyond so is the whole, which is not added there.
+// taken: (r − (v−1))/v to first order. It leaves out the division by v. Where
+// v ≤ 2, the division would change less than the rounding of the logarithm.
+// Beyond, the whole term is below that rounding and is not added.
 func (s *isa) inverseLogSum() {
 	s.begin("inverseLogSum", "(x []float32, slope, offset, limit, logLimit float32) (sum float32)", "is the vector form of inverseLogSum.")
 	x := s.pointer("x")

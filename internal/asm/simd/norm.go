@@ -98,7 +98,7 @@ func (s *isa) passing(g, x Register, pivot, scale, shift, floor VecVirtual) (v, 
 	s.VMOVAPS(v, y)
 	s.VFMADD213PS(shift, scale, y)
 	gradient = s.vec()
-	const nleUS = 0x06 // not less or equal, which a NaN is not
+	const nleUS = 0x06 // not less or equal, or a NaN
 	if s.wide() {
 		k := s.K()
 		s.VCMPPS(Imm(nleUS), floor, y, k)

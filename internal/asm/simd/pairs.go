@@ -30,9 +30,9 @@ func (s *isa) pairs() {
 	s.end()
 }
 
-// storeHalves writes a vector of 16 numbers in bfloat16: as 8 pairs, as the first halves
-// of 16 words, of which the second become 0, or as the second, besides the first. The
-// registers are chosen here, since the instruction that rounds is written as bytes.
+// storeHalves writes a vector of 16 numbers in bfloat16: as 8 pairs; as the first halves
+// of 16 words, whose second halves become 0; or as the second halves, keeping the first.
+// The registers are chosen here, since the instruction that rounds is written as bytes.
 func (s *isa) storeHalves(v VecVirtual, form tileForm, to Mem) {
 	s.VMOVAPS(v, Z31)
 	s.roundZ31()

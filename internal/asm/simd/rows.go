@@ -5,7 +5,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Predicates of comparisons: less, and not less, where a NaN is not less.
+// Predicates of comparisons: less, and not less, which holds for a NaN.
 const (
 	ltOQ  = 0x11
 	nltUS = 0x05
@@ -23,7 +23,7 @@ func (s *isa) compare(predicate uint64, a VecVirtual, b Op) Register {
 	return m
 }
 
-// loaded is number in a register, for where it cannot be read from memory.
+// loaded is number in a register, for instructions that cannot read it from memory.
 func (s *isa) loaded(x float64) VecVirtual {
 	v := s.vec()
 	s.VMOVUPS(s.number(x), v)
@@ -41,7 +41,7 @@ func (s *isa) reciprocal(v, one VecVirtual) VecVirtual {
 func (s *isa) most(v VecVirtual, x float64)  { s.VMINPS(v, s.loaded(x), v) }
 func (s *isa) least(v VecVirtual, x float64) { s.VMAXPS(v, s.loaded(x), v) }
 
-// far is a squared distance that only excluded pairs are beyond.
+// far is a squared distance that only excluded pairs exceed.
 const far = 1e18
 
 // A logSum adds up the logarithms of numbers from 1 to 8e37, by multiplying
@@ -95,8 +95,7 @@ func (l *logSum) total(log logarithm) (sums []VecVirtual) {
 	return sums
 }
 
-// storeMask stores a mask of the lanes from i on as bits, of which found points to the
-// first.
+// storeMask stores a mask of the lanes from i on as the bits from i on at found.
 func (s *isa) storeMask(mask, found, i Register) {
 	byteOf := s.GP64()
 	s.MOVQ(i, byteOf)
@@ -252,14 +251,14 @@ var expCoefficients = []float64{
 }
 
 // exp returns the exponential of t ≤ 0, and changes t: 2^n·exp(r) with r in
-// [−½log 2, ½log 2] and exp(r) a polynomial (the coefficients are those of
-// Cephes' expf; the error is below 2 units in the last place). Below −87 it is
-// 0, and NaN for a NaN.
+// [−½log 2, ½log 2] and exp(r) a polynomial (with the coefficients of Cephes'
+// expf; the error is below 2 units in the last place). It is 0 below −87, and NaN
+// for a NaN.
 func (s *isa) exp(t, one VecVirtual) VecVirtual {
 	const (
 		lowest = -87
-		// Added to a number and taken off again, it rounds it to an integer,
-		// which then is in the sum's last bits.
+		// Adding rounder to a number rounds it to an integer, which then is in
+		// the last bits of the sum. Subtracting rounder gives the integer.
 		rounder = 3 << 22
 	)
 	n, k, y, r2 := s.vec(), s.vec(), s.vec(), s.vec()

@@ -7,8 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// winograd emits the transforms of Winograd's F(4×4, 3×3), each of a tile of
-// in×in vectors to one of out×out.
+// winograd emits the transforms of Winograd's F(4×4, 3×3), each from a tile of
+// in×in vectors to a tile of out×out.
 func winograd(both func(kernel func(s *isa))) {
 	both(func(s *isa) { s.tiles("winogradImage", 6, 6, true, false, asFloats, s.imageRow) })
 	both(func(s *isa) { s.tiles("winogradGradient", 4, 6, true, false, asFloats, s.gradientRow) })
@@ -17,7 +17,7 @@ func winograd(both func(kernel func(s *isa))) {
 	both(func(s *isa) { s.tiles("winogradWeightsGradient", 6, 3, false, false, asFloats, s.weightsGradientRow) })
 }
 
-// winogradHalves emits those that write bfloat16.
+// winogradHalves emits the transforms that write bfloat16.
 func (s *isa) winogradHalves() {
 	s.tiles("winogradImage", 6, 6, true, false, asPairs, s.imageRow)
 	for _, form := range []tileForm{asFirst, asSecond} {
@@ -39,9 +39,9 @@ const (
 	asSecond
 )
 
-// tiles emits a transform: row maps the columns of the tile, and then the rows
-// of what that gives. It may overwrite what it is given. The elements read, or
-// written, are those under the mask inside, one word for each; those in bfloat16 are
+// tiles emits a transform: row maps the columns of the tile, then the rows of the
+// result. row may overwrite its argument. Elements are read (masksIn) or written
+// (masksOut) only where their word of the mask inside is set; bfloat16 elements are
 // all written.
 func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, form tileForm, row func(constants map[float64]VecVirtual, x []VecVirtual) []VecVirtual) {
 	transform, to32 := name, "*float32"
@@ -143,7 +143,7 @@ var tileConstants = map[string][]float64{
 	"winogradWeightsGradient": {1. / 4, 1. / 6, 1. / 12, 1. / 24},
 }
 
-// loadWord reads a vector if the word of the mask is set, and zeros else.
+// loadWord reads a vector if the word of the mask is set, else sets it to zero.
 func (s *isa) loadWord(from, word Mem, v VecVirtual) {
 	if s.wide() {
 		k := s.K()
@@ -161,8 +161,8 @@ func (s *isa) loadWord(from, word Mem, v VecVirtual) {
 	s.VMASKMOVPS(from, m, v)
 }
 
-// ifSet emits a jump over the body unless the word is set. The words of a kernel are each
-// looked at once.
+// ifSet emits a jump over the body unless the word is set. It is called once for each word
+// of a kernel: the word names the label.
 func (s *isa) ifSet(word Mem, body func()) {
 	s.CMPL(word, Imm(0))
 	label := fmt.Sprintf("unset%d", word.Disp)

@@ -20,7 +20,7 @@ const (
 	vectorRegisters = 30
 	scratch, second = 16, 17 // general registers within an instruction
 	tableBase       = 25     // the register of the constants' address
-	localBase       = 24     // that of local variables
+	localBase       = 24     // the register of the address of local variables
 	tablesName      = "tables<>"
 )
 
@@ -58,7 +58,7 @@ func ARM64(file *ir.File) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// A lowering writes the instructions of arm64 for those of a function.
+// A lowering translates the instructions of a function to arm64.
 type lowering struct {
 	fn       *ir.Function
 	at       *ir.Instruction
@@ -69,13 +69,13 @@ type lowering struct {
 
 	// What is known within a basic block.
 	sums  []sum        // what temporaries hold, the last one used last
-	lanes map[int]lane // registers all of whose lanes are still to be set to a lane
+	lanes map[int]lane // registers whose lanes are all still to be set to this lane
 	masks map[int]bool // registers whose lanes of 32 bits are all ones or all zeros
 	moved [2]int       // a register, if not −1, whose value is in another one
 }
 
-// A sum is what a temporary holds: base + index·scale or, if scale is 0, a mask from the
-// vector register base in four times 16 bits.
+// A sum is what a temporary holds: base + index·scale or, if scale is 0, the mask in the
+// vector register base as four times 16 bits.
 type sum struct{ register, base, index, scale int }
 
 type failure string
@@ -153,7 +153,7 @@ func (l *lowering) settle() {
 	l.moveBack(l.at.LiveOut)
 }
 
-// moveBack moves the value that is elsewhere to its register, if that is live.
+// moveBack moves the value that is in another register to its own, if that is live.
 func (l *lowering) moveBack(live reg.MaskSet) {
 	if v := l.moved[0]; v >= 0 && l.in(live, v) {
 		l.move(v, l.moved[1])
@@ -251,7 +251,7 @@ func (l *lowering) overwrite(v int) {
 	}
 }
 
-// hold returns a temporary for a sum, and whether it has it.
+// hold returns a temporary for a sum, and whether it holds the sum already.
 func (l *lowering) hold(s sum) (register int, has bool) {
 	for i, old := range l.sums {
 		if s.register = old.register; s == old {
@@ -273,8 +273,8 @@ func (l *lowering) hold(s sum) (register int, has bool) {
 	return s.register, false
 }
 
-// address returns where memory is. An access to so many bytes can have the address as it
-// is; if they are 0, it is one register.
+// address returns an address that an access of that many bytes can have; with 0 bytes it is
+// one register.
 func (l *lowering) address(m operand.Mem, bytes int) address {
 	if m.Base == reg.StaticBase {
 		at, ok := l.tables[m.Symbol.Name]
@@ -304,7 +304,7 @@ func (l *lowering) address(m operand.Mem, bytes int) address {
 	return l.near(base, m.Disp, bytes)
 }
 
-// near returns an address whose offset an access to so many bytes can have.
+// near returns an address with an offset that an access of that many bytes can have.
 func (l *lowering) near(base, offset, bytes int) address {
 	if offset == 0 || bytes > 0 && (offset >= -256 && offset < 256 || offset > 0 && offset%bytes == 0 && offset/bytes < 4096) {
 		return address{base: base, offset: offset}

@@ -19,7 +19,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The words are what GNU's assembler makes of the comments beside them.
+// The words are what GNU's assembler makes of the comments next to them.
 func TestWords(t *testing.T) {
 	as, err := exec.LookPath("aarch64-linux-gnu-as")
 	if err != nil {
@@ -88,7 +88,7 @@ func instructions(arch string) *File {
 			f.VMOVUPS(Mem{Base: in}.Offset(16*i), x[i])
 		}
 		f.VMOVUPS(body(x, in), Mem{Base: out})
-		f.VMOVUPS(x[1], Mem{Base: out}.Offset(16)) // what else lives
+		f.VMOVUPS(x[1], Mem{Base: out}.Offset(16)) // a second live value
 		f.RET()
 	}
 	do := func(name string, ops ...any) {
@@ -217,7 +217,7 @@ func instructions(arch string) *File {
 		f.VADDPS(p, q, q)
 		return q
 	})
-	// Lanes that outlive what they were taken from, and cross a label.
+	// Lanes that outlive the register they were taken from, and cross a label.
 	kernel("lanes_float", func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {
 		a, b := f.XMM(), f.XMM()
 		f.VBROADCASTSS(x[0], a)
@@ -338,7 +338,7 @@ func instructions(arch string) *File {
 	return f
 }
 
-// The kernels do on arm64 what they do on amd64, bit for bit but for the payloads of NaN.
+// The kernels give the same bits on arm64 as on amd64, except for the payloads of NaNs.
 func TestKernelsOnARM64(t *testing.T) {
 	emulator, err := exec.LookPath("qemu-aarch64-static")
 	if err != nil || runtime.GOARCH != "amd64" {

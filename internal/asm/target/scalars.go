@@ -11,14 +11,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// conditions are those of amd64 in the names of arm64.
+// conditions are amd64's conditions in the names of arm64.
 var conditions = map[string]string{
 	"E": "EQ", "EQ": "EQ", "Z": "EQ", "NE": "NE", "NZ": "NE", "L": "LT", "LT": "LT", "GE": "GE", "G": "GT", "GT": "GT", "LE": "LE",
 	"S": "MI", "NS": "PL", "B": "LO", "CS": "LO", "AE": "HS", "CC": "HS", "A": "HI", "HI": "HI", "BE": "LS", "LS": "LS",
 }
 
-// What flags an instruction leaves as amd64 does: only whether the result is zero; all but
-// the carry; or all.
+// The flags that an instruction sets as amd64 does: only whether the result is zero; all
+// but the carry; or all.
 const (
 	onlyZero = iota
 	signed
@@ -36,8 +36,8 @@ func condition(i *ir.Instruction) string {
 	return ""
 }
 
-// flags reports whether the flags that an instruction sets are read, and fails where they
-// are read that are not the same.
+// flags reports whether the flags that an instruction sets are read. It fails if a flag is
+// read that arm64 does not set as amd64 does.
 func (l *lowering) flags(i *ir.Instruction, same int) (read bool) {
 	seen := map[*ir.Instruction]bool{}
 	next := slices.Clone(i.Succ)
@@ -83,7 +83,7 @@ func (l *lowering) branch(i *ir.Instruction) {
 	l.line("%s %s", name, label)
 }
 
-// place returns how Go's assembler names memory.
+// place returns memory in the syntax of Go's assembler.
 func (l *lowering) place(m operand.Mem, bytes int) string {
 	switch m.Base {
 	case reg.FramePointer:
@@ -127,7 +127,7 @@ var stores = map[string]struct {
 	bytes int
 }{"MOVQ": {"MOVD", 8}, "MOVL": {"MOVW", 4}, "MOVW": {"MOVH", 2}, "MOVB": {"MOVB", 1}}
 
-// What changes a register: by another operand, by a shift and by 1.
+// Instructions that change a register: by another operand, by a shift and by 1.
 var (
 	arithmetic = map[string]string{"ADD": "ADD", "SUB": "SUB", "AND": "AND", "OR": "ORR", "XOR": "EOR"}
 	turned     = map[string]string{"SHL": "LSL", "SHR": "LSR", "SAR": "ASR"}

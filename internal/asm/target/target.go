@@ -60,7 +60,8 @@ var compile = pass.Concat(
 	pass.FunctionPass(pass.RequiredISAExtensions),
 )
 
-// allocate returns avo's passes up to registers, with others after the analysis of liveness.
+// allocate returns avo's passes up to register allocation, with more passes after the
+// analysis of liveness.
 func allocate(afterLiveness ...pass.Interface) pass.Interface {
 	return pass.Concat(
 		pass.Verify,
@@ -78,7 +79,7 @@ func allocate(afterLiveness ...pass.Interface) pass.Interface {
 }
 
 // fewRegisters keeps the results of instructions without AVX-512 out of the vector registers
-// from 16 on, which only AVX-512 has: avo takes them for all instructions.
+// from 16 on, which only AVX-512 has: avo uses them for all instructions.
 func fewRegisters(i *ir.Instruction) error {
 	for _, isa := range i.ISA {
 		if strings.HasPrefix(isa, "AVX512") {
@@ -94,8 +95,8 @@ func fewRegisters(i *ir.Instruction) error {
 }
 
 // Main writes the kernels of a package, and their declarations, to the folder that is the
-// program's argument. The function arm64 makes the kernels for arm64 of amd64's instructions
-// for 128 bits.
+// program's argument. The function arm64 makes the kernels for arm64 from amd64's 128-bit
+// instructions.
 func Main(amd64, arm64 func(f *File)) {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {

@@ -206,7 +206,7 @@ func (l *lowering) transfer(from, to operand.Op, bytes int) {
 	}
 }
 
-// fused writes a product that is added to, or subtracted from, a sum. Where that is not the
+// fused writes a product that is added to, or subtracted from, a sum. If the sum is not the
 // destination, the result stays where the sum was as long as it can.
 func (l *lowering) fused(name string, ops []operand.Op) {
 	form, bytes, arrangement, op := name[len(name)-5:], 4, ".4s", "fmla"
@@ -271,7 +271,7 @@ func (l *lowering) fused(name string, ops []operand.Op) {
 	l.moved = [2]int{l.result(ops[2]), d}
 }
 
-// greater sets the lanes of d where the first source is what a maximum, or a minimum, takes.
+// greater sets the lanes of d where a maximum, or a minimum, takes the first source.
 func (l *lowering) greater(name string, d, first, other int) {
 	if name[:4] == "VMIN" {
 		first, other = other, first
@@ -300,8 +300,8 @@ func (l *lowering) extreme(name string, ops []operand.Op) {
 	}
 }
 
-// comparisons are the predicates of VCMPPS, but for whether NaN signals: what b is to a. Those
-// with a mark are the contrary.
+// comparisons are the predicates of VCMPPS, except for whether NaN signals. An exclamation
+// mark means the contrary.
 var comparisons = [16]string{0: "b==a", 1: "a>b", 2: "a>=b", 4: "b==a!", 5: "a>b!", 6: "a>=b!", 9: "b>=a!", 10: "b>a!", 13: "b>=a", 14: "b>a"}
 
 func (l *lowering) compare(predicate int, ops []operand.Op) {
@@ -344,7 +344,8 @@ func (l *lowering) choose(ops []operand.Op) {
 	}
 }
 
-// patterns are the lanes that instructions of two sources take, those of the second from 4 on.
+// patterns are the lanes that instructions of two sources take; the second source has the
+// lanes from 4 on.
 var patterns = map[string][4]int{
 	"zip1.4s": {0, 4, 1, 5}, "zip2.4s": {2, 6, 3, 7}, "uzp1.4s": {0, 2, 4, 6}, "uzp2.4s": {1, 3, 5, 7},
 	"trn1.4s": {0, 4, 2, 6}, "trn2.4s": {1, 5, 3, 7}, "zip1.2d": {0, 1, 4, 5}, "zip2.2d": {2, 3, 6, 7},
@@ -390,7 +391,7 @@ func (l *lowering) shuffle(to operand.Op, want [4]lane) {
 			}
 		}
 	}
-	// The lanes that are in their place are moved first.
+	// The register with the most lanes in place is moved first.
 	base, in := first, -1
 	for _, x := range want {
 		count := 0
@@ -418,7 +419,7 @@ func (l *lowering) shuffle(to operand.Op, want [4]lane) {
 	l.move(d, t)
 }
 
-// low sets the lowest bytes of a register to those of register 30, the others to another's.
+// low takes the lowest bytes of a register from register 30, the others from rest.
 func (l *lowering) low(to operand.Op, rest, bytes int) {
 	d := l.result(to)
 	l.move(d, rest)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Go's assembler for arm64 lacks most instructions of vectors, so all are written as words,
-// with what GNU's assembler calls them in a comment, which a test compares.
+// Go's assembler for arm64 lacks most vector instructions, so all are written as words. A
+// comment gives the text for GNU's assembler, and a test compares the two.
 
 // threes are the instructions vd, vn, vm by name and arrangement.
 var threes = map[string]uint32{
@@ -24,7 +24,7 @@ var threes = map[string]uint32{
 	"uzp1.4s": 0x4e801800, "uzp2.4s": 0x4e805800, "trn1.4s": 0x4e802800, "trn2.4s": 0x4e806800,
 }
 
-// twos are other instructions by their text, of which %[1]d and %[2]d are vd and vn.
+// twos are other instructions by their text; %[1]d and %[2]d are vd and vn.
 var twos = map[string]uint32{
 	"mvn v%[1]d.16b, v%[2]d.16b":                 0x6e205800,
 	"xtn v%[1]d.2s, v%[2]d.2d":                   0x0ea12800,
@@ -101,7 +101,7 @@ func (x lane) String() string {
 	return fmt.Sprintf("v%d.%s[%d]", x.register, map[int]string{4: "s", 8: "d"}[x.bytes], x.index)
 }
 
-// number is how instructions that move lanes name it.
+// number returns the lane's number in instructions that move lanes.
 func (x lane) number() uint32 { return uint32(x.bytes * (2*x.index + 1)) }
 
 // duplicate sets all lanes of d to x.
@@ -124,7 +124,7 @@ func (l *lowering) byLane(name string, d, n int, x lane) {
 	l.word(word|bits|uint32(x.register<<16|n<<5|d), "%s v%d.%[3]s, v%[4]d.%[3]s, %[5]v", name, d, arrangement, n, x)
 }
 
-// shift writes a shift of lanes of so many bits: ushr, sshr or shl.
+// shift writes ushr, sshr or shl for lanes of the given number of bits.
 func (l *lowering) shift(name string, d, n, bits, by int) {
 	switch {
 	case by == 0:
@@ -143,7 +143,7 @@ func (l *lowering) shift(name string, d, n, bits, by int) {
 	l.word(word|uint32(number<<16|n<<5|d), "%s v%d.%[3]s, v%[4]d.%[3]s, #%[5]d", name, d, map[int]string{32: "4s", 64: "2d"}[bits], n, by)
 }
 
-// An address is that of a register plus an offset, or plus another register times a scale.
+// An address is a register plus an offset, or plus another register times a scale.
 type address struct{ base, offset, index, scale int }
 
 // access writes a load of bytes to a vector register, or its store.
@@ -180,8 +180,8 @@ func (l *lowering) access(load bool, bytes, v int, a address) {
 	}
 }
 
-// An access16 is the load or store of a whole register that was written last: another one
-// right behind it in memory makes a pair of them.
+// An access16 is the last load or store of a whole register: the next one makes a pair with
+// it if it follows in memory.
 type access16 struct {
 	load            bool
 	v, base, offset int
