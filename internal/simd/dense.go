@@ -7,17 +7,16 @@ import (
 )
 
 const (
-	// BlockHeads is the number of heads that the dense kernels take at once,
-	// and MinDenseWidth and MaxDenseWidth are the widths of the embeddings that
-	// they know.
+	// BlockHeads is the number of heads that the dense kernels take at once.
+	// They take embeddings of widths from MinDenseWidth to MaxDenseWidth.
 	BlockHeads    = 4
 	MinDenseWidth = 2
 	MaxDenseWidth = 3
-	// Lanes is how many numbers a mask or a slot of sums has.
+	// Lanes is the number of elements of a mask or of a slot of sums.
 	Lanes = lanes
 )
 
-// A ColumnRange is a run of columns that a quad meets.
+// A ColumnRange is a range of columns to pair with the heads of a block.
 type ColumnRange struct {
 	// First is the first column, and N the number of columns, a multiple of
 	// Lanes.
@@ -47,21 +46,21 @@ type HeadBlock[T Float] struct {
 	// Most is at least 1 + the largest squared distance between a head and a
 	// column.
 	Most T
-	// Sums [4, d, Lanes] are added to for each head: the sum over the columns
-	// of weight·(column − head), in parts that Fold adds up. DenseTotals has
-	// [4, d+1, Lanes], the last of a head for the sum of its similarities.
+	// Sums [4, d, Lanes] gets for each head the sum over the columns of
+	// weight·(column − head), in parts that Fold adds up. DenseTotals takes
+	// [4, d+1, Lanes]: the last slot of a head is the sum of its similarities.
 	Sums []T
-	// Gradient [d, Stride] holds planes as Columns does, to which
-	// weight·(column − head) is added as well. DenseTotals does not use it.
+	// Gradient [d, Stride] holds planes like Columns. It gets
+	// weight·(column − head) as well. DenseTotals does not use it.
 	Gradient []T
-	// State [3, Lanes] holds the loss, as Fresh and Sum make and read it.
+	// State [3, Lanes] holds the loss: Fresh resets it, Sum reads it.
 	// DenseTotals does not use it.
 	State []T
 
 	constants [3]T // c, 1/c and the limit, where the vector form finds them
 }
 
-// Fresh makes the sums of a quad's heads zero, and the loss if state is set.
+// Fresh sets the sums of the heads to zero, and the loss if state is set.
 func (b *HeadBlock[T]) Fresh(state bool) {
 	clear(b.Sums)
 	if state {
@@ -88,13 +87,13 @@ func (b *HeadBlock[T]) Sum() (sum Sum) {
 	return sum
 }
 
-// largest bounds products in float32, with room for a factor of 2. The float32
-// kernels have two variants: the fast one neither clamps nor checks the range of what it
-// multiplies. Beyond the range of the careful one, with distances of 1e9 and more, the
-// generic form is used.
+// largest bounds products in float32, with room for a factor of 2. The float32 kernels
+// have two variants, a fast and a careful one. The fast variant neither clamps nor checks
+// the range of its products. Beyond the range of the careful variant, with distances of
+// 1e9 and more, the generic form is used.
 const largest = 1e38
 
-// DenseNeg adds up Neg-t-SNE's loss of all pairs of a quad as negatives,
+// DenseNeg adds up Neg-t-SNE's loss of all pairs of a block as negatives,
 // −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))) with the squared distance x. The
 // weight of a pair is minus the derivative with respect to x. Where the
 // argument of the logarithm is below the clamp, the loss is the clamp's loss
@@ -133,8 +132,8 @@ func DenseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
 }
 
 // DenseTotals is the first half of InfoNC-t-SNE's loss. It writes the squares
-// of the pairs' similarities q = 1/(1+x) to squares [4, width], where At of the
-// stretches says, 0 for pairs that do not meet or are clamped, and adds up in
+// of the pairs' similarities q = 1/(1+x) to squares [4, width], for each range
+// from At on, and 0 for pairs that do not meet or are clamped. It adds up in
 // Sums the similarities and q²·(column − head).
 func DenseTotals[T Float](q *HeadBlock[T], squares []T, width int, bound Bound[T]) {
 	f, ok := any(q).(*HeadBlock[float32])
@@ -219,8 +218,8 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 }
 
 // Extents finds the least and the largest coordinates of the rows of src, [n, d], n > 0,
-// MinDenseWidth ≤ d ≤ MaxDenseWidth, and their sums: the first d numbers of least, most
-// and sum, whose further elements, up to d·Lanes in all, are scratch. Least and largest
+// MinDenseWidth ≤ d ≤ MaxDenseWidth, and their sums. They are the first d numbers of least,
+// most and sum; the further elements, up to d·Lanes in all, are scratch. Least and largest
 // may pass over a NaN.
 func Extents[T Float](least, most, sum, src []T, d int) {
 	if f, ok := any(src).([]float32); ok && len(f) >= lanes*d {
@@ -246,7 +245,7 @@ func Extents[T Float](least, most, sum, src []T, d int) {
 	}
 }
 
-// The portable forms go over the pairs of a quad one by one.
+// The portable forms take the pairs of a block one by one.
 
 // differences writes column − head to x, [d], and returns the sum of its squares.
 func (b *HeadBlock[T]) differences(x []T, head, column int) (d2 T) {

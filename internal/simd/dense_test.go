@@ -34,8 +34,8 @@ func newQuad(d, n int, seed uint64, withTotals bool) (*HeadBlock[float32], *Head
 			}
 		}
 	}
-	// The first stretch is met wholly, and another one in part; its squares come
-	// first.
+	// The heads meet all of the first range and part of the second, whose squares
+	// come first.
 	all, some := new(Masks), new(Masks)
 	for i := range all {
 		all[i] = -1
@@ -58,7 +58,7 @@ func widen(x []float32) []float64 {
 	return y
 }
 
-// near compares with the largest magnitude.
+// near compares relative to the largest magnitude.
 func near(t *testing.T, what string, got []float32, want []float64, tol float64) {
 	t.Helper()
 	var most float64

@@ -9,11 +9,10 @@ import (
 // FieldTargets is the number of targets of Field.
 const FieldTargets = 32
 
-// Field computes what sources in the plane do to FieldTargets targets: of each target,
-// sums gets Σ m·q, then of all Σ m·q²·Δx, then Σ m·q²·Δy, where m is the mass of a source,
-// Δ the target's position minus the source's, and q = 1/(1+‖Δ‖²). targets holds the x of
-// all targets and then their y, sources x, y and m of each source. Distances must be below
-// 10⁹.
+// Field computes what sources in the plane do to FieldTargets targets. sums gets Σ m·q of
+// all targets, then Σ m·q²·Δx, then Σ m·q²·Δy, where m is the mass of a source, Δ the
+// target's position minus the source's, and q = 1/(1+‖Δ‖²). targets holds the x of all
+// targets and then their y, sources x, y and m of each source. Distances must be below 10⁹.
 func Field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, sources []float32) {
 	if len(sources)%3 != 0 {
 		panic(fmt.Sprintf("simd: %d numbers are not the positions and masses of sources", len(sources)))
@@ -52,7 +51,7 @@ func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 // Attract computes the attraction of edges, whose heads are in the lower halves of the words
 // and whose tails in the upper: fx and fy get each edge's w·q·Δ, where w is its weight, Δ its
 // head's position minus its tail's, and q = 1/(1+‖Δ‖²). points is [n, 2]. It returns
-// Σ w·log(1+‖Δ‖²). weights has as many elements as edges, the results no fewer.
+// Σ w·log(1+‖Δ‖²). weights has as many elements as edges, fx and fy at least as many.
 func Attract[E ~uint64](fx, fy, points []float32, edges []E, weights []float32) (loss float64) {
 	n := len(edges)
 	fx, fy, weights = fx[:n], fy[:n], weights[:n]

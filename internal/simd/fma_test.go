@@ -29,7 +29,7 @@ func TestFMA(t *testing.T) {
 		switch r.IntN(3) {
 		case 0: // of nearly the product's size
 			z = float32(p * (1 + math.Ldexp(r.Float64(), -r.IntN(30))))
-		case 1: // which half a unit of z changes
+		case 1: // about half a unit of z
 			z = float32(math.Ldexp(p, 24+r.IntN(3)))
 		}
 		if math.IsInf(float64(z), 0) {
@@ -41,7 +41,7 @@ func TestFMA(t *testing.T) {
 			t.Fatalf("FMA(%x, %x, %x) = %x, want %x", x, y, z, got, want)
 		}
 	}
-	one := 1 + float32(r.Float64()*0) // no constant, which the compiler would multiply itself
+	one := 1 + float32(r.Float64()*0) // not a constant, which the compiler would multiply itself
 	tiny, minusTiny, inf := 1e-30*one, -1e-30*one, float32(math.Inf(1))*one
 	if got := FMA(minusTiny, tiny, 0); got != 0 || !math.Signbit(float64(got)) {
 		t.Errorf("-1e-60 becomes %g, want -0", got)

@@ -2,14 +2,14 @@ package simd
 
 import "unsafe"
 
-// The kernels of this file compare one row with rows that lie anywhere in a
-// matrix x, which cols names; cols has a multiple of 16 elements, if need be
-// filled up with any row.
+// The kernels of this file compare one row with the rows of a matrix x that cols
+// names, anywhere in x. cols has a multiple of 16 elements, if need be filled up
+// with any row.
 
 // NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and bit c%64
-// of found[c/64] to whether it is at most limit or at most limits[c]. found has a word
-// for each 64 columns begun. Limits must not be NaN. The distances of a from b
-// and of b from a have the same bits, for any other columns.
+// of found[c/64] to whether it is at most limit or at most limits[c]. found has
+// ⌈len(cols)/64⌉ words. Limits must not be NaN. The distances of a from b and of b from a
+// have the same bits, whatever the other columns.
 func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
 	dst, limits, found = dst[:len(cols)], limits[:len(cols)], found[:(len(cols)+63)/64]
 	clear(found)
@@ -43,8 +43,8 @@ func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]i
 	}
 }
 
-// ProjectRows sets dst[c] to the inner product of along with what row cols[c] of
-// x is beyond from.
+// ProjectRows sets dst[c] to the inner product of along with the difference of
+// row cols[c] of x minus from.
 func ProjectRows(dst, x, from, along []float32, cols []int32) {
 	dst, along = dst[:len(cols)], along[:len(from)]
 	if vectors() {
@@ -54,13 +54,13 @@ func ProjectRows(dst, x, from, along []float32, cols []int32) {
 	projectRowsLanes(dst, x, from, along, cols)
 }
 
-// Fetch asks for rows of width elements of x that will be needed soon, or for the first
-// 512 bytes of each, to be brought to the cache. It has no effect without assembly.
+// Fetch prefetches rows of width elements of x, at most the first 512 bytes of each. It has
+// no effect without assembly.
 func Fetch[T any](x []T, width int, rows []int32) {
 	const line, most = 64, 8
 	var element T
 	stride := width * int(unsafe.Sizeof(element))
-	// Where x begins with a line, a row begins at a multiple of this in one.
+	// If x begins with a line, a row begins at a multiple of step in its line.
 	step := min(line, stride&-stride)
 	fetchRows((*byte)(unsafe.Pointer(unsafe.SliceData(x))), stride, min((line-step+stride+line-1)/line, most), rows)
 }

@@ -146,9 +146,9 @@ func ScatterRows[T Float](dst, src []T, d int, index []int32) {
 	}
 }
 
-// DrawOthers fills a column of b numbers from the next words of the stream of package rng
-// that is in a state. Number i is uniform on 0 … 2b−1 without i; the k-th word gives
-// numbers 2k and 2k+1.
+// DrawOthers fills a column of b numbers from the next words of package rng's stream in
+// the given state. Number i is uniform on 0 … 2b−1 without i; the k-th word gives numbers
+// 2k and 2k+1.
 func DrawOthers(column []int32, state uint64) {
 	others, first := uint32(2*len(column)-1), 0
 	if n := len(column); vectors() && n >= lanes {
@@ -158,7 +158,7 @@ func DrawOthers(column []int32, state uint64) {
 	drawOthers(column, first, others, state)
 }
 
-// drawOthers fills the column from number first, an even one, on.
+// drawOthers fills the column from number first on, which is even.
 func drawOthers(column []int32, first int, others uint32, state uint64) {
 	const gamma = 0x9e3779b97f4a7c15
 	for i := first; i < len(column); i += 2 {
@@ -171,7 +171,7 @@ func drawOthers(column []int32, first int, others uint32, state uint64) {
 }
 
 // skip maps 32 random bits to 0 … others−1, and moves numbers from i on up by one, so that
-// i itself is never met.
+// i itself is never drawn.
 func skip(word, others uint32, i int32) int32 {
 	v := int32(rng.Bounded(word, others))
 	return v - (i-1-v)>>31 // the shift gives −1 where v ≥ i

@@ -30,7 +30,7 @@ func guarded(t *testing.T, n int, before bool) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&region[at])), n)
 }
 
-// The dense kernels stay within theirs, and read stretches that do not begin or
+// The dense kernels stay within their arrays, and read ranges that do not begin or
 // end with a vector.
 func TestDenseKernelsStayWithinTheirArrays(t *testing.T) {
 	bound := BoundOf[float32](1e-10)
@@ -141,7 +141,7 @@ func TestWinogradStaysWithinTheImage(t *testing.T) {
 					inside[i], inside[i*tr.in] = 0, 0
 				}
 			}
-			if tr.name == "result" { // the image ends after two of its rows
+			if tr.name == "result" { // the image ends after two rows of the tile
 				writes = 2 * tr.out
 				clear(inside[writes:])
 			}
@@ -171,7 +171,7 @@ func TestGatheredKernelsStayWithinTheirArrays(t *testing.T) {
 	}
 }
 
-// Rows at the ends of memory are fetched, and beyond them nothing fails.
+// Fetching rows at the ends of an array does not fail.
 func TestFetchAtTheEndsOfAnArray(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		for _, width := range []int{1, 16, 50, 64, 300} {

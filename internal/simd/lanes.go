@@ -8,7 +8,7 @@ import "math"
 // A vector is 16 numbers, or as many sums.
 type vector [lanes]float32
 
-// fold adds up the lanes: those 8 apart, then those 4, 2 and 1 apart.
+// fold adds up the lanes: lanes 8 apart, then those 4, 2 and 1 apart.
 func (v *vector) fold() float32 {
 	var s [8]float32
 	for l := range s {
@@ -25,7 +25,7 @@ func ones() (v vector) {
 }
 
 // log32 returns log v for normal v > 0: v is 2^e·(1+f) with f in [√½−1, √2−1), and
-// log(1+f) a polynomial (the coefficients are those of Cephes' logf).
+// log(1+f) a polynomial (with the coefficients of Cephes' logf).
 func log32(v float32) float32 {
 	const half = 0x3f3504f3 // √½
 	b := math.Float32bits(v) - half
@@ -48,11 +48,11 @@ func log32(v float32) float32 {
 }
 
 // exp32 returns exp t for t ≤ 0, 0 below −87: 2^n·exp r with r in [−½log 2, ½log 2] and
-// exp r a polynomial (the coefficients are those of Cephes' expf).
+// exp r a polynomial (with the coefficients of Cephes' expf).
 func exp32(t float32) float32 {
 	const (
 		lowest  = -87
-		rounder = 3 << 22 // added and taken off again, it rounds to an integer
+		rounder = 3 << 22 // adding and subtracting it rounds to an integer
 	)
 	outside := t < lowest
 	if outside {
@@ -311,7 +311,7 @@ func rowNegLanes(x []float32, c, invC, limit float32) (loss, dTheta float32) {
 	return sums.fold(), slopes.fold()
 }
 
-// far is a squared distance that only excluded pairs are beyond.
+// far is a squared distance that only excluded pairs exceed.
 const far = 1e18
 
 func rowUMAPLanes(x []float32, limit float32) (loss float32) {
@@ -416,8 +416,8 @@ func extentsLanes(least, most, sum, src []float32, d int) {
 	}
 }
 
-// foldRow adds up the 16 sums of a row in the order in which four rows are turned to
-// vectors: of each four those 2 apart, then those 1 apart, and then the fours.
+// foldRow adds up the 16 sums of a row in the order of the assembly: within each four,
+// lanes 2 apart, then those 1 apart; then the fours.
 func (v *vector) foldRow() float32 {
 	var part [4]float32
 	for p := range part {

@@ -12,13 +12,13 @@ type headPair struct {
 	heads   [2][MaxDenseWidth]float32
 	masks   [2]*[lanes]int32
 	sums    [2][MaxDenseWidth + 1]*vector
-	// Of the columns, their coordinates and their gradient.
+	// The coordinates and the gradient of the columns.
 	columns, gradient [MaxDenseWidth]*vector
 }
 
-// eachHeadPair calls body for each two heads of a block and 16 columns, from column on. The
-// sums have so many slots for each head. last reports whether these are the last heads for
-// the columns.
+// eachHeadPair calls body for each two heads of a block and 16 columns, from column on. Each
+// head has slots slots of sums. last reports whether these are the last heads for the
+// columns.
 func eachHeadPair(q *HeadBlock[float32], careful bool, slots int, body func(t *headPair, h, column int, r *ColumnRange, last bool)) {
 	t := headPair{three: q.D == 3, careful: careful}
 	for i := range q.Ranges {

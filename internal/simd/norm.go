@@ -65,11 +65,12 @@ func (n *Norm[T]) Apply(dst, x []T) {
 	}
 }
 
-// value returns what x in channel k is mapped to, but for the floor.
+// value maps x in channel k, without the floor.
 func (n *Norm[T]) value(k int, x T) T { return FMA(n.Scale[k], x-n.Pivot[k], n.Shift[k]) }
 
 // Products adds Σ g and Σ g·(x−pivot) of the channels to sums and products, in
-// float64, where g is the gradient of the result, or 0 where that is the floor.
+// float64, where g is the gradient of the result, or 0 where the result is the
+// floor.
 func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
 	c := len(n.Pivot)
 	first := 0
@@ -97,8 +98,8 @@ func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
 	}
 }
 
-// Gradient sets dst to a·g + b·(x−pivot) + o, channel by channel, with g as
-// Products has it. dst may be g or x.
+// Gradient sets dst to a·g + b·(x−pivot) + o, channel by channel, with g as in
+// Products. dst may be g or x.
 func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 	c := len(n.Pivot)
 	first := 0
@@ -137,7 +138,7 @@ func eachStrip(rows, c, end int, body func(at, column, rows int)) {
 	}
 }
 
-// AddReLU sets dst[i] to a[i]+b[i], but to 0 if that is negative. dst may be
+// AddReLU sets dst[i] to a[i]+b[i], or to 0 if the sum is negative. dst may be
 // a or b.
 func AddReLU[T Float](dst, a, b []T) {
 	dst, b = dst[:len(a)], b[:len(a)]

@@ -9,7 +9,7 @@ import (
 	"cne/internal/rng"
 )
 
-// columns are the sizes of matrices of channels, some of which fill no vector.
+// columns runs a test for matrices of several sizes; some channels fill no vector.
 func columns(t *testing.T, test func(t *testing.T, what string, rows, c int)) {
 	for _, c := range []int{1, 7, 16, 24, 32, 51} {
 		for _, rows := range []int{0, 1, 31, 32, 70} {

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Numbers of bfloat16, which are the upper half of a float32, are stored in pairs, the
-// first in the lower half of a word: the factors of blas.MultiplyPairs. The nearest is
-// taken, and of two the even one; subnormal numbers become 0.
+// A bfloat16 number is the upper half of a float32. Numbers are stored in pairs, the first
+// in the lower half of a word: the factors of blas.MultiplyPairs. They are rounded to
+// nearest, ties to even; subnormal numbers become 0.
 
-// pairVectors reports whether there are vector forms of what makes pairs.
+// pairVectors reports whether there are vector forms that make pairs.
 func pairVectors() bool { return current == AVX512 && BFloat16() }
 
 // Pair returns a pair of numbers.
@@ -63,8 +63,8 @@ func PairRows(dst []uint32, x, y []float32) {
 	}
 }
 
-// A Half says where in words numbers of bfloat16 are written: as the first of their
-// pairs, whose second becomes 0, or as the second, which keeps the first.
+// A Half says where in a word a bfloat16 number is written: as the first of the pair, with
+// 0 as the second, or as the second, keeping the first.
 type Half int
 
 // The halves.

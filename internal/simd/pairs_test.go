@@ -60,8 +60,8 @@ func TestPairsOfRows(t *testing.T) {
 	}
 }
 
-// The transforms to bfloat16 are those to float32, rounded, to the bit, and touch
-// nothing else.
+// The transforms to bfloat16 are the transforms to float32, rounded, to the bit,
+// and touch nothing else.
 func TestWinogradInPairs(t *testing.T) {
 	for _, channels := range []int{16, 48} {
 		for name, inside := range map[string]*Inside{"whole": everywhere(), "part": somewhere(7)} {

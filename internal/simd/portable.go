@@ -4,7 +4,7 @@ import (
 	"cne/internal/elementary"
 )
 
-// A Float is a type in which the loops compute.
+// A Float is a type that the loops compute with.
 type Float interface{ float32 | float64 }
 
 // A Sum has the sums of the pointwise kernels over pairs.

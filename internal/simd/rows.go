@@ -24,7 +24,7 @@ const (
 // squared distances: x[j] += norm + norms[j], at least 0, where norm and
 // norms[j] are the squared lengths. This cancels where rows are near each
 // other: bit j%64 of found[j/64] says whether x[j]+slack is below
-// near·(norm+norms[j]). found has a word for each 64 pairs begun.
+// near·(norm+norms[j]). found has ⌈len(x)/64⌉ words.
 func RowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64) {
 	found = found[:(len(x)+63)/64]
 	clear(found)
@@ -141,8 +141,8 @@ func rowExp[T Float](x []T, top T) (sum float64) {
 	return sum
 }
 
-// RowNeg is NegNegative for many pairs. The vector forms count c as 1.2e-38 or
-// 1e20 where it is beyond.
+// RowNeg is NegNegative for many pairs. The vector forms bound c to
+// [1.2e-38, 1e20].
 func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, ok := any(x).([]float32); ok {
 		form := rowNegLanes

@@ -82,7 +82,7 @@ func TestRowKernels(t *testing.T) {
 	})
 }
 
-// Where c leaves the numbers that are computed with, the loss is still one.
+// The loss is still right for a c beyond the range of the arithmetic.
 func TestRowNegOfExtremes(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, tc := range []struct{ c, clamp, loss float64 }{
@@ -103,7 +103,7 @@ func TestRowNegOfExtremes(t *testing.T) {
 	})
 }
 
-// cosines are cosines over τ, up to those of the lowest temperature.
+// cosines are cosines over τ, up to the values at the lowest temperature.
 func cosines(s *rng.Stream) float64 {
 	if s.IntN(4) == 0 {
 		return 200*s.Float64() - 100
@@ -180,8 +180,7 @@ func TestRowsExclude(t *testing.T) {
 	})
 }
 
-// A pair that is no number shows in the sum and in its own derivative, and in
-// no other.
+// A NaN shows in the sum and in the derivative of its pair, and in no other.
 func TestRowsKeepNaNs(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for name, run := range map[string]func(x []float32) float64{

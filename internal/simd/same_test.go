@@ -40,7 +40,7 @@ func (b *bits) sum() uint64 {
 // A source draws numbers by exact operations only, the same on every machine.
 type source struct{ rng.Stream }
 
-// numbers returns n numbers of both signs, of which most are between 1/16 and 16.
+// numbers returns n numbers of both signs, most of magnitudes between 1/16 and 16.
 func (s *source) numbers(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -334,7 +334,7 @@ func eachBound(run func(b *bits, x []float32, bound Bound[float32])) func(b *bit
 	}
 }
 
-// eachBlock runs a dense kernel fast and careful, and where it is neither.
+// eachBlock runs the fast, the careful and the generic variant of a dense kernel.
 func eachBlock(run func(b *bits, q *HeadBlock[float32], d, n int)) func(b *bits, s *source, n int) {
 	return func(b *bits, s *source, n int) {
 		for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
@@ -346,8 +346,8 @@ func eachBlock(run func(b *bits, q *HeadBlock[float32], d, n int)) func(b *bits,
 	}
 }
 
-// TestBits compares the bits of all results with those that are kept: every instruction set
-// and every architecture gives the same. CNE_TEST_SET, if set, names the best set that the
+// TestBits compares the bits of all results with the stored bits: every instruction set and
+// every architecture gives the same. CNE_TEST_SET, if set, names the best set that the
 // processor must have.
 func TestBits(t *testing.T) {
 	if want := os.Getenv("CNE_TEST_SET"); want != "" && want != Best().String() {
@@ -395,8 +395,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// Bits do not depend on the form for zeros of either sign, infinities, subnormal numbers and
-// NaNs either, except for the bits of a NaN.
+// All forms give the same bits for zeros of either sign, infinities, subnormal numbers and
+// NaNs, too, except for the bits of a NaN.
 func TestBitsOfSpecialValues(t *testing.T) {
 	inf, nan, minusZero := float32(math.Inf(1)), float32(math.NaN()), float32(math.Copysign(0, -1))
 	special := []float32{0, minusZero, inf, 1e-42, 3e38, 1e-20, 1e20, nan, 1}

@@ -51,10 +51,10 @@ func Sets() []Set {
 // BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.
 func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }
 
-// PlaceWords writes each word to order where next says that the next of its choice
-// goes: order[next[c]] = words[i] for c = choice[i], and next[c] grows by one. As many
-// words must have room there, and there is a next for each choice. It is fast where the
-// choices take turns: the lines of the cache that are written to soon are asked for.
+// PlaceWords writes each word to the next place of its choice: order[next[c]] = words[i]
+// for c = choice[i], and next[c] grows by one. order must have room there for all words of
+// a choice. PlaceWords is fast where the choices take turns: it prefetches the cache lines
+// that it writes to soon.
 func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 	if len(choice) == 0 {
 		return
@@ -62,8 +62,8 @@ func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 	placeWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
 }
 
-// HoldsWord reports whether an element of list, with the bits of set, is word. Another
-// goroutine may write to the list meanwhile. Without AVX HoldsWord is always false.
+// HoldsWord reports whether e|set is word for an element e of list. Another goroutine may
+// write to the list meanwhile. Without AVX HoldsWord is always false.
 func HoldsWord(list []uint64, word, set uint64) bool {
 	return vectors() && holdsWord(list, word, set)
 }

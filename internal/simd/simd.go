@@ -4,7 +4,7 @@ import (
 	"cne/internal/elementary"
 )
 
-// lanes divides the number of elements that the vector forms take.
+// The vector forms take multiples of lanes elements.
 const lanes = 16
 
 // current is the instruction set in use: the best, except in tests. The vector forms read it.
@@ -12,8 +12,8 @@ var current = Best()
 
 func vectors() bool { return current != Portable }
 
-// float32s returns s as []float32 and whether it is one and a vector form in assembly
-// exists for it. Without one the scalar code gives the same bits.
+// float32s returns s as []float32, and reports whether it is one and there are vector forms
+// in assembly. Without them the scalar code gives the same bits.
 func float32s[T Float](s []T) ([]float32, bool) {
 	if !vectors() {
 		return nil, false
@@ -333,11 +333,11 @@ func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64
 	return sum + inverseLogSum(x, slope, offset, bound)
 }
 
-// CountBelow adds to counts[k] how many elements of x are below limits[k];
+// CountBelow adds to counts[k] the number of elements of x below limits[k];
 // counts is at least as long as limits. A NaN is below nothing. It is fastest
 // for a multiple of 4 limits.
 func CountBelow[T Float](counts []int32, x, limits []T) {
-	counts = counts[:len(limits)] // the vector form does not look
+	counts = counts[:len(limits)] // the vector form does not check
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole, four := len(x)-len(x)%lanes, len(limits)-len(limits)%4
 		countBelowVector(counts, f[:whole], any(limits).([]float32)[:four])

@@ -104,8 +104,8 @@ func TestPointwiseKernels(t *testing.T) {
 	})
 }
 
-// The products of mantissas do not overflow: arguments of the logarithm as near below a
-// power of two as can be, in more pairs than are multiplied.
+// The products of mantissas do not overflow: arguments of the logarithm just below a power
+// of two, in more pairs than one product takes.
 func TestNegNegativeOfLargeMantissas(t *testing.T) {
 	const n = 2*logChunk + 5
 	forms(t, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestPairsAndSpread(t *testing.T) {
 			}
 			g32, g64 := draw(n, 2, func(s *rng.Stream) float64 { return s.Normal() })
 			grad32, grad64 := make([]float32, 2*rows), make([]float64, 2*rows)
-			for range 2 { // the head's sums go on from what they hold
+			for range 2 { // the head's sums are added to
 				ScatterGradient2(grad32, v32[3], v32[4], g32, v32[1], v32[2], tails)
 				ScatterGradient2(grad64, v64[3], v64[4], g64, v64[1], v64[2], tails)
 			}
@@ -408,7 +408,7 @@ func TestCountBelow(t *testing.T) {
 	})
 }
 
-// Too few counts must not become a write behind them.
+// Too few counts must not become a write beyond them.
 func TestCountBelowNeedsAllCounts(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		counts := []int32{7, 7, 7, 7}

@@ -35,7 +35,7 @@ type Momentum struct {
 	Step float64
 	// Clip bounds the elements of the gradient, ±Clip; +Inf leaves them.
 	Clip float64
-	// WeightDecay times the parameter is added to the gradient after that.
+	// WeightDecay times the parameter is added to the clipped gradient.
 	WeightDecay float64
 	// Momentum is the factor of the buffer before the gradient is added.
 	Momentum float64
@@ -59,7 +59,7 @@ type Adam struct {
 	Step float64
 	// Clip bounds the elements of the gradient, ±Clip; +Inf leaves them.
 	Clip float64
-	// WeightDecay times the parameter is added to the gradient after that.
+	// WeightDecay times the parameter is added to the clipped gradient.
 	WeightDecay float64
 	// Beta1 and Beta2 are the decay rates of the running means of the gradient and its
 	// square.

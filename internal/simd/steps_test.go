@@ -103,8 +103,8 @@ func TestStepsFollowTheDefinitions(t *testing.T) {
 	}
 }
 
-// A gradient that is no number shows in the parameter, whatever the clip; its
-// neighbours stay as they are.
+// A NaN in the gradient shows in the parameter, whatever the clip; its neighbours
+// stay as they are.
 func TestStepsKeepNaNs(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, s := range steppers() {
@@ -160,7 +160,7 @@ func TestMaskPositive(t *testing.T) {
 	})
 }
 
-// The sums are those of the portable form bit for bit: the order is fixed.
+// The sums have the bits of the portable form: the order is fixed.
 func TestColumnSums(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for d := 1; d <= 70; d++ {

@@ -2,7 +2,7 @@
 
 package simd
 
-// The assembly knows the number of a set: others do not compile.
+// The assembly contains the number of AVX512: another number does not compile.
 var _ = [1]struct{}{}[AVX512-2]
 
 // A pairsFunc is a transform of tiles to bfloat16 in assembly, with distances in bytes.

@@ -12,7 +12,7 @@ func planesVector(dst []float32, stride int, src []float32, d, n int) {
 	}
 }
 
-// In Go, to read what another goroutine may write would be a race.
+// In Go, reading what another goroutine may write would be a race.
 func holdsWord([]uint64, uint64, uint64) bool { return false }
 
 // The forms for bfloat16 are never called where BFloat16 is false.

@@ -35,7 +35,7 @@ type (
 	totalsKernel = func(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)
 )
 
-// The assembly knows the layout of a ColumnRange: others do not compile.
+// The assembly contains the layout of a ColumnRange: another layout does not compile.
 var (
 	_ = [1]struct{}{}[unsafe.Sizeof(ColumnRange{})-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(ColumnRange{}.First)]
@@ -56,7 +56,7 @@ var (
 	extentsByWidth = [denseWidths]func(least, most, sum, src []float32){extents2Vector, extents3Vector}
 )
 
-// eachRange returns where the stretches are, as the kernels take it.
+// eachRange returns the address of the ranges, which the kernels take.
 func (b *HeadBlock[T]) eachRange() *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(b.Ranges))) }
 
 func variant(careful bool) int {

@@ -89,7 +89,7 @@ func winogradImageHalfVector([]uint32, Grid, []float32, Grid, int, *Inside, Half
 func winogradGradientHalfVector([]uint32, Grid, []float32, Grid, int, *Inside, Half) { panic(noForm) }
 func winogradWeightsHalfVector([]uint32, Grid, []float32, Grid, int, Half)           { panic(noForm) }
 
-// Go has no way to ask for memory ahead.
+// Go cannot prefetch memory.
 func fetchRows(x *byte, stride, lines int, rows []int32) {}
 
 func holdsWord([]uint64, uint64, uint64) bool { panic(noForm) }

@@ -22,7 +22,7 @@ func WinogradGrid(at, stride int) Grid { return Grid{at, 6 * stride, stride} }
 // exists, else 0. Missing elements are read as 0 and are not written.
 type Inside [WinogradPoints]uint32
 
-// WinogradImage writes Bᵀ d B for the 6×6 pixels of a tile, in some channels, a
+// WinogradImage writes Bᵀ d B for the 6×6 pixels of a tile. channels is a
 // multiple of 16.
 func WinogradImage(dst []float32, to Grid, x []float32, from Grid, channels int, inside *Inside) {
 	if vectors() {

@@ -26,7 +26,7 @@ var transforms = []struct {
 	}},
 }
 
-// everywhere and somewhere are masks of tiles that are whole, and that are not.
+// everywhere and somewhere are masks of whole tiles and of partial ones.
 func everywhere() *Inside {
 	m := new(Inside)
 	for i := range m {
@@ -45,7 +45,7 @@ func somewhere(seed uint64) *Inside {
 	return m
 }
 
-// Every vector form is the portable form, and touches nothing else.
+// Every vector form gives the results of the portable form, and touches nothing else.
 func TestWinogradForms(t *testing.T) {
 	for _, tr := range transforms {
 		for _, channels := range []int{16, 48} {
