@@ -26,7 +26,7 @@ func fixed[T Float](n int, seed uint32) []T {
 	return x
 }
 
-// bits returns the bytes of numbers.
+// bitsOf returns the bytes of numbers.
 func bitsOf[T Float](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(x[0])))
 }
@@ -110,7 +110,7 @@ func panelBits() (all []byte) {
 	return all
 }
 
-// fixedSparse returns a matrix three quarters of whose elements are 0.
+// fixedSparse returns a matrix with three quarters of its elements 0.
 func fixedSparse(rows, columns int) *Sparse {
 	x := fixed[float32](rows*columns, 5)
 	for i := range x {
@@ -146,8 +146,8 @@ func sparseGradientBits() (all []byte) {
 	return all
 }
 
-// wideGradientBits has so many columns that their number bounds that of the sums which
-// pieces of the rows have of their own.
+// wideGradientBits has so many columns that they limit the number of pieces of the rows
+// with a gradient of their own.
 func wideGradientBits() []byte {
 	const columns, n = 20000, 100
 	s := SparseOf([]int{0, 2, 5, 6, 8}, []int32{0, 7, 5, 9000, 19999, 1, 2, 9000}, fixed[float32](8, 1), columns)

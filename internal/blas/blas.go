@@ -18,15 +18,15 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	multiply(newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
 }
 
-// GemmSerial is Gemm only on the calling goroutine, for one of several that are
-// at work on products of their own. It gives the bits that Gemm gives.
+// GemmSerial is Gemm on the calling goroutine only, for goroutines that each
+// compute products of their own. It gives the same bits as Gemm.
 func GemmSerial[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	p := newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	p.alone = true
 	multiply(p)
 }
 
-// newProduct checks the operands of Gemm and returns what it computes.
+// newProduct checks the operands of Gemm and returns the product.
 func newProduct[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) product[T] {
 	checkSizes(m, n, k)
 	return product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,

@@ -128,7 +128,7 @@ func TestGemm(t *testing.T) {
 	})
 }
 
-// Products of which not everything is packed at once.
+// Products that are packed in several rounds.
 func TestGemmInRounds(t *testing.T) {
 	s := rng.New(1, rng.Sample)
 	x := slices.Repeat(stored(1, 9973, 9973, &s), 120)
@@ -162,8 +162,8 @@ func TestGemmFloat64(t *testing.T) {
 	})
 }
 
-// testGemmFloat64 compares a product with the definition, and what lies between the rows of
-// C with what was there. Its bits are the same on any number of cores.
+// testGemmFloat64 compares a product with the definition. What lies between the rows of C
+// must not change, and the bits must be the same on any number of cores.
 func testGemmFloat64(t *testing.T, m, n, k int, transA, transB bool) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const apart, alpha, beta = 3, -1.5, 0.25 // more than the rows are long
@@ -213,7 +213,7 @@ func testGemmFloat64(t *testing.T, m, n, k int, transA, transB bool) {
 	}
 }
 
-// Denormal numbers are numbers.
+// Denormal numbers are not taken for 0.
 func TestGemmKeepsDenormals(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		a, b, c := []float32{1e-40, 2e-40}, []float32{1, 1}, []float32{0}

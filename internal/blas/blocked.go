@@ -13,8 +13,8 @@ import (
 const (
 	// maxDepth bounds the steps that a tile adds up before it is written to C.
 	maxDepth = 512
-	// maxColumns bounds the columns of a task, so that with maxDepth steps of
-	// them B stays in the second-level cache while the rows of A pass by.
+	// maxColumns bounds the columns of a task, so that maxDepth steps of these
+	// columns of B stay in the second-level cache while the rows of A pass by.
 	maxColumns = 256
 	// If op(A) has few rows and op(B) many columns, each task packs its own columns.
 	fewRows, fewColumns, ownColumns = 384, 512, 64
@@ -25,15 +25,15 @@ const (
 	taskWork, maxTasks, smallWork = 1 << 19, 256, 1 << 18
 	// A block's columns are halved while there are fewer tasks than fewTasks.
 	fewTasks = 24
-	// Rows of A that are a multiple of conflict elements apart meet in the
-	// same few places of the first-level cache.
+	// Rows of A that are a multiple of conflict elements apart share the same
+	// few places of the first-level cache.
 	conflict = 256
 
 	maxTileRows = 12
-	gap         = 16 // keeps copied rows of A from meeting
+	gap         = 16 // keeps copied rows of A from sharing places
 )
 
-// A blocked is a product computed by tiles. It is used again and again.
+// A blocked is a product computed by tiles. It is reused.
 //
 // It is computed in rounds. The first tasks of a round pack what its other tasks share;
 // then each of these computes a block of C. The blocks depend only on the sizes, and the
@@ -63,7 +63,7 @@ type blocked struct {
 type workspace struct {
 	a [maxTileRows*(maxDepth+gap) + gap]float32
 	b [maxDepth * ownColumns]float32
-	// next holds where the rows are that are prefetched.
+	// next holds the addresses of the rows to prefetch.
 	next [maxDepth]uintptr
 	// edge and bias are a tile at the edge of C, for inner loops without masks.
 	edge [maxTileRows * fullColumns]float32
@@ -150,8 +150,8 @@ func (p *blocked) round() {
 	p.loop.Run(tasks, 1)
 }
 
-// stripSize is how many elements a tile's rows of A take in packedA: the last
-// step of them is written by whole vectors.
+// stripSize is the number of elements that a tile's rows of A take in packedA:
+// their last step is written by whole vectors.
 func (p *blocked) stripSize() int { return p.height*(p.l1-p.l0) + gap }
 
 // task does one of a round's tasks. A loop begins them in order, so a task that waits for
@@ -189,7 +189,7 @@ func (p *blocked) pack(task int) {
 	p.packB(p.packedB[p.panelAt(j, l):], l, min(p.l1, l+p.depth), j, min(p.panel, p.j1-j))
 }
 
-// panelAt returns where in packedB step l of the panel at column j is.
+// panelAt returns the index in packedB of step l of the panel at column j.
 func (p *blocked) panelAt(j, l int) int {
 	width := 8 << classOf(min(p.panel, p.j1-j))
 	return (j-p.j0)*(p.l1-p.l0) + (l-p.l0)*width
@@ -270,7 +270,7 @@ func (p *blocked) packOwnB(w *workspace, l, end, j0, j1 int) {
 	}
 }
 
-// rowsOfA returns where steps [l, end) of rows [i, i+rows) of op(A) are, and
+// rowsOfA returns the address of steps [l, end) of rows [i, i+rows) of op(A), and
 // the strides between rows and steps.
 func (p *blocked) rowsOfA(w *workspace, i, rows, l, end int) (a *float32, rowStride, stepStride int) {
 	switch {
@@ -292,10 +292,10 @@ func (p *blocked) rowsOfA(w *workspace, i, rows, l, end int) (a *float32, rowStr
 	return &w.a[0], stride, 1
 }
 
-// lookAhead notes which stored rows are needed soon while the tile at row i of a block is
-// computed in steps [l, end), and returns how many cache lines of each, 0 for none. It is
-// the next tile's part of A or, if a task packs its own columns of B, some columns of the
-// next block.
+// lookAhead notes the stored rows to prefetch while the tile at row i of a block is computed
+// in steps [l, end), and returns the number of cache lines of each, 0 for none. They are the
+// next tile's part of A or, if a task packs its own columns of B, a part of B that it packs
+// next.
 func (p *blocked) lookAhead(w *workspace, i, j0, j1, l, end int) (lines int) {
 	steps := end - l
 	if p.shareB {
@@ -326,8 +326,8 @@ func (p *blocked) lookAhead(w *workspace, i, j0, j1, l, end int) (lines int) {
 // linesOf returns how many cache lines some elements may touch.
 func linesOf(elements int) int { return ceil(elements, 16) + 1 }
 
-// note notes where n stored rows of o, beginning with the first, have the
-// given column; after the last comes the last again.
+// note notes the addresses of the given column in n stored rows of o, from row
+// first on. Rows from end on are replaced by the last one before.
 func (w *workspace) note(o *operand[float32], first, end, column, n int) {
 	for e := range n {
 		row := o.row(min(first+e, end-1))

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// A task adds up doubleDepth steps at a time of a block of at most doubleRows×doubleColumns,
-	// which it packs for itself.
+	// A task computes a block of at most doubleRows×doubleColumns, doubleDepth steps at a time.
+	// It packs the factors for itself.
 	doubleRows, doubleColumns, doubleDepth = 192, 192, 256
 	// leastDoubleRows bounds the rows of a block from below where more tasks are wanted.
 	leastDoubleRows = 24
@@ -22,8 +22,7 @@ type doubleKernel struct {
 	tile          func(k int, a, b, c *float64, ldc int)
 }
 
-// A doubled is a product in double precision that is computed by tiles. It is used again
-// and again.
+// A doubled is a product in double precision that is computed by tiles. It is reused.
 //
 // Each element is added up in steps of doubleDepth, in their order: its bits depend only on
 // the depth.
@@ -55,8 +54,7 @@ func multiplyDoubles(what *product[float64]) {
 	p := doubledProducts.Get()
 	p.product, p.doubleKernel = *what, inUse().doubles
 	p.blocks = ceil(p.n, doubleColumns)
-	// A product of its own, beside others, is not cut for the sake of more tasks, each of which
-	// packs its columns.
+	// A serial product needs no more tasks, which would each pack their columns.
 	for p.height = doubleRows; !p.alone && p.height > leastDoubleRows && p.blocks*ceil(p.m, p.height) < fewTasks; {
 		p.height /= 2
 	}
@@ -125,7 +123,7 @@ func (p *doubled) finish(m, n, j0 int, c []float64) {
 	}
 }
 
-// scale multiplies an m×n matrix by beta; if that is 0, it is not read.
+// scale multiplies an m×n matrix by beta; if beta is 0, the matrix is not read.
 func scale(m, n int, beta float64, c []float64, ldc int) {
 	for i := range m {
 		row := c[i*ldc : i*ldc+n]
@@ -139,10 +137,10 @@ func scale(m, n int, beta float64, c []float64, ldc int) {
 	}
 }
 
-// packDoubles packs n lines of op(X), rows of the left factor or columns of the right
-// one, from the given one on, in strips of strip lines: step after step from l, the
-// elements of a step's lines next to each other, times alpha, and filled up with zeros.
-// along reports that the steps of a line lie next to each other as stored.
+// packDoubles packs n lines of op(X) from line first on: rows of the left factor or columns
+// of the right one, in strips of strip lines. In a strip it writes step after step from l,
+// the elements of a step's lines next to each other, times alpha, and filled up with zeros.
+// along reports whether the steps of a line lie next to each other as stored.
 func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, steps, strip int, alpha float64) {
 	for s := 0; s < n; s += strip {
 		lines, out := min(strip, n-s), dst[s*steps:][:strip*steps]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Row numbers are checked before the kernels, which do not, take them.
+// Row numbers are checked before the kernels get them; kernels check nothing.
 func TestRowNumbersOutOfRange(t *testing.T) {
 	const n, k, m, out = 50, 20, 67, 33
 	x, w := make([]float32, n*k), make([]float32, out*k)

@@ -19,9 +19,9 @@ var ones = func() (m [64]uint32) {
 // mask returns a mask whose first n words, n ≤ 32, are set.
 func mask(n int) *uint32 { return &ones[32-n] }
 
-// The inner loops: for a tile of a certain size, one that prefetches meanwhile, one that packs
-// rows of a certain width, one that transposes 8 rows, those over the elements of a sparse
-// row, and for a tile in pairs. See the stubs of assembly.
+// The inner loops: for a tile of a certain size, the same with prefetching, packing rows of a
+// certain width, transposing 8 rows, loops over the elements of a sparse row, and for a tile
+// in pairs. See the stubs of assembly.
 type (
 	tileFunc      func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32)
 	aheadFunc     func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
@@ -38,7 +38,7 @@ type kernels struct {
 	height  int          // the rows of the highest tile; lower ones are there too
 	panel   int          // the columns of the widest tile
 	tiles   [][]tileFunc // by rows − 1 and width class
-	masked  bool         // they look at masks; others take all columns
+	masked  bool         // they use masks; others take all columns
 	doubles doubleKernel
 
 	// What is nil is done in Go.
@@ -53,7 +53,7 @@ type kernels struct {
 }
 
 // classOf returns the width class of the narrowest tile for some columns:
-// those of class c have 8<<c columns.
+// tiles of class c have 8<<c columns.
 func classOf(columns int) int {
 	switch {
 	case columns > 16:

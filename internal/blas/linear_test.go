@@ -151,8 +151,8 @@ func testLinearGrad[T Float](t *testing.T, tolerance float64) {
 	}
 }
 
-// A row of a result has the same bits whatever is computed with it, so that
-// points projected one by one are where they are in a batch.
+// A row of a result has the same bits whatever the other rows are, so points
+// projected one by one are where they are in a batch.
 func TestRowsDoNotDependOnEachOther(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { forms(t, testRowsAlone[float32]) })
 	t.Run("float64", func(t *testing.T) { forms(t, testRowsAlone[float64]) })

@@ -10,11 +10,10 @@ import (
 // and the sign. Factors are stored in pairs, two consecutive steps of the product in a
 // word, the first in its lower half.
 //
-// A step of a sum is what processors with an instruction for it (VDPBF16PS) compute: the
-// product of the upper halves is added, the sum rounded to float32, then the product of
-// the lower halves. Products are not rounded, the nearest float32 is taken and
-// the even one of two, and subnormal numbers count as 0, as factors and as sums. The
-// portable form does the same, bit for bit; what kind of NaN there is can differ.
+// A step of a sum is as the instruction VDPBF16PS computes it: the product of the upper
+// halves is added, the sum rounded to float32, then the product of the lower halves.
+// Products are not rounded. Sums are rounded to nearest, ties to even. Subnormal factors
+// and sums count as 0. The portable form gives the same bits, except for the kind of NaN.
 
 // BFloat16 reports whether the inner loops of MultiplyPairs are used.
 func BFloat16() bool { return current == simd.AVX512 && simd.BFloat16() }
@@ -68,8 +67,8 @@ func addPair(sum float32, a, b uint32) float32 {
 
 // addProduct adds the product of two numbers, given by their bits.
 func addProduct(sum float32, a, b uint32) float32 {
-	// The product of 8 by 8 bits is exact in float64. If its sum with 24 bits is not, one
-	// is so much smaller than the other that rounding twice does no harm.
+	// The product of 8 by 8 bits is exact in float64. If its sum with 24 bits is not exact,
+	// one is so much smaller than the other that rounding twice does no harm.
 	x := float64(normal(math.Float32frombits(a)))*float64(normal(math.Float32frombits(b))) + float64(normal(sum))
 	// A sum is subnormal if it is so after rounding to 24 bits.
 	const scale = 1 << 64

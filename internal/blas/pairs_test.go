@@ -90,8 +90,7 @@ func testPairs(t *testing.T, kind string, m, n, k int, trans, add bool, s *rng.S
 	}
 }
 
-// A sum is what the arithmetic says that the processor has, at its edges: see
-// MultiplyPairs.
+// Sums at the edges of the arithmetic that this package describes for pairs.
 func TestPairsAtTheEdges(t *testing.T) {
 	pair := func(first, second float32) uint32 {
 		return math.Float32bits(first)>>16 | math.Float32bits(second)&0xffff0000
@@ -124,7 +123,7 @@ func TestPairsAtTheEdges(t *testing.T) {
 			for j := range b {
 				b[j], c[j] = pair(tc.b[0], tc.b[1]), tc.old
 			}
-			// C is added last, so that an old sum is another step.
+			// C would be added last, so an old sum is a step before.
 			k := 1
 			a := []uint32{pair(tc.a[0], tc.a[1])}
 			if tc.old != 0 {

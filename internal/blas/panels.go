@@ -2,10 +2,10 @@ package blas
 
 import "math"
 
-// Panels is the form in which a matrix [k, n] is the right factor of a product
-// on one goroutine without being packed for it: panels of columns lie one after
-// the other, and in a panel row after row. Whoever computes the matrix can write
-// it in this form from the start.
+// Panels is the form of a matrix [k, n] that is the right factor of a product on
+// one goroutine and need not be packed for it: panels of columns lie one after
+// the other, and in a panel row after row. The code that computes the matrix can
+// write it in this form from the start.
 type Panels struct {
 	k, n  int
 	width int // of all panels but the last, which may be narrower
@@ -23,7 +23,7 @@ func NewPanels[T Float](k, n int) Panels {
 }
 
 // NewPairPanels returns the form of a matrix of k rows of pairs and n columns for
-// MultiplyPairs. Panels have a multiple of 16 columns if n is one.
+// MultiplyPairs. Panels have a multiple of 16 columns if n is a multiple of 16.
 func NewPairPanels(k, n int) Panels {
 	p := NewPanels[float32](k, n)
 	if !BFloat16() {
@@ -35,14 +35,14 @@ func NewPairPanels(k, n int) Panels {
 // Len returns the number of elements.
 func (p Panels) Len() int { return p.k * p.n }
 
-// At returns where the first row of column j is, and how far the next row is
-// from it.
+// At returns the index of column j in the first row, and the distance to the
+// next row.
 func (p Panels) At(j int) (at, stride int) {
 	first := j - j%p.width
 	return first*p.k + j - first, min(p.width, p.n-first)
 }
 
-// Run returns how many columns from column j on lie next to each other.
+// Run returns the number of columns from column j on that lie next to each other.
 func (p Panels) Run(j int) int { return min(p.width-j%p.width, p.n-j) }
 
 // MultiplyPanels computes C = A·B + beta·C on the calling goroutine, for A of m

@@ -8,7 +8,7 @@ import (
 	"cne/internal/rng"
 )
 
-// In whatever form B is, and however A lies, the product is that of Gemm.
+// The product is Gemm's, whatever the form of B and the strides of A.
 func TestMultiplyPanels(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, m := range []int{0, 1, 5, 12, 31} {

@@ -6,8 +6,8 @@ import (
 	"cne/internal/simd"
 )
 
-// portable are the inner loops in Go. They add up in the order of the others, with products
-// fused as theirs are.
+// portable are the inner loops in Go. They add up in the order of the assembly, with the
+// same products fused.
 var portable = kernels{
 	height: 4, panel: 8, lanes: 8, masked: true, doubles: doubleKernel{4, 4, portableDoubles},
 	tiles: [][]tileFunc{{portableTile(1)}, {portableTile(2)}, {portableTile(3)}, {portableTile(4)}},
@@ -59,10 +59,10 @@ func portableDoubles(k int, a, b, c *float64, ldc int) {
 	}
 }
 
-// at returns what is some bytes behind p.
+// at returns the address some bytes after p.
 func at[T any](p *T, bytes int) *T { return (*T)(unsafe.Add(unsafe.Pointer(p), bytes)) }
 
-// addRow adds to a row of a tile the products of k elements of a and rows of b, as addSingle
+// addRow sets a row of a tile to the product of k elements of a and rows of b, as addSingle
 // and addDouble do for 4 rows. Strides are in bytes.
 func addRow[T Float](sums *[4]T, k int, a *T, stepStride int, b *T) {
 	var s0, s1, s2, s3 T

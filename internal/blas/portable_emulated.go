@@ -12,8 +12,8 @@ import (
 // A call to simd.FMA would spill the sums, so the common case is inline, and rounded is called
 // only where rounding twice may differ.
 
-// addSingle adds to a tile the products of k columns of a and rows of b, which are packed.
-// Numbers are float64 that hold float32.
+// addSingle sets a tile to the product of k columns of a and packed rows of b. Numbers are
+// float64 that hold float32.
 func addSingle(sums *[4][4]float32, k int, a *float32, rowStride, stepStride int, b *float32) {
 	for j := 0; j < 4; j += 2 {
 		var s00, s01, s10, s11, s20, s21, s30, s31 float64
@@ -53,8 +53,8 @@ func addSingle(sums *[4][4]float32, k int, a *float32, rowStride, stepStride int
 	}
 }
 
-// doubtful reports whether a sum that is rounded to float64 and then to float32 may not be
-// what it is when it is rounded once: see simd.FMA.
+// doubtful reports whether rounding a sum to float64 and then to float32 may differ from
+// rounding it once: see simd.FMA.
 func doubtful(s float64) bool {
 	b := math.Float64bits(s)
 	return b&(1<<29-1) == 1<<28 || b<<1-1 < (1023-126)<<53-1

@@ -4,17 +4,17 @@ package blas
 
 import "unsafe"
 
-// addSingle adds to a tile the products of k columns of a and rows of b, which are packed, and
-// addDouble those of packed columns.
+// addSingle sets a tile to the product of k columns of a and packed rows of b; addDouble
+// takes packed columns.
 func addSingle(sums *[4][4]float32, k int, a *float32, rowStride, stepStride int, b *float32) {
 	addRows(sums, k, a, rowStride, stepStride, b)
 }
 
 func addDouble(sums *[4][4]float64, k int, a, b *float64) { addRows(sums, k, a, 8, 32, b) }
 
-// addRows adds to a tile the products of k columns of a and rows of b. It relies on the
-// compiler to fuse, as simd.FMA does, but without its conversions, which cost an instruction
-// each. Strides are in bytes.
+// addRows sets a tile to the product of k columns of a and rows of b. It relies on the
+// compiler to fuse, like simd.FMA, but without the conversions there, which cost an
+// instruction each. Strides are in bytes.
 func addRows[T Float](sums *[4][4]T, k int, a *T, rowStride, stepStride int, b *T) {
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
 	for range k {

@@ -14,15 +14,14 @@ const (
 	// MaxSparseColumns is the width of the widest Sparse matrix.
 	MaxSparseColumns = 1 << 16
 
-	// forwardRows is how many rows, and packedColumns how many columns of the
-	// weights, make a task.
+	// A task has forwardRows rows, or packedColumns columns of the weights.
 	forwardRows, packedColumns = 64, 64
-	// gradRows is the least number of rows that get a gradient of their own,
-	// and maxGrads bounds the number of these gradients, which are added up;
-	// there are two of them, or as many as have gradElements in all.
+	// gradRows is the least number of rows that get a gradient of their own.
+	// These gradients are added up. There are at most maxGrads of them, and at
+	// most two or as many as have gradElements in all.
 	gradRows, maxGrads, gradElements = 512, 8, 1 << 24
-	// columnParts is the number of parts into which the columns are cut for the
-	// gradient, where there is more than one core: the pieces of the rows are few.
+	// columnParts is the number of parts of the columns for the gradient, if there
+	// is more than one core: the pieces of the rows are few.
 	columnParts = 4
 	// maxChunk is the number of vectors of outputs that fit the registers.
 	maxChunk = 8
@@ -32,7 +31,7 @@ const (
 // and LinearGrad. It does not change, and may be used by several goroutines.
 type Sparse struct {
 	rows, cols int
-	start      []int // the elements of row r are those from start[r] to start[r+1]
+	start      []int // row r has the elements from start[r] to start[r+1]
 	col        []uint16
 	val        []float32
 	// marks[(columnParts-1)*r+k] is where the elements of row r in part k+1 of the
@@ -126,8 +125,8 @@ func Nonzeros(x []float32) int {
 func (s *Sparse) Size() (rows, cols int) { return s.rows, s.cols }
 
 // Elements returns the elements that are not zero, row after row, with their
-// columns: those of row r are the elements from start[r] to start[r+1]. The slices
-// are the matrix's own and must not be changed.
+// columns: row r has the elements from start[r] to start[r+1]. The slices are the
+// matrix's own and must not be changed.
 func (s *Sparse) Elements() (start []int, columns []uint16, values []float32) {
 	return s.start, s.col, s.val
 }
@@ -184,7 +183,7 @@ func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []floa
 	p.put()
 }
 
-// check checks an index and returns how many rows it names.
+// check checks an index and returns the number of rows that it names.
 func (s *Sparse) check(rows []int32) int {
 	if rows == nil {
 		return s.rows
@@ -197,8 +196,7 @@ func (s *Sparse) check(rows []int32) int {
 	return len(rows)
 }
 
-// A sparseProduct is one call of Linear or LinearGrad. It is used again and
-// again.
+// A sparseProduct is one call of Linear or LinearGrad. It is reused.
 type sparseProduct struct {
 	*Sparse
 	*kernels
@@ -210,13 +208,13 @@ type sparseProduct struct {
 	ldw, ldy   int
 	relu       bool
 
-	// weights holds Wᵀ [cols, padded] and the bias [padded] or, for each piece
-	// of the rows, a gradient of the form of Wᵀ, and after them their sum. The
-	// outputs are cut into chunks of up to maxChunk vectors, and each chunk's
-	// columns of Wᵀ are together.
+	// weights holds Wᵀ [cols, padded] and the bias [padded] or, for LinearGrad,
+	// a gradient like Wᵀ for each piece of the rows, then their sum. The outputs
+	// are cut into chunks of up to maxChunk vectors, and each chunk's columns of
+	// Wᵀ are together.
 	weights      []float32
 	grads, grain int
-	parts        int // of the columns that are worked on apart, 1 or columnParts
+	parts        int // of the columns, with tasks of their own: 1 or columnParts
 
 	pack, forward, backward, collect parallel.Loop
 }
@@ -241,7 +239,7 @@ type sparseRow struct {
 	val []float32
 }
 
-// number returns which row of the matrix is row i of the product.
+// number returns the number in the matrix of the product's row i.
 func (p *sparseProduct) number(i int) int {
 	if p.index != nil {
 		return int(p.index[i])
@@ -352,8 +350,8 @@ type rowSpace [16 * maxChunk]float32
 
 var rowSpaces = parallel.Pool[rowSpace]{}
 
-// sumRow writes to y the sum of the bias and of the rows of w that the columns
-// of row name, each times its value. The row after it is fetched meanwhile.
+// sumRow writes to y the bias plus, for each element of row, its value times the
+// row of w for its column. The next row is prefetched meanwhile.
 func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space *rowSpace) {
 	if p.sums != nil {
 		floor := float32(math.Inf(-1))
@@ -385,8 +383,8 @@ func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space 
 	}
 }
 
-// spreadRow adds g times each value of row to the row of dw, whose rows are
-// width apart, that its column names. The row after it is fetched meanwhile.
+// spreadRow adds, for each element of row, its value times g to the row of dw for
+// its column. Rows of dw are width apart. The next row is prefetched meanwhile.
 func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width int, space *rowSpace) {
 	if p.spreads != nil {
 		vectors, last := p.lastVector(len(g))
@@ -442,9 +440,9 @@ func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
 // StripWidth is the number of columns of a strip.
 const StripWidth = 16
 
-// SumStrip adds to y the rows of a strip, a matrix of StripWidth columns, that the
-// columns of a sparse row name, each times its value. Columns that the strip has no row
-// for panic.
+// SumStrip adds to y, for each element of a sparse row, its value times the row of the
+// strip for its column. A strip is a matrix of StripWidth columns. Columns without a row
+// in the strip panic.
 func SumStrip(columns []int32, values []float32, strip []float64, y *[StripWidth]float64) {
 	checkStrip(columns, values, strip)
 	if add := inUse().sumStrip; add != nil {
@@ -456,8 +454,8 @@ func SumStrip(columns []int32, values []float32, strip []float64, y *[StripWidth
 	}
 }
 
-// ScatterStrip adds y, times each value of a sparse row, to the row of a strip that its
-// column names. Columns that the strip has no row for panic.
+// ScatterStrip adds, for each element of a sparse row, its value times y to the row of the
+// strip for its column. Columns without a row in the strip panic.
 func ScatterStrip(columns []int32, values []float32, strip []float64, y *[StripWidth]float64) {
 	checkStrip(columns, values, strip)
 	if add := inUse().addStrip; add != nil {

@@ -10,7 +10,7 @@ import (
 	"cne/internal/rng"
 )
 
-// sparseRowsOf returns rows in which about a share of the elements are not
+// sparseRowsOf returns rows with about the given share of elements that are not
 // zero, in runs as in images.
 func sparseRowsOf(rows, cols int, share float64, seed uint64) []float32 {
 	s := rng.New(seed, rng.Sample)
@@ -26,7 +26,7 @@ func sparseRowsOf(rows, cols int, share float64, seed uint64) []float32 {
 	return x
 }
 
-// drawn returns m random numbers of rows.
+// drawn returns m random row numbers.
 func drawn(m, rows int) []int32 {
 	s := rng.New(3, rng.Sample)
 	index := make([]int32, m)
@@ -36,7 +36,7 @@ func drawn(m, rows int) []int32 {
 	return index
 }
 
-// A sparse layer and its gradient are those of the same matrix held densely.
+// A sparse layer and its gradient equal the dense ones of the same matrix.
 func TestSparseIsDense(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, tc := range []struct {
@@ -134,7 +134,7 @@ func TestSparseBits(t *testing.T) {
 }
 
 // BenchmarkSparse runs the first layer of a network on MNIST, forward and
-// backward, on rows as sparse as its images, beside the dense form.
+// backward, on rows as sparse as its images, next to the dense form.
 func BenchmarkSparse(b *testing.B) {
 	const points, cols, n = 20000, 784, 100
 	x := sparseRowsOf(points, cols, 0.19, 1)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every instruction set adds up the same sums, and touches the named rows alone.
+// Every instruction set adds up the same sums, and touches only the named rows.
 func TestStrips(t *testing.T) {
 	const rows = 40
 	strip := normals[float64](rows*StripWidth, 1)
