@@ -83,7 +83,7 @@ type tridiagonal struct {
 	rotations                 int // of all sweeps
 }
 
-// reduce makes T from a full matrix, which it overwrites by reflectors.
+// reduce makes T from a full matrix, which it overwrites with reflectors.
 func (t *tridiagonal) reduce(a []float64) {
 	n := t.n
 	factors, product := make([]float64, n), make([]float64, n)
@@ -200,9 +200,9 @@ type sweep struct {
 func (t *tridiagonal) diagonalize() bool {
 	d, e := t.values, t.offDiagonal
 	sweepsLeft := 50 * t.n // an eigenvalue usually takes fewer than two
-	// The reduction is only stable relative to the whole matrix, whose largest element is in
-	// [½, 1): what is left below ulp/4 is rounding. Relative to small neighbors it may
-	// never vanish.
+	// The reduction is stable only relative to the whole matrix, whose largest element is in
+	// [½, 1): what remains below ulp/4 is rounding. Relative to small neighbours it may never
+	// vanish.
 	for l := range d {
 		for {
 			m := l
@@ -330,8 +330,8 @@ func Orthonormalize(x []float64, n, width int) (lengths []float64) {
 }
 
 // Polar returns the orthogonal matrix U·Vᵀ and the sum of the singular values of the d×d matrix
-// a = U·S·Vᵀ, by one-sided Jacobi rotations (Hestenes). Of a singular matrix it is one of
-// several U·Vᵀ. ok reports whether a is finite; a is overwritten.
+// a = U·S·Vᵀ, by one-sided Jacobi rotations (Hestenes). For a singular matrix, U·Vᵀ is not
+// unique. ok reports whether a is finite; a is overwritten.
 func Polar(a []float64, d int) (orthogonal []float64, trace float64, ok bool) {
 	row := func(of []float64, i int) []float64 { return of[i*d : (i+1)*d] }
 	u := make([]float64, d*d) // a matrix times it gives a
@@ -360,8 +360,8 @@ func Polar(a []float64, d int) (orthogonal []float64, trace float64, ok bool) {
 			}
 		}
 	}
-	// Rows of a are now orthogonal. The longest come first, and those of length 0 are
-	// replaced by any that complete the basis.
+	// Rows of a are now orthogonal. The longest come first. Rows of length 0, up to rounding,
+	// are replaced by any that complete the basis.
 	lengths, order := make([]float64, d), make([]int, d)
 	for i := range d {
 		lengths[i], order[i] = math.Sqrt(dot(row(a, i), row(a, i))), i

@@ -44,8 +44,8 @@ func symmetric(values []float64) []float64 {
 	return a
 }
 
-// orthonormal returns by how much the scalar products of k vectors of length n differ from
-// those of orthonormal ones.
+// orthonormal returns the largest error of the scalar products of k vectors of length n that
+// should be orthonormal.
 func orthonormal(x []float64, k, n int) (worst float64) {
 	for i := range k {
 		for j := range k {
@@ -126,7 +126,7 @@ func TestSymmetric(t *testing.T) {
 }
 
 // Matrices of low rank and of graded columns leave rounding errors that shrink along the diagonal
-// of the tridiagonal matrix. An off-diagonal element must not be compared with them only.
+// of the tridiagonal matrix. An off-diagonal element must not be compared only with them.
 func TestSymmetricOfGradedRounding(t *testing.T) {
 	covariance := func(n int, column func(row, j int) float64) []float64 {
 		const rows = 300

@@ -16,7 +16,7 @@ const (
 	// ln2Hi has few enough bits that its products with exponents are exact.
 	ln2Hi = 0x1.62e42fefap-1
 	ln2Lo = 1.6465949582897082e-12
-	// The sum of log2E and log2ELo is 1/ln 2 to twice the precision, as pi and piLo are π.
+	// log2E + log2ELo is 1/ln 2 to twice the precision, and pi + piLo is π.
 	log2E   = 0x1.71547652b82fep+0
 	log2ELo = 2.0355273740931033e-17
 	pi      = 0x1.921fb54442d18p+1
@@ -109,7 +109,7 @@ func Log(x float64) float64 {
 	return logSum(float64(k), m-1, 0)
 }
 
-// logSpecial returns the logarithm of what is not positive and finite.
+// logSpecial returns log x for an x that is not both positive and finite.
 func logSpecial(x float64) float64 {
 	switch {
 	case x == 0:
