@@ -4,7 +4,7 @@
 // hand). kernel.h says how kernels are written. The .ptx files are made by go generate;
 // .ci/run checks that they are what the sources give.
 //
-// What launches a kernel, and with how many threads, stands beside the operation: in
+// The launches of kernels, and their numbers of threads, are next to the operations: in
 // package model/op, train and others.
 package kernels
 
@@ -63,7 +63,7 @@ func add(file, text string) {
 }
 
 // Add adds the kernels of another file, with names that no other kernel has. Tests add
-// those of kerneltest.
+// the kernels of kerneltest.
 func Add(file, text string) {
 	known.Lock()
 	defer known.Unlock()

@@ -1,7 +1,7 @@
 // The batches of a run: the order of an epoch's edges, the distinct points of its
-// batches, their negatives, and their losses. It is all as package train does it on the
-// CPU with the same seed. An edge is a word of 64 bits, with its head in the lower half
-// and its tail in the upper.
+// batches, their negatives, and their losses. All is as in package train on the CPU with
+// the same seed. An edge is a word of 64 bits, with its head in the lower half and its
+// tail in the upper.
 #include "kernel.h"
 
 // block_prefix returns the exclusive prefix sum of the values of a block's threads, and
@@ -23,7 +23,7 @@ DEVICE int block_prefix(int v, int *total, SHARED int *scratch) {
   return before;
 }
 
-// The shuffle is that of train's shuffler, on one level or two. On the first level each
+// The shuffle does what train's shuffler does, on one level or two. On the first level each
 // edge goes to the bucket that a byte of the epoch's random stream names; on the
 // second, the edges of each bucket are distributed again, by a stream of its own. Order
 // within a bucket is kept; then each bucket is shuffled. The input of a level are
@@ -117,8 +117,8 @@ DEVICE int bucket_of(span s, const int *counts, int bucket, int stride) {
 }
 
 // shuffle_scatter: order holds the buckets of list one after the other, from counts
-// after shuffle_scan. A block for each tile. Each thread searches the choices for those
-// of one bucket, and so meets them in order.
+// after shuffle_scan. A block for each tile. Each thread searches the choices for one
+// bucket, and so finds its edges in order.
 KERNEL_SYNC(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, scratch, 32);
   SHARED_ARRAY(u32, choices, TILE / 4); // four in each word
@@ -186,7 +186,7 @@ DEVICE void exchange_steps(SHARED unsigned short *from, u64 *order, int staged, 
     int i = n - 1 - step - s - lane;
     int turns = __builtin_popcount(wait), own = __builtin_popcount(wait & ((2u << lane) - 1));
     u32 with = j;
-    if (s + STEPS < CHUNK) { // ahead of the exchanges, so that it need not be waited for
+    if (s + STEPS < CHUNK) { // loaded before the exchanges, so that nothing waits for it
       j = targets[s + STEPS + lane];
       wait = waits[s / STEPS + 1];
     }
@@ -207,7 +207,7 @@ DEVICE void exchange_steps(SHARED unsigned short *from, u64 *order, int staged, 
   }
 }
 
-// shuffle_buckets: order is that of the epoch, from the scattered edges. The lists are
+// shuffle_buckets: order is the epoch's order, from the scattered edges. The lists are
 // the buckets of the first level. With second = 1 there is no other level; else each
 // list was distributed over second buckets, with counts [second, stride]. A block of
 // 256 threads for each bucket, with 2 bytes of dynamic shared memory for each of
@@ -249,9 +249,9 @@ KERNEL_SYNC_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, const 
 }
 
 // The distinct points of a batch of b edges are numbered in the order of their first
-// appearance among its 2b ends, of which the first b are heads: rows are the points,
-// and local [2b] is the number of each end's point. Batches lie stride = 2·size ends
-// apart in rows and local, though the last one has fewer edges.
+// appearance among its 2b ends; the first b ends are heads. rows are the points, and
+// local [2b] is the number of each end's point. Batches lie stride = 2·size ends apart
+// in rows and local, though the last one has fewer edges.
 
 // A part is the edges of one batch.
 typedef struct {
@@ -371,9 +371,8 @@ KERNEL(negatives_per_head)(int *tails, int *runs, const u64 *control, int m, int
 }
 
 // negatives_runs: runs [1 + ⌈b/16⌉] are m and, for each group of 16 heads, the first row
-// of its run. One block. A number is redrawn where
-// it would not be uniform, about once in 10¹⁴ draws; all later ones then take other
-// words of the stream.
+// of its run. One block. A number is redrawn where it would not be uniform, about once in
+// 10¹⁴ draws; all later ones then take other words of the stream.
 enum { GROUP = 16 };
 KERNEL_SYNC_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
   SHARED_ARRAY(int, again, 1);

@@ -1,9 +1,9 @@
-// Principal components of package data, in double precision, which small eigenvalues of
-// the covariance need.
+// Principal components of package data/pca, in double precision, which small eigenvalues
+// of the covariance need.
 //
-// Products are computed in tiles of 64×64 by blocks of 256 threads, each of which sums
-// 4×4 elements: two pairs of rows and of columns, 32 apart, so that the threads of a
-// warp read neighbouring shared memory.
+// Products are computed in tiles of 64×64 by blocks of 256 threads. Each thread sums 4×4
+// elements: two pairs of rows and of columns, 32 apart, so that the threads of a warp
+// read neighbouring shared memory.
 #include "kernel.h"
 
 typedef double two __attribute__((vector_size(16)));
@@ -39,8 +39,8 @@ DEVICE void add_products(sums *s) {
   }
 }
 
-// element is that of the matrix A: x without its constant columns and less the shift,
-// or (across) the transpose of that. It is 0 outside.
+// element is an element of the matrix A: x without its constant columns, minus the shift,
+// or (across) the transpose. It is 0 outside.
 DEVICE double element(const float *x, const int *columns, const double *shift, int stride, int across, int row, int column,
                       int rows, int width) {
   if (row >= rows || column >= width) return 0;
@@ -50,9 +50,10 @@ DEVICE double element(const float *x, const int *columns, const double *shift, i
 
 // components_products: the upper triangle of AᵀA, in to [slices, width, width], one
 // slice for each `each` rows of A; if more is set, it is added to what is there. A
-// [rows, width] consists of columns of x [rows, stride] less shift; across, of the
-// transpose, with x [width, stride]. columns names those used and shift goes with them.
-// A block for each slice and each tile on or right of the diagonal, slice by slice.
+// [rows, width] consists of columns of x [rows, stride] minus shift; across, it is the
+// transpose, with x [width, stride]. columns names the columns of x; shift has a number
+// for each. A block for each slice and each tile on or right of the diagonal, slice by
+// slice.
 KERNEL_SYNC(components_products)(double *to, const float *x, const int *columns, const double *shift, int stride, int across,
                                      int rows, int width, int each, int more) {
   int tiles = (width + tile - 1) / tile, t = block() % (tiles * (tiles + 1) / 2), slice = block() / (tiles * (tiles + 1) / 2);
@@ -103,7 +104,7 @@ KERNEL_SYNC(components_multiply)(double *to, const double *matrix, const double 
   sums s = {0};
   for (int first = slice * each; first < last; first += depth) {
     for (int i = 0; i < depth * tile / 256; i++) {
-      // Threads read along the rows, of which the matrix's are its columns, too.
+      // Threads read along the rows; the symmetric matrix's rows are its columns, too.
       int at = thread() + 256 * i, l = at / tile, c = at % tile;
       int here = first + l < last;
       *left_at(l, c) = here && top + c < n ? matrix[(long)(first + l) * n + top + c] : 0;

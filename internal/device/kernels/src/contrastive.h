@@ -7,12 +7,12 @@
 
 #include "kernel.h"
 
-// Kernels for points in the plane and in space have files of their own, in which the number
-// d of coordinates is a constant, so that a driver compiles no more than is used. A file that
-// defines ANY_WIDTH has kernels for any number up to 4, their last parameter; their code is
-// small rather than fast. EACH goes over the coordinates, SLOTS is how many numbers are kept
-// for a head, one more than it has coordinates, and UNROLLED begins a loop that is unrolled
-// where it may be long.
+// Kernels for points in the plane and in space have files of their own, where the number d
+// of coordinates is a constant, so a driver compiles only what is used. A file that defines
+// ANY_WIDTH has kernels for any number up to 4, their last parameter; their code is small
+// instead of fast. EACH loops over the coordinates. SLOTS is the number of values kept for a
+// head, one more than its coordinates. UNROLLED begins a loop that is unrolled where the
+// code may be long.
 #ifdef ANY_WIDTH
 enum { any = 4 };
 #define WIDTH_PARAMETER , int width

@@ -1,4 +1,4 @@
-// Operations on images [n, h, w, c], but for convolutions: convolve.c.
+// Operations on images [n, h, w, c], except convolutions: see im2col.c.
 #include "kernel.h"
 
 // Kernels whose name ends with _4 take channels by fours, those with _1 one by one: see

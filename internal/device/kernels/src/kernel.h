@@ -8,7 +8,7 @@
 //
 // or, if its threads wait for each other (barrier, shuffle_xor_f, block_sum …),
 // KERNEL_SYNC(name)(…). Its parameters are pointers to device memory, int, long,
-// unsigned long or float_bits, from which VALUE makes a float: floats would travel in
+// unsigned long or float_bits, which VALUE turns into a float: floats would be passed in
 // other registers, and the stand-in calls all kernels with integers. There is no libm:
 // use the functions here. Device memory must not hold pointers.
 //
@@ -19,18 +19,18 @@
 // have room for, or 0 to leave that to the compiler. It may cost registers that spill
 // to memory, which internal/device/kernels/limits refuses.
 //
-// KERNEL_CLUSTER_OF(threads, blocks, name) is KERNEL_SYNC_OF for a grid of clusters of so
-// many blocks each, at most 8, which run at the same time and can reach each other's
-// shared memory. It needs compute capability 9.0, which its file says in a line
-// "// build: -march=sm_90".
+// KERNEL_CLUSTER_OF(threads, blocks, name) is KERNEL_SYNC_OF for a grid of clusters with
+// that many blocks each, at most 8. The blocks of a cluster run at the same time and can
+// access each other's shared memory. It needs compute capability 9.0, which its file says
+// in a line "// build: -march=sm_90".
 //
-// Sums are added in an order that depends on sizes alone, or in fixed point (see
+// Sums are added in an order that depends only on sizes, or in fixed point (see
 // add_fixed), so that results do not depend on timing.
 #ifndef CNE_KERNEL_H
 #define CNE_KERNEL_H
 
 typedef unsigned int u32;
-typedef unsigned long u64; // of 64 bits on all machines for which this is compiled
+typedef unsigned long u64; // 64 bits on all machines that this is compiled for
 typedef unsigned short u16;
 typedef unsigned char u8;
 typedef u32 float_bits;
@@ -60,12 +60,12 @@ DEVICE int blocks(void) { return __nvvm_read_ptx_sreg_nctaid_x(); }
 // barrier waits for all threads of the block, and orders their memory accesses.
 DEVICE void barrier(void) { __syncthreads(); }
 DEVICE void fence(void) { __nvvm_membar_gl(); }
-// shuffle_xor_f returns the value of lane number lane^mask, of the 32 lanes of a warp,
-// all of which must call it.
+// shuffle_xor_f returns the value of lane number lane^mask of the warp. All 32 lanes must
+// call it.
 DEVICE float shuffle_xor_f(float v, int mask) { return __nvvm_shfl_sync_bfly_f32(0xffffffffu, v, mask, 0x1f); }
 DEVICE int shuffle_xor_i(int v, int mask) { return __nvvm_shfl_sync_bfly_i32(0xffffffffu, v, mask, 0x1f); }
-// warp_barrier waits for the 32 threads of a warp, all of which must call it, and
-// orders their memory accesses.
+// warp_barrier waits for the 32 threads of a warp, and orders their memory accesses. All
+// must call it.
 DEVICE void warp_barrier(void) { __nvvm_bar_warp_sync(0xffffffffu); }
 // ballot returns to all 32 threads of a warp a bit for each whose argument is not 0.
 DEVICE u32 ballot(int yes) { return __nvvm_vote_ballot_sync(0xffffffffu, yes != 0); }
@@ -75,8 +75,8 @@ DEVICE u32 match_any(u32 v) { return __nvvm_match_any_sync_i32(0xffffffffu, v); 
 DEVICE float sqrt_f(float x) { return __nvvm_sqrt_rn_f(x); }
 DEVICE double sqrt_d(double x) { return __nvvm_sqrt_rn_d(x); }
 DEVICE float fma_f(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
-// two_halves returns a and b as bfloat16, a in the lower half: rounded to the nearest,
-// of two to the even one. A NaN is 0x7fff.
+// two_halves returns a and b as bfloat16, a in the lower half: rounded to nearest, ties
+// to even. A NaN is 0x7fff.
 DEVICE u32 two_halves(float a, float b) {
   u32 v;
   __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(b), "f"(a));
@@ -89,14 +89,14 @@ DEVICE float min_f(float a, float b) { return __nvvm_fmin_f(a, b); }
 // takes numbers below 2⁻¹²⁶ for 0.
 DEVICE float div_approx(float a, float b) { return __nvvm_div_approx_f(a, b); }
 DEVICE float log2_approx(float x) { return __nvvm_lg2_approx_ftz_f(x); }
-// async_copy_8 and async_copy_4 begin to copy so many bytes to shared memory, between
-// addresses aligned to that. async_wait waits for all that the thread has begun.
+// async_copy_8 and async_copy_4 begin to copy 8 or 4 bytes to shared memory, between
+// addresses aligned to that. async_wait waits for all copies that the thread has begun.
 DEVICE void async_copy_8(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_8(to, (const __attribute__((address_space(1))) void *)from); }
 DEVICE void async_copy_4(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_4(to, (const __attribute__((address_space(1))) void *)from); }
 DEVICE void async_wait(void) { __nvvm_cp_async_wait_all(); }
 // cluster_rank is the block's number in its cluster. cluster_barrier waits for all
 // threads of the cluster, and orders their memory accesses; a block must not touch
-// another's shared memory before the first, nor after that one's last.
+// another's shared memory before the first barrier, nor after the other's last.
 DEVICE int cluster_rank(void) {
   int rank;
   __asm__("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -234,7 +234,7 @@ DEVICE void store(float *p, quad v, int width) {
 // Arrays of some kernels are of bfloat16, the upper halves of floats, if half is not 0,
 // and else of floats: load_at and store_at load and store the element, or the four, from
 // index i on. Four halves are aligned to 8 bytes. Kernels whose names end with _h4 and
-// _h1 are those for bfloat16.
+// _h1 are for bfloat16.
 typedef u32 halves __attribute__((ext_vector_type(2), may_alias));
 typedef u16 half_alias __attribute__((may_alias));
 DEVICE quad load_at(const void *p, long i, int width, int half) {
@@ -321,7 +321,7 @@ DEVICE u64 mix(u64 z) {
 }
 #define GAMMA 0x9e3779b97f4a7c15ul
 DEVICE u64 word_of(u64 key, u64 i) { return mix(key + (i + 1) * GAMMA); }
-// indexed is the key of a stream's i-th substream: that of rng.New with one more index.
+// indexed is the key of a stream's i-th substream: rng.New's key with one more index.
 DEVICE u64 indexed(u64 key, u64 i) { return mix((key + GAMMA) ^ mix(i + GAMMA)); }
 DEVICE u32 bounded(u32 random, u32 n) { return (u32)((u64)random * n >> 32); }
 // next_word draws the next word of a stream, and next_below a number 0 … n−1, as rng's

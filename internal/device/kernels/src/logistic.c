@@ -4,10 +4,9 @@
 enum { block_size = 256, classes_at_a_time = 8 };
 SHARED_ARRAY(double, logistic_sums, block_size);
 
-// logistic_losses: the losses −log p of n images, added up by block in losses [blocks],
-// and in place of z their derivatives with respect to the logits: p, less 1 for the
-// image's own class. The logits are z [n, k] + bias [k]. A thread for each image, in
-// blocks of 256.
+// logistic_losses: the losses −log p of n images, added up by block in losses [blocks].
+// Their derivatives with respect to the logits replace z: p, minus 1 for the image's own
+// class. The logits are z [n, k] + bias [k]. A thread for each image, in blocks of 256.
 KERNEL_SYNC(logistic_losses)(double *losses, float *z, const double *bias, const int *class, int n, int k) {
   long i = index_of_thread();
   double loss = 0;

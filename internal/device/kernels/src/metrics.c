@@ -62,8 +62,8 @@ KERNEL_SYNC(metrics_partition)(double *parts, const float *coords, int n, int d,
 }
 
 // metrics_losses: Σ log(1 + 1/(slope·x + offset)) over the squared distances x of the
-// pairs i < j, for each (slope, offset) in terms. Blocks are those of
-// metrics_partition, once for each term.
+// pairs i < j, for each (slope, offset) in terms. Blocks are as for metrics_partition,
+// once for each term.
 KERNEL_SYNC(metrics_losses)(double *parts, const float *coords, const float *terms, int n, int d, int strip, float_bits limit,
                                 float_bits log) {
   int strips = (n + strip - 1) / strip, tiles = (n + rows - 1) / rows;
@@ -104,11 +104,11 @@ KERNEL_SYNC(metrics_edges)(double *parts, const float *coords, const int *heads,
   if (thread() == 0) parts[block()] = metrics_sums[0];
 }
 
-// metrics_infonc: for each edge the mean, over `draws` draws of m of the n−1 points other
-// than its head, of log(q + q₁ + … + qₘ), where q is the similarity of its ends and the
-// others those of the head and the points drawn; and the variance of that mean: to [edges,
-// 2]. Edge number e begins with word (first+e)·draws·m of a stream. A thread for each
-// edge adds 32 similarities in single precision, and these sums in double.
+// metrics_infonc: to [edges, 2] is for each edge the mean, over `draws` draws of m of the
+// n−1 points other than its head, of log(q + q₁ + … + qₘ), and the variance of that mean.
+// q is the similarity of the edge's ends, and qₖ the similarity of the head and the k-th
+// point drawn. Edge number e begins with word (first+e)·draws·m of a stream. A thread for
+// each edge adds 32 similarities in single precision, and these sums in double.
 KERNEL(metrics_infonc)(double *to, const float *coords, const int *heads, const int *tails, int n, int d, long edges, long first, int m, int draws,
                        u64 state, float_bits clamp) {
   long e = index_of_thread();
@@ -137,10 +137,9 @@ KERNEL(metrics_infonc)(double *to, const float *coords, const int *heads, const 
   to[2 * e + 1] = draws > 1 ? squares / (double)(draws - 1) / (double)draws : 0;
 }
 
-// metrics_distances: to [n(n−1)/2] are the bits of the squared distances of the pairs
-// (0,1), (0,2), …, (1,2), … of points x [n, d], bit for bit those of squaredDistanceTo.
-// A block of 256 threads for each tile of 16×16 pairs; those left of the diagonal do
-// nothing.
+// metrics_distances: to [n(n−1)/2] are the squared distances of the pairs (0,1), (0,2), …,
+// (1,2), … of points x [n, d], with the same bits as squaredDistance in pairs.go. A block
+// of 256 threads for each tile of 16×16 pairs; blocks left of the diagonal do nothing.
 KERNEL_SYNC(metrics_distances)(double *to, const float *x, int n, int d) {
 #pragma clang fp contract(off)
   enum { side = 16, depth = 32, line = depth + 1 };

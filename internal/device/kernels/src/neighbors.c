@@ -54,7 +54,7 @@ DEVICE void offer(candidates *c, float s, int j, int self) {
 // none. lists is [queries, keep], filled and limits are [queries].
 DEVICE candidates load_candidates(SHARED u64 *keys, const u64 *lists, const int *filled, const float *limits, long query, int keep,
                          int room, int begin) {
-  candidates c = {keys, 0, keep, room, as_float(0x71800000u)}; // 2¹⁰⁰: see beyond in blocks.go
+  candidates c = {keys, 0, keep, room, as_float(0x71800000u)}; // 2¹⁰⁰: see aboveAll in search.go
   if (!begin) {
     c.filled = filled[query];
     c.limit = limits[query];
@@ -116,10 +116,10 @@ KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const floa
   store_candidates(&c, lists, filled, limits, query);
 }
 
-// neighbors_differences: offers n base points, from origin on, to queries in few dimensions, by
-// s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. which is that of
-// neighbors_select. A warp for each query; shared memory holds 1024·width floats for all of them, then room keys for
-// each.
+// neighbors_differences: offers n base points, from origin on, to queries in few dimensions,
+// by s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. which is as
+// in neighbors_select. A warp for each query; shared memory holds 1024·width floats for all
+// of them, then room keys for each.
 KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const float *z, const float *zq, int n, int width,
                                  int queries, const int *which, int origin, int keep, int room) {
   DYNAMIC(float, tile);
@@ -194,9 +194,9 @@ KERNEL(neighbors_distances)(double *to, const float *x, const int *index, int se
 // neighbors_count: adds to ranks [queries, k] how many of the base points first …
 // first+columns−1 are nearer to query q, which is base point self+q, than the points in
 // row q of index, whose squared distances are dist2. products, h, hq, columns and
-// stride are those of neighbors_select; norms [·] are ‖z‖ of the base points, at most
+// stride are as in neighbors_select; norms [·] are ‖z‖ of the base points, at most
 // bound[0] in these columns. Where s cannot decide, the distance is computed:
-// errorBound.products in rank.go has the limits, and the rest of bound are gamma,
+// errorBound.between in blocks.go has the limits, and the rest of bound are gamma,
 // shift, product, distance and the scale. A warp for each query, with 512 bytes of
 // shared memory.
 //

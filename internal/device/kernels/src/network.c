@@ -63,7 +63,7 @@ DEVICE double power_of_2(int e) {
   return x.d;
 }
 
-// unit_exponent returns the e for which a sum of 2^count elements is below 2⁶² units of
+// unit_exponent returns an e such that a sum of 2^count elements is below 2⁶² units of
 // 2^−e.
 DEVICE int unit_exponent(int most, int count) { return 62 - count - ((most >> 23) - 126); }
 
@@ -233,7 +233,7 @@ KERNEL_SYNC(column_sums)(float *restrict y, const float *restrict g, const float
   FOR_EACH_NARROW(out, SUMS)
 }
 
-// normalize_rows: the rows of y [rows, cols] are those of x divided by their norm, or
+// normalize_rows: the rows of y [rows, cols] are the rows of x divided by their norm, or
 // by least if that is larger.
 KERNEL_SYNC(normalize_rows)(float *restrict y, const float *restrict x, float_bits least, long rows, int cols, int lanes) {
   long r = row_of_thread(lanes);
@@ -290,9 +290,9 @@ KERNEL_SYNC(temperature_sums)(double *sums, const float *restrict y, const float
   if (thread() == 0) sums[block()] = sum;
 }
 
-// temperature_grad: the gradient of log τ is −½ of the sum of so many sums, or 0 where
-// log τ is at a bound, or beyond, and a descent step would lead farther. One block of
-// 256 threads.
+// temperature_grad: the gradient of log τ is −½ of the sum of count sums, or 0 where log τ
+// is at a bound, or beyond, and a descent step would lead farther. One block of 256
+// threads.
 KERNEL_SYNC(temperature_grad)(float *dst, const double *sums, int count, const float *log_temperature, float_bits least, float_bits most) {
   double sum = 0;
   for (int i = thread(); i < count; i += 256) sum += sums[i];

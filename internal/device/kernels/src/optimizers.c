@@ -5,8 +5,8 @@
 // the gradient and of the one or two arrays of the optimiser's state; the number of
 // elements; the bits of the weight decay; and whether to zero the gradient.
 //
-// numbers are those of the step: its size, the clip bound of the gradient, and one that
-// depends on the method. Nothing moves if *status is not 0.
+// numbers are the step's: its size, the clip bound of the gradient, and one that depends
+// on the method. Nothing moves if *status is not 0.
 #include "kernel.h"
 
 typedef struct {
@@ -67,8 +67,8 @@ KERNEL(adam_steps)(float *base, const long *plan, const float *numbers, const in
   }
 }
 
-// sgd_rows takes the step of the rows of w that rows names, each once, against those of
-// g [count, cols]. 2^lanes threads for each row.
+// sgd_rows moves the rows of w that rows names, each once, against the rows of g [count,
+// cols]. 2^lanes threads for each row.
 KERNEL(sgd_rows)(float *w, const float *g, const int *rows, long count, int cols, const float *numbers, const int *status, int lanes) {
   long r = index_of_thread() >> lanes;
   if (r >= count || *status != 0) return;

@@ -207,8 +207,8 @@ DEVICE void sweep_heads(long *gradient, float *parts, const float *features, con
 // contrast_groups_D, and contrast_info_groups_D for InfoNC: Euclidean distances in D
 // dimensions, where runs begins with −1 or a number of rows (0: there are no
 // negatives). A block for every 8 heads, half a group, goes through the rows, with a
-// thread for each: the gradients of the heads and of a row stay in registers until each
-// has met all of the other. Blocks have at most 256 threads, a multiple of 32.
+// thread for each row: the gradients of the heads and of a row stay in registers until
+// all their pairs are done. Blocks have at most 256 threads, a multiple of 32.
 //
 // own [8, SLOTS(d)] is, for each head, its gradient and, last, InfoNC's sum of similarities.
 enum { HEADS_PER_BLOCK = 8 };

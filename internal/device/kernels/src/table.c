@@ -35,7 +35,7 @@ KERNEL_SYNC(table_finish)(float *loss_of, float *log_z, int *status, const float
 }
 
 // table_update takes the step of the table's n elements against the gradient, and
-// zeroes that. A thread for each element.
+// zeroes the gradient. A thread for each element.
 KERNEL(table_update)(float *table, long *gradient, const int *status, const u32 *control, float_bits norm, long n) {
   long i = index_of_thread();
   if (i >= n) return;

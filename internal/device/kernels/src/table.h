@@ -14,17 +14,17 @@
 // finite or out of bounds, status becomes one more than the batch's number, and nothing
 // moves any more.
 //
-// table_2.c and table_3.c have the kernels for D dimensions, and table_any.c those for large
-// batches (see contrastive.h).
+// table_2.c and table_3.c have the kernels for D = 2 and 3, and table_any.c has the kernel
+// for large batches and any D (see contrastive.h).
 #ifndef CNE_TABLE_H
 #define CNE_TABLE_H
 
 #include "contrastive.h"
 
 enum { STATE = 0, THETA = 2, LR = 4, CLIP = 5, LR_Z = 12, CLIP_Z = 13, WORDS = 16 };
-// AT_ONCE is how many negatives a thread draws at a time, an even number, and PAIRS_AT_ONCE
-// how many in a large batch, AHEAD of what they are needed for or not. IN_PLANE says whether
-// points are known to have two coordinates.
+// AT_ONCE is the number of negatives that a thread draws at a time, an even number;
+// PAIRS_AT_ONCE is the number in a large batch, and AHEAD says whether the first ones are
+// drawn early. IN_PLANE says whether points are known to have two coordinates.
 #define AT_ONCE(d) ((d) < 3 ? 6 : 4)
 #ifdef ANY_WIDTH
 enum { PAIRS_AT_ONCE = 2, AHEAD = 0 };
@@ -264,7 +264,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
     }
     barrier();
 
-    // Every warp adds up all parts, so that all know whether to go on.
+    // Every warp adds up all parts, so that all know whether to continue.
     float total = warp_sum(parts[lane]) * (0.693147181f * scale);
     if (loss == NC) z -= as_float(word[LR_Z]) * clip(norm * warp_sum(parts[32 + lane]), as_float(word[CLIP_Z]));
     int stop = !finite(total) || !(z <= LARGEST_LOG_Z && z >= -LARGEST_LOG_Z);

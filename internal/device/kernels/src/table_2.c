@@ -1,6 +1,6 @@
 // Embedding tables of 2 dimensions: see table.h.
 //
-// Loop strength reduction would keep a pointer to each array in registers, of which 64
+// Loop strength reduction would keep a pointer to each array in registers; 64 registers
 // are too few for that.
 // build: -mllvm -disable-lsr
 #include "table.h"

@@ -1,17 +1,17 @@
 // Small batches of an embedding table on a cluster: what table_batches_D of table.h does
-// in one block, bit for bit, in eight that share their memory.
+// in one block, bit for bit, in eight blocks that share their memory.
 //
 // All blocks have the local numbers and rows of a batch. Head i belongs to warp i/32 % 32
-// of 32, as in one block, of which block r of the cluster has numbers r, r+8, r+16 and
-// r+24: four warps, whose threads take a head each, load the points that they need, and
-// add the gradient up in their own block. The other four warps meanwhile fetch the next
-// batch and clear the sums that it will use. Behind a barrier of the cluster, each block
-// adds up all blocks' sums for an eighth of the points, and moves these; behind another,
-// all see the table. Sums of integers do not depend on their order, and those of floats
-// (losses, and a head's own gradient) are made as in one block, so that the results are
-// the same.
+// of 32, as in one block. Block r of the cluster has warps r, r+8, r+16 and r+24. Their
+// threads take a head each, load the points that they need, and add the gradient up in
+// their own block. The block's other four warps meanwhile fetch the next batch and clear
+// the sums that it will use. After a barrier of the cluster, each block adds up all
+// blocks' sums for an eighth of the points, and moves these points; after another barrier,
+// all see the table. Sums of integers do not depend on their order. Sums of floats
+// (losses, and a head's own gradient) are made as in one block, so the results are the
+// same.
 //
-// The sums lie twice in shared memory, for one batch and the next: so nobody waits for
+// The sums are twice in shared memory, for one batch and the next, so no thread waits for
 // them to be cleared.
 #ifndef CNE_TABLE_CLUSTER_H
 #define CNE_TABLE_CLUSTER_H
@@ -63,7 +63,7 @@ DEVICE void cluster_batches(const int info, float *table, float *log_z, float *l
     } else {
       const constants con = constants_of(loss, with_positive, loss == NC ? z : as_float(word[THETA]), m, limit);
       float loss_of_warp = 0.f, theta_of_warp = 0.f;
-      int over = 0; // a sum's lower half has overflown
+      int over = 0; // a sum's lower half has overflowed
       for (int base = 0; base < b; base += 32 * 32) {
         int i = base + warp * 32 + lane, in = i < b, at[6];
         draw_negatives(at, many, state_of(word), 0, m, i, b);
@@ -120,7 +120,7 @@ DEVICE void cluster_batches(const int info, float *table, float *log_z, float *l
         loss_of_warp = warp_sum(in ? mine.loss : 0.f) + loss_of_warp;
         if (loss == NC) theta_of_warp = warp_sum(in ? mine.d_theta : 0.f) + theta_of_warp;
       }
-      // Every block learns every warp's sums, and, seldom, that there are upper halves.
+      // Every block gets every warp's sums and, rarely, that there are upper halves.
       if (lane < BLOCKS) {
         store_of(parts + warp, lane, as_bits(loss_of_warp));
         if (loss == NC) store_of(parts + 32 + warp, lane, as_bits(theta_of_warp));
@@ -129,7 +129,7 @@ DEVICE void cluster_batches(const int info, float *table, float *log_z, float *l
     }
     cluster_barrier();
 
-    // Every warp of every block adds up all parts, so that all know whether to go on.
+    // Every warp of every block adds up all parts, so that all know whether to continue.
     float total = warp_sum(as_float(parts[lane])) * (0.693147181f * scale);
     if (loss == NC) z -= as_float(word[LR_Z]) * clip(norm * warp_sum(as_float(parts[32 + lane])), as_float(word[CLIP_Z]));
     int stop = !finite(total) || !(z <= LARGEST_LOG_Z && z >= -LARGEST_LOG_Z);

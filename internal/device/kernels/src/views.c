@@ -18,7 +18,7 @@ DEVICE double between(double lo, double hi, u64 *state) { return lo + (hi - lo) 
 // to_even rounds a number ≥ 0 to an integer, ties to even.
 DEVICE double to_even(double x) { return (x + 0x1p52) - 0x1p52; }
 
-// power_of_two returns 2^k for −1022 ≤ k ≤ 1023.
+// power_of_2 returns 2^k for −1022 ≤ k ≤ 1023.
 DEVICE double power_of_2(int k) {
   union { u64 u; double d; } x = {(u64)(k + 1023) << 52};
   return x.d;
@@ -36,7 +36,7 @@ DEVICE double exp_d(double x) {
 }
 
 // views_draw: choices [count, CHOICE] of the views of points. Point p < n is the first
-// view of image rows[p], and point n+p its second. key is that of the epoch's stream;
+// view of image rows[p], and point n+p its second. key is the key of the epoch's stream;
 // how are the settings that simclr/views.go lists. A thread for each view.
 KERNEL(views_draw)(u32 *choices, const int *points, const int *rows, const double *how, int count, int n, u64 key, int height, int width) {
   long i = index_of_thread();
@@ -122,7 +122,7 @@ DEVICE color shifted(color c, float share) {
   return (color){least + chroma * unit(max_f(2.f - h, h - 4.f)), least + chroma * unit(min_f(h, 4.f - h)), least + chroma * unit(min_f(h - 2.f, 6.f - h))};
 }
 
-// adjusted applies the steps from … to−1 of an order, none of which is the contrast.
+// adjusted applies the steps from … to−1 of an order, which do not include the contrast.
 DEVICE color adjusted(color c, u32 order, int from, int to, const u32 *factors) {
   for (int k = from; k < to; k++) {
     u32 step = order >> 2 * k & 3;

@@ -57,9 +57,8 @@ KERNEL_SYNC(test_dynamic)(float *y, const float *x, int n) {
   for (int i = thread(); i < n; i += threads()) y[i] = i == 0 ? apart[(n - 1) % 256] : all[n - 1 - i];
 }
 
-// test_order: order [n] are the numbers of n threads in the order in which they start,
-// and met [n] in that in which they leave a barrier of their warp; count [2] is 0
-// before.
+// test_order: order [n] are the numbers of n threads in the order of their start, and
+// met [n] in the order of leaving a barrier of their warp; count [2] is 0 before.
 KERNEL_SYNC(test_order)(int *order, int *met, int *count, int n) {
   int i = (int)index_of_thread();
   if (i < n) order[__atomic_fetch_add(&count[0], 1, __ATOMIC_RELAXED)] = i;
