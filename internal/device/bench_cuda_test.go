@@ -60,7 +60,7 @@ func BenchmarkDeviceLaunch(b *testing.B) {
 }
 
 // BenchmarkDeviceCopy times copies within the device's memory, whose bandwidth bounds
-// that of kernels.
+// kernels.
 func BenchmarkDeviceCopy(b *testing.B) {
 	mib := 512
 	if testing.Short() {
@@ -75,7 +75,7 @@ func BenchmarkDeviceCopy(b *testing.B) {
 }
 
 // BenchmarkDeviceProduct times products of square matrices with and without TF32, and of
-// bfloat16, whose rates bound those of layers.
+// bfloat16. Their rates bound layers.
 func BenchmarkDeviceProduct(b *testing.B) {
 	n := 8192
 	if testing.Short() {

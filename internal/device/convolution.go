@@ -35,7 +35,7 @@ type Convolution struct {
 	// Images, Weights and Result are the addresses of the arrays, of float32 numbers.
 	Images, Weights, Result Pointer
 	// BFloat16 says that all three are of bfloat16, the upper halves of float32 numbers.
-	// Products are exact, sums float32, and rounded when they are complete.
+	// Products are exact. Sums are float32, and rounded when complete.
 	BFloat16 bool
 }
 

@@ -90,9 +90,8 @@ func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
 	}
 }
 
-// If memory is short, cuDNN gets what the pool keeps: where CNE_LIBCUDNN names the
-// library, and, in a process started with it in its library path, where it is found
-// there.
+// If memory is short, cuDNN gets what the pool keeps: if CNE_LIBCUDNN names the
+// library, and, in a process started with it in its library path, if it is found there.
 func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")

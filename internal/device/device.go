@@ -27,8 +27,8 @@ var (
 type MemoryError struct {
 	Device              string
 	Needed, Free, Total int64 // bytes
-	// For names what ran out of memory, where Needed is 0 because it does not say how
-	// much it needs.
+	// For names what ran out of memory if it does not say how much it needs, so that
+	// Needed is 0.
 	For string
 }
 
@@ -73,7 +73,7 @@ type Launch struct {
 
 // A Product is the matrix product C = Alpha·op(A)·op(B) + Beta·C of row-major
 // matrices, of float32 unless BFloat16 is set. op(A) is [M, K], op(B) [K, N] and C [M, N];
-// op transposes where TransA or TransB says so. LDA, LDB and LDC are the leading
+// op transposes if TransA or TransB is set. LDA, LDB and LDC are the leading
 // dimensions: the distances between rows in memory.
 type Product struct {
 	TransA, TransB bool
@@ -89,8 +89,9 @@ type Product struct {
 	// Exact forbids TF32, even if Device.TF32 allows it.
 	Exact bool
 	// BFloat16 says that the elements of A and B are bfloat16, the upper halves of float32
-	// numbers. Their products are exact, and sums are float32. RoundC, which needs it, says
-	// that the elements of C are bfloat16, too: sums are rounded when they are complete.
+	// numbers. Their products are exact, and sums are float32. RoundC, which needs
+	// BFloat16, says that the elements of C are bfloat16, too: sums are rounded when
+	// complete.
 	BFloat16, RoundC bool
 }
 
@@ -147,7 +148,7 @@ type Replay interface {
 type Properties struct {
 	Name            string // the vendor's
 	Multiprocessors int
-	// SharedPerBlock is how many bytes of shared memory a block can have.
+	// SharedPerBlock is the number of bytes of shared memory that a block can have.
 	SharedPerBlock int
 	// Clusters says whether blocks can run in clusters, which share their memory.
 	Clusters bool
@@ -166,9 +167,8 @@ type Device struct {
 	// mantissa, which makes them several times as fast. Sums are float32 in any case.
 	// Set it before the device is used.
 	TF32 bool
-	// Unpooled makes every allocation one of the driver's, of exactly the size asked
-	// for, as memory checkers need it. It is much slower. Set it before the device is
-	// used.
+	// Unpooled takes every allocation from the driver, in exactly the size asked for,
+	// as memory checkers need it. It is much slower. Set it before the device is used.
 	Unpooled bool
 
 	mu      sync.Mutex
@@ -176,7 +176,7 @@ type Device struct {
 	failed  error   // the error that ended it
 	closed  bool
 	onNote  func(sentence string)
-	noted   []string // by Note, and not yet passed on
+	noted   []string // by Note, not yet passed on
 	// recorder is the thread that captures, 0 if there is no capture; recorded signals
 	// its end.
 	recorder int
@@ -252,7 +252,7 @@ func (d *Device) Note(sentence string) {
 	d.flushNotes()
 }
 
-// flushNotes passes the backend's notes, and what was said, to the function given to OnNote.
+// flushNotes passes the notes of the backend and of Note to the function given to OnNote.
 func (d *Device) flushNotes() {
 	d.lock()
 	f := d.onNote
@@ -305,9 +305,9 @@ func (d *Device) count() {
 	}
 }
 
-// Operations returns how many kernels, products, convolutions, copies within memory and
-// fills were asked for so far, where a Replay counts as one, and how many of them
-// Replays have run.
+// Operations returns the number of kernels, products, convolutions, copies within memory
+// and fills asked for so far, where a Replay counts as one, and the number of operations
+// that Replays have run.
 func (d *Device) Operations() (asked, replayed int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -348,10 +348,10 @@ type block struct {
 	free   bool
 }
 
-// Pointer returns where the memory begins: a multiple of 256 bytes.
+// Pointer returns the address of the memory, a multiple of 256.
 func (m *Memory) Pointer() Pointer { return m.at }
 
-// Bytes returns how large it is.
+// Bytes returns its size.
 func (m *Memory) Bytes() int { return m.bytes }
 
 // Device returns the device that has the memory.
@@ -448,8 +448,8 @@ func (d *Device) Usage() (used, kept int64) {
 // Upload copies elements to the device's memory.
 func Upload[T any](d *Device, dst Pointer, src []T) error { return UploadTo(d.Main(), dst, src) }
 
-// Download waits for all that was asked for, but of the Side stream, and copies elements
-// from the device's memory.
+// Download waits for all requests except the Side stream's, and copies elements from the
+// device's memory.
 func Download[T any](d *Device, dst []T, src Pointer) error { return DownloadFrom(d.Main(), dst, src) }
 
 // Copy copies bytes within the device's memory. The two pieces must not overlap.
@@ -590,8 +590,8 @@ func (r *replay) Run() error {
 
 func (r *replay) Close() error { return r.device.do(r.of.Close) }
 
-// Synchronize waits until all that was asked for is done, and returns what went wrong.
-// On the CPU it does nothing.
+// Synchronize waits until all requests are done, and returns what went wrong. On the CPU
+// it does nothing.
 func (d *Device) Synchronize() error {
 	if d.OnHost() {
 		return nil
@@ -632,7 +632,7 @@ func (d *Device) Close() error {
 	if err := d.backend.Close(); err != nil && lost == nil {
 		return d.failIf(err)
 	}
-	return nil // or it was said before that the device has failed
+	return nil // or the device's failure was reported before
 }
 
 // Pieces are pieces of a device's memory with one lifetime.
@@ -653,10 +653,10 @@ func (d *Device) AllocPieces(bytes ...int) (Pieces, error) {
 	return p, nil
 }
 
-// At returns where the i-th piece begins.
+// At returns the address of the i-th piece.
 func (p Pieces) At(i int) Pointer { return p[i].Pointer() }
 
-// Free gives all of them back.
+// Free frees all of them.
 func (p Pieces) Free() {
 	for _, m := range p {
 		m.Free()

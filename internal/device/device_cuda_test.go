@@ -236,9 +236,9 @@ func half(v float32) (rounded float32, bits uint16) {
 	return math.Float32frombits(uint32(bits) << 16), bits
 }
 
-// Products of bfloat16 are exact, and their sums float32: k additions, and those of alpha
-// and beta, each round by 2⁻²⁴ of what is added up. With RoundC the result then has eight
-// bits of mantissa.
+// Products of bfloat16 are exact, and their sums float32: each of the k additions, and of
+// the steps with alpha and beta, rounds by 2⁻²⁴ of what is added up. With RoundC the result
+// then has eight bits of mantissa.
 func TestDeviceMultipliesHalves(t *testing.T) {
 	d := fakecuda.Open(t)
 	const m, n, gap = 13, 18, 3
@@ -423,7 +423,7 @@ func TestDeviceReplaysWhatItCaptured(t *testing.T) {
 func TestDeviceHasTooLittleMemory(t *testing.T) {
 	d := fakecuda.Open(t)
 	d.Unpooled = false
-	fakecuda.Memory(t, 100<<20) // of which cuBLAS has 32
+	fakecuda.Memory(t, 100<<20) // cuBLAS has 32 MiB of it
 	m, err := d.Alloc(32 << 20)
 	check(t, err)
 	_, err = d.Alloc(40 << 20)
@@ -489,7 +489,7 @@ func TestDeviceIsLost(t *testing.T) {
 	check(t, sum(), sum())
 	check(t, sum()) // no call has seen the failure yet
 	err := sum()
-	if err == nil { // it may show only when the device is waited for
+	if err == nil { // it may show only when the program waits for the device
 		err = d.Synchronize()
 	}
 	if !errors.Is(err, device.ErrLost) || !strings.HasPrefix(err.Error(), "cuda:0: kernel sum: the device failed (CUDA's error ") && !strings.HasPrefix(err.Error(), "cuda:0: the device failed (CUDA's error ") {
@@ -574,8 +574,8 @@ func TestClosedDeviceGivesItsMemoryBack(t *testing.T) {
 	check(t, d.Synchronize())
 }
 
-// Streams wait for each other at events, and only there. Each round doubles x on one of
-// them and adds it to y on the other, which the first must wait for before the next.
+// Streams wait for each other at events, and only there. Each round doubles x on one
+// stream and adds it to y on the other. The first must wait for that before the next round.
 func TestDeviceStreamsWaitAtEvents(t *testing.T) {
 	d := fakecuda.Open(t)
 	const n, rounds = 300, 6
@@ -608,7 +608,7 @@ func newEvent(t *testing.T, d *device.Device) *device.Event {
 	return e
 }
 
-// The stand-in shows it where a wait is missing, on either stream.
+// The stand-in shows where a wait is missing, on either stream.
 func TestDeviceShowsMissingWaits(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's streams go ahead as they like")

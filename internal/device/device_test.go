@@ -41,7 +41,7 @@ type fakeBackend struct {
 	capturing *[]func()
 	replays   int // open ones
 	notes     []string
-	waits     []StreamID // for which streams Synchronize was called
+	waits     []StreamID // the streams that Synchronize was called for
 
 	busy atomic.Bool // during a call
 }
@@ -161,7 +161,7 @@ func (p *fakeBackend) Multiply(_ *Product, tf32 bool) error {
 	return p.ask(func() { p.multiply = append(p.multiply, tf32) })
 }
 
-// Convolve supports images of one pixel alone, with a workspace of as many bytes as
+// Convolve supports only images of one pixel, with a workspace of as many bytes as
 // there are images.
 func (p *fakeBackend) Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (Pointer, error)) error {
 	if c.H != 1 || c.W != 1 {
@@ -249,13 +249,13 @@ func (p *fakeBackend) Close() error {
 	return p.fails
 }
 
-// newDevice returns a device with so many bytes of memory, and its backend.
+// newDevice returns a device with total bytes of memory, and its backend.
 func newDevice(t *testing.T, total int64) (*Device, *fakeBackend) {
 	p := newPretence(t, total)
 	return New("cuda:0", p), p
 }
 
-// A fakeDriver has so many GPUs.
+// A fakeDriver has count GPUs.
 type fakeDriver struct {
 	count         int
 	failed, fails error // of Count, of Open
@@ -292,7 +292,7 @@ func TestOpen(t *testing.T) {
 		name    string
 		drivers []Driver
 		is      string // the device's name
-		says    string // Why, or the error
+		says    string // the reason, or the error
 	}{
 		{"cpu", two, "cpu", "computing on the CPU, as asked for"},
 		{"auto", none, "cpu", "computing on the CPU: " + without},
@@ -430,8 +430,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// Notes from before OnNote are told at once, and those of a convolution after it: the
-// listener may use the device.
+// Notes from before OnNote are passed at once, and a convolution's notes after it: the
+// function may use the device.
 func TestNotify(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	p.notes = []string{"opened"}
@@ -538,7 +538,7 @@ func TestPieces(t *testing.T) {
 
 func TestUnreferencedMemoryComesBack(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
-	for i := range 100 { // of which 16 fit
+	for i := range 100 { // 16 of them fit
 		alloc(t, d, 1<<16-i<<8)
 	}
 }
@@ -672,7 +672,7 @@ func TestCapture(t *testing.T) {
 		t.Error("what failed is still captured")
 	}
 	must(t, count())
-	// The first error is returned, not that of ending the capture.
+	// The first error is returned, not the one of ending the capture.
 	if _, err := d.Capture(func() error {
 		p.fails = errors.New("invalidated")
 		return broken
@@ -826,7 +826,7 @@ func TestOperations(t *testing.T) {
 	check("replayed twice", 7, 6)
 }
 
-// What is said before anybody listens is not lost, and nothing is said twice.
+// Notes from before OnNote are not lost, and no note is passed twice.
 func TestSay(t *testing.T) {
 	d := New("pretence", newPretence(t, 1<<20))
 	d.Note("first")

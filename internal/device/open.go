@@ -47,7 +47,7 @@ func CheckName(name string) error {
 	return err
 }
 
-// parseName takes the name of an accelerator apart.
+// parseName parses the name of an accelerator.
 func parseName(name string) (vendor string, number int, err error) {
 	vendor, digits, numbered := strings.Cut(name, ":")
 	if numbered {
@@ -88,7 +88,7 @@ func Open(name string) (*Device, error) {
 }
 
 // DriverInstalled reports whether a driver of a vendor seems to be installed, or is named:
-// then people expect an accelerator to be used.
+// users then expect an accelerator to be used.
 func DriverInstalled() bool {
 	return os.Getenv("CNE_LIBCUDA") != "" || slices.ContainsFunc([]string{"/proc/driver/nvidia", "/usr/lib/wsl/lib/libcuda.so.1"}, func(path string) bool {
 		_, err := os.Stat(path)

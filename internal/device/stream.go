@@ -102,14 +102,13 @@ func (s *Stream) Fill(dst Pointer, word uint32, words int) error {
 	return s.submit(func() error { return s.device.backend.Fill(s.id, dst, word, words) })
 }
 
-// Synchronize waits until all that was asked of the stream is done, and returns what went
-// wrong.
+// Synchronize waits until all requests of the stream are done, and returns what went wrong.
 func (s *Stream) Synchronize() error {
 	return s.do(func() error { return s.device.backend.Synchronize(s.id) })
 }
 
-// UploadTo copies elements to the device's memory, once all that was asked of the stream
-// is done.
+// UploadTo copies elements to the device's memory, once all requests of the stream are
+// done.
 func UploadTo[T any](s *Stream, dst Pointer, src []T) error {
 	return s.do(func() error {
 		if len(src) == 0 {
@@ -119,8 +118,8 @@ func UploadTo[T any](s *Stream, dst Pointer, src []T) error {
 	})
 }
 
-// DownloadFrom waits for all that was asked of the stream, and copies elements from the
-// device's memory.
+// DownloadFrom waits for all requests of the stream, and copies elements from the device's
+// memory.
 func DownloadFrom[T any](s *Stream, dst []T, src Pointer) error {
 	return s.do(func() error {
 		if len(dst) == 0 {
@@ -130,7 +129,7 @@ func DownloadFrom[T any](s *Stream, dst []T, src Pointer) error {
 	})
 }
 
-// An Event is a position in a stream, for which another stream can wait.
+// An Event is a position in a stream that another stream can wait for.
 type Event struct {
 	device *Device
 	of     BackendEvent
@@ -152,7 +151,7 @@ func (d *Device) NewEvent() (e *Event, err error) {
 	})
 }
 
-// Record makes the event stand for all that was asked of a stream so far.
+// Record makes the event stand for all requests of a stream so far.
 func (s *Stream) Record(e *Event) error {
 	return s.do(func() error { return e.of.Record(s.id) })
 }

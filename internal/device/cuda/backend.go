@@ -83,7 +83,7 @@ func open(number int) (b *backend, err error) {
 		return nil, b.failure(err, 0)
 	}
 	if err := b.start(); err != nil {
-		_ = b.Close() // says nothing that this error does not say
+		_ = b.Close() // its error adds nothing to this one
 		return nil, err
 	}
 	return b, nil
@@ -225,7 +225,7 @@ func (b *backend) failure(err error, bytes int64) error {
 	return fmt.Errorf("CUDA's error %v", err)
 }
 
-// outOfMemory adds to an error how much memory there is.
+// outOfMemory adds the free and the total memory to an error.
 func (b *backend) outOfMemory(e *device.MemoryError) error {
 	var err error
 	if e.Free, e.Total, err = cu.MemInfo(); err != nil {
@@ -320,7 +320,7 @@ func (b *backend) Synchronize(on device.StreamID) error {
 	return b.waitFor(on)
 }
 
-// An event is one of CUDA's, without a time.
+// An event is a CUDA event without a time.
 type event struct {
 	backend *backend
 	cu      cu.Event
@@ -385,8 +385,7 @@ func (b *backend) Launch(on device.StreamID, kernel string, l device.Launch, arg
 	if count != f.params {
 		return fmt.Errorf("got %d arguments, want %d", count, f.params)
 	}
-	// The 48 KiB that a kernel has without asking are of static and dynamic shared
-	// memory together.
+	// The 48 KiB that a kernel has without asking include its static shared memory.
 	if l.Shared > f.shared {
 		if err := b.status(C.extra_allow_shared(*(*unsafe.Pointer)(unsafe.Pointer(&f.Function)), C.int(l.Shared)), "cuFuncSetAttribute"); err != nil {
 			return fmt.Errorf("it cannot have %d bytes of shared memory: %w", l.Shared, err)
@@ -429,7 +428,7 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	if s == 0 {
 		return nil
 	}
-	// cuBLAS does not say if it is the device that has failed.
+	// cuBLAS does not say whether the device has failed.
 	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
 		return err
 	}
@@ -497,7 +496,7 @@ func (b *backend) Close() error {
 	for _, m := range b.modules {
 		keep(b.failure(m.Unload(), 0))
 	}
-	// Another device may share the context, and with it keep the memory.
+	// Another device may share the context, which would keep the memory.
 	for p := range b.allocated {
 		keep(b.failure(cu.MemFree(p), 0))
 	}

@@ -13,7 +13,7 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// The errors, by their numbers in cuda.h, after which it says that the context or
+// Errors by their numbers in cuda.h, which says after which of them the context or
 // process must be given up.
 func TestDeviceIsLostByErrors(t *testing.T) {
 	if !fakecuda.InUse() {
@@ -71,7 +71,7 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 	}
 }
 
-// cuBLAS may not start for want of memory, which its status need not say.
+// cuBLAS may not start because memory is short, and its status need not say so.
 func TestDeviceWhereProductsDoNotStart(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's libraries are what they are")
@@ -84,7 +84,7 @@ func TestDeviceWhereProductsDoNotStart(t *testing.T) {
 		want   string
 	}{
 		"no memory": {"3", 4 << 30, full},
-		"little":    {"1", 48 << 20, full}, // of which the device above has 32 MiB
+		"little":    {"1", 48 << 20, full}, // the device above has 32 MiB of it
 		"broken":    {"1", 4 << 30, "the GPU cannot be opened: " + os.Getenv("CNE_LIBCUBLAS") + ", which this process computes with already, does not start here (status 1 of cublasCreate); name another cuBLAS in CNE_LIBCUBLAS"},
 	} {
 		t.Run(name, func(t *testing.T) {

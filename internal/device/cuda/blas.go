@@ -42,7 +42,7 @@ func blasOf(driver int) int { return min(max(driver/1000, oldestBLAS), newestBLA
 
 // blasNames are the libraries to try with a driver for a version of CUDA (1000·major +
 // 10·minor), in order: its own version's, then older ones, which every driver supports.
-// Newer ones, which start only beside NVIDIA's compatibility packages, come last: their
+// Newer ones, which start only with NVIDIA's compatibility packages, come last: their
 // error says more than "not found".
 func blasNames(driver int) []string {
 	var names []string
@@ -113,7 +113,7 @@ func (b *backend) blasHandle() error {
 	if s == 0 {
 		return nil
 	}
-	b.blas = nil // what a failed call leaves there is no handle
+	b.blas = nil // a failed call leaves no valid handle there
 	if s == blasHasNoMemory {
 		return errOutOfMemory
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // checkCache returns a sentence if the driver cannot write to the folder where it
-// caches compiled kernels, about which it says nothing itself.
+// caches compiled kernels. The driver itself does not report this.
 func checkCache() (sentence string) {
 	if os.Getenv("CUDA_CACHE_DISABLE") == "1" {
 		return "" // as asked for

@@ -14,7 +14,7 @@
 #include "library.h"
 
 // What is used of cuDNN's headers. Versions 8 and 9 differ only in the numbers of
-// statuses, of which only success is checked.
+// statuses; only success is checked.
 typedef int status;
 enum { format_nhwc = 1, data_float = 0, data_bfloat16 = 9, cross_correlation = 1, deterministic = 1 };
 enum { default_math = 0, tensor_math = 1, fma_math = 3 }; // the first allows TF32
@@ -67,7 +67,7 @@ static const char *name_of(const struct link_map *library) {
 
 // open_parts opens the parts of cuDNN 9 that convolutions need. cuDNN's functions,
 // perhaps even cudnnGetVersion, open these parts when they are called, and abort the
-// process where one is missing. (What the parts open themselves is optional.) A library
+// process if one is missing. (What the parts open themselves is optional.) A library
 // in one piece has another soname. The parts stay open for the library.
 static int open_parts(void *function, char *why, size_t size) {
   static const char *const parts[] = {"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"};
@@ -111,7 +111,7 @@ dnn *dnn_open(const char *name, char *why, size_t size) {
 int dnn_create(dnn *d, void *stream) {
   status s = d->create(&d->handle);
   if (s) {
-    d->handle = 0; // what a failed call leaves there is no handle
+    d->handle = 0; // a failed call leaves no valid handle there
     return s;
   }
   return d->set_stream(d->handle, stream);

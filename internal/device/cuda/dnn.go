@@ -105,8 +105,8 @@ func (b *backend) openDNN() error {
 	return n.failed
 }
 
-// An unusable is the error of a library that was asked for and cannot be used, so that
-// the device is unavailable.
+// An unusable is the error of a requested library that cannot be used: the device is then
+// unavailable.
 type unusable string
 
 func (e unusable) Error() string { return string(e) }

@@ -8,8 +8,8 @@
 
 typedef struct dnn dnn;
 
-// dnn_open opens a library by name. It returns 0 on failure, with a message as
-// library_open's, or with the part of cuDNN 9 that is missing.
+// dnn_open opens a library by name. It returns 0 on failure, with library_open's
+// message, or with the part of cuDNN 9 that is missing.
 dnn *dnn_open(const char *name, char *why, size_t size);
 int dnn_create(dnn *d, void *stream);
 // dnn_destroy frees d, also after a dnn_create that failed.

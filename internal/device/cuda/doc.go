@@ -7,10 +7,10 @@
 // driver, so that it starts, and computes on the CPU, where there is none: it is linked
 // to the library in folder shim.
 //
-// cuBLAS is opened with the first GPU, and the one that starts there is used by the
-// whole process: see blasNames. cuDNN is opened by each device's first convolution;
-// without it kernels and cuBLAS compute convolutions.
+// cuBLAS is opened with the first GPU, and the whole process uses the one that starts
+// there: see blasNames. cuDNN is opened by each device's first convolution; without it
+// kernels and cuBLAS compute convolutions.
 //
-// The kernels are those of package device/kernels. The driver gets a module of them,
-// and compiles it, when the first of its kernels is launched.
+// The kernels are in package device/kernels. The driver gets a module, and compiles it,
+// when the first of its kernels is launched.
 package cuda

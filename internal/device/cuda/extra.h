@@ -20,8 +20,8 @@ int extra_launch_graph(void *exec, void *stream);
 int extra_destroy_exec(void *exec);
 int extra_allow_shared(void *function, int bytes);
 
-// blas_open opens a cuBLAS by name, as library_open does. The functions below are those
-// of the last one opened.
+// blas_open opens a cuBLAS by name, as library_open does. The functions below are from
+// the last one opened.
 int blas_open(const char *name, char *why, size_t size);
 int blas_create(void **handle);
 int blas_destroy(void *handle);

@@ -86,10 +86,10 @@ func Open(t testing.TB) *device.Device {
 // nothing or skip the test.
 func InUse() bool { return C.get_launches() >= 0 }
 
-// TF32 runs a test with products and convolutions that may use TF32. Behind the
-// stand-in it runs twice, with operands rounded to 10 bits of mantissa and truncated to
-// them, since NVIDIA does not say which a GPU does; unit is the largest relative change
-// of an operand. The test is skipped where the stand-in has no TF32.
+// TF32 runs a test with products and convolutions that may use TF32. With the stand-in
+// it runs twice, with operands rounded to 10 bits of mantissa and truncated to them, since
+// NVIDIA does not say which a GPU does; unit is the largest relative change of an operand.
+// The test is skipped where the stand-in has no TF32.
 func TF32(t *testing.T, d *device.Device, test func(t *testing.T, unit float64)) {
 	t.Helper()
 	if InUse() && !Checked() {
@@ -148,10 +148,9 @@ const (
 	EccUncorrectable Failure = 214
 )
 
-// Fail lets so many more kernels run, those of graphs included, and makes the next one
-// fail, and with it all that follows until the end of the test. As on GPUs, the failure
-// shows in the next call or, in the checked build, in the next that
-// waits for the device.
+// Fail lets launches more kernels run, including kernels of graphs. The next one fails,
+// and so does all that follows until the end of the test. As on GPUs, the failure shows in
+// the next call or, in the checked build, in the next that waits for the device.
 func Fail(t testing.TB, launches int, with Failure) {
 	t.Helper()
 	if C.set_failure(C.long(launches), C.int(with)) == 0 {
@@ -160,8 +159,8 @@ func Fail(t testing.TB, launches int, with Failure) {
 	t.Cleanup(func() { C.set_failure(-1, 0) })
 }
 
-// Registers sets how many registers a kernel's threads take until the end of the test,
-// as another driver's compiler may.
+// Registers sets the number of registers of a kernel's thread until the end of the test:
+// another driver's compiler may use another number.
 func Registers(t testing.TB, kernel string, registers int) {
 	t.Helper()
 	set := func(kernel string) bool {
@@ -183,7 +182,8 @@ const (
 )
 
 // Order sets the order of blocks, threads and streams until the end of the test; a GPU has its
-// own. Otherwise it is that of the environment variable FAKECUDA_ORDER, or forwards.
+// own. Without Order, the environment variable FAKECUDA_ORDER gives the order, or it is
+// forwards.
 func Order(t *testing.T, order uint64) {
 	t.Helper()
 	if C.set_order(C.ulong(order)) == 0 {
@@ -203,7 +203,7 @@ func Usage() (bytes int64, count int) {
 	return int64(b), int(n)
 }
 
-// Launches returns the number of kernels launched so far, without those of graphs.
+// Launches returns the number of kernels launched so far, without kernels of graphs.
 func Launches() int { return int(C.get_launches()) }
 
 // Transfers returns how many copies were made so far from the program's memory to the

@@ -1,4 +1,4 @@
-// The library that a program is linked to in place of the CUDA driver's, so that it
+// The library that a program is linked to instead of the CUDA driver's, so that it
 // starts on machines without a driver. The functions that gorgonia.org/cu uses
 // (symbols.txt) are jumps through a table (table.S, made by build), which is filled
 // from libcuda.so.1 when the program starts. Without a driver they return
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "names.h" // names: those of symbols.txt, in order; count
+#include "names.h" // names: the names in symbols.txt, in order; count
 
 void *cneshim_table[count];
 

@@ -1,19 +1,19 @@
 // A stand-in for the CUDA driver and cuBLAS on machines without a GPU (for cuDNN see
 // fakecudnn.c). The memory of its one device is at addresses that the process cannot
-// read; the kernels are those of package kernels, compiled for the CPU. Launches are
-// checked against the PTX that the program embeds.
+// read; the kernels are package kernels', compiled for the CPU. Launches are checked
+// against the PTX that the program embeds.
 //
 // Each allocation ends at the end of a page, which an unreadable page follows, so that
 // a kernel that leaves its arrays ends the process. New allocations are full of NaN,
 // and so is a block's shared memory. One thread runs at a time, block after block, in
-// an order that can be chosen: see control. The blocks of a cluster take turns. When a kernel fails, its launch succeeds,
-// as on a GPU, and what follows does not: at once or (hardware.c) from the next call
-// that waits for the stream. Asynchronous copies (cp.async) are made when the kernel
-// waits for them. Calls without a current context on their thread, on a stream that is
-// none, or forbidden during a capture fail.
+// an order that can be chosen: see control. The blocks of a cluster take turns. When a
+// kernel fails, its launch succeeds, as on a GPU, and what follows does not: at once or
+// (hardware.c) from the next call that waits for the stream. Asynchronous copies
+// (cp.async) are made when the kernel waits for them. A call fails if its thread has no
+// current context, if its stream is invalid, or if a capture forbids it.
 //
-// Streams wait for each other at events alone. Which of two goes first where no event
-// says so is control's to choose, and it goes as far as it can: see pump.
+// Streams wait for each other only at events. Where no event orders two streams, control
+// chooses which goes first, as far as it can: see pump.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -39,14 +39,14 @@ static void unlock(int *unused) {
 // What a test can set or read: see fakecuda.go.
 static struct {
   size_t memory;      // of the device
-  long fails_after;   // so many launches; −1: never
+  long fails_after;   // this many launches; −1: never
   result fails_with;  //
   size_t used, count; // memory allocated
   long launches, ran; // kernels that were asked for singly, and all
   long up, down;      // copies from the program's memory, and to it
-  // The order in which the blocks of a grid and the threads of a block run: 0 forwards,
-  // the threads of a block in step with each other; 1 backwards, each warp as far ahead
-  // of the others as it can get; any other shuffled, with that seed. Of streams see pump.
+  // The order of the blocks of a grid and of the threads of a block: 0 forwards, the
+  // threads of a block in step with each other; 1 backwards, each warp as far ahead
+  // of the others as it can get; any other shuffled, with that seed. For streams see pump.
   uint64_t order;
 } control = {.memory = 4ul << 30, .fails_after = -1};
 static result failed; // a kernel's failure: nothing is done any more
@@ -57,8 +57,8 @@ static __thread void *context; // the current one
 
 // A stream is a queue of tasks. before[i] is the last launch of stream number i that came
 // before what the stream runs: its own, those that an event made it wait for, and those
-// that the program had waited for when it asked for the task. A mark is where a stream
-// was when an event was recorded, with the number of those that hold it.
+// that the program had waited for when it asked for the task. A mark is the position of a
+// stream when an event was recorded, with the number of references to it.
 struct task;
 typedef struct { struct task *first, **last; } graph;
 enum { most_streams = 64 };
@@ -155,15 +155,15 @@ static allocation **find_allocation(pointer p) {
   return a;
 }
 
-// host returns where the process can read an address of the device; other addresses are
-// its own.
+// host returns where the process can read an address of the device. It returns other
+// addresses, which are the process's own, unchanged.
 static char *host(pointer p) {
   pointer base = (pointer)(uintptr_t)device;
   return p >= base && p < base + size ? shadow + (p - base) : (char *)(uintptr_t)p;
 }
 
-// env_int returns the number in an environment variable, or a default: settings that
-// apply before a test could make a call.
+// env_int returns the number in an environment variable, or a default. It is for settings
+// that apply before a test can make a call.
 static int env_int(const char *variable, int otherwise) {
   const char *number = getenv(variable);
   return number && *number ? atoi(number) : otherwise;
@@ -278,7 +278,7 @@ result cuMemFree_v2(pointer p) {
   if (r) return r;
   allocation **s = find_allocation(p), *a = *s;
   if (!a) return invalid;
-  // Between the allocation's end and that of its page nothing may be written.
+  // Nothing may be written between the end of the allocation and the end of its page.
   for (char *c = host(p) + a->bytes; c < shadow + a->last; c++)
     if (*c != (char)0xff) {
       fprintf(stderr, "fakecuda: a kernel wrote beyond the end of an allocation of %zu bytes\n", a->bytes);
@@ -309,7 +309,7 @@ typedef struct task {
   size_t n;
   unsigned word;
   product product;
-  mark *records, *awaits; // no operation, but one of an event
+  mark *records, *awaits; // not an operation, but the record or the wait of an event
   uint32_t waited[most_streams]; // what the program had waited for
 } task;
 
@@ -349,16 +349,16 @@ static int step(stream *s) {
   free(t);
   return 1;
 }
-// drain does all of a stream's tasks, and of other streams what they wait for.
+// drain does all tasks of a stream, and the tasks of other streams that they wait for.
 static void drain(stream *s) {
   while (s->queue.first)
     for (stream *of = s; !step(of); of = of->queue.first->awaits->of) // whose record is still to come
       if (!of->queue.first) abort();
 }
 // pump does tasks after one more has come. In order 0 the streams of a higher priority
-// are as far ahead of the others as events let them, and those as late as possible; in
-// order 1 it is the other way round; in any other, tasks are done at random. Without
-// streams of different priorities all is done at once.
+// are as far ahead as events let them, and the others as late as possible; in order 1 it
+// is the other way round; in any other, tasks are done at random. Without streams of
+// different priorities all is done at once.
 static void pump(void) {
   int kinds = 0;
   for (int i = 0; i < most_streams; i++)
@@ -431,7 +431,7 @@ result cuStreamWaitEvent(void *on, void *p, unsigned flags) {
     capture_failed = 1;
     return forbidden;
   }
-  if (!e->last) return check(); // of one that was never recorded
+  if (!e->last) return check(); // the event was never recorded
   e->last->held++;
   result r = submit(&(task){.awaits = e->last}, on);
   if (r) let_go(e->last);
@@ -480,10 +480,10 @@ typedef struct kernel {
   char name[64];
   void (*run)(uint64_t, ...);
   int sync, count; // parameters
-  size_t dynamic;      // shared memory that it may have, beside
-  size_t fixed;        // what its arrays have
+  size_t dynamic;      // bytes of dynamic shared memory that it may have
+  size_t fixed;        // bytes of its static shared arrays
   unsigned threads;    // of a block at most, as its PTX has it
-  unsigned cluster;    // blocks of each of its clusters, 1 without
+  unsigned cluster;    // blocks of a cluster, 1 without clusters
 } kernel;
 enum { shared_unasked = 48 << 10, registers_of_block = 65536 };
 
@@ -588,10 +588,10 @@ typedef struct {
   const meeting_point *waits; // for the block's barrier, or for something of the warp's, to
   long number;          // have another number than this
   struct copy { uint32_t *to; const uint32_t *from; int words; } *copies;
-  int pending, room; // how many copies have not landed, and may have begun
+  int pending, room; // the copies that have not landed, and the room for them
 } fiber;
-// The blocks of a cluster; without clusters there is one. Here is the one that runs: its
-// shared memory is where kernels look for it, and that of the others lies aside.
+// The blocks of a cluster; without clusters there is one. here is the block that runs: its
+// shared memory is where kernels look for it. The others' shared memory is in aside.
 static struct block {
   fiber fibers[most];
   meeting_point barrier, warp_barrier[most / 32];
@@ -649,8 +649,8 @@ static void fiber_main(void) {
   fakecuda_switch(&here->fibers[current].stack_pointer, scheduler);
   abort();
 }
-// arrive waits until so many threads have arrived, and reports whether this is the
-// last.
+// arrive waits until the given number of threads have arrived, and reports whether this
+// is the last.
 static int arrive(meeting_point *m, int threads) {
   if (++m->arrived == threads) {
     m->arrived = 0;
@@ -669,7 +669,7 @@ uint32_t cne_exchange(uint32_t v, int mask) {
   int warp = current / 32, own = current;
   if (cne_threads % 32) die("threads of a block that is no multiple of 32 exchange values");
   long mine = here->warp_barrier[warp].number;
-  // Two buffers in turn: whoever comes here next may find others still reading.
+  // Two buffers in turn: the next exchange may begin while others still read this one.
   here->exchanged[mine & 1][own] = v;
   arrive(&here->warp_barrier[warp], 32);
   return here->exchanged[mine & 1][own ^ mask];
@@ -690,8 +690,8 @@ void cne_warp_barrier(void) {
   int warp = current / 32;
   here->warp_barriers[warp] += arrive(&here->warp_barrier[warp], 32);
 }
-// run_fibers runs those threads of a part of the block that do not wait, once each, and
-// returns how many these are.
+// run_fibers runs the threads of a part of the block that do not wait, once each, and
+// returns their number.
 static int run_fibers(int first, int count) {
   unsigned order[most];
   int ran = 0;
@@ -728,8 +728,8 @@ static void turn(int rank) {
 }
 int cne_rank(void) { return (int)(here - members); }
 void cne_cluster_barrier(void) { arrive(&cluster_barrier, cne_threads * (int)running->kernel->cluster); }
-// cne_shared_of returns where the process finds what a block of the cluster has in
-// shared memory where the one that runs has p.
+// cne_shared_of returns where the process finds, in the shared memory of a block of the
+// cluster, what the running block has at p.
 uint32_t *cne_shared_of(const uint32_t *p, int rank) {
   const char *at = (const char *)p;
   if (rank < 0 || rank >= (int)running->kernel->cluster) die("it looks for a block that its cluster does not have");
@@ -761,8 +761,7 @@ static void begin_block(void) {
     f->stack_pointer = top_of;
   }
 }
-// run_warps runs those threads of the block that do not wait, and returns how many these
-// are.
+// run_warps runs the threads of the block that do not wait, and returns their number.
 static int run_warps(void) {
   if (!control.order) return run_fibers(0, cne_threads);
   int warps = (cne_threads + 31) / 32, ran = 0;

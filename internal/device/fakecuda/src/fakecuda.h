@@ -17,8 +17,8 @@ enum { hardware = 1 };
 enum { hardware = 0 };
 #endif
 
-// cne_wide and cne_bfloat16 turn a bfloat16, the upper half of a float, into a float, and
-// a float into the nearest bfloat16, of two the even one.
+// cne_wide turns a bfloat16, the upper half of a float, into a float. cne_bfloat16 turns a
+// float into the nearest bfloat16, ties to even.
 static inline float cne_wide(uint16_t half) {
   union { uint32_t u; float f; } x = {(uint32_t)half << 16};
   return x.f;
@@ -32,8 +32,8 @@ static inline uint16_t cne_bfloat16(float v) {
 // rounded to TF32 if tf32.
 float *fakecuda_operand(const float *from, size_t n, int tf32);
 
-// A product is one of cuBLAS's, of column-major matrices. fakecuda_multiply computes
-// it, each sum in several parts.
+// A product is a cuBLAS product of column-major matrices. fakecuda_multiply computes it,
+// each sum in several parts.
 typedef struct {
   int trans_a, trans_b, m, n, k, lda, ldb, ldc, tf32;
   float alpha, beta;
@@ -51,9 +51,9 @@ result fakecuda_submit(void *stream, void (*run)(const uint64_t *args), const ui
 // fakecuda_current is what is running, for the detection of races: the kernel and its
 // launch (0 if none); the number of its stream, and the last launch of each stream that
 // came before or is this one; the device's memory; the block and thread; and the number of
-// barriers so far, of the block, of each warp and of the cluster. A cluster has so many
-// blocks, 1 without clusters. What those that do not run have in shared memory lies
-// aside, so many bytes of each: dynamic memory and, shared_of_block further, arrays.
+// barriers so far, of the block, of each warp and of the cluster. cluster is the number of
+// its blocks, 1 without clusters. The shared memory of the blocks that do not run is in
+// aside, aside_bytes for each: dynamic memory and, shared_of_block further, arrays.
 extern struct fakecuda_current {
   const char *kernel;
   uint32_t launch;
@@ -68,8 +68,8 @@ extern struct fakecuda_current {
   size_t aside_bytes;
 } fakecuda_current;
 
-// most_of_cluster is the number of blocks that a cluster can have everywhere, and
-// shared_of_block the bytes of shared memory that a block can.
+// most_of_cluster is the number of blocks that a cluster can have on every GPU, and
+// shared_of_block the bytes of shared memory that a block can have.
 enum { most_of_cluster = 8, shared_of_block = 227 << 10 };
 
 // fakecuda_forget drops the recorded accesses to memory that was freed.

@@ -1,5 +1,5 @@
-// A stand-in for cuDNN: convolutions by their definition, of images and filters of
-// float32 or bfloat16 in NHWC alone. Arguments are checked as cuDNN checks them, and
+// A stand-in for cuDNN: convolutions by their definition, only of images and filters of
+// float32 or bfloat16 in NHWC. Arguments are checked as cuDNN checks them, and
 // some things are as awkward as they can be: the fastest algorithm is not deterministic
 // (and computes nothing), the second does not support five output channels, all need a
 // workspace, which they overwrite, and none supports filters with two columns. A handle

@@ -17,8 +17,8 @@ static uint32_t bits_of(float v) {
   return u;
 }
 
-// error_of returns a number between -1 and 1 that depends on the bits of an
-// instruction's operands alone (the finalizer of splitmix64).
+// error_of returns a number between -1 and 1 that depends only on the bits of an
+// instruction's operands (the finalizer of splitmix64).
 static double error_of(uint64_t operands) {
   uint64_t z = operands + 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -26,7 +26,7 @@ static double error_of(uint64_t operands) {
   return (double)(int64_t)(z ^ z >> 31) * 0x1p-63;
 }
 
-// cne_div_approx is div.approx.f32: a·(1/b), off by up to 2 ulp, half of which is
+// cne_div_approx is div.approx.f32: a·(1/b), off by up to 2 ulp, including half an ulp of
 // rounding. For |b| > 2¹²⁶ the quotient is 0.
 float cne_div_approx(float a, float b) {
   if (fabsf(b) > 0x1p126f && !isinf(b)) return isfinite(a) ? copysignf(0.f, a) * copysignf(1.f, b) : NAN;

@@ -1,11 +1,11 @@
-// Races, in the checked build: clang's -fsanitize=thread calls the functions below for each of a
-// kernel's accesses to memory. Two accesses to the same memory in one launch, of which
-// one is a write and not both are atomic (or volatile), race, unless they are of one
-// thread, or a barrier of the block lies between them, or they are of one warp and a
-// barrier of the warp does, or they are of one cluster and a barrier of the cluster does.
-// Exchanging values within a warp orders nothing. Launches of one stream come one after
-// the other; those of two race, too, unless events, or the program that has waited for
-// the one before it asked for the other, put them in order.
+// Races, in the checked build: clang's -fsanitize=thread calls the functions below for
+// each of a kernel's accesses to memory. Two accesses to the same memory in one launch
+// race if one is a write and not both are atomic (or volatile), unless they are of one
+// thread, or a barrier lies between them: of the block, of the warp if they are of one
+// warp, or of the cluster if they are of one cluster. Exchanging values within a warp
+// orders nothing. Launches of one stream come one after the other. Launches of two streams
+// race, too, unless events order them, or the program waited for one before it asked for
+// the other.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 struct fakecuda_current fakecuda_current;
 
-// An access is the last of its kind to a granule of bytes, or to the halves of it that
-// are marked: numbers of two bytes may be neighbours. A trace holds those of the granule.
+// An access is the last of its kind to a granule of bytes, or to its marked halves: numbers
+// of two bytes may be neighbours. A trace holds the accesses to a granule.
 typedef struct { uint32_t launch; uint8_t atomic, halves; uint16_t stream; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
 typedef struct { access write, read, other_read; } trace; // the reads are of two threads
 
@@ -70,7 +70,7 @@ static int ordered(const access *a, const access *b, int shared) {
   if (a->launch != b->launch) return shared || a->launch <= fakecuda_current.before[a->stream];
   if (a->atomic && b->atomic) return 1;
   int cluster = fakecuda_current.cluster;
-  if (a->block / cluster != b->block / cluster) return shared; // which is not the same then
+  if (a->block / cluster != b->block / cluster) return shared; // shared memory is not the same then
   if (a->cluster_barrier != b->cluster_barrier) return 1;
   if (a->block != b->block) return 0;
   if (a->thread == b->thread || a->barrier != b->barrier) return 1;

@@ -1,5 +1,6 @@
-// Undefined behaviour, in the checked build: clang's -fsanitize=undefined calls the functions below where it
-// finds undefined behaviour. Their first argument begins with the place in the source.
+// Undefined behaviour, in the checked build: clang's -fsanitize=undefined calls the
+// functions below where it finds any. Their first argument begins with the place in the
+// source.
 #include <stdio.h>
 #include <stdlib.h>
 
