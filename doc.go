@@ -1,5 +1,5 @@
-// Package cne embeds points in few dimensions so neighbours stay neighbours, with the
-// contrastive losses of the paper "From t-SNE to UMAP with contrastive learning"
+// Package cne computes low-dimensional embeddings that preserve nearest neighbours, using
+// the contrastive losses of the paper "From t-SNE to UMAP with contrastive learning"
 // (Damrich, Böhm, Hamprecht, Kobak, ICLR 2023).
 //
 //	points, err := data.FromRows(rows)                        // or FromMat, or file.Read
@@ -7,8 +7,8 @@
 //	e.Positions                                               // a *data.Matrix, one row per point
 //
 // [PresetAuto] is what the program "cne train" does by default; the zero value of [Options]
-// is the paper's Neg-t-SNE.
-// With hidden layers, a network learns to embed instead of a table:
+// is the paper's Neg-t-SNE. If Hidden is set, a neural network is trained; otherwise each
+// point's position is learnt directly (a non-parametric embedding):
 //
 //	e, err := cne.Embed(ctx, points, cne.Options{Hidden: model.DefaultHidden})
 //
@@ -26,8 +26,11 @@
 //
 // The steps of Embed can also be called one by one: [Prepare] scales the points and finds
 // their neighbours, [Neighborhood.Fit] trains, and [Embedding.ProjectRows] places points
-// that do not fit into memory. The program is built on these. They use the packages data
-// (points), data/neighbors (graphs), model (tables and networks as Gorgonia graphs) and
-// train (the loop, optimisers, checkpoints); simclr learns from images. This package
-// reads no configuration, prints nothing, and writes only the files that it is asked for.
+// that do not fit into memory. The program is built on these.
+//
+// This package builds on the packages data (points), data/neighbors (graphs), model
+// (positions and networks as Gorgonia graphs) and train (the loop, optimisers,
+// checkpoints); simclr learns from images. It reads no configuration, prints nothing, and
+// writes only the files that it is asked for. Results are identical regardless of
+// GOMAXPROCS.
 package cne

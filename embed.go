@@ -15,14 +15,15 @@ import (
 	"cne/train/initial"
 )
 
-// An Embedding has the positions of points, and can place new points. Its methods must
-// not be called by two goroutines at once.
+// An Embedding has the positions of points, and can place new points. It is not safe for
+// concurrent use. A service can guard it with a mutex, since Project itself uses all
+// cores, or Load one for each goroutine.
 type Embedding struct {
 	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, because
-	// the file has no training points, and after a failure of the device that had the
-	// positions.
+	// the file has no training points, or if its device failed.
 	Positions *data.Matrix
-	// Rows are the training points' rows with Options.Sample, otherwise nil.
+	// With Options.Sample, Rows are the rows that were trained on, once all points have
+	// positions; otherwise it is nil.
 	Rows []int
 	// Neighborhood is what Fit was called on; nil for a loaded embedding.
 	Neighborhood *Neighborhood
@@ -31,19 +32,19 @@ type Embedding struct {
 	// Description is saved with the embedding and may be changed before Save: the names
 	// of classes, the configuration and the program's version.
 	Description model.Description
-	// FromPyTorch reports whether the file that was loaded is PyTorch's. It has no
-	// Description, so points are not preprocessed.
+	// FromPyTorch reports whether the loaded file is PyTorch's. It has no Description, so
+	// points are not preprocessed.
 	FromPyTorch bool
 
 	model          saver         // written by Save
-	mapper         model.Mapper  // places new points; a table's is nil until the first use
-	trainPoints    *data.Matrix  // a table's, preprocessed
+	mapper         model.Mapper  // places new points; without a network it is nil until the first use
+	trainPoints    *data.Matrix  // preprocessed; nil for a network
 	trainPositions *data.Matrix  // positions of Rows; nil if Positions has only these
-	device         *model.Device // where a table places points; nil for the CPU
+	device         *model.Device // where points are placed without a network; nil for the CPU
 }
 
-// Trainable is a model that can be trained and saved: a table (*model.Embedding) or a
-// network (*model.Parametric).
+// Trainable is a model that can be trained and saved: a non-parametric embedding
+// (*model.Embedding) or a network (*model.Parametric).
 type Trainable interface {
 	model.Model
 	// Save writes the model and the description to a file.
@@ -55,13 +56,13 @@ type saver interface {
 	Save(path string, d *model.Description) error
 }
 
-// Embed embeds points [n, D]. It does not change them. The zero Options are the default
-// run of "cne train". With Options.Sample it trains on these points and then places the
-// others.
+// Embed embeds points [n, D]. It does not change them. With Options.Sample it trains on
+// these points and then places the others.
 //
-// When ctx ends, the run diverges (train.DivergedError) or a hook fails, Embed returns
-// the error and, if training had begun, the embedding so far (with Options.Sample, only
-// of the sample). Errors about points wrap ErrPoints, errors about options ErrOption.
+// Errors about points wrap ErrPoints, errors about options ErrOption, and errors about
+// Resume train.ErrCheckpoint. If ctx is done, the run diverges (*train.DivergedError), or
+// a hook or Checkpoints.Save fails, Embed returns the error and, if training had begun,
+// the embedding so far (with Options.Sample, only of the sample).
 func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, err
 	if err != nil || len(rows) == 0 {
 		return e, err
 	}
-	if e.mapper == nil { // a table
+	if e.mapper == nil { // not a network
 		e.device = o.Device
 		defer func() { _ = e.UseDevice(nil) }() // cannot fail; the caller may then close the device
 	}
@@ -97,6 +98,10 @@ func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, err
 }
 
 // Fit trains a model to preserve the neighbourhood. Embed calls it after Prepare.
+//
+// o must agree with Prepare's options in the fields that describe the points and the graph
+// (Scaling to SampleEdges), and in Hidden and OnComponents. The others may differ, so one
+// Neighborhood can be fitted several times. Errors are as for Embed.
 func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 	m, err := h.NewModel(ctx, &o)
 	if err != nil {
@@ -105,7 +110,7 @@ func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 	return h.FitModel(ctx, m, o)
 }
 
-// FitModel is Fit for a model made by NewModel.
+// FitModel is Fit for a model that NewModel made with the same options.
 func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*Embedding, error) {
 	if err := h.check(&o); err != nil {
 		return nil, err
@@ -192,7 +197,8 @@ func (h *Neighborhood) check(o *Options) error {
 	return o.checkFit(h.Graph.N, h.Graph.Edges())
 }
 
-// NewModel returns the model that Fit trains, with its initial parameters.
+// NewModel returns the model that Fit trains, with its initial parameters. Errors about
+// options wrap ErrOption; a neighbourhood without a graph gives ErrPoints.
 func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (m Trainable, err error) {
 	if err := h.check(o); err != nil {
 		return nil, err
@@ -247,8 +253,8 @@ func convert[T op.Float](x []float32) []T {
 	return converted
 }
 
-// preprocessing returns the steps that new points pass before a network maps them or a
-// table searches their neighbours.
+// preprocessing returns the steps that new points pass before a network maps them or,
+// without a network, their neighbours are searched.
 func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 	var p model.Preprocessing
 	switch {

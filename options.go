@@ -22,25 +22,31 @@ import (
 	"cne/train"
 )
 
-// Errors of this package wrap one of these, or an error of another package.
+// Errors that the caller's arguments can cause wrap one of these. The exceptions are
+// train.ErrCheckpoint (for Options.Resume), *train.DivergedError (LR may be too high),
+// model.ErrFile (of Load), and package data's errors about files (of points that are read
+// in blocks). Other errors come from the context, the file system, the device, or the
+// caller's own code, such as Hooks and Cache.
 var (
-	// ErrOption is the cause of errors about invalid or contradictory options.
+	// ErrOption is wrapped by errors about invalid or contradictory options.
 	ErrOption = errors.New("cne: bad option")
-	// ErrPoints is the cause of errors about points that cannot be embedded or projected:
-	// too few, of another width, or with values that are not finite.
+	// ErrPoints is wrapped by errors about points that cannot be embedded or projected: too
+	// few, of another width, or with values that are not finite. It is also wrapped by
+	// errors about an empty Embedding or Neighborhood.
 	ErrPoints = errors.New("cne: bad points")
-	// ErrEqualPoints is the error for a network whose points are all equal. It wraps
-	// ErrPoints.
+	// ErrEqualPoints is wrapped by errors about a network whose points are all equal. It
+	// wraps ErrPoints.
 	ErrEqualPoints = fmt.Errorf("%w: all are equal, and a network places equal points at one position", ErrPoints)
-	// ErrImages is the cause of Load's error about a network for images: see package
-	// simclr.
+	// ErrImages is wrapped by errors about loading a network for images: see package simclr.
 	ErrImages = errors.New("cne: the file holds a network for images")
-	// ErrNoTrainingPoints is Project's error for a table saved without its training
-	// points.
+	// ErrNoTrainingPoints is wrapped by errors about projecting without a network if the
+	// embedding was saved without its training points.
 	ErrNoTrainingPoints = errors.New("cne: a map without a network needs its training points to place others, and they were not saved")
 )
 
-// The defaults, used for zero values in Options.
+// The defaults for zero (or nil) fields of Options. For Components, Clip and Clamp, nil
+// means the default and 0 none. DefaultTableEpochs is for positions without a network,
+// DefaultTableLR for SGD, and DefaultNetworkLR for Adam.
 const (
 	DefaultNeighbors     = 15
 	DefaultComponents    = 50
@@ -56,10 +62,10 @@ const (
 )
 
 // AutoComponents as Options.Components means 50 components, with two exceptions. The
-// points themselves are used if few operations find their exact neighbours (up to 22 000
-// images of MNIST). They are also used if GraphMetric is data.Cosine or data.Correlation
-// and points have at most 1024 values. Neither exception applies if a network sees the
-// components (OnComponents).
+// points themselves are used if an exact search over them is cheap (up to 22 000 images of
+// MNIST). They are also used if GraphMetric is data.Cosine or data.Correlation and points
+// have at most 1024 values. Neither exception applies if a network sees the components
+// (OnComponents).
 const AutoComponents = -1
 
 // maxExactWork and maxExactValues are the largest n²·d and n·d for which AutoComponents
@@ -76,6 +82,11 @@ const maxAngularWidth = 1024
 
 // Options say how points are embedded. The zero value is the paper's Neg-t-SNE,
 // PresetPaper; PresetAuto.Apply gives the options of "cne train" for a number of points.
+//
+// The tags describe configurations: key names the field there and in an OptionError, in is
+// the range of values other than zero, and words stand for numbers outside the range or,
+// of a bool, for false and true. So positive_in_denominator and learn_z are true by
+// default: their fields ExcludePositive and FixZ mean the opposite.
 type Options struct {
 	// Scaling scales the points; "" means data.ScaleAuto. New points are scaled in the
 	// same way.
@@ -84,8 +95,8 @@ type Options struct {
 	// data.Cosine and data.Correlation the scaled points are normalised to length 1, also
 	// for the model. (Metric is about positions.)
 	GraphMetric data.Metric `key:"graph.metric"`
-	// Components is the number of principal components in which the graph's distances are
-	// measured if points are wider; 0 means the points themselves, and nil 50. See AutoComponents.
+	// Components is the number of principal components used to find neighbours if points
+	// are wider; nil means 50, and 0 none. See AutoComponents.
 	Components *int `key:"graph.pca,given" in:"[0,inf)" words:"auto=-1"`
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int `key:"graph.k" in:"[1,inf)"`
@@ -101,9 +112,9 @@ type Options struct {
 	// Cache, if not nil, keeps what Prepare finds for later runs.
 	Cache Cache
 	// Sample, if not nil, has the rows (from 0, ascending) of the points that Embed
-	// trains on; data.DrawRows draws some. Their embedding is, bit for bit, the embedding
-	// of only these points; Project places all others. If not all points fit into memory,
-	// read the sample with file.ReadRows, call Prepare and Fit, and place the others with
+	// trains on; data.DrawRows draws some. Their positions are the same as if there were
+	// no other points; Project places all others. If not all points fit into memory, read
+	// the sample with file.ReadRows, call Prepare and Fit, and place the others with
 	// Embedding.ProjectRows.
 	Sample []int
 	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
@@ -112,8 +123,8 @@ type Options struct {
 	SampleEdges bool `key:"graph.weighted_sampling"`
 
 	// Hidden are the widths of a network's hidden layers, each followed by a ReLU:
-	// model.DefaultHidden are the paper's. Nil means a table of positions instead of a
-	// network, an empty list that is not nil a single linear layer.
+	// model.DefaultHidden are the paper's. Nil means positions without a network, an empty
+	// list that is not nil a single linear layer.
 	Hidden []int `key:"model.hidden" in:"[1,65536]"`
 	// OnComponents makes the principal components, not the points, the network's input.
 	OnComponents bool `key:"model.input" words:"points pca"`
@@ -121,26 +132,27 @@ type Options struct {
 	Dim int `key:"model.dim" in:"[1,65536]"`
 	// Float64 computes in float64 instead of float32.
 	Float64 bool `key:"model.dtype" words:"float32 float64"`
-	// Init says how a table's positions are initialised. They are scaled to the standard
-	// deviation InitStd along the first axis; 0 means 1. Start [n, Dim] are the positions for
-	// InitGiven. They are not scaled; see Neighborhood.StartFrom.
+	// Init says how positions without a network are initialised. They are scaled to the
+	// standard deviation InitStd along the first axis; 0 means 1. Start [n, Dim] are the
+	// positions for InitGiven. They are not scaled; see Neighborhood.StartFrom.
 	Init    Init
 	InitStd float64 `key:"model.init_std" in:"[1e-20,1e18]"`
 	Start   *data.Matrix
 
 	// Loss is one of the paper's four; the zero value is Neg-t-SNE.
 	Loss op.Loss `key:"loss.name"`
-	// Metric is the similarity of two positions; the zero value is the Cauchy
-	// kernel of their Euclidean distance. Temperature divides the cosine; 0
-	// means 0.5.
+	// Metric is the similarity of two positions; the zero value is the Cauchy kernel of
+	// their Euclidean distance. Temperature divides the cosine; 0 means 0.5.
 	Metric      op.Metric `key:"loss.metric"`
 	Temperature float64   `key:"loss.temperature" in:"[0.01,1e6]"`
-	// Negatives is m, the number of negatives for each edge; 0 means 5, train.Full
-	// all other points of the batch, and train.All all pairs of points. Sampling says how they are drawn.
+	// Negatives is m, the number of negatives for each edge; 0 means 5, train.Full all
+	// other points of the batch, and train.All all pairs of points. Sampling says how they
+	// are drawn.
 	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
 	Sampling  train.Sampling `key:"loss.sampling"`
 	// Spectrum is the position of Neg-t-SNE and InfoNC-t-SNE on the spectrum between
-	// t-SNE and UMAP. The zero value is the paper's Z̄ = |X|/m, and ρ = 1.
+	// t-SNE and UMAP. The zero value is the paper's: Z̄ = n²/m for Neg-t-SNE of n points,
+	// and for InfoNC-t-SNE ρ = 1, the divisor of the repulsive term.
 	Spectrum train.SpectrumParam `key:"loss"`
 	// Scale multiplies the loss; 0 means 0.5 for InfoNC-t-SNE, as in the paper's
 	// runs, and 1 for the others.
@@ -157,19 +169,20 @@ type Options struct {
 	LogZ float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ bool    `key:"loss.learn_z" words:"true false"`
 
-	// Epochs is the number of passes over all edges; 0 means 750 for a table and
-	// 50 for a network.
+	// Epochs is the number of passes over all edges; 0 means 50 for a network, otherwise
+	// 750.
 	Epochs int `key:"train.epochs,null" in:"[1,inf)"`
 	// BatchSize is the number of edges of a batch; 0 means 1024.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
-	// Optimizer updates the parameters; the zero value is SGD for a table and Adam for a
-	// network. Momentum is for SGD only, WeightDecay, an L2 penalty, for both.
+	// Optimizer updates the parameters; the zero value is Adam for a network, otherwise SGD.
+	// Momentum is for SGD only, WeightDecay, an L2 penalty, for both.
 	Optimizer   Optimizer `key:"train.optimizer,null"`
 	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
 	// LR is the initial learning rate; 0 means 1 for SGD and 0.001 for Adam. Schedule lowers
 	// it. WarmUp is the number of epochs at the start during which it rises from 0. LRZ is
-	// the learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
+	// the learning rate of log Z: nil means 0.001, and 0 fixes log Z as FixZ does. (In
+	// train.Options, 0 means 0.001.)
 	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
 	LRZ      *float64       `key:"train.lr_z,given" in:"[0,inf)"`
 	Schedule train.Schedule `key:"train.anneal"`
@@ -183,8 +196,7 @@ type Options struct {
 	// not 0, it is the total, and the last phase gets the remaining epochs.
 	Phases []Phase `key:"train.phases" item:"phase"`
 
-	// Seed seeds all random numbers. The same seed gives the same embedding, bit for bit,
-	// on any number of cores.
+	// Seed seeds all random numbers.
 	Seed uint64 `key:"seed" in:"[0,inf)"`
 	// Device computes; nil means the CPU.
 	Device *model.Device
@@ -194,10 +206,10 @@ type Options struct {
 	OnBatch func(epoch, done, batches int, loss float64)
 	// Log, if not nil, reports the start of each slow step.
 	Log *slog.Logger
-	// Checkpoints says when the state of the run is saved; nil means never. Resume is
-	// such a state, from which a run with the same points and options continues to the
-	// same embedding, bit for bit; nil starts from the beginning. A spectrum has several
-	// runs and takes SpectrumCheckpoints instead.
+	// Checkpoints says when the state of the run is saved; nil means never. Resume is such
+	// a state. A run with the same points and options continues from it to the embedding
+	// of an uninterrupted run; nil starts from the beginning. A spectrum has several runs
+	// and takes SpectrumCheckpoints instead.
 	Checkpoints         *train.Checkpoints
 	Resume              *train.Checkpoint
 	SpectrumCheckpoints *SpectrumCheckpoints
@@ -217,7 +229,7 @@ type Phase struct {
 	LogZ *float64 `key:"log_z" in:"[-60,60]"`
 }
 
-// An Init is a method to initialise the positions of a table.
+// An Init is a method to initialise positions without a network.
 type Init int
 
 const (
@@ -346,7 +358,15 @@ func asOption(err error) error {
 	return fmt.Errorf("%w: %w", ErrOption, err)
 }
 
-// An OptionError describes the invalid value of an option; Key names the option.
+// An OptionError describes the invalid value of an option. Its fields, strings except
+// Err, are
+//
+//	Key              the option's key, such as "train.clip"
+//	Got, Want        its value, and what is allowed
+//	Other, OtherGot  the option that does not allow the value, and its value; may be ""
+//	List, Item       the list and its entry that has the option, such as "train.phases" and
+//	                 "phase 2"; may be ""
+//	Err              the wrapped error; may be nil
 type OptionError = train.OptionError
 
 // wantsAll reports whether a phase has all pairs of points as negatives.
@@ -459,7 +479,7 @@ func (o *Options) checkSparse(size data.Size) error {
 	return nil
 }
 
-// Objective returns the loss of a batch.
+// Objective returns the options of the loss.
 func (o *Options) Objective() op.ContrastiveOptions {
 	return op.ContrastiveOptions{
 		Loss: o.Loss, Metric: o.Metric, Temperature: cmp.Or(o.Temperature, 0.5), Clamp: or(o.Clamp, DefaultClamp),
@@ -528,7 +548,8 @@ func (o Options) phases() []train.Phase {
 	return phases
 }
 
-// FitOptions returns the options of the training.
+// FitOptions returns the options that Fit passes to train.Fit. With SampleEdges, Fit adds
+// the weights of the graph's edges.
 func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
@@ -538,16 +559,23 @@ func (o *Options) FitOptions() train.Options {
 	}
 }
 
-// A Memory is an estimate of the host memory of a run, in bytes. It has the least memory
-// with which the run works, the most that it uses without a limit, and its largest parts.
+// A Memory is an estimate of the host memory of a run. Its fields are
+//
+//	Live int64     the bytes with which the run works at least
+//	Peak int64     the bytes that the process takes without a memory limit
+//	During string  the step that needs the most memory
+//	Parts []Part   the arrays of this step, the largest first
+//
+// A part has the strings What and Key, the option that decides its size ("" if only the
+// points do), and its Bytes, a float64.
 type Memory = memory.Estimate
 
 // Memory estimates the host memory that Embed needs for points of a size, on the CPU or
 // with a Device. It reads no data.
 func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estimate() }
 
-// Workload returns the sizes from which Memory computes its estimate. A caller that does
-// more than Embed adds its own before it calls Estimate.
+// Workload returns the sizes on which Memory's estimate depends. A program that does more
+// than Embed sets further fields, such as Held for held-out points, and calls Estimate.
 func (o *Options) Workload(size data.Size) *memory.Points {
 	n, d := size.Likely, max(1, size.Width)
 	w := &memory.Points{
