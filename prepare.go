@@ -14,7 +14,8 @@ import (
 	"cne/model"
 )
 
-// A Neighborhood is what an embedding preserves: points, and the neighbours of each.
+// A Neighborhood is what an embedding preserves: points, and the neighbours of each. It is
+// not safe for concurrent use.
 type Neighborhood struct {
 	// Scaled are the scaled points, the input of a network without Options.OnComponents.
 	// Otherwise Prepare drops them to save memory, and Scaled is nil.
@@ -44,11 +45,11 @@ type Neighborhood struct {
 
 // A Cache keeps what Prepare finds for later calls with the same points.
 type Cache interface {
-	// Load fills in Reduced and PCA, if o wants principal components of h.Source, and
-	// Nearest, if k > 0, with k neighbours each, and Recall. It reports whether it found
-	// all of these.
+	// If o wants principal components of h.Source (o.Reduces), Load sets h.Reduced and
+	// h.PCA. If k > 0, it sets h.Nearest, with k neighbours of each point, and h.Recall. It
+	// reports whether it found all of these.
 	Load(ctx context.Context, h *Neighborhood, o *Options, k int) (found bool, err error)
-	// Save keeps them. Prepare calls it after a Load that did not find them.
+	// Save stores the fields that Load restores. Prepare calls it if Load did not find them.
 	Save(h *Neighborhood) error
 }
 
@@ -57,9 +58,12 @@ type Cache interface {
 // points. Embed calls it first.
 //
 // Points that file.Read left in their files (file.Options.StreamAbove) are streamed in
-// blocks. They need not fit into memory if o.Components is below their width and a table
-// is trained. If a file changes before Prepare returns, the error wraps data.ErrChanged.
-// When ctx ends, Prepare returns ctx.Err().
+// blocks. They need not fit into memory if o reduces them to components and no network
+// takes the points themselves. If a file changes before Prepare returns, the error wraps
+// data.ErrChanged.
+//
+// Errors about points wrap ErrPoints (ErrEqualPoints if a network cannot tell them apart),
+// and errors about options ErrOption. If ctx is done, Prepare returns ctx.Err().
 func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, error) {
 	n, _ := set.Dims()
 	if n < 1 {
@@ -143,7 +147,7 @@ func checkPoints(m *data.Matrix) error {
 	return nil
 }
 
-// Source returns the scaled points; nil once they are dropped.
+// Source returns the scaled points, or nil after they are dropped.
 func (h *Neighborhood) Source() data.Source {
 	if h.Scaled == nil {
 		return h.stored
@@ -162,8 +166,8 @@ func (o *Options) Reduces(n, d int) int {
 	return min(o.components(), n)
 }
 
-// ReducesAbove returns the number of values above which points are reduced to principal
-// components, however many points there are; 0 means never.
+// ReducesAbove returns the width up to which points are never reduced by PCA, however many
+// there are; 0 means that no points are reduced. Reduces says whether wider points are.
 func (o *Options) ReducesAbove() int {
 	if angular := o.GraphMetric == data.Cosine || o.GraphMetric == data.Correlation; angular && o.autoComponents() && !o.OnComponents {
 		return maxAngularWidth

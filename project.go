@@ -17,9 +17,9 @@ import (
 	"cne/train"
 )
 
-// Save writes the embedding to a safetensors file, complete or not at all, with all that
-// Project needs: a network's weights under PyTorch's names, or a table's positions and
-// its training points.
+// Save atomically writes the embedding to a safetensors file, with all that Project needs:
+// a network's weights under PyTorch's names, or without a network the positions and points
+// that were trained on. An empty embedding gives ErrPoints.
 func (e *Embedding) Save(path string) error {
 	if e.model == nil {
 		return errEmpty
@@ -29,8 +29,8 @@ func (e *Embedding) Save(path string) error {
 	return e.model.Save(path, &d)
 }
 
-// SaveModel is Save without the training points of a table. They may be large or private.
-// After Load, UseTrainingPoints supplies them again.
+// SaveModel is Save without training points, which may be large or private. After Load,
+// UseTrainingPoints supplies them again.
 func (e *Embedding) SaveModel(path string) error {
 	if e.model == nil {
 		return errEmpty
@@ -42,8 +42,8 @@ func (e *Embedding) SaveModel(path string) error {
 var errEmpty = fmt.Errorf("%w: the embedding is empty; Embed and Load make one", ErrPoints)
 
 // Load reads an embedding written by Save or the program, or a network of linear layers
-// saved from PyTorch. Errors name the file, and wrap model.ErrFile if its contents are
-// invalid.
+// saved from PyTorch. Errors name the file. They wrap model.ErrFile if its contents are
+// invalid, and ErrImages if it holds a network for images.
 func Load(path string) (*Embedding, error) {
 	saved, err := model.Load(path)
 	if err != nil {
@@ -65,9 +65,9 @@ func Load(path string) (*Embedding, error) {
 	return e, nil
 }
 
-// UseTrainingPoints sets the training points [n, p] of a table saved without them. They
-// must be preprocessed, as Description.Preprocessing.Apply does with points as they were
-// read.
+// UseTrainingPoints sets the training points [n, p] of an embedding without a network that
+// was saved without them. They must be preprocessed, as Description.Preprocessing.Apply
+// does with points as they were read. Errors wrap ErrPoints.
 func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if err := checkPoints(points); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	return nil
 }
 
-// UseDevice makes a table, or a network of float32, place points on a device. The device
-// must stay open; nil means the CPU. Networks of float64 stay on the CPU.
+// UseDevice sets the device used by Project; nil means the CPU. The device must stay open.
+// Networks of float64 stay on the CPU.
 func (e *Embedding) UseDevice(d *model.Device) error {
 	switch mapper := e.mapper.(type) {
 	case *model.MLP[float32]:
@@ -106,15 +106,16 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 	return nil
 }
 
-// HasTrainingPoints reports whether the embedding is a table with its training points.
+// HasTrainingPoints reports whether the embedding has the training points that Project
+// needs. A network needs none, so the result is then true.
 func (e *Embedding) HasTrainingPoints() bool {
 	return e.mapper != nil || e.Positions == nil || e.trainPoints != nil
 }
 
 // Projector returns the mapper from points, preprocessed as Description.Preprocessing
-// says, to positions: the network, or a train.Projector for a table. A table must have
-// its training points (ErrNoTrainingPoints). A table's first call prepares the search
-// among these, until ctx ends.
+// says, to positions: the network, or a train.Projector. Without a network the embedding
+// must have its training points (ErrNoTrainingPoints), and the first call builds a search
+// index, which ctx can cancel. An empty embedding gives ErrPoints.
 func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
@@ -134,7 +135,8 @@ func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	return p, nil
 }
 
-// Width returns the number of values of a point for Project.
+// Width returns the dimension of the points that Project accepts. Errors are as for
+// Projector.
 func (e *Embedding) Width() (int, error) {
 	if before := e.Description.Preprocessing; before != nil {
 		return before.Width, nil
@@ -163,22 +165,24 @@ func (e *Embedding) Dim() int {
 	return d
 }
 
-// Projection has the options of ProjectRows. The zero value returns an error for the
-// first point that cannot be placed.
+// Projection has the options of ProjectRows. The zero value places all points, and stops
+// with an error at the first that cannot be placed.
 type Projection struct {
 	// SkipBad gives points that cannot be placed NaNs as positions.
 	SkipBad bool
-	// Trained are the rows of all training points, from 0 and ascending. These points
-	// keep their positions, whatever their values are.
+	// Trained are the rows of all training points, from 0 and ascending, if these are among
+	// the points. They keep their positions, whatever their values are.
 	Trained []int
-	// First is the number of points skipped before the rows, and Most the largest number
-	// of points to place; 0 means all.
-	First, Most int
+	// First is the row number of the first point. It is not 0 if the caller has skipped
+	// points (file.Rows.Skip).
+	First int
+	// Most is the largest number of points to place; 0 means all.
+	Most int
 }
 
 // A ProjectedBlock has the positions of consecutive points.
 type ProjectedBlock struct {
-	First     int // row of the first
+	First     int // row of the first position
 	Positions *data.Matrix
 	Labels    []string // one per point; nil without labels
 	Bad       int      // number of points that could not be placed
@@ -188,7 +192,7 @@ type ProjectedBlock struct {
 type PointError struct {
 	Row   int    // counted from 0
 	Name  string // such as "points.csv: row 18"
-	Fault string
+	Fault string // the reason
 }
 
 func (e *PointError) Error() string { return fmt.Sprintf("%v: %s: %s", ErrPoints, e.Name, e.Fault) }
@@ -209,8 +213,8 @@ const (
 
 // Project returns the positions [r, Dim] of points [r, D]; see ProjectRows. It does not
 // change the points. If the columns have names, here and in training, they are matched by
-// name. Their order does not matter, and extra columns are ignored. For a missing column
-// the error wraps ErrPoints.
+// name. Their order does not matter, and extra columns are ignored. Errors are as for
+// ProjectRows; a missing column gives ErrPoints.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -241,15 +245,16 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 }
 
 // ProjectRows places new points and calls write with their positions, block by block in
-// order. A block is valid until write returns. A network maps the points. With a table,
-// each point starts among its nearest training points and is then optimised, while the
-// training points stay fixed. A point's position does not depend on other new points. One
-// block is read while the other is placed, so two blocks are in memory. Read points from
-// files with the options of Description.Preprocessing.Reading.
+// order. A block is valid until write returns. A network maps the points. Without a
+// network, each point starts among its nearest training points and is then optimised,
+// while the training points stay fixed. A point's position does not depend on other new
+// points. One block is read while the other is placed, so two blocks are in memory. Read
+// points from files with the options of Description.Preprocessing.Reading. ProjectRows
+// does not close rows.
 //
-// ProjectRows returns errors of rows, write and ctx. It returns an error that wraps
-// ErrPoints for points of another width and, unless o.SkipBad is set, for the first point
-// that cannot be placed (*PointError).
+// The error wraps ErrPoints if points have another width, o.Trained does not fit or,
+// unless o.SkipBad is set, a point cannot be placed (*PointError); or it is
+// ErrNoTrainingPoints, or comes from rows, write or ctx.
 func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
 	p, err := e.place(ctx, rows, o)
 	if err != nil {
@@ -362,8 +367,8 @@ func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 // placeBlock finds the positions of a block.
 func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 	b.Positions, b.Bad, p.others = b.all.Rows(0, b.n), 0, p.others[:0]
-	// Points to be placed move to the front, because a table is slow and must not place the
-	// others.
+	// Points to be placed move to the front. Placing without a network is slow, and the
+	// others need none.
 	for i := range b.n {
 		if p.trained < len(p.Trained) && p.Trained[p.trained] == b.First+i {
 			copy(b.all.Row(i), p.learnt.Row(p.trained))

@@ -14,8 +14,9 @@ import (
 )
 
 // StartFrom returns positions for InitGiven (Options.Start) from an earlier embedding [m,
-// d], so the new embedding resembles it: see initial.FromEarlier. Errors wrap
-// ErrOption.
+// d], so the new embedding resembles it. rows[i] is the row of point i in earlier, or −1
+// if the point is new. If rows is nil, the first m points are those of earlier. New points
+// start near their neighbours: see initial.FromEarlier. Errors wrap ErrOption.
 func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if h == nil || h.Graph == nil {
 		return nil, badOption("got no graph to start from, want one of Prepare")
@@ -60,7 +61,7 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 	}
 }
 
-// startingTable returns the initial positions of a table.
+// startingTable returns the initial positions of a non-parametric embedding.
 func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
 	std := cmp.Or(o.InitStd, 1)
 	var coordinates *data.Matrix
