@@ -378,7 +378,7 @@ func sameElements(a, b []int32) float64 {
 	return float64(same) / float64(len(a))
 }
 
-// A spectrum whose runs are interrupted continues from their states to the same bits.
+// A spectrum whose runs are interrupted continues from their states to the same results.
 func TestSpectrumGoesOn(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
@@ -640,7 +640,8 @@ func TestPhasesInherit(t *testing.T) {
 	}
 }
 
-// A table that was saved without its training points says so, and takes them.
+// An embedding without a network that was saved without its training points says so, and
+// takes them.
 func TestTableWithoutItsPoints(t *testing.T) {
 	m := points(t, 30)
 	h := prepare(t, m, few(nil))
@@ -698,8 +699,8 @@ func TestFarFromZero(t *testing.T) {
 	}
 }
 
-// Points whose columns have names are projected by them, by a table and a network,
-// also once they were saved.
+// Points whose columns have names are projected by them, with and without a network, also
+// after saving and loading.
 func TestProjectByName(t *testing.T) {
 	m := points(t, 40)
 	m.Columns = make([]string, m.D)

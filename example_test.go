@@ -33,7 +33,7 @@ func rings(n int) *mat.Dense {
 	return m
 }
 
-// Points become an embedding in one call; how good it is says train/quality.
+// Points become an embedding in one call; train/quality says how good it is.
 func Example() {
 	ctx := context.Background()
 	points, err := data.FromMat(rings(200))
@@ -53,8 +53,8 @@ func Example() {
 	// Output: 400 points in 2 dimensions keep more than half of their neighbours: true
 }
 
-// A network learns to embed, is saved, loaded, and places points that it has not
-// seen: here the very ones, which come to lie where they were.
+// A network is trained, saved and loaded, and places points: here the training points,
+// which get their positions again.
 func Example_network() {
 	ctx := context.Background()
 	points, err := data.FromMat(rings(100))

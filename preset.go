@@ -23,7 +23,7 @@ const (
 	// more negatives and fewer epochs. Above 50 000 points it is PresetMillion.
 	// docs/results.md compares it with umap-learn and t-SNE.
 	PresetAuto Preset = iota
-	// PresetPaper is the paper's Neg-t-SNE with Z̄ = |X|/m, the zero Options.
+	// PresetPaper is the paper's Neg-t-SNE, the zero Options.
 	PresetPaper
 	// PresetTSNE preserves neighbours best. It is InfoNC-t-SNE with all pairs as negatives,
 	// or with full batches if train.All is not possible. Below 3000 points it is PresetAuto.
@@ -52,22 +52,21 @@ func (p *Preset) UnmarshalText(text []byte) error { return presetNames.Parse(p, 
 // Words returns the names of all presets.
 func (Preset) Words() []string { return presetNames.Words }
 
-// Apply returns o with the preset's values for n points; n is at least 1. Options that
-// the caller has given keep their values. given reports whether the option with a key,
-// such as "train.lr", is given. If given is nil, an option is given if it is not zero; a
-// Spectrum that is set then chooses Neg-t-SNE. The key "loss.s" may be given without a
-// value, to prepare for Spectrum. If only Epochs is given of a preset's schedule, its
-// phases are scaled to that number.
-func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
-	if given == nil {
-		given = o.isSet
+// Apply returns o with the preset's values for n points; n is at least 1. Options that are
+// set keep their values. isSet reports whether the option with a key, such as "train.lr",
+// is set. If isSet is nil, all options other than zero are set. If a Spectrum is set, but
+// no loss, the loss is Neg-t-SNE. If Epochs is set, but no Phases, the preset's phases are
+// scaled to this number of epochs.
+func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
+	if isSet == nil {
+		isSet = o.isSet
 	}
 	loss := op.NC
 	placed := func(p Phase) bool { return p.Spectrum.Given() }
 	switch {
-	case given("loss.name"):
+	case isSet("loss.name"):
 		loss = o.Loss
-	case o.Spectrum.Given(), given("loss.s"), slices.ContainsFunc(o.Phases, placed):
+	case o.Spectrum.Given(), isSet("loss.s"), slices.ContainsFunc(o.Phases, placed):
 		loss = op.Neg
 	case p == PresetUMAP:
 		loss = op.UMAP
@@ -75,26 +74,26 @@ func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 		loss = op.InfoNC
 	}
 	chosen := o
-	if !given("loss.negatives") {
+	if !isSet("loss.negatives") {
 		chosen.Negatives = 0
 	}
 	x := p.options(n, loss, &chosen)
 	total := totalEpochs(x.Phases)
-	x.EarlyExaggeration = p != PresetPaper && loss == op.Neg && o.Spectrum.S != nil && !given("train.phases")
+	x.EarlyExaggeration = p != PresetPaper && loss == op.Neg && o.Spectrum.S != nil && !isSet("train.phases")
 	switch {
 	case len(o.Phases) > 0:
 		x.Epochs = 0
-	case total > 0 && (given("train.phases") || o.EarlyExaggeration && given("train.early_exaggeration") || o.Spectrum.S == nil && given("loss.s")):
+	case total > 0 && (isSet("train.phases") || o.EarlyExaggeration && isSet("train.early_exaggeration") || o.Spectrum.S == nil && isSet("loss.s")):
 		x.Phases, x.Epochs = nil, total
-	case given("train.epochs") && o.Epochs > 0 && total > 0:
+	case isSet("train.epochs") && o.Epochs > 0 && total > 0:
 		x.Phases = scaledPhases(x.Phases, o.Epochs)
 	}
-	if !given("model.init") {
+	if !isSet("model.init") {
 		o.Init = x.Init
 	}
 	from, to := reflect.ValueOf(x), reflect.ValueOf(&o).Elem()
 	for _, f := range option.Fields(to.Type()) {
-		if v := from.FieldByIndex(f.Index); !v.IsZero() && !given(f.Key) {
+		if v := from.FieldByIndex(f.Index); !v.IsZero() && !isSet(f.Key) {
 			to.FieldByIndex(f.Index).Set(v)
 		}
 	}

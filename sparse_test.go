@@ -39,8 +39,7 @@ func densePoints(t *testing.T, n int) (sparse, dense *data.Matrix) {
 }
 
 // Sparse points have nearly the same neighbours as dense points; the components differ by
-// the error of the randomised method. The embedding has the same bits on any number of
-// cores.
+// the error of the randomised method. The embedding does not depend on GOMAXPROCS.
 func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 	m, dense := densePoints(t, 400)
 	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {

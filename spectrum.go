@@ -16,19 +16,23 @@ import (
 
 // Spectrum makes one embedding of the points per phase in last, all from shared early
 // phases. The shared phases are all of Options.Phases but the last, or else the first
-// third of the epochs (train.EarlyEpochs), at Z̄ = |X|/m for Neg-t-SNE and at s = 1 for
+// third of the epochs (train.EarlyEpochs), at Z̄ = n²/m for Neg-t-SNE and at s = 1 for
 // InfoNC-t-SNE. The phases in last differ in the fields to compare, such as Spectrum or
 // Negatives. Other fields are taken from the last of Options.Phases, or from Options. The
 // embeddings are in the order of last.
 //
-// Each is, bit for bit, what Embed gives with the shared phases and this phase as
-// Options.Phases. Several tables are trained at once, one per core, so hooks and OnBatch
-// may be called from several goroutines; they are called for the shared phases, too.
-// Checkpoints and Resume must be nil; set SpectrumCheckpoints instead.
+// Each is what Embed gives with the shared phases and this phase as Options.Phases.
+// Without a network, several embeddings are trained at once, one per core, so hooks and
+// OnBatch may be called from several goroutines; they are called for the shared phases,
+// too. Checkpoints and Resume must be nil; set SpectrumCheckpoints instead.
 //
-// When ctx ends, or one of the runs fails (SpectrumError), the others end soon. Spectrum
+// For options from Preset.Apply, let its isSet report "loss.s" as set, although the values
+// come with last. The loss is then Neg-t-SNE unless it is set, and the preset has no
+// phases.
+//
+// If ctx is done, or one of the runs fails (*SpectrumError), the others end soon. Spectrum
 // then returns the embeddings as far as they were trained; an embedding whose training
-// had not begun is nil.
+// had not begun is nil. Errors wrap what Embed's errors wrap.
 func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
