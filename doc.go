@@ -7,8 +7,8 @@
 //	e.Positions                                               // a *data.Matrix, one row per point
 //
 // [PresetAuto] is what the program "cne train" does by default; the zero value of [Options]
-// is the paper's Neg-t-SNE. If Hidden is set, a neural network is trained; otherwise each
-// point's position is learnt directly (a non-parametric embedding):
+// is the paper's Neg-t-SNE. Each point's position is learnt directly (a non-parametric
+// embedding), unless Hidden is set. Then a neural network is trained:
 //
 //	e, err := cne.Embed(ctx, points, cne.Options{Hidden: model.DefaultHidden})
 //
@@ -30,7 +30,8 @@
 //
 // This package builds on the packages data (points), data/neighbors (graphs), model
 // (positions and networks as Gorgonia graphs) and train (the loop, optimisers,
-// checkpoints); simclr learns from images. It reads no configuration, prints nothing, and
-// writes only the files that it is asked for. Results are identical regardless of
-// GOMAXPROCS.
+// checkpoints). Package simclr learns from images.
+//
+// This package reads no configuration, prints nothing, and writes only the files that it
+// is asked for. Results are identical regardless of GOMAXPROCS.
 package cne

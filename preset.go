@@ -54,8 +54,8 @@ func (Preset) Words() []string { return presetNames.Words }
 
 // Apply returns o with the preset's values for n points; n is at least 1. Options that are
 // set keep their values. isSet reports whether the option with a key, such as "train.lr",
-// is set. If isSet is nil, all options other than zero are set. If a Spectrum is set, but
-// no loss, the loss is Neg-t-SNE. If Epochs is set, but no Phases, the preset's phases are
+// is set. If isSet is nil, an option is set if it is not zero. If a Spectrum is set, but no
+// loss, the loss is Neg-t-SNE. If Epochs is set, but no Phases, the preset's phases are
 // scaled to this number of epochs.
 func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 	if isSet == nil {
