@@ -275,18 +275,21 @@ func (c *cache) Save(h *cne.Neighborhood) error {
 	return nil
 }
 
-// The embeddings of a spectrum equal embeddings of separate runs.
+// The embeddings of a spectrum equal embeddings of separate runs, also if edges are drawn by
+// their weights.
 func TestSpectrumIsSeparateRuns(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
 	last := []cne.Phase{{Spectrum: train.FromZBar(1e3)}, {Spectrum: train.FromZBar(1e4), Negatives: 3}}
-	spectrum := spectrum(t, m, last, o)
-	each, shared := o.SpectrumOptions(last)
-	if shared != 1 || each[0].Phases[0].Epochs != 2 || each[0].Phases[1].Epochs != 4 {
-		t.Errorf("%d phases are shared; the phases are %+v", shared, each[0].Phases)
-	}
-	for i := range each {
-		same(t, fmt.Sprintf("embedding %d differs from that of a run of its own", i), embed(t, m, each[i]).Positions.X, spectrum[i].Positions.X)
+	for _, o.SampleEdges = range []bool{true, false} {
+		spectrum := spectrum(t, m, last, o)
+		each, shared := o.SpectrumOptions(last)
+		if shared != 1 || each[0].Phases[0].Epochs != 2 || each[0].Phases[1].Epochs != 4 {
+			t.Errorf("%d phases are shared; the phases are %+v", shared, each[0].Phases)
+		}
+		for i := range each {
+			same(t, fmt.Sprintf("embedding %d differs from a separate run", i), embed(t, m, each[i]).Positions.X, spectrum[i].Positions.X)
+		}
 	}
 	var failed *cne.SpectrumError
 	if _, err := cne.Spectrum(t.Context(), m, []cne.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
@@ -659,6 +662,10 @@ func TestTableWithoutItsPoints(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	must(t, loaded.UseTrainingPoints(h.Reduced))
+	network := embed(t, m, few(func(o *cne.Options) { o.Hidden = []int{5} }))
+	if err := network.UseTrainingPoints(h.Reduced); !errors.Is(err, cne.ErrPoints) {
+		t.Errorf("training points for a network give %v", err)
+	}
 	same(t, "the points are placed elsewhere", project(t, loaded, m.Rows(0, 4)).X, project(t, e, m.Rows(0, 4)).X)
 }
 

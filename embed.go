@@ -124,13 +124,18 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 	return h.fitModel(ctx, m, h.Graph.Heads(), h.Graph.Indices, &o)
 }
 
-func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
-	freeMemory(len(tails))
+// fitOptions returns the options of train.Fit, with the weights by which edges are drawn.
+func (h *Neighborhood) fitOptions(o *Options) train.Options {
 	fit := o.FitOptions()
 	if o.SampleEdges {
 		fit.Weights = h.Graph.Weights
 	}
-	result, fitted := train.Fit(ctx, m, heads, tails, fit)
+	return fit
+}
+
+func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
+	freeMemory(len(tails))
+	result, fitted := train.Fit(ctx, m, heads, tails, h.fitOptions(o))
 	freeMemory(len(tails))
 	if fitted != nil && result.Edges == 0 { // training has not begun
 		if errors.Is(fitted, train.ErrInput) {

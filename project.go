@@ -78,7 +78,7 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if e.mapper == nil && e.Positions == nil {
 		return errEmpty
 	}
-	if e.Positions == nil {
+	if _, without := e.mapper.(*train.Projector); e.mapper != nil && !without {
 		return fmt.Errorf("%w: got training points for a network, want none", ErrPoints)
 	}
 	if points.N != e.trainedPositions().N {

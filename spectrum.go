@@ -242,7 +242,7 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 		end, err = c.Clone()
 		return err
 	}
-	_, err = train.Fit(ctx, m, heads, tails, o.FitOptions())
+	_, err = train.Fit(ctx, m, heads, tails, h.fitOptions(&o))
 	return end, err
 }
 
