@@ -4,7 +4,7 @@
     peers.py tsne RUN OUT [--iterations N] [--early RHO] [--exaggeration RHO] [--start random]
     peers.py ncvis RUN OUT [--seed S]
     peers.py trimap RUN OUT [--variant default|neighbours|near|uniform]
-    peers.py umap RUN OUT [--own-graph] [--epsilon E] [--constant]
+    peers.py umap RUN OUT [--own-graph] [--epsilon E] [--constant] [--negatives M]
 
 RUN is the folder of a run of cne train: its graph.npz is the graph, and its
 cache.safetensors has the principal components. OUT is the folder to write
@@ -27,7 +27,7 @@ each a change to the one before: the exact 15 nearest neighbours (neighbours), n
 triplets (near), and the weight 1 for all triplets (uniform). It draws other triplets
 every time, --seed or not.
 
-umap is umap-learn with a = b = 1, 5 negatives and 750 epochs, as in the paper: on
+umap is umap-learn with a = b = 1, 5 negatives (M) and 750 epochs, as in the paper: on
 the graph of the run, from its first two components, which umap-learn scales to
 [0, 10]. --own-graph takes its own graph instead, of 15 neighbours among the 50
 components with weights. --epsilon is what the repulsion's denominator has added
@@ -202,15 +202,15 @@ def umap(graph, components, args):
     start = components[:, :2] / components[:, 0].std()
     begun = time.perf_counter()
     if args.own_graph:
-        method = umap.UMAP(n_neighbors=15, a=1, b=1, n_epochs=args.epochs, init=start, random_state=args.seed, verbose=True)
+        method = umap.UMAP(n_neighbors=15, a=1, b=1, negative_sample_rate=args.negatives, n_epochs=args.epochs, init=start, random_state=args.seed, verbose=True)
         embedding = method.fit_transform(components)
     else:
         embedding, _ = inner.simplicial_set_embedding(
-            components, graph, 2, 1.0, 1.0, 1.0, 1.0, 5, args.epochs, start, np.random.RandomState(args.seed), "euclidean", {},
+            components, graph, 2, 1.0, 1.0, 1.0, 1.0, args.negatives, args.epochs, start, np.random.RandomState(args.seed), "euclidean", {},
             densmap=False, densmap_kwds={}, output_dens=False, verbose=True)
     seconds = time.perf_counter() - begun
     return embedding, seconds, {"program": "umap-learn", "version": umap.__version__, "graph": "its own" if args.own_graph else "the run's",
-                                "epochs": args.epochs, "seed": args.seed, "epsilon": args.epsilon, "annealed": not args.constant}
+                                "epochs": args.epochs, "negatives": args.negatives, "seed": args.seed, "epsilon": args.epsilon, "annealed": not args.constant}
 
 
 def write(path, save):
@@ -238,6 +238,7 @@ def main():
     of["umap"].add_argument("--epochs", type=int, default=750, help="(default %(default)s)")
     of["umap"].add_argument("--own-graph", action="store_true", help="its own graph of 15 neighbours, with weights")
     of["umap"].add_argument("--epsilon", type=float, default=EPSILON, help="added to squared distances in the repulsion (default %(default)s)")
+    of["umap"].add_argument("--negatives", type=int, default=5, help="(default %(default)s)")
     of["umap"].add_argument("--constant", action="store_true", help="no annealing")
     args = parser.parse_args()
     if not 0 <= args.seed < 2**32:
@@ -248,8 +249,8 @@ def main():
         of["tsne"].error("--early and --exaggeration must be above 0")
     if args.method == "ncvis" and args.epochs < 1:
         of["ncvis"].error("--epochs must be at least 1")
-    if args.method == "umap" and (args.epochs < 2 or not 0 <= args.epsilon < np.inf):
-        of["umap"].error("--epochs must be at least 2, and --epsilon at least 0")
+    if args.method == "umap" and (args.epochs < 2 or args.negatives < 1 or not 0 <= args.epsilon < np.inf):
+        of["umap"].error("--epochs must be at least 2, --negatives at least 1, and --epsilon at least 0")
     graph = read_graph(os.path.join(args.run, "graph.npz"))
     components = read_components(os.path.join(args.run, "cache.safetensors"))
     if graph.shape[0] != len(components):
