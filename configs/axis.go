@@ -15,19 +15,16 @@ import (
 	"cne/train"
 )
 
-// A SpectrumAxis is the quantity in which the embeddings of a spectrum differ, with its
-// values.
+// A SpectrumAxis is the quantity that varies along a spectrum, with its values.
 type SpectrumAxis struct {
 	Flag   string    // s, zbar or m
 	Values []float64 // ascending; +Inf is all negatives of the batch
 }
 
-// DefaultPlaces are the values of s where no others are asked for: a little
-// beyond both ends.
+// DefaultPlaces are the default values of s: a little beyond both ends.
 const DefaultPlaces = "-0.5,0,0.5,1,1.5"
 
-// FarthestPlace is how far out on the spectrum a value of s may be, so that no constant
-// overflows.
+// FarthestPlace bounds the magnitude of s, so no constant overflows.
 const FarthestPlace = 100
 
 // fullBatch is the word for all negatives of the batch.
@@ -67,7 +64,7 @@ func (a *SpectrumAxis) Symbol() string {
 	return a.Flag
 }
 
-// Text returns a value as it may be given.
+// Text returns a value in the form that ParseAxis reads.
 func (a *SpectrumAxis) Text(v float64) string {
 	if math.IsInf(v, 1) {
 		return fullBatch
@@ -117,8 +114,8 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 	return nil
 }
 
-// At returns the configuration of a run that ends at a value, and which of its
-// epochs it shares with those at other values.
+// At returns the configuration of the run that ends at a value, and the number of its
+// epochs that it shares with the runs at other values.
 func (a *SpectrumAxis) At(c *Config, v float64) (at *Config, shared int) {
 	var last cne.Phase
 	switch a.Flag {

@@ -15,7 +15,7 @@ import (
 // internal/option and ruleOf). A nil pointer is null in the file.
 type Config struct {
 	// Embed are the options of the library; see Options. Epochs, Optimizer and LR are never
-	// those that stand for a default.
+	// the values that stand for a default.
 	Embed      cne.Options `key:",squash"`
 	Preset     cne.Preset  `key:"preset"`
 	Device     Device      `key:"device"`
@@ -30,10 +30,10 @@ type Config struct {
 	Log        Log         `key:"log"`
 }
 
-// Device says where a run is computed.
+// Device says where a run is computed, and how precisely.
 type Device struct {
 	Name string `key:"name" as:"device"` // auto, cpu, cuda or cuda:n
-	// Precision is the coarsest that products may have.
+	// Precision is the coarsest precision of products.
 	Precision Precision `key:"precision"`
 }
 
@@ -53,7 +53,8 @@ type Output struct {
 	// AutoLabels labels the regions of embedding.html by the words of the points' names.
 	AutoLabels bool `key:"auto_labels"`
 	Snapshots  int  `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
-	// MetricsEvery is after how many epochs the quality is measured; 0: never.
+	// MetricsEvery is the number of epochs from one measurement of the quality to the next;
+	// 0: never.
 	MetricsEvery int  `key:"metrics_every" in:"[0,inf)"`
 	TensorBoard  bool `key:"tensorboard"` // event files
 }
@@ -82,8 +83,8 @@ type Holdout struct {
 	Paths []string // empty if there is a share
 }
 
-// TrainOn says which points a run learns from, to place the others by what it has learnt:
-// a number or a share of them, drawn by the seed, or the rows in a file.
+// TrainOn says which points a run learns from: a number or a share of them, drawn by the
+// seed, or the rows in a file. The others are placed afterwards.
 type TrainOn struct {
 	Number int     // at least 2, or 0
 	Share  float64 // in (0, 1], or 0
@@ -101,7 +102,7 @@ func (t *TrainOn) Of(n int) int {
 	return max(1, int(math.Round(t.Share*float64(n))))
 }
 
-// Graph says where the neighbour graph comes from, and is kept.
+// Graph is the source of the neighbour graph, and its cache.
 type Graph struct {
 	File  *string `key:"file" as:"nonempty"` // CSR .npz instead of the kNN graph
 	Cache Cache   `key:"cache,leaf"`         // of components and neighbours
@@ -159,7 +160,7 @@ type Plot struct {
 	HeightCM  float64 `key:"height_cm" in:"0 or [2,100]"` // 0: chosen
 }
 
-// Log says how the program talks on stderr.
+// Log is the form of messages on stderr.
 type Log struct {
 	Format string `key:"format" words:"text json"`
 }
@@ -173,11 +174,11 @@ func (c *Config) common() Common {
 	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Data.Path, c.Inputs()}
 }
 
-// complete applies the preset for n points to what is not given, and fills in what depends
-// on other values and was left null.
+// complete applies the preset for n points to keys that are not given, and fills in null
+// values that depend on other values.
 func (c *Config) complete(given func(key string) bool, n int) {
 	if !given("quality.k") {
-		c.Quality.K = max(1, min(c.Quality.K, n/4)) // of nearly all points any embedding keeps many
+		c.Quality.K = max(1, min(c.Quality.K, n/4)) // any embedding keeps many of nearly all points
 	}
 	hidden := c.Embed.Hidden
 	c.Embed = c.Preset.Apply(c.Options(), n, given).WithDefaults()

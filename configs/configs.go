@@ -1,16 +1,16 @@
-// Package configs holds runs of cne as YAML files, and reads such files. The files are
-// ready to use with cne train --config, or those named simclr-… and tsimcne-… with cne
-// simclr pretrain; default.yaml and simclr-default.yaml list all their keys with defaults
-// and meanings. The other files set only what differs.
+// Package configs has configurations of cne as YAML files, and reads such files. cne
+// train --config takes them, and cne simclr pretrain those with names simclr-… and
+// tsimcne-…. default.yaml and simclr-default.yaml list all keys with defaults and
+// meanings. The other files set only what differs.
 //
-// A Schema makes a struct (Config, SimCLR) of a file, of environment variables and of
-// single settings, each laid over the ones before and over the defaults. It refuses
+// A Schema makes a struct (Config, SimCLR) from the defaults, a file, environment
+// variables and single settings; each source overrides the ones before it. It refuses
 // unknown keys and invalid values with an Error, which says where the value is, what is
 // wrong and what is allowed. The allowed values follow from the tags and types of the
 // struct's fields, mostly options of the packages cne and simclr (package
-// internal/option). Conflicts between keys are found by these packages' checks.
+// internal/option). These packages' checks find conflicts between keys.
 //
-// To add a key, add the field with its tag to such a struct, and the key to the file of the
+// To add a key, add the field with its tag to such a struct, and the key to the file of
 // defaults.
 package configs
 
@@ -37,8 +37,8 @@ var Train = &Schema[Config]{
 	defaults:   defaults,
 	embeddings: 1,
 	dir:        func(c *Config) string { return dirFor(c.Data.Path[0]) },
-	// The checkpoint knows the points, those held out and the graph by their
-	// contents; labels take no part in training.
+	// The checkpoint identifies points, held-out points and graph by their contents; labels
+	// do not affect training.
 	mayChange: []string{
 		"device.name", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
@@ -62,8 +62,8 @@ var Spectrum = func() *Schema[Config] {
 	return &s
 }()
 
-// SpectrumAlong is the configuration of a spectrum along an axis, which Write notes in its
-// command line: "cne spectrum --s 0,1".
+// SpectrumAlong is the configuration of a spectrum along an axis. Write notes the axis in
+// the command line: "cne spectrum --s 0,1".
 func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 	s := *Spectrum
 	s.command = a.Command()
@@ -92,16 +92,14 @@ var Pretrain = &Schema[SimCLR]{
 		}
 		return "runs/simclr-" + name
 	},
-	// The checkpoint knows the images by their contents; labels take no part
-	// in training.
+	// The checkpoint identifies the images by their contents; labels do not affect training.
 	mayChange: []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
 }
 
 // keySets lists the key sets of all commands.
 func keySets() []*keySet { return []*keySet{&Train.keySet, &Spectrum.keySet, &Pretrain.keySet} }
 
-// BuiltinPrefix marks, instead of a path, a data set that is part of the
-// program.
+// BuiltinPrefix begins the name of a data set that is embedded in the program.
 const BuiltinPrefix = "builtin:"
 
 // dirFor returns the default folder for the results of points from a path, such as

@@ -39,7 +39,7 @@ func (c *Config) files() []keyFiles {
 	}
 }
 
-// Inputs returns the files and folders that a run reads, but for its configuration.
+// Inputs returns the files and folders that a run reads, except its configuration.
 func (c *Config) Inputs() []string {
 	var inputs []string
 	for _, f := range c.files() {
@@ -59,8 +59,8 @@ func given(s *string) []string {
 	return []string{*s}
 }
 
-// CheckFiles refuses files that are missing or cannot be opened, by key, before any of
-// them is read.
+// CheckFiles returns an error, with the key, for the first file that is missing or cannot
+// be opened. It reads none.
 func (c *Config) CheckFiles() error {
 	for _, f := range c.files() {
 		err := f.check()
@@ -74,7 +74,7 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
-// CheckInit refuses an earlier embedding to start from that is not there.
+// CheckInit returns an error if the earlier embedding to start from is missing.
 func (m *Model) CheckInit() error {
 	path := m.InitPath()
 	if path == "" {
@@ -122,9 +122,9 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	return check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
 }
 
-// checkColumn refuses what names a column (see file.SplitColumn) that is not there, by the heads
-// of files: by the files of points, as far as they are there, if it names no file. Nil
-// points have no table.
+// checkColumn returns an error if spec names a missing file or column (see
+// file.SplitColumn). It reads only the heads of files. A column without a file is a
+// column of points, and is checked if their files exist. Nil points have no table.
 func checkColumn(ctx context.Context, spec string, points []string, o file.Options) error {
 	path, column := file.SplitColumn(spec)
 	switch {
@@ -146,12 +146,12 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 	return nil
 }
 
-// NoColumnsError is about a column of points that come from no table.
+// NoColumnsError is the error for a column of points that come from no table.
 func NoColumnsError(spec string) error {
 	return fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
 }
 
-// check refuses files that are missing or cannot be opened.
+// check returns an error for the first file that is missing or cannot be opened.
 func (f keyFiles) check() error {
 	if len(f.paths) > 0 && strings.HasPrefix(f.paths[0], BuiltinPrefix) {
 		return nil
@@ -164,8 +164,8 @@ func (f keyFiles) check() error {
 	return nil
 }
 
-// readable returns an error if a file cannot be opened. For others, such as a pipe, it
-// only checks that they exist, since opening them could consume data.
+// readable returns an error if a file cannot be opened. If it is not regular, such as a
+// pipe, readable only checks that it exists, because opening it could consume data.
 func readable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -178,8 +178,8 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// CheckFiles refuses files that are missing or cannot be opened. key is the images' key,
-// such as data.path.
+// CheckFiles returns an error for the first file that is missing or cannot be opened. key
+// is the images' key, such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
 	if err := (keyFiles{"data.labels", file.Paths(d.Labels)}).check(); err != nil {
 		return err

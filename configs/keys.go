@@ -17,7 +17,7 @@ import (
 type key struct {
 	option.Field
 	rule    rule
-	meaning string // in a few words: how its comment in the file of defaults begins
+	meaning string // in a few words: the start of its comment in the file of defaults
 }
 
 // keysOf returns the keys of a struct, and of the structs in it, in the order of
@@ -69,7 +69,7 @@ func (k *key) value(of reflect.Value) any {
 	return reflect.Indirect(v).Interface()
 }
 
-// node returns the node that stands for a value of the key in YAML.
+// node returns a value of the key as a YAML node.
 func (k *key) node(v any) (*yaml.Node, error) {
 	if v != nil && k.rule.write != nil {
 		v = k.rule.write(v)
@@ -111,8 +111,8 @@ func names(keys []key) []string {
 // A keySet is the keys of a kind of configuration.
 type keySet struct {
 	keys    []key  // in the order of the defaults' file
-	command string // what takes it, such as "cne train"
-	printer string // and what prints it, such as "cne config"
+	command string // that takes it, such as "cne train"
+	printer string // that prints it, such as "cne config"
 }
 
 // Has reports whether a key exists.
@@ -134,7 +134,7 @@ func (s *keySet) Completions() []string {
 	return offers
 }
 
-// Words returns the words that a key may have, as far as they are known.
+// Words returns the words that a key may have, if they are known.
 func (s *keySet) Words(key string) []string {
 	k, _ := find(s.keys, key)
 	return k.rule.words
@@ -157,11 +157,11 @@ func (s *keySet) firstKey(section string) string {
 	return s.keys[i].Key
 }
 
-// shorthands are the sections for which a single value may be given, such as device:
-// cuda, and the keys that the value sets.
+// shorthands are the sections that may have a single value, such as device: cuda, and the
+// keys that this value sets.
 var shorthands = map[string]string{"device": "device.name"}
 
-// fullName returns the key that a name stands for, which may be a shorthand.
+// fullName returns the key of a name, which may be a shorthand.
 func (s *keySet) fullName(name string) string {
 	if k, ok := shorthands[name]; ok && s.Has(k) {
 		return k
@@ -181,9 +181,9 @@ func (s *keySet) unknownKey(source, k string) *Error {
 	return &Error{source, text.Printable(k), problem}
 }
 
-// near returns the key that is written most like an unknown one; "" if none is. Where
-// that is a key of another section, it may be of another meaning: it comes with its
-// meaning, and so do the keys of the same name in further sections.
+// near returns the key or section most similar to an unknown key, or "". A similar key of
+// another section may have another meaning: near then returns the keys of all sections
+// with the same name, with their meanings.
 func (s *keySet) near(k string) string {
 	nearest := text.Nearest(k, append(names(s.keys), s.sections()...))
 	section, _, dotted := strings.Cut(k, ".")

@@ -33,11 +33,11 @@ var otherVariables = []string{
 	envPrefix + "CUDA_SDK", envPrefix + "DEBIAN_MIRROR",
 }
 
-// A layer is what one source sets.
+// A layer has the values that one source sets.
 type layer struct {
 	value   map[string]any    // by key; in the types that the rules return
 	origin  map[string]string // by key
-	written bool              // by this program, so that old keys are translated
+	written bool              // by this program: old keys are translated
 }
 
 func newLayer() *layer { return &layer{value: map[string]any{}, origin: map[string]string{}} }
@@ -79,7 +79,7 @@ func readLimited(ctx context.Context, path string) ([]byte, error) {
 	return content, nil
 }
 
-// readYAML reads the text of a configuration file. The path serves in errors.
+// readYAML reads the text of a configuration file. path is for errors.
 func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
 	l := newLayer()
 	l.written = bytes.HasPrefix(content, []byte(Header))
@@ -112,7 +112,7 @@ func parse(content []byte) (*yaml.Node, error) {
 	return resolve(document.Content[0]), nil
 }
 
-// syntaxError makes a sentence of an error of the YAML parser.
+// syntaxError converts an error of the YAML parser to an Error.
 func syntaxError(path string, err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
@@ -213,7 +213,7 @@ func variable(key string) string {
 // readEnvironment reads the variables whose names begin with envPrefix. Empty variables
 // count as not set; keys of other commands are ignored.
 func (s *keySet) readEnvironment(environ []string) (*layer, error) {
-	names := map[string]string{} // by variable; "" for what is another command's
+	names := map[string]string{} // by variable; "" for a key of another command
 	know := func(name, key string) {
 		if names[variable(name)] = ""; s.Has(key) {
 			names[variable(name)] = name
@@ -260,8 +260,8 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 	return l, nil
 }
 
-// readSettings reads single settings. Of several for one key the last counts, but lists of
-// texts add up.
+// readSettings reads single settings. If several set one key, the last one counts, but
+// lists of texts are joined.
 func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 	l := newLayer()
 	for _, x := range settings {
@@ -296,16 +296,15 @@ func (s *keySet) addText(l *layer, source, k, value string) error {
 	return s.set(l, k, n, source, func(*yaml.Node) string { return source })
 }
 
-// textNode turns text from outside a file into the node that would stand in
-// one. YAML decides what it is, except that text and paths are taken as they
-// stand.
+// textNode turns text from outside a file into the node that a file would have. YAML
+// decides its type, except that text and paths are taken unchanged.
 func textNode(r rule, value string) (*yaml.Node, error) {
 	trimmed := strings.TrimSpace(value)
 	literal := scalar("!!str", value)
 	switch {
 	case r.null && (trimmed == "null" || trimmed == "~"):
 		return scalar("!!null", "null"), nil
-	case (r.text == asYAML || r.text == asNumbers) && trimmed == "": // which YAML would take for a null
+	case (r.text == asYAML || r.text == asNumbers) && trimmed == "": // YAML would read null
 		return literal, nil
 	case r.text == asText && !strings.HasPrefix(trimmed, `"`) && !strings.HasPrefix(trimmed, "'"):
 		return literal, nil
@@ -317,14 +316,14 @@ func textNode(r rule, value string) (*yaml.Node, error) {
 		value = "[" + value + "]"
 	}
 	n, err := parse([]byte(value))
-	if err != nil && r.text == asText { // it begins with a quotation
+	if err != nil && r.text == asText { // it begins with a quotation mark
 		return literal, nil
 	}
 	return n, err
 }
 
-// splitText returns the list of the texts in one with commas between them, or the text
-// itself if it has none, or names a file or folder.
+// splitText splits a text at its commas into a list. It returns the text itself if it has
+// none, or names a file or folder.
 func splitText(value string) *yaml.Node {
 	path, _ := file.SplitColumn(value)
 	if _, err := os.Stat(value); path != "" || err == nil || !strings.Contains(value, ",") {

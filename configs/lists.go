@@ -15,8 +15,8 @@ import (
 	"cne/internal/text"
 )
 
-// items returns what reads a list, or a single item instead of it. A problem with an item
-// of a list names it by its number.
+// items returns a function that reads a list, or a single item instead. A problem with an
+// item of a list has the item's number.
 func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *yaml.Node) (any, *invalid) {
 	return func(n *yaml.Node) (any, *invalid) {
 		nodes := []*yaml.Node{n}
@@ -38,7 +38,7 @@ func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *
 	}
 }
 
-// nonEmpty allows what r does, but for an empty list.
+// nonEmpty allows what r allows, except an empty list.
 func nonEmpty(r rule, allowed string) rule {
 	read := r.read
 	r.read = func(n *yaml.Node) (any, *invalid) {
@@ -111,8 +111,7 @@ func trainOn() rule {
 	}}
 }
 
-// cache allows a truth value, or the path of a folder. From outside a file either comes
-// as text.
+// cache allows a truth value, or the path of a folder. Outside a file both are text.
 func cache() rule {
 	return rule{text: asText, words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *invalid) {
 		var keep bool
@@ -186,8 +185,8 @@ func colours(in option.Range) rule {
 	}}
 }
 
-// entries allows a list of mappings with the keys of the structs of a slice type, each of
-// which is called an item.
+// entries allows a list of mappings with the keys of the structs of a slice type. item is
+// what messages call a mapping.
 func entries(t reflect.Type, item string) rule {
 	keys := keysOf(t.Elem())
 	return rule{read: func(n *yaml.Node) (any, *invalid) {

@@ -15,8 +15,8 @@ import (
 	"cne/model"
 )
 
-// CheckMemory refuses a run that takes more memory than there is, as far as the size of
-// its data is known: even the smallest that they can have. Errors are of the type *Error.
+// CheckMemory returns an *Error if the run takes more memory than is available, even for
+// the smallest possible size of its data.
 func (s *Schema[C]) CheckMemory(c *C, size data.Size, on *model.Device, origins Origins) error {
 	return checkMemory(func(n int) cne.Memory {
 		part := size
@@ -25,22 +25,22 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, on *model.Device, origins 
 	}, size.Low, size.Known(), origins)
 }
 
-// CheckMeasuring says why embeddings of data of a size cannot be measured, for want of
-// memory.
+// CheckMeasuring returns an *Error if memory does not suffice to measure embeddings of
+// data of a size.
 func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
 	measured := *c
 	measured.Model.Kind = "table" // no network is trained
 	return Train.CheckMemory(&measured, size, on, nil)
 }
 
-// CheckImages says why a network that is trained no more cannot work with images that are
-// in memory, for want of more.
+// CheckImages returns an *Error if memory does not suffice for a finished network to work
+// with images that are in memory.
 func CheckImages(use memory.Images) error {
 	return checkMemory(func(int) cne.Memory { return use.Estimate() }, 0, false, nil)
 }
 
-// checkMemory refuses what takes more memory than there is, by an estimate for n rows; known
-// says that there are n.
+// checkMemory returns an *Error if n rows take more memory than is available, by an
+// estimate. known reports whether there are exactly n rows.
 func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) error {
 	e := of(n)
 	memory.LimitGarbage(e.Live)

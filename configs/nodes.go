@@ -11,7 +11,7 @@ import (
 	"cne/internal/text"
 )
 
-// resolve follows a YAML alias to what it stands for.
+// resolve returns the node that a YAML alias refers to; other nodes unchanged.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -44,7 +44,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// valueNode returns the node that stands for a value of a configuration in YAML.
+// valueNode returns a value of a configuration as a YAML node.
 func valueNode(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case nil:
@@ -89,8 +89,8 @@ func valueNode(v any) (*yaml.Node, error) {
 	return n, nil
 }
 
-// quoteUnsafe puts texts into double quotes that hold characters which must not reach
-// a terminal, so that whoever prints the YAML may escape them.
+// quoteUnsafe puts texts into double quotes if they have characters that must not reach a
+// terminal, so the characters can be escaped when the YAML is printed.
 func quoteUnsafe(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && text.Escape(n.Value) != n.Value {
 		n.Style = yaml.DoubleQuotedStyle
@@ -114,7 +114,7 @@ func entryNodes(entries reflect.Value, keys []key) *yaml.Node {
 			if items, ok := v.([]string); v == nil || ok && len(items) == 0 {
 				continue
 			}
-			if n, err := k.node(v); err == nil { // of numbers and words, which can be written
+			if n, err := k.node(v); err == nil { // numbers and words can be written
 				m.Content = append(m.Content, scalar("!!str", k.Key), n)
 			}
 		}

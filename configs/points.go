@@ -15,7 +15,7 @@ import (
 	"cne/internal/text"
 )
 
-// AnySize is the size of data about which nothing is known.
+// AnySize is the size of unknown data.
 var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 
 // dataSize returns the size of the points of data.path, as far as known.
@@ -31,14 +31,13 @@ func (c *Config) dataSize(ctx context.Context) data.Size {
 	return d.TrainOn.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
 }
 
-// unknownPoints is the number of points for which a preset is chosen if no file says how many
-// there are.
+// unknownPoints is the number of points for a preset if no file has their number.
 const unknownPoints = 10000
 
 func (c *Config) points(ctx context.Context) int {
 	size := c.dataSize(ctx)
 	n := size.Likely
-	if !size.Known() { // a table, in which counting is faster than reading
+	if !size.Known() { // a table: counting its rows is faster than reading them
 		var err error
 		if n, err = file.Count(ctx, c.Data.Path, c.Data.Options()); err != nil && size.High == AnySize.High {
 			return unknownPoints
@@ -61,7 +60,7 @@ func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 	if heading {
 		n--
 	}
-	if err != nil || n < 1 || n > size.High { // which reading says best
+	if err != nil || n < 1 || n > size.High { // reading explains it best
 		size.Low, size.Likely = min(2, size.Low), min(2, size.Low)
 		return size
 	}
@@ -84,8 +83,8 @@ func (c *Config) CheckSize(size data.Size) error {
 	return o.CheckSize(size)
 }
 
-// ExplainPoints adds the key or the files to an error of preparing n points on components
-// principal components; it returns other errors unchanged.
+// ExplainPoints adds the key or the files to an error of preparing n points with
+// components principal components; it returns other errors unchanged.
 func (c *Config) ExplainPoints(err error, n, components int) error {
 	if fault := new(option.Error); errors.As(err, &fault) {
 		return Explain(err)

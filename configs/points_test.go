@@ -26,7 +26,7 @@ func TestCheckSize(t *testing.T) {
 		{"{graph: {k: 3}, quality: {recall: false}}", data.SizeOf(10, 3), ""},
 		{"data: {holdout: 0.5}", data.SizeOf(30, 3), "graph.k: got 15 for 15 points, want fewer than the points that are trained on"},
 		{"data: {holdout: 0.5}", data.SizeOf(32, 3), ""},
-		{"data: {sample: 15}", data.SizeOf(100, 3), ""}, // for which the preset chooses fewer neighbours
+		{"data: {sample: 15}", data.SizeOf(100, 3), ""}, // the preset chooses fewer neighbours
 		{"data: {sample: 0.15}", data.SizeOf(100, 3), "graph.k: got 15 for 15 points, want fewer"},
 		{"data: {sample: 101}", data.SizeOf(100, 3), "data.sample: got 101, want at most the number of points (100)"},
 		{"data: {sample: 100}", data.SizeOf(100, 3), ""},

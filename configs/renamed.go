@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// renamed are the keys and words of earlier versions with the present ones. words are the
-// values that have another word, or all values of a key that is gone; "" says nothing.
+// renamed has the keys and words of earlier versions with the present ones. words maps
+// the old values of a key to new ones; "" stands for the default.
 var renamed = map[string]struct {
 	key   string
 	words map[string]string
@@ -23,8 +23,8 @@ var renamed = map[string]struct {
 	"train.early_exaggeration": {"train.early_exaggeration", map[string]string{"none": "false", "third": "true"}},
 }
 
-// translate returns the current key and value for a key of a file that an earlier version
-// wrote; nil if the layer already says the same.
+// translate returns the current key and value for a key in a file of an earlier version;
+// nil if there is nothing to set.
 func (s *keySet) translate(l *layer, key string, value *yaml.Node) (string, *yaml.Node) {
 	old, ok := renamed[key]
 	if !ok || !s.Has(old.key) {
@@ -40,7 +40,7 @@ func (s *keySet) translate(l *layer, key string, value *yaml.Node) (string, *yam
 	return old.key, value
 }
 
-// refuseOld refuses a key or a word of earlier versions.
+// refuseOld returns an error for a key or a word of earlier versions.
 func (s *keySet) refuseOld(source, key, value string) error {
 	old, ok := renamed[key]
 	if !ok || !s.Has(old.key) {

@@ -18,17 +18,17 @@ import (
 	"cne/internal/text"
 )
 
-// A rule says which values a key may have, and turns the YAML node of one into
-// the Go value that the struct holds and back.
+// A rule says which values a key may have, and converts between a value's YAML node and
+// the Go value that the struct holds.
 type rule struct {
 	// read returns the value, or why it is invalid.
 	read func(n *yaml.Node) (any, *invalid)
-	// write returns what stands for a value in YAML; nil: the value itself.
+	// write returns a value as it is written in YAML; nil: unchanged.
 	write func(v any) any
 	// text says how to read a value from the environment or a flag, where titles and
 	// paths need no quotes.
 	text textForm
-	// null allows null, for which read is not called.
+	// null allows null; read is then not called.
 	null bool
 	// words are the values that shell completion offers.
 	words []string
@@ -41,32 +41,32 @@ const (
 	asYAML    textForm = iota // the value is YAML
 	asText                    // the value is taken as it stands, unless it begins with a quote
 	asList                    // YAML if it begins with a bracket, else texts with commas between them
-	asNumbers                 // YAML, which needs no brackets around numbers with commas between them
+	asNumbers                 // YAML, without brackets around numbers with commas between them
 )
 
-// An invalid describes an invalid value: what is wrong, and in which part of it.
+// An invalid describes an invalid value: what is wrong, and where.
 type invalid struct {
 	part string     // such as "lr of phase 2"; "" for the whole value
 	at   *yaml.Node // where in the file; nil for the whole value
 	text string     // such as "got -1, want a number above 0"
-	hint string     // what else helps, such as "did you mean adam?"; "" for nothing
+	hint string     // further advice, such as "did you mean adam?"; "" for none
 }
 
-// A word is a type whose values have names. A field of such a type takes what
-// its UnmarshalText does.
+// A word is a type whose values have names. A field of such a type takes the texts that
+// its UnmarshalText takes.
 type word interface {
 	encoding.TextUnmarshaler
 	Words() []string // for people to choose from
 }
 
-// ruleOf returns the rule of a field, which its type implies together with its tags: see
-// package option. In addition there is
+// ruleOf returns the rule that a field's type and tags imply: see package option. There is
+// one more tag:
 //
 //	as:"nonempty"  what else a string, or a list of strings, has to be:
 //	               nonempty, device, start, column or columns
 //
-// and words:"…" of an enumeration are named first in messages. It panics without a rule,
-// which is an error in the struct.
+// The words in words:"…" of an enumeration come first in messages. ruleOf panics if there
+// is no rule, because the struct is then wrong.
 func ruleOf(f option.Field) rule {
 	t, tag := f.Type, f.Tag
 	if t.Kind() == reflect.Pointer {
@@ -150,7 +150,7 @@ func ruleOf(f option.Field) rule {
 	panic(fmt.Sprintf("configs: there is no rule for a key of the type %v with the tags %s", t, tag))
 }
 
-// startWords is what model.init may be.
+// startWords describes the values of model.init.
 var startWords = strings.Join(cne.InitPCA.Words(), ", ") + ", or the path of a run folder or a file"
 
 // value applies the rule to a node, null included.
@@ -242,7 +242,7 @@ func number(in string) rule {
 	}}
 }
 
-// parseShare reads a number, which is text if it comes from outside a file.
+// parseShare reads a number. Outside a file it is text.
 func parseShare(n *yaml.Node) (float64, bool) {
 	if isScalar(n, "!!str") {
 		x, err := strconv.ParseFloat(n.Value, 64)
@@ -288,7 +288,7 @@ func parseWhole(n *yaml.Node) (int64, bool) {
 	return 0, false
 }
 
-// oneOf allows what parse takes: some words, or without it the words themselves.
+// oneOf allows the words that parse takes, or without parse the words themselves.
 func oneOf(words []string, parse func(string) (any, error)) rule {
 	return rule{words: words, read: func(n *yaml.Node) (any, *invalid) {
 		allowed := text.Enumerate(words)

@@ -68,48 +68,48 @@ func ParseSetting(source, setting string) (Setting, error) {
 	return Setting{Source: source + " " + text.Printable(k), Key: k, Value: v}, nil
 }
 
-// PathsSetting sets a key to a list of paths, each as it stands.
+// PathsSetting sets a key to a list of paths.
 func PathsSetting(source, key string, paths []string) Setting {
 	quoted := make([]string, len(paths))
 	for i, path := range paths {
 		quoted[i] = strconv.QuoteToASCII(path) // YAML has the same escapes
 		if !utf8.ValidString(path) {
-			quoted[i] = path // refused as that
+			quoted[i] = path // it will be refused
 		}
 	}
 	return Setting{source, key, "[" + strings.Join(quoted, ", ") + "]"}
 }
 
-// Sources are the sources of a configuration on top of the defaults, each overriding the
-// ones before.
+// Sources are the sources of a configuration. Each overrides the ones before it and the
+// defaults.
 type Sources struct {
 	File     string    // path; "" for none
 	Environ  []string  // NAME=value, as from os.Environ
 	Settings []Setting // later ones override earlier ones
-	// Points is the number of points trained on, for the preset; 0 for what the heads of
-	// the files say.
+	// Points is the number of training points, for the preset; 0 means the number in the
+	// heads of the files.
 	Points int
 
 	text []byte // of File, once it was read
 
-	// Context ends the reading of the file, which may be a pipe; nil: nothing does.
+	// Context, if not nil, ends the reading of the file, which may be a pipe.
 	Context context.Context
 }
 
 // A configuration is the interface of all commands' structs.
 type configuration interface {
-	// complete fills in what depends on other values and was left null, or what a preset
-	// has for n points and is not given.
+	// complete fills in null values that depend on other values, and a preset's values for n
+	// points that are not given.
 	complete(given func(key string) bool, n int)
 	// conflicts lists the conflicts between keys that the library does not know; nil
 	// entries are ignored.
 	conflicts() []*option.Error
-	// CheckSize refuses what data of a size cannot be used with.
+	// CheckSize returns an error for values that are invalid for data of a size.
 	CheckSize(size data.Size) error
 	// dataSize returns the size of the data as far as known before they are read, and
 	// memory estimates the memory of several runs at a time on data of a size.
 	dataSize(ctx context.Context) data.Size
-	// points returns the likely number of points that are trained on.
+	// points returns the likely number of training points.
 	points(ctx context.Context) int
 	memory(size data.Size, on *model.Device, runs int) cne.Memory
 	// checkColumns is Schema.CheckColumns, and common Schema.Common.
@@ -120,28 +120,28 @@ type configuration interface {
 // of returns c as a configuration.
 func of[C any](c *C) configuration { return any(c).(configuration) }
 
-// A Schema is a kind of configuration: how the struct C comes of its sources.
+// A Schema is a kind of configuration: it makes the struct C from its sources.
 type Schema[C any] struct {
 	keySet
 	defaults string // a file with all keys and their meaning
 	// preset, if not nil, returns the text of a file that some value lays over the
 	// defaults, and the value's source; "" for none.
 	preset func(value func(key string) any) (text, source string)
-	// dir returns the folder for the results of data of one's own.
+	// dir returns the default folder for results.
 	dir func(*C) string
-	// embeddings is how many are trained at a time.
+	// embeddings is the number of embeddings that are trained at a time.
 	embeddings int
-	// alongSpectrum says that a flag gives the positions on the spectrum.
+	// alongSpectrum reports whether a flag gives the positions on the spectrum.
 	alongSpectrum bool
 	// mayChange are the keys, or sections, that may change when a run is resumed: what is
 	// written and measured, how often, and the paths of the data.
 	mayChange []string
-	// fixedEpochs, if not nil, says why a run must not get more epochs than it was begun
-	// with; "" if it may.
+	// fixedEpochs, if not nil, returns why a run must not get more epochs than at its
+	// beginning; "" if it may.
 	fixedEpochs func(*C) string
 }
 
-// Common has the keys that all commands that train share.
+// Common has the keys of all commands that train.
 type Common struct {
 	Dir              *string // output.dir, to be read and set
 	Epochs, LogEvery int     // train.epochs and train.log_every
@@ -152,19 +152,18 @@ type Common struct {
 	Path, Inputs     []string // data.path, and all files and folders that are read
 }
 
-// Common returns that part of a configuration.
+// Common returns the common part of a configuration.
 func (s *Schema[C]) Common(c *C) Common { return of(c).common() }
 
 // Command returns the command that takes the configuration, such as "cne train".
 func (s *Schema[C]) Command() string { return s.command }
 
-// DefaultDir returns the output.dir of a configuration that does not set it,
-// which is named after the data.
+// DefaultDir returns the default output.dir, which is named after the data.
 func (s *Schema[C]) DefaultDir(c *C) string { return s.dir(c) }
 
-// Load reads all sources, lays them over each other and over the defaults, and
-// checks the result. Faults of values, keys and combinations are of the type
-// *Error; other errors come from reading the file.
+// Load reads all sources, each overriding the ones before it and the defaults, and checks
+// the result. Faults of values, keys and combinations are of the type *Error; other
+// errors come from reading the file.
 func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
 	file, err := s.readFile(from)
 	if err != nil {
@@ -190,8 +189,8 @@ func (s *Schema[C]) CheckSettings(settings []Setting) error {
 	return err
 }
 
-// Parse reads a configuration from only the text of a file. The name is used in errors,
-// which are Load's.
+// Parse reads a configuration from only the text of a file. name is for errors, which are
+// Load's.
 func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 	l, err := s.readYAML(name, text)
 	if err != nil {
@@ -201,9 +200,8 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 	return c, err
 }
 
-// Check refuses values that are right by themselves and wrong together, in a
-// configuration that was changed since it was loaded. Errors are of the type
-// *Error.
+// Check returns an *Error if valid values contradict each other, in a configuration that
+// was changed since it was loaded.
 func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
 
 // DataSize returns the size of a run's data, as far as known before they are read.
@@ -223,8 +221,8 @@ func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
 	return located(of(c).CheckSize(size), origins)
 }
 
-// check refuses values that are right by themselves and wrong together, or for data of
-// any size. Errors are of the type *Error.
+// check returns an *Error if valid values contradict each other, or are invalid for data
+// of any size.
 func (s *Schema[C]) check(c *C, origins Origins) error {
 	for _, e := range of(c).conflicts() {
 		if e != nil {
@@ -253,8 +251,8 @@ func conflictIf(found bool, key, other, want string) *option.Error {
 	return &option.Error{Key: key, Other: other, Want: want}
 }
 
-// located makes an *Error of an *option.Error, which says where the values come from; other
-// errors it returns as they are.
+// located converts an *option.Error to an *Error, which says where the values come from.
+// It returns other errors unchanged.
 func located(err error, origins Origins) error {
 	fault := new(option.Error)
 	if !errors.As(err, &fault) {
@@ -274,14 +272,14 @@ func located(err error, origins Origins) error {
 	return &Error{source, strings.TrimSuffix(fault.Name(), ": "), fault.Problem(note, otherNote)}
 }
 
-// Explain makes an error of options that a configuration gives one that names the key and
-// not the package; others it returns as they are.
+// Explain converts an error about options to one that names the key and not the package.
+// It returns other errors unchanged.
 func Explain(err error) error { return located(err, nil) }
 
-// merge lays layers over the defaults and over each other, the last on top, and
-// checks the result. Viper merges; its own readers of files, variables and flags
-// stay unused because they pass over unknown and repeated keys, forget lines, and
-// cannot tell a null from a key that is not there.
+// merge lays layers over the defaults and over each other, the last on top, and checks
+// the result. Viper merges. Its own readers of files, variables and flags are not used,
+// because they ignore unknown and repeated keys, lose line numbers, and do not
+// distinguish null from a missing key.
 func (s *Schema[C]) merge(from Sources, layers ...*layer) (*C, Origins, error) {
 	base, err := s.builtin(defaultOrigin, s.defaults)
 	if err != nil {
@@ -346,7 +344,7 @@ func overlay(layers []*layer) (*viper.Viper, Origins, error) {
 	return v, origins, nil
 }
 
-// A Difference is a key for which two configurations have different values.
+// A Difference is a key with different values in two configurations.
 type Difference struct {
 	Key           string
 	First, Second string // the values, each as a line of YAML
@@ -368,7 +366,7 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 	return list
 }
 
-// aboutResults matches the keys about what is made of a trained model.
+// aboutResults matches the keys about results of a trained model.
 var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(plot|quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
 
 // SameEmbedding reports whether two configurations differ only in what is drawn, measured
@@ -378,8 +376,8 @@ func (s *Schema[C]) SameEmbedding(a, b *C) bool {
 }
 
 // LockedChanges lists the changes, such as "train.lr 1.0, not 2.0 (--set train.lr)", that
-// a run begun with one configuration must not make to continue with another. The origins
-// are now's.
+// a run begun with one configuration must not make to continue with another. origins are
+// the origins of now.
 func (s *Schema[C]) LockedChanges(begun, now *C, origins Origins) []string {
 	var list []string
 	for _, d := range s.Compare(begun, now) {
@@ -405,7 +403,7 @@ func (s *Schema[C]) WhyNotLonger(begun, now *C) string {
 func (s *Schema[C]) changeable(key string, before, now any) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch key {
-	case "device.precision": // the precision of convolutions may not
+	case "device.precision": // the precision of convolutions must not change
 		return before != BF16 && now != BF16
 	case "train.epochs":
 		a, okA := before.(int)
@@ -413,7 +411,7 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		return okA && okB && b > a
 	case "graph.file", "model.init_names":
 		return before != nil && now != nil
-	case "model.init": // which may have moved
+	case "model.init": // the file may have moved
 		return !slices.Contains(cne.InitPCA.Words(), before.(string)) && !slices.Contains(cne.InitPCA.Words(), now.(string))
 	case "data.holdout":
 		a, okA := before.(Holdout)

@@ -15,11 +15,11 @@ import (
 	"cne/simclr"
 )
 
-// SimCLR is everything that a pretraining on images, and its evaluation, can be
-// told: see Config. Its keys stand in simclr-default.yaml.
+// SimCLR is the configuration of a pretraining on images, and of its evaluation: see
+// Config. simclr-default.yaml lists its keys.
 type SimCLR struct {
 	// Pretrain are the options of the library; see Pretraining. Widths, Epochs and LR are
-	// never those that stand for a default.
+	// never the values that stand for a default.
 	Pretrain   simclr.Pretraining `key:",squash"`
 	Device     Device             `key:"device"`
 	Output     SimCLROutput       `key:"output"`
@@ -33,7 +33,7 @@ type SimCLR struct {
 	Log        Log                `key:"log"`
 }
 
-// Inputs returns the files and folders that a run reads, but for its configuration.
+// Inputs returns the files and folders that a run reads, except its configuration.
 func (c *SimCLR) Inputs() []string {
 	return slices.Concat(c.Data.Path, file.Paths(c.Data.Labels), given(c.Model.From))
 }
@@ -99,10 +99,10 @@ func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
 	return keyFiles{"model.from", given(c.Model.From)}.check()
 }
 
-// complete fills in what depends on other values and was left null.
+// complete fills in null values that depend on other values.
 func (c *SimCLR) complete(func(key string) bool, int) {
 	p := &c.Pretrain
-	p.Network.Hidden = cmp.Or(p.Network.Hidden, min(16*p.Network.Width, 65536)) // the largest that there may be
+	p.Network.Hidden = cmp.Or(p.Network.Hidden, min(16*p.Network.Width, 65536)) // the largest allowed
 	p.Network.Out = cmp.Or(p.Network.Out, 2*p.Network.Width)
 	p.Augmentation.WholeSize = cmp.Or(p.Augmentation.WholeSize, p.Augmentation.Size)
 	p.LR = cmp.Or(p.LR, 0.03*float64(p.BatchSize)/256)
@@ -117,9 +117,9 @@ func (c *SimCLR) complete(func(key string) bool, int) {
 	c.Evaluate.Split = cmp.Or(c.Evaluate.Split, split)
 }
 
-// tsimcne is the word of simclr.method for t-SimCNE. tsimcnePreset is what it lays over
-// the defaults, InfoNCE over all views of the batch with the Cauchy kernel; tsimcneWarmUp
-// is added if the stages are its own.
+// tsimcne is the word of simclr.method for t-SimCNE. It lays tsimcnePreset over the
+// defaults: InfoNCE over all views of the batch with the Cauchy kernel. tsimcneWarmUp is
+// added if no stages are given.
 const (
 	tsimcne       = "tsimcne"
 	tsimcnePreset = "loss: {metric: euclidean, negatives: full, scale: 1.0}\n"
@@ -142,7 +142,7 @@ func (c *SimCLR) tsimcneStages() []simclr.Stage {
 	return stages
 }
 
-// Out returns the width of the network's output in the end.
+// Out returns the final width of the network's output.
 func (c *SimCLR) Out() int {
 	out := c.Pretrain.Network.Out
 	for _, s := range c.Pretrain.Stages {

@@ -16,11 +16,11 @@ import (
 	"cne/internal/text"
 )
 
-// A Sweep is many runs of one command that differ in some keys, as a YAML file
+// A Sweep is a set of runs of one command that differ in some keys, as a YAML file
 // describes them:
 //
 //	command: train             # or simclr pretrain
-//	config: base.yaml          # of all runs, beside this file; without it the defaults
+//	config: base.yaml          # of all runs, relative to this file; without it the defaults
 //	set: {train.epochs: 250}   # keys of all runs, on top of it
 //	output: runs/mine          # the folder of the runs; without it runs/ and the file's name
 //	axes:                      # every combination of these values is a run
@@ -33,24 +33,24 @@ import (
 // runs override set.
 type Sweep struct {
 	Path    string // of the file
-	Command string // that carries out a run, such as "cne train"
+	Command string // that executes a run, such as "cne train"
 	Config  string // path of the configuration of all runs; "" for the defaults
 	Output  string // path of the folder of the runs
 	Runs    [][]Setting
-	Varied  []string // the keys in which runs differ, in the order of the file
+	Varied  []string // the keys that differ between runs, in the order of the file
 
 	common       []Setting      // of all runs
-	listed, axes [][][]Setting  // the runs that are listed, as an only item, and the values of each axis
+	listed, axes [][][]Setting  // the listed runs, as a single item, and the values of each axis
 	configs      map[string]int // the run of each configuration
 }
 
-// mostRuns bounds how many runs a sweep may have, far above what anybody waits for.
+// mostRuns bounds the number of runs of a sweep, far above what is useful.
 const mostRuns = 100_000
 
 // ReadSweep reads a file, of at most 1 MiB, that describes a sweep, and checks the
-// configuration of each run, over which environ is laid. It refuses an output that is not
-// the folder of a sweep, two equal runs, and a run that was begun with another
-// configuration. Faults are of the type *Error.
+// configuration of each run with the variables of environ. It returns an *Error if the
+// output is not the folder of a sweep, if two runs are equal, or if a run was begun with
+// another configuration.
 func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, error) {
 	content, err := readLimited(ctx, path)
 	if err != nil {
@@ -118,8 +118,8 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 // RunDir returns the folder of a run; runs are numbered from 0.
 func (s *Sweep) RunDir(run int) string { return s.Output + "/" + s.RunName(run) }
 
-// RunName returns the name of that folder: the run's number, zero-padded to the width of
-// the largest.
+// RunName returns the name of a run's folder: its number, zero-padded to the width of the
+// largest.
 func (s *Sweep) RunName(run int) string {
 	return fmt.Sprintf("%0*d", max(2, len(fmt.Sprint(len(s.Runs)-1))), run)
 }
@@ -201,7 +201,7 @@ func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.No
 	return eachKey(s.Path, "", n, each)
 }
 
-// values reads the items of a list, or an only item.
+// values reads the items of a list, or a single item.
 func values(node *yaml.Node, read func(item *yaml.Node) ([]Setting, error)) (all [][]Setting, err error) {
 	items := []*yaml.Node{node}
 	if node.Kind == yaml.SequenceNode {

@@ -16,10 +16,9 @@ import (
 	"cne/train/quality"
 )
 
-// Here, and nowhere else, configurations become the options of the packages that
-// do the work.
+// Only this file converts configurations to the options of other packages.
 
-// Options returns how the files are read.
+// Options returns the options for reading the files.
 func (d *Data) Options() file.Options {
 	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Header: d.Header}
 	if d.LabelColumn != nil {
@@ -33,7 +32,7 @@ func (d *Data) Options() file.Options {
 	return o
 }
 
-// ReadOptions returns how files of points are read, trained on or held out: points stay in
+// ReadOptions returns the options for reading training or held-out points. Points stay in
 // their files if the run needs only their principal components.
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
@@ -44,13 +43,12 @@ func (c *Config) ReadOptions(d *Data) file.Options {
 	return o
 }
 
-// Options returns how the files are read.
+// Options returns the options for reading the files.
 func (d *ImageData) Options() images.Options {
 	return images.Options{Labels: d.Labels, Size: d.Size, SkipBroken: d.SkipBroken}
 }
 
-// Options returns how the points of a run are embedded, but for what happens
-// meanwhile and where: hooks, checkpoints and the device.
+// Options returns the options of the embedding, without hooks, checkpoints and device.
 func (c *Config) Options() cne.Options {
 	o := c.Embed
 	if c.Model.Kind == "table" {
@@ -62,7 +60,7 @@ func (c *Config) Options() cne.Options {
 		o.MinNeighbors = c.Quality.K
 	}
 	if o.Init = cne.InitGiven; c.Model.InitPath() == "" {
-		// The rule of the key takes no other words.
+		// The rule of the key allows no other words.
 		_ = o.Init.UnmarshalText([]byte(c.Model.Init))
 	}
 	return o
@@ -96,13 +94,13 @@ func (q *Quality) MeasureAll() {
 	q.SpearmanSample = new(cmp.Or(*q.SpearmanSample, quality.DefaultSpearmanSample))
 }
 
-// Options returns when the state of a run is saved, for save to do it.
+// Options returns when a run's state is saved by save.
 func (c *Checkpoint) Options(save func(*train.Checkpoint) error) *train.Checkpoints {
 	return &train.Checkpoints{Epochs: c.Epochs, Interval: time.Duration(c.Minutes * float64(time.Minute)), Save: save}
 }
 
-// Pretraining returns how the network is trained, but for what it begins with, and for
-// what happens meanwhile: hooks, checkpoints and the device.
+// Pretraining returns the options of the training, without the initial network, hooks,
+// checkpoints and device.
 func (c *SimCLR) Pretraining() simclr.Pretraining {
 	p := c.Pretrain
 	if p.Augmentation.WholeSize == p.Augmentation.Size {
@@ -113,8 +111,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 	return p
 }
 
-// Options returns how a representation is evaluated, but for what happens
-// meanwhile.
+// Options returns the options of the evaluation, without Progress and Device.
 func (e *Evaluate) Options() *simclr.Evaluation {
 	o := e.Evaluation
 	if e.Split == "official" {
@@ -124,7 +121,7 @@ func (e *Evaluate) Options() *simclr.Evaluation {
 	return &o
 }
 
-// Rows returns the rows of the images that a network sees.
+// Rows returns the rows of the images that the network learns from.
 func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 	if images.H*images.W == 1 {
 		return nil, fmt.Errorf("%s: got images of a single pixel, want larger ones, or a larger data.size", images.Name)

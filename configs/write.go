@@ -13,9 +13,9 @@ import (
 	"cne/internal/version"
 )
 
-// Header begins every file that Write writes. By it they are told from other
-// files of the same name. By Footer, the last line, complete ones are told from those
-// that are cut off, which are valid YAML, too; the first line announces it.
+// Header begins every file that Write writes, and distinguishes it from other files of
+// the same name. Footer is the last line: a file that is cut off may be valid YAML, but
+// does not have it. The first line announces it.
 const (
 	Header     = "# cne "
 	Footer     = "# the end\n"
@@ -55,10 +55,9 @@ func CommandOf(line string) string {
 	return ""
 }
 
-// Write writes a configuration with every key, in the order and with the
-// comments of the defaults. What it writes loads again to the same value. The
-// first line holds the program's version and the command, the last says that it is the
-// last.
+// Write writes a configuration with every key, in the order and with the comments of the
+// defaults. Loading it gives the same value. The first line has the program's version and
+// the command, and the last line is Footer.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	values := map[string]*yaml.Node{}
 	for _, k := range s.keys {

@@ -20,7 +20,7 @@ type Labels struct {
 	Value []float64
 }
 
-// maxExactLabel is the magnitude up to which float64 holds every integer.
+// maxExactLabel bounds the magnitudes where float64 holds every integer.
 const maxExactLabel = 1 << 53
 
 // LabelValue returns the value of a label that is a number: finite, and not so

@@ -231,7 +231,7 @@ func (metric Metric) direction(dst []float64, point []float32, offset []float64)
 	return true
 }
 
-// left returns the offset to which scaled points are still relative, or nil if there is
+// left returns the offset that scaled points are still relative to, or nil if there is
 // none or it does not matter.
 func (s *Scaler) left() []float64 {
 	if s == nil || s.Offset == nil || s.Kind == ScaleStandard {

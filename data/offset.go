@@ -197,7 +197,7 @@ type merged struct {
 	distinct, left int // values of the sample, before and after
 }
 
-// findMerged returns the inexact columns in which float32, relative to the offsets, keeps
+// findMerged returns the inexact columns where float32, relative to the offsets, keeps
 // less than nine tenths of the distinct values.
 func findMerged(columns [][]float64, offsets []float64) []merged {
 	var found []merged

@@ -84,7 +84,7 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 	return fitScaler(ctx, ds, ScaleUnit)
 }
 
-// maxSpreadRatio is the ratio of standard deviations up to which ScaleAuto chooses
+// maxSpreadRatio is the largest ratio of standard deviations where ScaleAuto chooses
 // ScaleUnit.
 const maxSpreadRatio = 10
 

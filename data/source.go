@@ -283,7 +283,7 @@ type Size struct {
 	// Width is the number of values of a point, and of bytes of an image; 0 if it is not
 	// known.
 	Width int
-	// Storage is the place to which the points are read.
+	// Storage is the place of the points after reading.
 	Storage Storage
 	// Nonzeros is the number of nonzero values of sparse points; 0 for dense points.
 	Nonzeros int

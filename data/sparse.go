@@ -148,8 +148,7 @@ func (c *CSR) SelectColumns(from []int, d int) *CSR {
 	return s
 }
 
-// normalize brings the rows to length 1, as Cosine does. Those without values are
-// marked.
+// normalize brings the rows to length 1, as Cosine does. Rows without values are marked.
 func (c *CSR) normalize(skipped []bool) {
 	parallel.For(len(c.Start)-1, csrGrain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {

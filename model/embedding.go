@@ -36,8 +36,8 @@ type Embedding[T op.Float] struct {
 	repeats     []Repeat         // Batch.Repeats
 }
 
-// fetchFrom is the size in bytes from which a table does not fit a core's caches, so
-// prefetching the rows of the next batch pays off.
+// fetchFrom is the smallest size in bytes of a table that does not fit a core's caches.
+// Prefetching the rows of the next batch then pays off.
 const fetchFrom = 2 << 20
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the given

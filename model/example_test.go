@@ -31,7 +31,7 @@ func ExampleEmbedding() {
 		if _, err := e.Step(batch, math.Log(0.01)); err != nil {
 			log.Fatal(err)
 		}
-		// The gradient is that of the batch's rows: here of all points, in order.
+		// The gradient belongs to the batch's rows: here to all points, in order.
 		for i, g := range op.Data[float32](e.Parameters()[0].Grad) {
 			table[i] -= 0.1 * g
 		}

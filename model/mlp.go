@@ -28,9 +28,8 @@ const rowsPerBlock = 4096
 // at once.
 type MLP[T op.Float] struct {
 	widths []int // in, hidden …, out
-	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients,
-	// with the names that torch.nn.Sequential gives them, in which every second module is a
-	// ReLU.
+	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients.
+	// They have the names of a torch.nn.Sequential whose every second module is a ReLU.
 	parameters []Parameter
 
 	placement

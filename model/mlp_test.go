@@ -139,8 +139,8 @@ func TestMLPInitialisation(t *testing.T) {
 	}
 }
 
-// A batch's points go through the network once each; the gradient is that of
-// every endpoint going through it, and finite differences agree.
+// A batch's points go through the network once each; the gradient is the same as if every
+// endpoint went through it, and finite differences agree.
 func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
 	const n, in = 6, 5
 	points := normals(n*in, 1)

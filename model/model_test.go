@@ -133,7 +133,7 @@ func TestNextRowsChangeNothing(t *testing.T) {
 	}
 }
 
-// The cosine metric looks at directions alone.
+// The cosine metric looks only at directions.
 func TestCosineIgnoresLengths(t *testing.T) {
 	b := &model.Batch{Rows: []int32{0, 1, 2, 3}, Local: []int32{0, 1, 2, 3}, Negatives: []int32{3, 2}}
 	var losses []float64

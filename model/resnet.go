@@ -220,8 +220,8 @@ var Modules = []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "
 // outputLayer is the last layer of the head.
 const outputLayer = "fc2"
 
-// Module returns the element of Modules to which the parameter or running statistic with
-// a name belongs.
+// Module returns the element of Modules that has the parameter or running statistic with
+// a name.
 func Module(name string) string {
 	module, _, _ := strings.Cut(name, ".")
 	return module

@@ -127,10 +127,10 @@ func TestResNetOnDevice(t *testing.T) {
 	}
 }
 
-// A step in bfloat16 differs from one in float32 by what rounding makes of it: no more, all
-// in all, than one of the CPU does, and no layer's gradients by twice as much. The CPU rounds
-// the factors of products alone but, in Winograd's method, after transforms that make
-// errors larger. A replay has the same bits.
+// A step in bfloat16 differs from one in float32 by what rounding makes of it: no more,
+// all in all, than one of the CPU does, and no layer's gradients by twice as much. The
+// CPU rounds only the factors of products but, in Winograd's method, after transforms
+// that make errors larger. A replay has the same bits.
 func TestResNetInBFloat16OnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	net, err := NewResNet[float32](ResNetOptions{Width: 16}, 1)

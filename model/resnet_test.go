@@ -137,7 +137,7 @@ func testGoldenResNet[T op.Float](t *testing.T, tol float64) {
 		after[name] = slices.Clone(op.Data[T](a))
 	}
 
-	// Representations are those of the evaluation pass and change nothing.
+	// Representations come from the evaluation pass and change nothing.
 	wantEval, evalShape := g.tensor("eval.h")
 	for _, count := range []int{shape[0], 1} {
 		got := make([]T, count*evalShape[1])

@@ -32,7 +32,7 @@ func difference(a, b []float32) float64 {
 	return most
 }
 
-// adjusted returns a copy of a view to which f was done.
+// adjusted returns a copy of a view after f.
 func adjusted(view []float32, f func([]float32)) []float32 {
 	v := slices.Clone(view)
 	f(v)

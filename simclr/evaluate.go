@@ -27,8 +27,8 @@ var (
 	ErrFeatures = errors.New("simclr: unusable features")
 )
 
-// A Split has the rows, counted from 0, of the images on which a classifier is trained
-// and tested.
+// A Split has the rows, counted from 0, of the images that a classifier is trained and
+// tested on.
 type Split struct{ Train, Test []int32 }
 
 // OfficialSplit returns the published split of images. The error wraps ErrSplit if there is
@@ -325,9 +325,9 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	return r, nil
 }
 
-// Plane measures positions, such as a Projection's: it returns the share of test images
-// that the K images of the training part that are nearest to them, by Euclidean distance,
-// classify correctly, over the splits of Run. It returns the errors of Run.
+// Plane measures positions, such as a Projection's. It returns the accuracy of a
+// classifier of test images by the K nearest training images (Euclidean distance), over
+// the splits of Run. Errors are as for Run.
 func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *images.Set) (Score, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {

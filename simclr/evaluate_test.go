@@ -365,7 +365,7 @@ func TestEvaluation(t *testing.T) {
 	}
 }
 
-// A random split does not heed the classes: of 60 test images, those of each class differ
+// A random split ignores the classes: of 60 test images, the number in each class differs
 // between seeds.
 func TestRandomSplits(t *testing.T) {
 	images := labelled(300, 2)

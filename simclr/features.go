@@ -15,7 +15,7 @@ import (
 // An Encoder represents images as points. *model.ResNet[float32] is one.
 type Encoder interface {
 	// RepresentTo writes the representations [N, Width()] of images [N, 3, height, width] to
-	// dst. It must not change anything on which a later call, or training, depends.
+	// dst. It must not change anything that a later call, or training, depends on.
 	RepresentTo(dst, images []float32, height, width int) error
 	// Width is the number of values of a representation.
 	Width() int

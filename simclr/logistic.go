@@ -281,7 +281,7 @@ func (o *objective) piece(piece, lo, hi int) {
 	o.scratch.Put(scratch)
 }
 
-// memory is the number of past steps from which L-BFGS estimates the curvature.
+// memory is the number of past steps that L-BFGS estimates the curvature from.
 const memory = 20
 
 // noise bounds the rounding error of the objective, relative to it.

@@ -227,8 +227,9 @@ func TestPretrainingResumes(t *testing.T) {
 	}
 }
 
-// With four views, the loss of a batch is that of the edges 0→1, 1→2, 2→3 and 3→0 of every
-// image, whose negatives are the views of the others, each of them as a head and as a tail.
+// With four views, the loss of a batch is the loss of the edges 0→1, 1→2, 2→3 and 3→0 of
+// every image, whose negatives are the views of the others, each of them as a head and as
+// a tail.
 func TestFourViews(t *testing.T) {
 	const b, size = 6, 8
 	p, images := small(), patches(b, size)

@@ -137,7 +137,7 @@ func TestReplacedOutput(t *testing.T) {
 	}
 }
 
-// A stage has views of its own size; a stage without one has those of the augmentation.
+// A stage has views of its own size; a stage without one has the augmentation's.
 func TestStagesWithSizes(t *testing.T) {
 	images := patches(20, 8)
 	run := func(size, ofStage int) []float64 {

@@ -20,10 +20,9 @@ import (
 	"cne/model/op"
 )
 
-// The kinds of error that this package returns, to be told apart with
-// errors.Is.
+// The kinds of error that this package returns, for errors.Is.
 var (
-	// ErrOption: a field of an Augmentation, or an argument, has no meaning.
+	// ErrOption: a field of an Augmentation, or an argument, is invalid.
 	ErrOption = errors.New("simclr: unusable option")
 	// ErrShape: the length of a slice does not fit the sizes of the images, or a row
 	// is out of range.
@@ -46,10 +45,10 @@ const maxSize = 4096
 type Augmentation struct {
 	// Size is the width and height of a view in pixels.
 	Size int `key:"size" in:"[1,4096]"`
-	// WholeSize is the width and height in pixels to which whole images are brought before a
-	// network computes their features; 0 means Size. Larger than Size is often better, since
-	// what a view cuts out of an image is magnified (Touvron et al., 2019, 'Fixing the
-	// train-test resolution discrepancy').
+	// WholeSize is the width and height in pixels of whole images when a network computes
+	// their features; 0 means Size. Larger than Size is often better, because views magnify
+	// parts of images (Touvron et al., 2019, 'Fixing the train-test resolution
+	// discrepancy').
 	WholeSize int `key:"whole_size,null" in:"[1,4096]"`
 
 	// A view shows a rectangle of the image. Its share of the area is uniform in [MinScale,
@@ -138,8 +137,8 @@ func (a *Augmentation) whole() *Augmentation {
 	return &whole
 }
 
-// checkImages returns an error that wraps ErrShape if the images are not of
-// three colours, or not as many bytes as they say.
+// checkImages returns an error that wraps ErrShape if the images do not have three
+// colours, or do not have the bytes that their sizes need.
 func checkImages(m *images.Set) error {
 	if m == nil {
 		return fmt.Errorf("%w: images: got none", ErrShape)
@@ -154,8 +153,8 @@ func checkImages(m *images.Set) error {
 	return nil
 }
 
-// rowsOf returns the rows of images, all if they are nil. The error wraps ErrShape: there is
-// no such row.
+// rowsOf returns the given rows of images, or all if rows is nil. The error wraps
+// ErrShape if a row is out of range.
 func rowsOf(m *images.Set, rows []int32) ([]int32, error) {
 	if rows == nil {
 		rows = allRows(m.N)
@@ -402,8 +401,8 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 
 // settings returns the numbers of the kernel views_draw: the bounds of the area's share
 // and of the logarithm of the ratio; the ratio if only one is allowed, else 0 (the CPU
-// computes its exponential, on which a tie in rounding may depend); the bounds of the
-// ratio; the probabilities of a flip, of colour jitter and of grey; and the bounds of
+// computes its exponential, because a tie in rounding may depend on it); the bounds of
+// the ratio; the probabilities of a flip, of colour jitter and of grey; and the bounds of
 // the factors and of the hue's shift.
 func (a *Augmentation) settings() []float64 {
 	logMin, logMax := elementary.Log(a.MinRatio), elementary.Log(a.MaxRatio)

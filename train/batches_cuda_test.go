@@ -18,7 +18,7 @@ import (
 	"cne/model/op"
 )
 
-// randomEdges returns edges between n points, some of which occur often.
+// randomEdges returns edges between n points; some points occur often.
 func randomEdges(n, edges int) []edge {
 	s := rng.New(5, rng.Sample)
 	list := make([]edge, edges)

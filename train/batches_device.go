@@ -52,9 +52,9 @@ type deviceBatcher struct {
 	totals          *device.Memory // [buckets of the first level] int32
 	lists           *device.Memory // [2, maxBuckets + 1] int32: where these lie
 
-	// bits is the binary logarithm of the size of the hash table with which a block finds
-	// a batch's distinct points. It is 0 if the table does not fit shared memory: tables
-	// of all points are used instead.
+	// bits is the binary logarithm of the size of the hash table that a block uses to find a
+	// batch's distinct points. It is 0 if the table does not fit shared memory: tables of
+	// all points are used instead.
 	bits          int
 	seen, localOf *device.Memory // [points] int32
 	fresh         *device.Memory // [tiles of a batch's ends] int32
@@ -109,9 +109,8 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 	return f, device.Upload(d, f.list.Pointer(), edges)
 }
 
-// stagedOf returns the number of edges of a bucket for which a block gets shared memory.
-// It is the mean plus eight standard deviations, or less if the device has fewer bytes of
-// shared memory.
+// stagedOf returns the number of edges of a bucket that a block holds in shared memory:
+// the mean plus eight standard deviations, or less if the device has less shared memory.
 func stagedOf(edges int, fan fanout, shared int) int {
 	mean := float64(edges) / float64(fan.first*fan.second)
 	return min(edges, int(mean+float64(8*math.Sqrt(mean)))+1, maxStaged, (shared-staticShared)/stagedBytes)

@@ -53,7 +53,7 @@ func TestFanout(t *testing.T) {
 // A block of a GPU has the memory for its bucket, on those that have the least of it
 // too, and 16 bits number the bucket's edges.
 func TestStagedEdges(t *testing.T) {
-	const least, much = 99 << 10, 1 << 30 // the least is that of compute capability 8.6 and 8.9
+	const least, much = 99 << 10, 1 << 30 // compute capability 8.6 and 8.9 have the least
 	for edges := 1; edges <= math.MaxInt32; edges = edges*17/16 + 1 {
 		fan := fanoutOf(edges)
 		if got, want := stagedOf(edges, fan, least), stagedOf(edges, fan, much); got != want || got >= maxStaged {
@@ -324,8 +324,8 @@ func TestDeduperOfManyPoints(t *testing.T) {
 	}
 }
 
-// A batch by its endpoints has those of the batch by its distinct points, and names each
-// that comes again with the first.
+// A batch by its endpoints has the endpoints of the batch by its distinct points, and
+// names each that comes again with the first.
 func TestRepeatsOfABatch(t *testing.T) {
 	const n, size = 10000, 500
 	byEnds, byPoints := newDeduper(n, size, true), newDeduper(n, size, false)

@@ -112,7 +112,7 @@ var deviceRuns = map[string]deviceRun{
 		options: train.Options{BatchSize: 130, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 5, LogZ: new(float64)}}}},
 }
 
-// unequalWeights are those of the runs' edges: some a hundred times as heavy as others.
+// unequalWeights are weights of the runs' edges: some a hundred times as heavy as others.
 func unequalWeights() []float32 {
 	heads, _ := ring(devicePoints, 3)
 	weights := make([]float32, len(heads))
@@ -123,8 +123,8 @@ func unequalWeights() []float32 {
 }
 
 // compareEmbeddings compares coordinates up to a translation, which losses do not
-// determine: the gradient of a network's last bias is rounding alone, and Adam turns
-// that into whole steps.
+// determine: the gradient of a network's last bias is only rounding, and Adam turns that
+// into whole steps.
 func compareEmbeddings(t *testing.T, got, want []float32, within float64) {
 	t.Helper()
 	var mean [2]float64
@@ -587,7 +587,7 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 	}
 }
 
-// noOptimizer is an optimiser for the CPU alone.
+// noOptimizer is an optimiser only for the CPU.
 type noOptimizer struct{}
 
 func (*noOptimizer) Init([]model.Parameter) error   { return nil }

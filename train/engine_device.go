@@ -19,7 +19,7 @@ const (
 	// chunkTime is about how long a chunk of batches takes: long enough for the wait at
 	// its end not to matter, short enough to react to interrupts.
 	chunkTime = 150 * time.Millisecond
-	// chunkEdges bounds the edges of a windowand so of a chunk: all distinct points of a
+	// chunkEdges bounds the edges of a window and so of a chunk: all distinct points of a
 	// window are found before its first step.
 	chunkEdges = 1 << 22
 	// windowBatches bounds the batches of a window: their control blocks take 4 MiB.

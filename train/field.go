@@ -20,7 +20,7 @@ const (
 	// linear is a distance within which forces grow linearly, so a mass at the centre
 	// has the force of all points.
 	linear = 0.01
-	// leavesPerPiece is the number of leaves for which another core pays off.
+	// leavesPerPiece is the number of leaves that are worth another core.
 	leavesPerPiece = 16
 )
 
@@ -73,9 +73,9 @@ func (f *field) divide(points []float32) {
 	f.extent = f.place(points, 1)
 }
 
-// follow updates the cells for new positions of the points. divided has the positions for
-// which the cells were made. If the cells have grown too much since, follow divides them
-// anew and copies points to divided.
+// follow updates the cells for new positions of the points. divided has the positions
+// that the cells were made for. If the cells have grown too much since, follow divides
+// them anew and copies points to divided.
 func (f *field) follow(points, divided []float32) {
 	const growth = 1.25
 	if f.extent == 0 {

@@ -24,7 +24,7 @@ type networkRun struct {
 	rows, local     *op.Array   // [2·size], of the current batch
 	control, number *op.Array   // int32: its control block, and its number [1]
 	replays         [2]replayed // the last two used, for two windows
-	// warm is the number of negatives for which memory is allocated. A batch must have run
+	// warm is the number of negatives that memory is allocated for. A batch must have run
 	// with that number first, because a capture cannot allocate.
 	warm int
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Supp. D of the paper: which points the in-batch negatives of a head are, for batches of
-// any size b. Of the 2b−1 other rows of the batch of an edge, one is its own tail, and
+// any size b. The batch of an edge has 2b−1 other rows: one is the edge's own tail, and
 // each of the other E−1 edges is in the batch with probability (b−1)/(E−1). With small
 // batches the head's own neighbours are drawn too often, with b = E and with large graphs
 // every point in proportion to its degree.
@@ -75,7 +75,7 @@ func TestInBatchNoiseForAnyBatchSize(t *testing.T) {
 				}
 				feed.recycle(block)
 			}
-			// How far the counts are from those of a noise, in standard deviations.
+			// How far the counts are from a noise's, in standard deviations.
 			off := func(noise func(i, j int) float64) float64 {
 				most := 0.
 				for i := range n {

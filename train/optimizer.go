@@ -40,7 +40,7 @@ type NamedArray struct {
 
 const (
 	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of a dense
-	// parameter, for which another core pays off.
+	// parameter, that are worth another core.
 	rowsPerPiece     = 8192
 	elementsPerPiece = 1 << 13
 )

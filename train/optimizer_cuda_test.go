@@ -39,8 +39,8 @@ type deviceStep struct {
 	deviceNumbers         *op.Array
 }
 
-// newDeviceStep makes parameters of several sizes, one of which takes several shares of
-// a launch, and one of which is sparse.
+// newDeviceStep makes parameters of several sizes. One takes several shares of a launch,
+// and one is sparse.
 func newDeviceStep(t *testing.T, d *device.Device, optimizer func() train.Optimizer) *deviceStep {
 	t.Helper()
 	s := &deviceStep{device: d, here: train.OnDevice(optimizer()), there: train.OnDevice(optimizer())}

@@ -250,7 +250,7 @@ func TestInitRefusesOptions(t *testing.T) {
 	}
 }
 
-// Rows that are not those of the gradient would be written outside the table.
+// Rows that are not the gradient's would be written outside the table.
 func TestStepRefusesOtherRows(t *testing.T) {
 	for name, rows := range map[string][]int32{"beyond": {0, 5}, "negative": {-1, 0}, "too few": {1}} {
 		for optimizer, m := range optimizers {

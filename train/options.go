@@ -30,9 +30,9 @@ type Phase struct {
 	ExaggerateEarly bool
 	// Negatives is m, the number of negatives for each head, or Full or All.
 	Negatives int `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
-	// LogZ is the value at which NC-t-SNE's log Z restarts when the phase begins; the state
-	// of its optimiser is then reset. nil continues with the value of the phase before, or
-	// with Options.LogZ in the first phase. The paper's program restarts at 0 after its early
+	// LogZ, if not nil, is NC-t-SNE's log Z when the phase begins; the state of its
+	// optimiser is then reset. nil continues with the value of the phase before, or with
+	// Options.LogZ in the first phase. The paper's program restarts at 0 after its early
 	// phase.
 	LogZ *float64 `key:"loss.log_z" in:"[-60,60]"`
 }

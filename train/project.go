@@ -23,7 +23,7 @@ const (
 	projectionNegatives = 64
 	// projectionRows is the number of points placed in one piece.
 	projectionRows = 64
-	// approximateFrom is the number of training points from which the CPU searches
+	// approximateFrom is the smallest number of training points that the CPU searches
 	// approximately. Building the search graph then pays off for tens of thousands of new
 	// points.
 	approximateFrom = 30_000
@@ -144,7 +144,7 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	return nil
 }
 
-// A placer holds the buffers with which one goroutine places points.
+// A placer holds one goroutine's buffers for placing points.
 type placer struct {
 	slopes *op.Slopes
 	// tails [d, padded k] has the coordinates of a point's neighbours.

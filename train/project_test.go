@@ -18,8 +18,8 @@ import (
 	"cne/train"
 )
 
-// Training points around some corners of a cube, and a table of positions
-// in which they are apart, too.
+// Training points around some corners of a cube, and a table of positions that separates
+// them, too.
 const (
 	corners       = 4
 	trainedPoints = 400
@@ -136,8 +136,8 @@ func TestProjectorPlacesTrainingPointsNearTheirPositions(t *testing.T) {
 	}
 }
 
-// The position of a point has the same bits alone and among others, wherever
-// it stands, however many cores there are and however many others project.
+// The position of a point has the same bits by itself and among others, wherever it
+// stands, however many cores there are and however many others project.
 func TestProjectorOneByOne(t *testing.T) {
 	const n = 1100 // more than two blocks
 	x := clustered(n, trainedWidth, 3, 4)

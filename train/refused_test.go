@@ -14,8 +14,8 @@ import (
 	"cne/train"
 )
 
-// withOneOutside calls f with numbers of which all but one are below n: enough of them
-// for the vector kernels, which would read or write anywhere, and some more.
+// withOneOutside calls f with numbers, all but one below n: enough of them for the vector
+// kernels, which would read or write anywhere, and some more.
 func withOneOutside(n int, f func(name string, index []int32)) {
 	for _, bad := range []int32{-1, int32(n), math.MaxInt32, math.MinInt32} {
 		for _, at := range []int{0, 40, 66} {

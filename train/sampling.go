@@ -36,7 +36,7 @@ const (
 )
 
 const (
-	// runsFrom is the smallest number of negatives for which SampleAuto draws runs.
+	// runsFrom is the smallest number of negatives that SampleAuto draws in runs.
 	runsFrom = 32
 	// maxNegatives is the largest number of negatives of a batch that heads draw separately.
 	// Their row numbers take 1 GiB.

@@ -72,8 +72,8 @@ func (p Normalization) Z(logZ float64) float64 {
 }
 
 // LogConst returns the logarithm of the loss's constant, as op.Contrastive takes it:
-// of c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives of each
-// head, of ρ for InfoNC-t-SNE, and 0 for the others.
+// log c with c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives
+// of each head; log ρ for InfoNC-t-SNE; 0 for the others.
 func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
 	logC := func(zBar float64) float64 {
 		return elementary.Log(zBar) + elementary.Log(float64(m)) - float64(2*elementary.Log(float64(p.N)))

@@ -174,7 +174,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 	return x
 }
 
-// The ways in which a tableRun trains: small batches in one launch, by one block or by a
+// The ways of a tableRun to train: small batches in one launch, by one block or by a
 // cluster of them, and large ones.
 const (
 	byBlock   = "block"

@@ -38,7 +38,7 @@ func noiseOf(d int) float64 {
 }
 
 // Corollary 2 of the paper, in more dimensions than the toy data's: at the optimum the
-// partition function is Z̄, below the d(d+1) at which all points meet.
+// partition function is Z̄, below the d(d+1) where all points meet.
 func TestPartitionFunctionIsZBarInSpace(t *testing.T) {
 	for _, d := range []int{3, 4} {
 		most := float64(d * (d + 1))

@@ -75,10 +75,10 @@ func fitToy(t *testing.T, loss op.Loss, place train.SpectrumParam, logZ float64,
 	return m.Table()
 }
 
-// placeFor returns the place at which the loss's constant is Z̄·m·ξ with the
-// true noise density: of the 11 rows that a head can draw from the batch of
-// all six edges, 4 belong to each other point and 3 to itself, so that
-// ξ = 4/33 where the uniform approximation takes 1/|X| = 1/9.
+// placeFor returns the place where the loss's constant is Z̄·m·ξ with the true noise
+// density: of the 11 rows that a head can draw from the batch of all six edges, 4 belong
+// to each other point and 3 to itself, so ξ = 4/33 where the uniform approximation takes
+// 1/|X| = 1/9.
 func placeFor(zBar float64) train.SpectrumParam { return train.FromZBar(zBar * 9 * 4 / 33) }
 
 // Theorem 1 and Corollary 2 of the paper: at the optimum of Neg-t-SNE on data
@@ -196,8 +196,8 @@ func TestDropLast(t *testing.T) {
 	}
 }
 
-// An imageSource has images of one value: 10 times the epoch and the number of the
-// batch, of which an epoch has four.
+// An imageSource has images of one value: 10 times the epoch and the number of the batch;
+// an epoch has four.
 type imageSource struct {
 	calls  [][2]int // epoch, batch
 	points [][]int32
@@ -865,8 +865,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// What is measured reaches the hooks after it, in the epochs in which it is
-// measured, and takes nothing from the time of the run.
+// Figures reach the hooks after the one that measures them, in the epochs where it does,
+// and take no time from the run.
 func TestMeasure(t *testing.T) {
 	heads, tails := ring(20, 1)
 	graph := &neighbors.Graph{N: 20, Indptr: make([]int64, 21)}

@@ -51,7 +51,7 @@ type wholeBatch struct {
 	total     float64   // Σ w
 }
 
-// pointsPerPiece is the number of points for which another core pays off.
+// pointsPerPiece is the number of points that are worth another core.
 const pointsPerPiece = 1024
 
 // wantsAll reports whether a phase has All negatives.

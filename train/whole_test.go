@@ -31,8 +31,8 @@ func wholeTable(t testing.TB) *model.Embedding[float32] {
 }
 
 // The first step goes from the start, scaled by a power of two, against the gradient of
-// t-SNE's loss, −Σ p·log q + (1/ρ)·log Σ q with p = w/Σw, of which each point's is divided by
-// its edges' share of the weights.
+// t-SNE's loss, −Σ p·log q + (1/ρ)·log Σ q with p = w/Σw. Each point's gradient is
+// divided by its edges' share of the weights.
 func TestAllNegativesIsTSNE(t *testing.T) {
 	heads, tails := ring(60, 4)
 	for name, s := range map[string]float64{"t-SNE": 0, "s = 1": 1} {

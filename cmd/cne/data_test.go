@@ -402,7 +402,7 @@ func TestStoredRun(t *testing.T) {
 	writeRandom(t, "bytes.npy", "|u1", n, d)
 	content := readText(t, "bytes.npy")
 	first := len(content) - n*d
-	writeTestFile(t, "bytes.npy", content[:first]+"\xff"+content[first+1:]) // the largest value, by which both are divided
+	writeTestFile(t, "bytes.npy", content[:first]+"\xff"+content[first+1:]) // both are divided by the largest value
 	makeArray(t, "floats.npy", readPositions(t, "bytes.npy"))
 	for _, kind := range []string{"bytes", "floats"} {
 		var packed bytes.Buffer

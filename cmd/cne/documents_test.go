@@ -25,7 +25,7 @@ var quick = []struct{ command, variables string }{
 	{"cne train( --html| --set output.*)?$", "CNE_DATA_SAMPLE=500"}, // of the built-in images
 	{"-k 10", "CNE_GRAPH_K="},
 	{"cne spectrum", "CNE_TRAIN_EPOCHS=6"},
-	{"mnist-tsne-quality|train.phases", "CNE_TRAIN_EPOCHS="}, // for the number is that of the phases
+	{"mnist-tsne-quality|train.phases", "CNE_TRAIN_EPOCHS="}, // the phases have the numbers of epochs
 	{"cne simclr", "CNE_VIEWS_SIZE=8 CNE_NETWORK_WIDTH=2 CNE_TRAIN_BATCH_SIZE=8 CNE_EVALUATE_K=3 CNE_MONITOR_TRAIN=12 CNE_MONITOR_TEST=9"},
 }
 

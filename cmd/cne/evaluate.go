@@ -132,20 +132,20 @@ type evaluationRun struct {
 	config  *configs.Config
 	origins configs.Origins
 	device  *model.Device
-	// dataKnown says that the configuration names the data of the embeddings,
-	// and folder the run that it is of; "" if it is of none.
+	// dataKnown reports whether the configuration names the data of the embeddings. folder
+	// is the run of the configuration, or "".
 	dataKnown bool
 	folder    string
-	runs      []string // of the inputs, those that are runs
-	// asTrained says that nothing but a run's own configuration says what its points
-	// and their graph are.
+	runs      []string // the inputs that are runs
+	// asTrained reports whether only a run's own configuration says what its points and
+	// their graph are.
 	asTrained bool
 }
 
-// largestZBar is how large --zbar may be, so that no constant overflows.
+// largestZBar bounds --zbar, so no constant overflows.
 const largestZBar = 1e100
 
-// check finds faults of the command line.
+// check checks the command line.
 func (a *evaluationRun) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
@@ -165,7 +165,7 @@ func (a *evaluationRun) check(withNegatives bool) error {
 	return nil
 }
 
-// configure loads the configuration of the data and the graph: from the file given, or
+// configure loads the configuration of the data and the graph from the given file, or
 // else from the first run, with the flags on top.
 func (a *evaluationRun) configure(from configs.Sources) error {
 	for _, input := range a.inputs {
@@ -234,8 +234,8 @@ func isRun(path string) (bool, error) {
 	return err == nil, err
 }
 
-// checkSameData refuses a further run on other data, or with another graph,
-// than the first has.
+// checkSameData returns an error if a further run has other data, or another graph, than
+// the first.
 func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 	from.File = filepath.Join(run, rundir.ConfigFile)
 	c, _, err := configs.Train.Load(from)
@@ -258,8 +258,9 @@ func aboutPoints(key string, c *configs.Config) bool {
 	return section == "data" || section == "graph" && key != "graph.cache" || key == "seed" && c.DrawsPoints()
 }
 
-// checkTrainedOn refuses points or a graph that a run was not trained on, if they come
-// from the run's own configuration; otherwise it warns. An empty key is not compared.
+// checkTrainedOn compares points and graph with the ones that a run was trained on. A
+// difference is an error if they come from the run's own configuration, and otherwise a
+// warning. An empty key is not compared.
 func (a *evaluationRun) checkTrainedOn(points, graph string) error {
 	for _, run := range a.runs {
 		trainedPoints, trainedGraph := rundir.DataKeys(run)
@@ -289,7 +290,7 @@ type candidate struct {
 	z         *float64 // learnt by its run
 }
 
-// openCandidate reads an embedding, of several files if it comes in parts.
+// openCandidate reads an embedding, from several files if it comes in parts.
 func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*candidate, error) {
 	path := paths[0]
 	run, err := isRun(path)
@@ -353,7 +354,7 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	return e.Print(stdout)
 }
 
-// stopwatch adds the time since it was made to a sum.
+// stopwatch returns a function that adds the time since then to a sum.
 func stopwatch(sum *float64) func() {
 	start := time.Now()
 	return func() { *sum += time.Since(start).Seconds() }
@@ -424,7 +425,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	return e, nil
 }
 
-// A reference is what embeddings are measured by.
+// A reference is the data that embeddings are measured by.
 type reference struct {
 	points *data.Matrix // the points between which distances are measured; nil if unknown
 	quality.Options
@@ -469,8 +470,8 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	e.Data, in.held = in.points.Name, nil
 	o := a.config.Options()
-	o.Components = new(o.Reduces(in.points.Dims()))           // which depends on the network
-	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
+	o.Components = new(o.Reduces(in.points.Dims()))           // they depend on the network
+	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // no network needs the points themselves
 	near, err := in.prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
 	if err == nil {
 		err = a.checkTrainedOn(near.pointsKey, "")
@@ -545,7 +546,7 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 	f.Figures = *measured
 	if other != nil {
 		defer stopwatch(&e.Seconds.Against)()
-		// The other embedding takes the place of the data.
+		// The other embedding replaces the data.
 		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
 			K: o.K, SpearmanSample: o.SpearmanSample, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
 			Skip: ^quality.Where(func(f *quality.Figure) bool {

@@ -1,11 +1,10 @@
 // Command cne trains contrastive neighbour embeddings.
 //
-// The package holds what only a program needs: its commands, each with its flags, the
-// packages that it calls, and what it prints. Configurations are read by package
-// configs; run folders are kept by internal/app/rundir and drawn by internal/app/report; flags
-// and reports that commands share are in internal/app/cli.
-// What a Go programmer may want to call lives in the module's other packages, which
-// know neither YAML nor flags.
+// The package has the program's commands, with their flags and what they print. Package
+// configs reads configurations. internal/app/rundir keeps run folders, and
+// internal/app/report draws them. internal/app/cli has the flags and reports that
+// commands share. Go programs use the module's other packages, which know neither YAML
+// nor flags.
 package main
 
 import (
@@ -76,7 +75,7 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 	}
 	var attributes []any
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
-		attributes = []any{"errno", int(errno)} // for programs, which have exceptions for it
+		attributes = []any{"errno", int(errno)} // lets programs raise the matching exception
 	}
 	report(text.ErrorMessage(err), attributes...)
 	var usage *cli.UsageError

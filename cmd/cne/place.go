@@ -110,7 +110,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			if out.Parquet {
 				all.N, all.X, labels = all.N+b.Positions.N, append(all.X, b.Positions.X...), append(labels, b.Labels...)
 			}
-			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil of nil
+			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil for nil
 			written += b.Positions.N
 			return write(b.Positions, b.Labels, named)
 		})
@@ -136,8 +136,8 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	})
 }
 
-// allNames reads the names of all points of data.path but the held-out ones; nil without
-// data.names.
+// allNames reads the names of all points of data.path except the held-out points; nil
+// without data.names.
 func (in *inputs) allNames(ctx context.Context) ([]string, error) {
 	key := in.config.Data.Names
 	if key == nil {
@@ -199,8 +199,8 @@ func (in *inputs) checkFiles() error {
 	return nil
 }
 
-// A positionWriter writes the positions of points that follow each other, and their
-// labels and names.
+// A positionWriter writes the positions of consecutive points, and their labels and
+// names.
 type positionWriter func(positions *data.Matrix, labels, names []string) error
 
 // writePositions has place write the positions of points to files that end in .npy or .csv,

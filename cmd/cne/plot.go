@@ -115,8 +115,7 @@ embedding.html, curves.png or animation.gif in the run folder.`,
 	return cmd
 }
 
-// arguments accepts a command line with one argument or more; a film is of one
-// run.
+// arguments accepts a command line with one argument or more; a film takes only one.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case p.metrics && len(args) == 0:
@@ -154,7 +153,7 @@ type plotting struct {
 
 const defaultFPS = 10
 
-// checkSizes finds faults of the flags about sizes.
+// checkSizes checks the flags about sizes.
 func (p *plotting) checkSizes() error {
 	for _, size := range []struct {
 		flag  string
@@ -170,7 +169,7 @@ func (p *plotting) checkSizes() error {
 	return nil
 }
 
-// endings returns those that the output may have.
+// endings returns the allowed endings of the output.
 func (p *plotting) endings() []string {
 	switch {
 	case p.animate:
@@ -183,7 +182,7 @@ func (p *plotting) endings() []string {
 	return []string{".png", ".svg", ".html"}
 }
 
-// check finds faults of the command line.
+// check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
 	if err := p.checkSizes(); err != nil {
@@ -268,7 +267,7 @@ func (p *plotting) chooseOutput() error {
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 
-// draw draws what is asked for.
+// draw writes the picture, page or film.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var picture interface{ Save(path string) error }
 	var err error
@@ -342,5 +341,5 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 
 var errNoTexts = errors.New("--auto-labels needs --names that are texts")
 
-// noImages is the argument of --images for a page without.
+// noImages is the argument of --images for a page without images.
 const noImages = "none"

@@ -15,8 +15,8 @@ import (
 	"cne/data/file"
 )
 
-// makeEmbeddings writes, below the current folder, the files from which the
-// tests of cne plot take theirs: 24 points each.
+// makeEmbeddings writes the files for the tests of cne plot below the current folder: 24
+// points each.
 func makeEmbeddings(t *testing.T) {
 	t.Helper()
 	const n = 24

@@ -48,7 +48,7 @@ type inputs struct {
 	builtin *data.Dataset // all points of data.path, with data.sample; nil for files
 	infos   []fs.FileInfo // of data.path, as they were when they were read
 
-	fill       []float32       // what stands for missing values; nil for nothing
+	fill       []float32       // replaces missing values; nil: nothing does
 	counts     *counts.Scaling // how counts became points; nil for other data
 	emptyCells int             // cells without counts
 
@@ -65,7 +65,7 @@ var errReading = errors.New("interrupted while the points were read; nothing was
 // sampled reports whether data.sample chooses the points to train on.
 func (in *inputs) sampled() bool { return in.config.Data.TrainOn != nil }
 
-// pageRows returns which rows of the input the points of a page are; nil for all.
+// pageRows returns the rows of the input that are the points of a page; nil for all.
 func (in *inputs) pageRows() []int {
 	if in.rows == nil {
 		return nil
@@ -73,14 +73,15 @@ func (in *inputs) pageRows() []int {
 	return slices.Concat(in.rows, in.heldRows)
 }
 
-// names returns the names that data.names, or the barcodes of cells, give points, and those held out.
+// names returns the names of the training points and the held-out points, from data.names
+// or the barcodes of cells.
 func (in *inputs) names() (trained, held []string) {
 	n, _ := in.held.Dims()
 	return in.annotations.Split(n, in.rows, in.heldRows)
 }
 
-// files returns the names of the files in the run folder with the positions of the points
-// that were trained on, without ending, and with their rows.
+// files returns the names of the files in the run folder with the positions of the
+// training points, without ending, and with their rows.
 func (in *inputs) files() (positions, rows string) {
 	if in.sampled() {
 		return rundir.SampleName, rundir.SampleRowsFile
@@ -143,8 +144,8 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	return err
 }
 
-// choosePreset chooses what the preset decides for the number of points that were read,
-// which the heads of the files need not say.
+// choosePreset applies the preset for the number of points that were read. The heads of
+// the files may not have this number.
 func (r *pointRun) choosePreset(n int) error {
 	if r.resumed {
 		return nil
@@ -153,7 +154,7 @@ func (r *pointRun) choosePreset(n int) error {
 	c, _, err := r.schema.Load(r.given)
 	if err == nil {
 		c.Output.Dir = r.config.Output.Dir
-		if c.Graph.File != nil { // which has a number of neighbours of its own
+		if c.Graph.File != nil { // it has its own number of neighbours
 			c.Embed.Neighbors = r.config.Embed.Neighbors
 		}
 		*r.config = *c
@@ -175,7 +176,7 @@ func (in *inputs) size() data.Size {
 	return size
 }
 
-// readInputs reads the points of a run, and the graph that it is given.
+// readInputs reads the points of a run, and its graph if one is given.
 func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins, log *slog.Logger) (in *inputs, err error) {
 	if err := c.CheckFiles(); err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins,
 	return in, err
 }
 
-// readHeld reads the files of points that are held out.
+// readHeld reads the files of held-out points.
 func (in *inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
 	d := in.config.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
@@ -265,7 +266,7 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	}
 	o = c.Options()
 	o.Log = in.log
-	if in.counts != nil { // those held out are scaled like the others
+	if in.counts != nil { // held-out points are scaled like the others
 		o.Columns = in.counts.Names
 	}
 	read, err := counts.Open(ctx, c.Path, o)
@@ -286,7 +287,7 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	return in.counts.Apply(read)
 }
 
-// treatMissing does with points of data.path that lack values what data.missing says.
+// treatMissing applies data.missing to points of data.path that lack values.
 func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	m, what := set.Points, in.config.Data.Missing
 	if what == "refuse" || m == nil || m.CSR != nil || in.counts != nil {
@@ -305,7 +306,8 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	return set, nil
 }
 
-// fewestNumbered is the number of points from which a column that counts them is no chance.
+// fewestNumbered is the least number of points where a column that counts them is no
+// coincidence.
 const fewestNumbered = 5
 
 // warnOfRowNumbers warns of columns that count the points from 0 or 1.
@@ -354,8 +356,8 @@ func (in *inputs) explainTable(err error) error {
 	return err
 }
 
-// readSample reads the points that data.sample chooses, and those held out of data.path:
-// no others need to fit into memory.
+// readSample reads the points that data.sample chooses, and the held-out points of
+// data.path. Only these need to fit into memory.
 func (in *inputs) readSample(ctx context.Context) (err error) {
 	d := &in.config.Data
 	if i := slices.IndexFunc(d.Path, counts.Is); i >= 0 {
@@ -447,7 +449,7 @@ func (in *inputs) chooseRows(listed []int) (rows, held []int, err error) {
 	return rows, held, nil
 }
 
-// rowsKey identifies which points are trained on, and of how many; "" without data.sample.
+// rowsKey identifies the training points among all points; "" without data.sample.
 func (in *inputs) rowsKey() string {
 	if !in.sampled() {
 		return ""
@@ -470,7 +472,8 @@ func stat(paths []string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// manyColumns is from how many columns on sparse whole numbers are taken for counts.
+// manyColumns is the least number of columns where sparse whole numbers are taken for
+// counts.
 const manyColumns = 1000
 
 // maybeCounts reports whether the points look like counts that nothing has normalized.
@@ -498,15 +501,15 @@ func (in *inputs) logCounts() {
 	}
 }
 
-// prepared is the neighbourhood that the embeddings of a run preserve, and what
-// identifies it.
+// prepared is the neighbourhood that the embeddings of a run preserve, with the keys that
+// identify it.
 type prepared struct {
 	*cne.Neighborhood
 	pointsKey, heldKey, rowsKey, graphKey string // "" if there are none, or for all rows
 }
 
-// prepare finds the neighbours of the points, which it takes from the inputs, or takes them
-// from the cache of an earlier run on the same points with the same settings.
+// prepare finds the neighbours of the points, which it takes from the inputs, or reads
+// them from the cache of an earlier run on the same points with the same settings.
 func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*prepared, error) {
 	c := in.config
 	n, width := in.points.Dims()
@@ -521,7 +524,7 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
 	}
 	h.Preprocessing.Fill = in.fill
-	if in.counts != nil { // which has the names of the genes
+	if in.counts != nil { // they have the names of the genes
 		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
 	}
 	if h.Nearest != nil {
@@ -578,8 +581,8 @@ func reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA, on *
 	return components.Transform(ctx, scaled.Source(), on)
 }
 
-// readAgain reads the points that the run in a folder was trained on, as its configuration
-// says, and prepares them as they were. It refuses other points.
+// readAgain reads the training points of the run in a folder, by its configuration, and
+// prepares them as the run did. Other points are an error.
 func readAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing, on *model.Device) (*data.Matrix, error) {
 	if before == nil || before.Scaler == nil {
 		return nil, errors.New("the model does not say how they were prepared")

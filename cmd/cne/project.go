@@ -96,7 +96,7 @@ type projectRun struct {
 	drawnOver  *data.Dataset // the embedding of the run, below the picture's points; nil for none
 }
 
-// check finds faults of the command line.
+// check checks the command line.
 func (p *projectRun) check(cmd *cobra.Command) error {
 	switch {
 	case len(p.input) == 0:
@@ -129,8 +129,8 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkOutputs finds what would keep the results from being written, and what
-// they would replace, before any work is done.
+// checkOutputs checks, before any work is done, that the results can be written and
+// replace no input.
 func (p *projectRun) checkOutputs() error {
 	inputs := append([]string{p.model}, p.input...)
 	if err := (cli.Output{Flag: "--output", Path: p.output}).Check(inputs...); err != nil || p.picture == "" {
@@ -221,8 +221,8 @@ func (p *projectRun) loadModel() (*cne.Embedding, error) {
 	return e, err
 }
 
-// useTrainingPoints gives a table its training points: from the file next to it or, if its run
-// has not kept them, from where the run found them.
+// useTrainingPoints gives a table its training points: from the file next to it or, if
+// the run has not kept them, from the run's data.
 func (p *projectRun) useTrainingPoints(ctx context.Context, e *cne.Embedding) error {
 	path := p.modelFile()
 	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
@@ -286,7 +286,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	return err
 }
 
-// openMap reads the embedding of the run, over which new points are drawn; there may be none.
+// openMap reads the embedding of the run, if there is one, to draw new points over it.
 func (p *projectRun) openMap(ctx context.Context, dim int) (err error) {
 	path := filepath.Join(p.model, "embedding.npy")
 	if _, err := os.Stat(path); err != nil {

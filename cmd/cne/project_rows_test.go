@@ -139,7 +139,7 @@ func sourceFolder(t *testing.T) string {
 	return filepath.Dir(filepath.Dir(startFolder))
 }
 
-// startFolder is the folder of the package, in which tests begin.
+// startFolder is the folder of the package, where tests begin.
 var startFolder, _ = os.Getwd()
 
 func TestParseRows(t *testing.T) {

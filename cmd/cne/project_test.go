@@ -259,7 +259,7 @@ func TestProjectReadsTrainingPointsAgain(t *testing.T) {
 			writeRandom(t, "digits.npy", "|u1", 30, 784)
 			args := short(append(aTable("--force", "--epochs", "3"), set(append(tc.settings, "output.plot=false")...)...)...)
 			if at := slices.IndexFunc(tc.settings, func(s string) bool { return strings.HasPrefix(s, "data.path=") }); at >= 0 {
-				args = slices.Delete(args, 1, 3) // the path of the table, to which another would be added
+				args = slices.Delete(args, 1, 3) // the path of the table: another would be added to it
 			}
 			mustRun(t, args...)
 			place(t, "kept.npy", tc.input...)

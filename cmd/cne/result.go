@@ -25,7 +25,7 @@ import (
 	"cne/train/quality"
 )
 
-// A result is an embedding with what it was made from and what it is measured by.
+// A result is an embedding with its points and the device that measures it.
 type result struct {
 	log      *slog.Logger
 	config   *configs.Config
@@ -205,7 +205,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	return table.Flush()
 }
 
-// ofZ says where NC-t-SNE's Z comes from: it is learnt, or stays where it was put.
+// ofZ says whether NC-t-SNE's Z is learnt or fixed.
 func ofZ(fixed bool) string {
 	if fixed {
 		return "fixed"

@@ -15,7 +15,7 @@ import (
 	"cne/model/op"
 )
 
-// commands lists what makes the subcommands of cne.
+// commands are the functions that make cne's subcommands.
 var commands = []func() *cobra.Command{
 	configCmd,
 	evaluateCmd,
@@ -28,7 +28,7 @@ var commands = []func() *cobra.Command{
 	versionCmd,
 }
 
-// titlesOfLosses lists the losses.
+// titlesOfLosses lists the titles of the losses.
 func titlesOfLosses() string {
 	var titles []string
 	for _, l := range op.Losses() {

@@ -116,8 +116,8 @@ type representation struct {
 	*cli.Reporter
 	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
-	asTrained    bool   // its images are the run's, as its configuration has them
-	pretrainedOn string // all or train; "" if nobody knows
+	asTrained    bool   // its images are the run's, by its configuration
+	pretrainedOn string // all or train; "" if unknown
 	device       *model.Device
 	encoder      simclr.Encoder         // on the device; nil for pixels
 	network      *model.ResNet[float32] // if it was read; nil for pixels
@@ -142,7 +142,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		look := func(begun, now *configs.SimCLR) {
 			own := slices.Equal(begun.Data.Path, now.Data.Path)
 			r.asTrained = own && begun.Data.Size == now.Data.Size
-			begun.Data.Size = now.Data.Size // as other images may have
+			begun.Data.Size = now.Data.Size // other images may have another size
 			begun.Pretrain.Augmentation.WholeSize = now.Pretrain.Augmentation.WholeSize
 			begun.Device.Precision = now.Device.Precision // finished networks are never computed in bf16
 			if own {
@@ -190,8 +190,8 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	return r, nil
 }
 
-// checkTrainedOn refuses other images than the run was trained on, unless others are
-// asked for.
+// checkTrainedOn returns an error for other images than the run was trained on, unless
+// others are given.
 func (r *representation) checkTrainedOn(images *images.Set) error {
 	trained, _ := rundir.DataKeys(r.folder)
 	if !r.asTrained || trained == "" {
@@ -291,7 +291,7 @@ func (m *EvaluationMetrics) print(w io.Writer) error {
 	return table.Flush()
 }
 
-// formatSplit describes the images on which the classifiers were trained and tested.
+// formatSplit describes the images that the classifiers were trained and tested on.
 func formatSplit(r *simclr.Result) string {
 	kind := "of the published split"
 	switch {

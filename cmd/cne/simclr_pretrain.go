@@ -59,8 +59,8 @@ annealed.`,
 	return cmd
 }
 
-// fewImages is up to how many images a network that learns from nothing but them is worse
-// than a pretrained one by far.
+// fewImages is a number of images that is too small to learn only from them: a pretrained
+// network is far better.
 const fewImages = 10000
 
 // pretraining is one run of cne simclr pretrain.
@@ -74,7 +74,7 @@ type pretraining struct {
 	result   train.Result
 	watched  simclr.Split    // the images of the monitor
 	accuracy map[int]float64 // by epoch
-	latest   *float64        // of them, which the progress shows
+	latest   *float64        // the last of them, for the progress
 	load     time.Duration
 }
 
@@ -85,7 +85,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	p.options = c.Pretraining()
-	if p.from == nil { // which has all of the network
+	if p.from == nil { // it has all of the network
 		if err := rundir.BeginWith(p.Log, c, &p.options); err != nil {
 			return err
 		}
@@ -166,8 +166,8 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 			return nil
 		},
 	}
-	// An interruption waits for the measurement: its epoch is over, and a
-	// checkpoint of what comes after it needs the accuracy in the records.
+	// An interruption waits for the measurement: its epoch is over, and a later checkpoint
+	// needs the accuracy in the records.
 	return m.Hook(context.WithoutCancel(ctx))
 }
 
@@ -179,8 +179,8 @@ func (p *pretraining) measured(epoch int) *float64 {
 	return nil
 }
 
-// fit trains the network, with its hooks. A run that ends early keeps the
-// network as far as it makes sense.
+// fit trains the network, with its hooks. A run that ends early keeps the network if it
+// is useful.
 func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 	return p.withRecords(func(records io.Writer, before []byte) (err error) {
 		c := p.config

@@ -58,7 +58,7 @@ epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 
   cne spectrum --set loss.name=nc --m 5,50,500
   cne spectrum --resume runs/zbar`,
 	}
-	flags := cmd.Flags() // before those of training, which has another --s
+	flags := cmd.Flags() // before the flags of training, which have another --s
 	flags.StringVar(&places, "s", "", "comma-separated `values` of s ("+op.LossesWithSpectrum()+"): 0 is like t-SNE, 1 like UMAP")
 	flags.StringVar(&constants, "zbar", "", "comma-separated `values` of the normalisation constant ("+op.LossesWith(op.FixedZ)+"), instead of s")
 	flags.StringVar(&negatives, "m", "", "comma-separated `numbers` of negatives, or full, instead of s")
@@ -98,7 +98,7 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.SpectrumA
 
 // defaultAxis returns the axis without a flag.
 func defaultAxis() *configs.SpectrumAxis {
-	axis, _ := configs.ParseAxis("s", configs.DefaultPlaces) // which has no fault
+	axis, _ := configs.ParseAxis("s", configs.DefaultPlaces) // the default has no fault
 	return axis
 }
 
@@ -143,7 +143,7 @@ func (s *spectrum) complete() error {
 	return s.axis.Check(s.config, s.origins)
 }
 
-// begunWith returns the axis with which the spectrum in the folder was begun.
+// begunWith returns the axis of the spectrum in the folder.
 func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
 	line, err := s.dir.CommandLine()
 	if err != nil {
@@ -207,14 +207,14 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.write(f); err != nil {
 		return err
 	}
-	s.saved = true // what cannot be drawn takes nothing away
+	s.saved = true // a failure to draw must not remove the results
 	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
 		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
 	return s.print(stdout, f, time.Since(s.start))
 }
 
-// warn tells of keys that a spectrum has no use for.
+// warn warns of keys that a spectrum ignores.
 func (s *spectrum) warn() {
 	o := &s.config.Output
 	for _, x := range []struct {
@@ -404,7 +404,7 @@ func (s *spectrum) explain(err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// count returns a hook that tells the progress of all runs together.
+// count returns a hook that reports the progress of all runs together.
 func (s *spectrum) count() train.Hook {
 	return train.HookFunc(func(state *train.State) error {
 		s.mutex.Lock()
@@ -438,8 +438,8 @@ func (s *spectrum) figures() *rundir.SpectrumMetrics {
 	return f
 }
 
-// write writes the embeddings and their report. spectrum.json, which comes when
-// all else is there, and config.yaml, which is there already, are not among it.
+// write writes the embeddings and their report, except spectrum.json, which is written
+// last, and config.yaml, which exists already.
 func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 	rows := s.in.rows
 	for i, x := range s.stops {
@@ -512,8 +512,8 @@ func (s *spectrum) hasZBar() bool {
 	return s.config.Embed.Loss.Info().Constant == op.FixedZ && s.axis.Flag != "m"
 }
 
-// abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
-// paper's figures, the number of negatives that there were, or else s.
+// abscissa returns the position of a stop in curves: Z̄ for Neg-t-SNE, as in the paper's
+// figures, the actual number of negatives, or else s.
 func (s *spectrum) abscissa(x *sweepPoint) float64 {
 	switch {
 	case s.axis.Flag == "m":

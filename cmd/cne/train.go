@@ -92,7 +92,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	}
 	o := c.Options()
 	o.Device, o.Resume = t.device, t.from
-	// Until the run begins, nothing of an earlier one is touched but the cache.
+	// Until the run begins, only the cache of an earlier run changes.
 	unlock, err := t.open()
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	return t.print(stdout, metrics)
 }
 
-// begin takes the folder for the run on the points and their neighborhood, or checks that it
-// belongs to it.
+// begin claims the folder for the run on the points and their neighborhood, or checks
+// that the folder belongs to this run.
 func (r *pointRun) begin() error {
 	c, near := r.config, r.near
 	if err := r.trainCommand.begin(
@@ -146,14 +146,14 @@ func (r *pointRun) begin() error {
 		return err
 	}
 	err := r.dir.Cache(r.Log, c.Graph.Cache).KeepGraph(near.Graph, near.graphKey)
-	if err != nil && !r.resumed { // so that the folder is free for the next run
+	if err != nil && !r.resumed { // the folder is then free for the next run
 		err = errors.Join(err, r.dir.Clear())
 	}
 	return err
 }
 
-// fit trains the model, with its hooks. A run that ends early keeps the
-// embedding as far as it makes sense.
+// fit trains the model, with its hooks. A run that ends early keeps the embedding if it
+// is useful.
 func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) error {
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config

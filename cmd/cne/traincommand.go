@@ -42,8 +42,9 @@ type trainCommand[C any] struct {
 	resumable bool              // there is a checkpoint
 }
 
-// addTraining makes a command train: it gets the arguments and flags of all that do, and
-// calls run with its configuration. line returns the command line that the folder notes.
+// addTraining makes a command train: it adds the arguments and flags of all commands that
+// do, and calls run with the configuration. line returns the command line that the folder
+// notes.
 func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) {
 	r := &trainCommand[C]{schema: s}
 	var resume string
@@ -64,8 +65,8 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 	cli.AddProfileFlag(cmd)
 }
 
-// execute calls run with the configuration of given, or that in the folder of a run
-// that is resumed, and the device. line is the command line of a new run.
+// execute calls run with the device and the configuration: from given, or from the folder
+// of a run that is resumed. line is the command line of a new run.
 func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
 	if err = given.ReadFile(); err != nil {
 		return err
@@ -142,8 +143,8 @@ func (r *trainCommand[C]) refuse(ctx context.Context) error {
 	return r.checkSize(r.schema.DataSize(ctx, r.config))
 }
 
-// checkSize says why a run cannot be made of data of a size: by what they are, or by the
-// memory that it would take.
+// checkSize returns an error if the run is impossible with data of a size, or takes too
+// much memory.
 func (r *trainCommand[C]) checkSize(size data.Size) error {
 	err := r.schema.CheckSize(r.config, size, nil)
 	if err == nil {
@@ -174,7 +175,7 @@ func (r *trainCommand[C]) open() (unlock func(), err error) {
 	}, nil
 }
 
-// begin takes the folder for this run, or checks that it belongs to it.
+// begin claims the folder for this run, or checks that it belongs to it.
 func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	config, err := r.configText()
 	if err != nil {
@@ -250,9 +251,9 @@ func (r *trainCommand[C]) epochsBefore() int {
 	return r.from.Progress.Epochs
 }
 
-// diverged says what to do about a run that has diverged.
+// diverged returns the error of a diverged run, with the key to lower.
 func (r *trainCommand[C]) diverged(err *train.DivergedError, also string) error {
-	r.resumable = false // to the same end
+	r.resumable = false // it would diverge again
 	key := fmt.Sprintf("train.lr (%g in that epoch)%s", err.LR, also)
 	if errors.Is(err, train.ErrLogZ) {
 		key = "train.lr_z"
@@ -295,8 +296,8 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	return d, nil
 }
 
-// openTrainingDevice opens the device for training, and logs which it is and why: that it is
-// the CPU only where an accelerator might be expected. float64 is computed only on the CPU.
+// openTrainingDevice opens the device for training, and logs which it is and why. It logs
+// a CPU only if an accelerator might be expected. float64 is computed only on the CPU.
 func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*model.Device, error) {
 	why, quiet := "", c.Name == "auto" && !device.DriverInstalled()
 	if float64 && c.Name == "auto" {

@@ -141,8 +141,8 @@ func (c *Matrix) EmptyCells() int {
 //
 // If the third column of features.tsv has several kinds of features, only "Gene
 // Expression" features are kept, as by scanpy.read_10x_mtx; if no feature is of this
-// kind, all are kept, and Options.Log reports it. A matrix in which most cells have no
-// counts, such as 10x's unfiltered matrix, is an error.
+// kind, all are kept, and Options.Log reports it. It is an error if most cells have no
+// counts, as in 10x's unfiltered matrix.
 //
 // All paths must have the same genes. Open uses the options Name, Labels and Log. It uses
 // Columns, the names of a model's genes, only to log that the file has no names.

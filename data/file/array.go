@@ -291,8 +291,8 @@ func subtractUnsigned(v uint64, offset float64) float64 {
 // converted on all cores.
 const arrayBuffer = 1 << 22
 
-// castagnoli is the polynomial for which processors have an instruction, so a
-// checksum takes less time than reading.
+// castagnoli is the polynomial that processors have an instruction for, so a checksum
+// takes less time than reading.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // valueBytes are the bytes of the values of an array, in C order.

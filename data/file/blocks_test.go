@@ -275,8 +275,8 @@ func FuzzBlocks(f *testing.F) {
 		must(t, os.WriteFile(path, content, 0o666))
 		opt := file.Options{LabelColumn: column}
 		want, wantErr := file.Read(t.Context(), []string{path}, opt)
-		// A header may announce rows of any width, for which Open makes room
-		// only as values arrive.
+		// A header may announce rows of any width. Open makes room for them only as values
+		// arrive.
 		if b, err := file.Open(t.Context(), []string{path}, opt); err == nil {
 			b.Close()
 			if b.Width() > 1<<16 {

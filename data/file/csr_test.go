@@ -315,7 +315,7 @@ func TestSparsePointsAsDense(t *testing.T) {
 	}
 }
 
-// A matrix without values keeps its rows before those of the next file.
+// A matrix without values keeps its rows before the rows of the next file.
 func TestMatrixMarketOfZeros(t *testing.T) {
 	const head = "%%MatrixMarket matrix coordinate integer general\n"
 	folder := t.TempDir()

@@ -19,7 +19,7 @@ import (
 const (
 	// readBuffer is the number of bytes read and converted at a time.
 	readBuffer = 1 << 16
-	// freeValues is the number of values for which memory is allocated when only a header
+	// freeValues is the number of values that memory is allocated for when only a header
 	// announces them.
 	freeValues = 1 << 18
 	// valuesPerPackedByte bounds the memory allocated in advance for a compressed file. MNIST
@@ -195,9 +195,9 @@ func (s *Input) atEnd() error {
 	}
 }
 
-// trusted returns the number of values for which memory may be allocated at once, given
-// the number in a header. packed reports whether the size of the stream does not bound
-// the number of values, although the stream is not compressed.
+// trusted returns the number of values to allocate memory for at once, given the number
+// in a header. packed reports whether the size of the stream does not bound the number of
+// values, although the stream is not compressed.
 func (s *Input) trusted(values int, packed bool) int {
 	switch {
 	case s.left() >= 0 && !packed:

@@ -84,7 +84,7 @@ func checkClasses(from string, labels *data.Labels) error {
 	return errorf(data.ErrLabels, "%s: labels: got a text of its own for most of the %d points, want classes or numbers; give names of points as data.names (--names)", from, n)
 }
 
-// fewestNamed is the number of points from which checkClasses refuses labels.
+// fewestNamed is the least number of points whose labels checkClasses refuses.
 const fewestNamed = 50
 
 // miscounted is the error for a number of labels other than the number of points; counts
@@ -178,7 +178,7 @@ func isNumber(label string) bool {
 	return ok
 }
 
-// skipBOM skips the byte order mark with which some programs begin UTF-8 text.
+// skipBOM skips the byte order mark that some programs write before UTF-8 text.
 func skipBOM(in *Input) {
 	const mark = "\ufeff"
 	if string(in.Peek(len(mark))) == mark {

@@ -36,7 +36,7 @@ func newNPZ(at io.ReaderAt, size int64) (*npz, error) {
 }
 
 // choose returns the first of the named arrays that exists. Otherwise it returns the
-// array to which np.savez gave the name arr_0, or the only array.
+// array that np.savez calls arr_0, or the only array.
 func (z *npz) choose(names ...string) (*zip.File, error) {
 	if f := z.find(append(names, "arr_0")...); f != nil {
 		return f, nil

@@ -43,22 +43,21 @@ type Options struct {
 	// semicolon or a tab. 0 chooses by the first line: a tab if one occurs, otherwise a
 	// semicolon if one occurs, otherwise a comma.
 	Separator rune
-	// Columns are the names of the columns to read, in this order, such as the columns on
-	// which a model was trained. They apply to tables with a header; a missing name gives
+	// Columns are the names of the columns to read, in this order, such as the columns that
+	// a model was trained on. They apply to tables with a header; a missing name gives
 	// ErrShape. Other files are read unchanged. Nil reads all columns.
 	Columns []string
 	// Offset is the Offset of the points, with a number for each value; another length gives
 	// ErrShape. If nil, Read chooses an Offset if the columns need one, and Open uses none.
 	Offset []float64
-	// StreamAbove, if above 0, makes Read leave points in Dataset.Stored if they have more
-	// values than this, and if there are at least as many points as values per point. Set it
-	// to the number of principal components if the points themselves are not needed. Points
-	// in plain IDX and npy files stay in the files. They are read again for every pass, and
-	// the files must not change. Points from compressed arrays of unsigned bytes are held as
-	// bytes.
+	// StreamAbove, if above 0, makes Read leave points in Dataset.Stored if each has more
+	// than StreamAbove values, and at most as many as there are points. Set it to the number
+	// of principal components if the points themselves are not needed. Points in plain IDX
+	// and npy files stay in the files; every pass reads them again, and they must not
+	// change. Points from compressed arrays of unsigned bytes are held as bytes.
 	StreamAbove int
-	// StreamFrom is the total number of values from which StreamAbove applies; 0 means 1<<22
-	// (16 MiB). Fewer values are read into memory, because this is faster.
+	// StreamFrom is the least total number of values for StreamAbove; 0 means 1<<22 (16
+	// MiB). Fewer values are read into memory, because this is faster.
 	StreamFrom int
 	// Log, if not nil, reports how an ambiguous file was read, and which differences between
 	// values float32 does not keep.

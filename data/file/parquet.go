@@ -16,7 +16,7 @@ import (
 	"cne/internal/text"
 )
 
-// pandasIndex is the prefix of the columns in which pandas stores an index.
+// pandasIndex is the prefix of the columns that hold pandas' index.
 const pandasIndex = "__index_level_"
 
 const (

@@ -26,13 +26,13 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 	return read(ctx, list, o, nil)
 }
 
-// ReadRows is Read for the given rows of n points. data.CheckRows must accept rows. The
-// result is as if the files held no other points, except that Dataset.Origin and messages
-// have the rows in the files. Every value of the files must be finite. The points are
-// held in memory. They are bytes in Dataset.Stored if all files are arrays of bytes and
-// Options.StreamAbove would leave this number of points in files. Sparse files are read
-// completely into memory first. A pipe gives ErrUnsupported. If the files do not have n
-// points, the error is ErrChanged.
+// ReadRows is Read for the given rows of n points; data.CheckRows must accept rows. The
+// result is as if the files held only these points, but Dataset.Origin and messages have
+// the rows in the files. All values in the files must be finite. The points are held in
+// memory: as bytes in Dataset.Stored if all files are arrays of bytes and
+// Options.StreamAbove would leave this number of points in files. Sparse files are first
+// read completely into memory. A pipe gives ErrUnsupported, and another number of points
+// than n ErrChanged.
 func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
 	if err := data.CheckRows(rows, n); err != nil {
 		return nil, err
@@ -363,7 +363,7 @@ func readBytes(r reader, dst []byte) (int, error) {
 const (
 	// sampledValues is the number of values of a table that are read to estimate its size.
 	sampledValues = 1 << 17
-	// sampleMargin is the factor by which the number of rows may differ from the estimate.
+	// sampleMargin bounds the ratio of the number of rows to the estimate, and its inverse.
 	sampleMargin = 1.5
 )
 

@@ -89,8 +89,8 @@ func (h *head) takeLabels() []string {
 	return labels
 }
 
-// room returns the number of further values, after done values, for which to allocate
-// memory. The file's size and the part read so far bound it.
+// room returns the number of values to allocate memory for after done values. The file's
+// size and the part read so far bound it.
 func (h *head) room(done int) int {
 	if h.open {
 		return max(h.width, h.in.expectedCap(done)-done)
@@ -102,7 +102,7 @@ func (h *head) room(done int) int {
 	return min(left, max(h.step(done), done, readBuffer))
 }
 
-// step returns the number of values for which read needs room after done values; 0 after
+// step returns the number of values that read needs room for after done values; 0 after
 // all.
 func (h *head) step(done int) int {
 	switch {

@@ -235,7 +235,7 @@ func (t *textReader) count() {
 	t.rows++
 }
 
-// line returns the line on which the next row begins, counted from 1.
+// line returns the line where the next row begins, counted from 1.
 func (t *textReader) line() int {
 	line, _ := t.csv.FieldPos(0)
 	return line

@@ -70,9 +70,9 @@ type Options struct {
 	// Labels names files with the labels of the images, in the order of the images. Formats
 	// are as for file.Options.Labels. These labels replace labels that come with the images.
 	Labels []string
-	// Size is the height and width in pixels, up to 4096, to which all images are brought.
-	// The largest centred square of each is scaled bilinearly, with smoothing if it shrinks.
-	// 0 keeps the sizes; they must then be equal.
+	// Size is the height and width of all images in pixels, up to 4096. The largest centred
+	// square of each image is scaled to it bilinearly, with smoothing if it shrinks. 0 keeps
+	// the sizes; they must then be equal.
 	Size int
 	// SkipBroken leaves out files of folders that cannot be decoded, or are of an unsupported
 	// kind. Set.Skipped names them. Without SkipBroken they are an error.
@@ -97,33 +97,31 @@ func (opt Options) check() error {
 	return nil
 }
 
-// Open reads images, one path after the other in the order of paths. A
-// path is one of
+// Open reads images from paths, in their order. A path is one of
 //
-//   - CIFAR-10 in its binary version: the published archive
-//     cifar-10-binary.tar.gz or the folder unpacked from it, the training
-//     images before the test images, or one of its batches (.bin);
-//   - a folder of PNG, JPEG and WebP files, by the folder of their class:
-//     <path>/<class>/<name>.png, or <path>/train/<class>/<name>.png and
-//     <path>/test/<class>/<name>.png, the training images first. Images are
-//     ordered by class, then by name, comparing numbers in names as numbers. In
-//     other layouts, all files in the folder and below are read, without labels.
-//     16 bits per colour become 8; if some images are in colour, greyscale images
-//     become colour; JPEG images are rotated as their Exif orientation says;
-//     what is transparent becomes white;
-//   - a folder that file.Open reads, such as MNIST's four files, with the labels
-//     and, where there are two parts, the split;
-//   - an npy file, or an IDX file such as MNIST's, with unsigned bytes
-//     of the shape N×H×W×3, or N×H×W×1 or N×H×W for greyscale;
-//   - an npz file with such an array named images (or else x or X), without a
-//     name (arr_0), or as its only array, and perhaps one of labels named labels
-//     (or else y).
+//   - CIFAR-10 in its binary version: the published archive cifar-10-binary.tar.gz or
+//     the folder unpacked from it, training images first; or one of its batches (.bin);
+//   - a folder of PNG, JPEG and WebP files: <path>/<class>/<name>.png, or
+//     <path>/train/<class>/<name>.png and <path>/test/<class>/<name>.png, training images
+//     first;
+//   - a folder that file.Open reads, such as MNIST's four files, with labels and, if it
+//     has two parts, the split;
+//   - an npy or IDX file with unsigned bytes of the shape N×H×W×3, or N×H×W×1 or N×H×W for
+//     greyscale;
+//   - an npz file with such an array named images (or else x or X), without a name
+//     (arr_0), or as its only array, and perhaps an array of labels named labels (or else
+//     y).
 //
-// Files of arrays and batches may be compressed with gzip. The paths must agree in the
-// size and the number of colours of their images, and all or none must have labels,
-// unless opt gives labels. The split is known if it is known for every path. Errors name
-// the file, and are of package data's kinds, of this package's kinds, or the file
-// system's.
+// Image files are ordered by class, then by name; numbers in names are compared as
+// numbers. In other layouts, all files in the folder and below are read, without labels.
+// 16 bits per colour become 8. If some images of a folder are in colour, its greyscale
+// images become colour. JPEG images are rotated as their Exif orientation says.
+// Transparent pixels become white.
+//
+// Files of arrays and batches may be compressed with gzip. Images of all paths must have
+// the same size and number of colours. All paths or none must have labels, unless opt
+// gives labels. The split is known if it is known for every path. Errors name the file,
+// and are of the kinds of package data or this package, or the file system's.
 func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "images: got no path, want files or folders")

@@ -101,7 +101,7 @@ func (p *panels) of(block int) []float32 { return p.x[block*p.size() : (block+1)
 // rows returns the number of points in a block.
 func (p *panels) rows(block int) int { return min(blockSize, p.n-block*blockSize) }
 
-// A workspace holds the buffers with which one goroutine multiplies two blocks.
+// A workspace holds one goroutine's buffers for multiplying two blocks.
 type workspace struct {
 	b        []float32
 	products []group
@@ -267,8 +267,7 @@ func pairing(players, round, g int) (a, b int) {
 	return min(a, b), max(a, b)
 }
 
-// A queryWork holds the buffers with which one goroutine finds candidates for a block of
-// queries.
+// A queryWork holds one goroutine's buffers for finding candidates of a block of queries.
 type queryWork struct {
 	*workspace
 	*collector

@@ -28,8 +28,8 @@ func (e *expiring) Err() error {
 // none reports whether a search has no result.
 func none(result any, err error) (bool, error) { return reflect.ValueOf(result).IsNil(), err }
 
-// testContext ends the context of each search at many of the calls of Err, of which there
-// must be at least least: the error is then the context's, and there is no result.
+// testContext ends the context of each search at many of the calls of Err, at least
+// least: the error is then the context's, and there is no result.
 func testContext(t *testing.T, opt Options, least int, sets ...*data.Matrix) {
 	t.Helper()
 	for _, m := range sets {

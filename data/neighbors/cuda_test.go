@@ -193,7 +193,7 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 	}
 }
 
-// Several blocks of points, and sizes around those of blocks.
+// Several blocks of points, and sizes around the sizes of blocks.
 func TestKNNOnDeviceInBlocks(t *testing.T) {
 	d := fakecuda.Open(t)
 	smallBlocks(t)

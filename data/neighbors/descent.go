@@ -25,17 +25,17 @@ import (
 // few more trees, initialise the lists. Rounds follow. Before each round, every point
 // gets a row of candidates: the points on its list, and the points whose lists it has
 // recently joined (reverse). The round compares the candidates of a row with each other
-// (local join). It skips pairs in which both are old, because they were compared before;
-// a list marks its new entries. The rounds end when few entries are new. At the end the
+// (local join). It skips pairs of old candidates, because they were compared before; a
+// list marks its new entries. The rounds end when few entries are new. At the end the
 // distances of the listed points are computed as in the exact search.
 //
 // The result depends on the seed, but not on the number of cores or their speed. Leaves
 // share no points. The rows of a round are fixed before it begins. A list takes points
 // that are nearer than its last entry was at the start of the round, and keeps the first
-// of them in the order of (distance, number). The order in which they are offered does
-// not matter: a point that is refused because the list has improved in the round would be
-// dropped later. A list takes only nearer points, not equally near ones, so the search
-// among duplicates ends, too.
+// of them in the order of (distance, number). The order of the offers does not matter: a
+// point that is refused because the list has improved in the round would be dropped
+// later. A list takes only nearer points, not equally near ones, so the search among
+// duplicates ends, too.
 
 // A descent holds the lists of all points.
 type descent struct {
@@ -47,7 +47,7 @@ type descent struct {
 	keys []uint64
 
 	// The row of the point first+r begins at starts[r] of candidates and has sizes[r]
-	// entries, of which the first newCounts[r] are new; a row without new ones is empty.
+	// entries. The first newCounts[r] of them are new; a row without new ones is empty.
 	first      int
 	starts     []int64
 	sizes      []uint32
@@ -82,14 +82,14 @@ const (
 	maxPoints          = 1 << 30
 
 	descentGrain = 128
-	// allPairsPoints is the largest number of points for which all pairs are compared.
+	// allPairsPoints is the largest number of points whose pairs are all compared.
 	allPairsPoints = 512
 	// parts is the number of parts of the points that a round processes one after the other.
 	// The rows of all points would need as much memory as the lists. Near points are mostly
 	// in the same part.
 	parts = 2
-	// spareRows is the inverse of the share by which rows may grow after the first round
-	// before they are reallocated.
+	// After the first round, the memory of rows has room for growth by the share
+	// 1/spareRows.
 	spareRows = 16
 )
 
@@ -606,8 +606,7 @@ func (d *descent) join(w *descentWork, r, end int) {
 	})
 }
 
-// limit returns the largest squared distance at which the list of p accepts a point in
-// this round.
+// limit returns the largest squared distance that the list of p accepts in this round.
 func (d *descent) limit(p int32) float32 {
 	return math.Float32frombits(atomic.LoadUint32(&d.limits[p]))
 }

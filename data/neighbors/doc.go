@@ -22,5 +22,5 @@
 //
 // The exact search is in search.go; blocks.go and device.go find its candidates and check
 // that they suffice. The approximate KNN is in descent.go, the approximate Search in
-// search_graph.go, and the trees with which both begin are in forest.go.
+// search_graph.go, and the trees that both begin with are in forest.go.
 package neighbors

@@ -12,9 +12,9 @@ import (
 	"cne/internal/simd"
 )
 
-// A pointSet holds the points of an approximate search as its kernels read them: in an
-// order in which near points are near in memory, and scaled by a power of two to keep
-// squares from overflowing.
+// A pointSet holds the points of an approximate search as its kernels read them. Its
+// order keeps near points near in memory. A power of two scales the points, so squares do
+// not overflow.
 type pointSet struct {
 	n, width int
 	scale    float32

@@ -364,8 +364,8 @@ func strengths(w, d []float64) {
 		mean += v / float64(len(d))
 	}
 	target := elementary.Log2(float64(len(d) + 1))
-	// The sum of the strengths grows with σ. Newton's steps begin at a σ at which the
-	// strength of the mean neighbour is about right, and stay within bounds.
+	// The sum of the strengths grows with σ. Newton's steps begin at a σ that gives the mean
+	// neighbour about the right strength, and stay within bounds.
 	low, high := leastScale*mean, math.Inf(1)
 	sigma := max(low, mean-rho)
 	for range scaleSteps {

@@ -85,8 +85,8 @@ func newNeighbors(n, k int) *Neighbors {
 	return &Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 }
 
-// treeMaxD is the largest dimension in which the CPU searches only the tree. In more
-// dimensions its boxes overlap every neighbourhood, and it visits most points, at a
+// treeMaxD is the largest number of dimensions where the CPU searches only the tree. In
+// more dimensions its boxes overlap every neighbourhood, and it visits most points, at a
 // higher cost per point than a matrix product.
 const treeMaxD = 8
 

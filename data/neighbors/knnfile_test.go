@@ -56,7 +56,7 @@ func TestReadFile(t *testing.T) {
 			t.Errorf("%s: the graph is %+v, want %+v", name, got, want)
 		}
 	}
-	// Of longer lists the first count, without the point itself and what is missing.
+	// In longer lists the first count, without the point itself and missing neighbours.
 	path := filepath.Join(t.TempDir(), "long.npy")
 	must(t, os.WriteFile(path, table("<i4", "False", 4, 5, []int32{-1, 0, 1, 2, 3, 1, 0, 2, 3, -1, 2, 0, 1, 3, -1, 3, 0, 2, -1, -1}), 0o666))
 	cut, most, err := ReadNearest(t.Context(), path, 2, false)

@@ -104,7 +104,7 @@ type ranking struct {
 	m      *data.Matrix
 	panels *panels
 	norms  []float64 // the largest norm in each block
-	rows   []int     // the points to which distances are taken
+	rows   []int     // the points i
 	index  []int32
 	k      int
 	ranks  []int32
@@ -118,7 +118,7 @@ type target struct {
 	nearer int32   // points found nearer so far
 }
 
-// A rankWork holds the buffers with which one goroutine ranks the points of a block.
+// A rankWork holds one goroutine's buffers for ranking the points of a block.
 type rankWork struct {
 	*workspace
 	panel   []float32 // of the points of the block

@@ -162,7 +162,7 @@ type candidates interface {
 	free()
 }
 
-// queries are points whose neighbours are wanted: all, or the given rows, for which
+// queries are points whose neighbours are wanted: all, or the given rows, whose
 // candidates of low precision did not suffice.
 type queries struct {
 	points *data.Matrix

@@ -217,9 +217,9 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 	return true
 }
 
-// findInGraph is find with the graph. It returns the queries for which the graph does not
-// suffice. Queries are visited in the order of their first leaves, so consecutive queries
-// need the same points.
+// findInGraph is find with the graph. It returns the queries that the graph does not
+// suffice for. Queries are visited in the order of their first leaves, so consecutive
+// queries need the same points.
 func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32, err error) {
 	g := x.graph
 	order := make([]uint64, queries.N)

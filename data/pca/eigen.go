@@ -18,12 +18,12 @@ import (
 const (
 	// ulp is the distance from 1 to the next float64.
 	ulp = 0x1p-52
-	// subspaceFrom is the smallest order of a matrix for which subspace iteration finds few
+	// subspaceFrom is the smallest order of a matrix for subspace iteration, which finds few
 	// eigenvectors. All eigenvectors take time cubic in the order, products with few vectors
 	// quadratic.
 	subspaceFrom = 512
-	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
-	// grow more than the last wanted one, so the last keeps six digits.
+	// maxGrowth bounds how much more a filter makes the first direction of a subspace grow
+	// than the last wanted one, so the last keeps six digits.
 	maxGrowth = 1e10
 	// highestDegree bounds the degree of a filter.
 	highestDegree = 24

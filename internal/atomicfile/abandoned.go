@@ -12,18 +12,18 @@ import (
 // errClaimed is the error if another process has claimed a file.
 var errClaimed = errors.New("in use")
 
-// unclaimedAge is the age at which a temporary file counts as abandoned where files
-// cannot be claimed.
+// unclaimedAge is the least age of an abandoned temporary file where files cannot be
+// claimed.
 const unclaimedAge = time.Hour
 
-// claimNew claims a temporary file that was just made. It is false if the file has
-// been taken for an abandoned one before it was claimed.
+// claimNew claims a temporary file that was just made. ok is false if another process has
+// taken it for an abandoned file before.
 func claimNew(path string) (release func(), ok bool) {
 	release, err := claim(path)
 	switch {
 	case errors.Is(err, errClaimed), errors.Is(err, fs.ErrNotExist):
 		return nil, false
-	case err != nil: // as good as can be
+	case err != nil: // files cannot be claimed here
 		return func() {}, true
 	}
 	if _, err := os.Lstat(path); err != nil { // removed between the two steps of claim
@@ -33,11 +33,11 @@ func claimNew(path string) (release func(), ok bool) {
 	return release, true
 }
 
-// cleaned are the folders that sweep has been in.
+// cleaned are the folders that removeAbandonedOnce has seen.
 var cleaned sync.Map
 
-// removeAbandonedOnce removes the temporary files that processes which were killed have left in a
-// folder, once in the life of this one. Writing does not depend on whether it can.
+// removeAbandonedOnce removes the temporary files of killed processes in a folder, once
+// per process. Writing does not need this.
 func removeAbandonedOnce(folder string) {
 	if at, err := filepath.Abs(folder); err == nil {
 		folder = at

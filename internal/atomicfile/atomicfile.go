@@ -48,7 +48,7 @@ func Write(path string, write func(w io.Writer) error) error {
 }
 
 // WriteSeek is Write for content with a part, such as a header with the number of rows,
-// that is known only in the end. The writer is buffered, and each Seek empties the
+// that is known only at the end. The writer is buffered, and each Seek empties the
 // buffer.
 func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	// Renaming would put a file where there is a device or a pipe.
@@ -145,8 +145,8 @@ func (w writeSeeker) Seek(offset int64, whence int) (int64, error) {
 }
 
 // createIn makes a new file with a hidden name in a folder, claimed until release is
-// called. Unlike os.CreateTemp it uses the permissions that the umask gives; and the
-// name is short, so that a final name of the greatest length leads to no error.
+// called. Unlike os.CreateTemp it uses the permissions that the umask gives. Its name is
+// short, so it is valid even if the final name has the greatest length.
 func createIn(folder string) (f *os.File, release func(), err error) {
 	for {
 		name := filepath.Join(folder, fmt.Sprintf("%s%016x%s", prefix, rand.Uint64(), suffix))
@@ -164,9 +164,8 @@ func createIn(folder string) (f *os.File, release func(), err error) {
 	}
 }
 
-// syncFolder brings the names in a folder to disk, where the system has that:
-// Windows and some network file systems refuse it, and a folder may be
-// writable but not readable.
+// syncFolder writes the names in a folder to disk, if the system can. Windows and some
+// network file systems refuse, and a folder may be writable but not readable.
 func syncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err == nil {

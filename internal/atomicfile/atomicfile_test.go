@@ -193,8 +193,8 @@ func TestWriteSeek(t *testing.T) {
 	contains(t, dir, "a")
 }
 
-// Of several that write at once, one wins, and its content is whole; of several that
-// create, only one does.
+// If several write at once, one wins, and its content is whole; if several create, only
+// one does.
 func TestConcurrentWriters(t *testing.T) {
 	dir := t.TempDir()
 	made := make(chan bool, 8)

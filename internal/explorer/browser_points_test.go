@@ -13,8 +13,8 @@ import (
 	"cne/data/neighbors"
 )
 
-// near returns three groups in which row 0 has the neighbours 3, 7 and 11, the rows from 1 on
-// the next two, and row 29, which was held out, none.
+// near returns three groups where row 0 has the neighbours 3, 7 and 11, the rows from 1
+// on the next two, and row 29, which was held out, none.
 func near() *Page {
 	p := three()
 	p.Neighbors = &neighbors.Neighbors{N: 30, K: 3, Index: []int32{3, 7, 11}}
@@ -58,7 +58,7 @@ func TestBrowserNeighbors(t *testing.T) {
 	// Those of a hidden class are left out, and points that were held out have none.
 	b.after("click #classes li:nth-child(2) button; hover 0", "cne.neighbors", "3,11", lineTo(0, 7), "false")
 	b.after("click #all; hover 29", "cne.hovered", "29", "cne.neighbors", "", "document.getElementById('tip-near').checkVisibility()", "false")
-	// A click opens a panel, from which one goes on to the neighbours, also by keys.
+	// A click opens a panel, which leads to the neighbours, also by keys.
 	b.after("find row 0; key Enter", "cne.pinned", "0", panelShown, "true")
 	b.do("document.getElementById('query-clear').click(); document.activeElement.blur()")
 	b.says("#near", "point 3 row 3 point 7 row 7 point 11 row 11")
@@ -148,7 +148,7 @@ func TestBrowserThumbnails(t *testing.T) {
 	if len(rows) > 250 || !slices.IsSorted(rows) {
 		t.Errorf("pictures of rows %v", rows)
 	}
-	// The pictures are those of the rows, lie where these lie, and do not overlap.
+	// The pictures are the rows', lie where the rows lie, and do not overlap.
 	const inSight = "cne.thumbnails.filter((row) => { const [x, y] = cne.place(row), s = document.getElementById('stage'); return x > 30 && y > 30 && x < s.clientWidth - 30 && y < s.clientHeight - 30; })"
 	for _, row := range get[[]int](b, inSight)[:3] {
 		grey := row % 256

@@ -187,7 +187,7 @@ func TestBrowserMovesAndZooms(t *testing.T) {
 	}{{600, 420, 3}, {1300, 500, 1.5}} {
 		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: to.width, Height: to.height, DeviceScaleFactor: to.ratio})
 		b.settle()
-		b.do("cne.pixel(0, 0)") // draws, which new pixels alone do not make happen here
+		b.do("cne.pixel(0, 0)") // draws: new pixels do not cause this here
 		b.until(fmt.Sprintf("Math.abs(document.getElementById('points').width - document.getElementById('stage').clientWidth * %v) < 1", min(to.ratio, 2)))
 		for row := range 3 {
 			b.after(fmt.Sprint("hover ", row), "cne.hovered", fmt.Sprint(row))
@@ -262,7 +262,7 @@ func TestBrowserSearch(t *testing.T) {
 	b.after("find item b", options, "“item b” in names 2 points; Item b bee; Item b ant", "cne.standing", "2")
 	b.after("find nonsense", "cne.standing", "0", options, "Nothing found")
 	b.after("find 30", "cne.standing", "0")
-	// Of what is hidden, the search shows what was chosen; zoomed in elsewhere, it is
+	// The search shows a chosen row even if it was hidden; zoomed in elsewhere, it is
 	// brought into sight.
 	b.after("click #classes li:nth-child(1) button; find #3; key Down; key Enter", "[cne.visible, cne.pinned]", "30,3")
 	for range 12 {

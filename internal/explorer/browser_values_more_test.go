@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A range by the mouse alone, with another kind of scale, and with points that were held out.
+// A range only by the mouse, with another kind of scale, and with points that were held
+// out.
 func TestBrowserRangeAndOthers(t *testing.T) {
 	t.Parallel()
 	values := make([]float64, 40)

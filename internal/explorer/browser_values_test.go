@@ -89,7 +89,7 @@ func TestBrowserScaleMarks(t *testing.T) {
 	b.says("#range-text", "0.001 – 1e6")
 }
 
-// heavy returns n values most of which are much smaller than the largest.
+// heavy returns n values; most of them are much smaller than the largest.
 func heavy(n int) []float64 {
 	z, values := normal(n, 1, 1, 0), make([]float64, n)
 	for i := range values {
@@ -114,7 +114,7 @@ func TestBrowserScaleOfAColumn(t *testing.T) {
 	b.after("choose 0")
 	b.scale("quantile")
 	b.expect("each bin of quantiles has as many", "Math.max(...cne.values.bins) - Math.min(...cne.values.bins)", "1")
-	// A range is of one column alone, a scale for good.
+	// A range ends with the choice of another column; a scale stays.
 	b.do("document.activeElement.blur()")
 	b.run(chromedp.Focus(chromedp.CSS("#range-high")))
 	b.after("key Left; key Left", "cne.visible", "1981")
@@ -177,7 +177,7 @@ func TestBrowserRange(t *testing.T) {
 	b.after("choose 0", "cne.visible", "105")
 }
 
-// Of many classes the legend tells which that of the point is.
+// With many classes the legend shows the point's class.
 func TestBrowserManyClasses(t *testing.T) {
 	t.Parallel()
 	p := valued(make([]float64, 60)...)

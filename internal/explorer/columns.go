@@ -36,7 +36,7 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 			about.Values, bytes = encodeValues(column.Values)
 		}
 		if len(about.Classes) == 0 && about.Values == nil {
-			continue // not one row has any
+			continue // no row has a value
 		}
 		to := &c.Later
 		if len(said) == 0 {
@@ -48,8 +48,8 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 	return said
 }
 
-// encodeClasses returns the classes that occur, and the index of each row's among them, or
-// their number for none: in as few bytes as it takes, 1, 2 or 4, the lowest first.
+// encodeClasses returns the classes that occur, and for each row the index of its class,
+// or their number for none, in 1, 2 or 4 bytes, the lowest first.
 func (c Column) encodeClasses() ([]aboutClass, []byte) {
 	present := plot.Present(c.Classes)
 	classes := make([]aboutClass, len(present))
@@ -96,7 +96,7 @@ type valueCoding struct {
 	Width    int `json:"width"`
 }
 
-// mostDistinct is how many different values have an index.
+// mostDistinct is the largest number of different values with an index.
 const mostDistinct = 1<<16 - 1
 
 // encodeValues returns the scale of values and the exact values; NaN is a missing value.
@@ -137,7 +137,7 @@ func encodeValues(values []float64) (*aboutValues, []byte) {
 	return &v, encodePlanes(values, v.Width)
 }
 
-// encodeDistinct writes the values that index has, and the index of each row's.
+// encodeDistinct writes the values that index has, and the index of each row's value.
 func encodeDistinct(values []float64, index map[float64]int) []byte {
 	distinct := slices.Sorted(maps.Keys(index))
 	var out []byte
@@ -183,8 +183,8 @@ func appendPlanes(out []byte, n, width int, number func(i int) uint64) []byte {
 // Browsers call this deflate. No base64 has a colon.
 const packed = "deflate:"
 
-// leastPacked is from how many bytes on a block may be compressed: pages of few points can
-// be read by browsers that cannot unpack.
+// leastPacked is the least size of a block that may be compressed, in bytes: browsers
+// that cannot decompress can read pages of few points.
 const leastPacked = 1 << 14
 
 // packedBlock returns a block, compressed if that makes it a tenth shorter.

@@ -114,7 +114,7 @@ func TestBrowserColumns(t *testing.T) {
 	b.colour("as at first", 1, before)
 }
 
-// Of many points, names and columns are compressed, and are read again.
+// With many points, names and columns are compressed, and are read again.
 func TestBrowserUnpacks(t *testing.T) {
 	t.Parallel()
 	const n = 17_000 // a byte for each is just enough to be compressed

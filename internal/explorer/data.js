@@ -4,7 +4,7 @@
 
 const byId = (id) => document.getElementById(id);
 
-/** Returns the bytes that texts in base64 stand for together, alone in their buffer. */
+/** Returns the bytes of texts in base64, joined in a buffer of their own. */
 function bytesOf(texts) {
   const size = (text) => text.length / 4 * 3 - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
   const bytes = new Uint8Array(texts.reduce((sum, text) => sum + size(text), 0));
@@ -30,7 +30,7 @@ function takeTexts(name, kept = false) {
   return texts;
 }
 
-/** Returns the bytes of a block, alone in their buffer, and drops the block. */
+/** Returns the bytes of a block, in a buffer of their own, and drops the block. */
 async function takeBytes(name) {
   const texts = takeTexts(name), packed = "deflate:";
   if (!texts[0].startsWith(packed)) return bytesOf(texts);
@@ -79,14 +79,14 @@ async function wholePage() {
 /**
  * Returns the data of the page: what "about" says, and
  *   views[k].positions  Float32Array, x and y of row i at 2i and 2i+1, from −1 to 1 within the frame
- *   columns             all by which points can be coloured, each of
+ *   columns             all that can colour the points, each of
  *     name
  *     classes           null for values
  *     category          of each row, an index of classes; classes.length means none; null without classes
  *     scale             what the values range over (values of "about"); null for classes
  *     values            Float64Array, NaN means none; null for classes
- *   column              the number of the column by which they are coloured; it and what it has
- *                       (classes, category, scale, values) is set by chooseColumn
+ *   column              the number of the column that colours them; chooseColumn sets it and what it
+ *                       has (classes, category, scale, values)
  *   held                Uint8Array of 0 and 1; null if the points are all of one kind
  *   names               array of strings, or null; hasNames tells whether there are some
  *   near                rows of the nearest neighbours in the data, of row i from i·neighbors on, n for
@@ -123,7 +123,7 @@ async function readRest(data) {
   if (data.neighbors) data.near = planesOf(await takeBytes("neighbors"), data.n * data.neighbors);
 }
 
-/** Returns whole numbers of which a block has first all lowest bytes, then all next ones. */
+/** Returns the whole numbers of a block with first all lowest bytes, then all next ones. */
 function planesOf(bytes, count) {
   const out = new Uint32Array(count);
   for (let k = 0, at = 0; at < bytes.length; k++) for (let i = 0; i < count; i++) out[i] |= bytes[at++] << (8 * k);
@@ -137,7 +137,7 @@ async function readColumn(data, k) {
   else column.values = valuesOf(bytes, column.scale, data.n);
 }
 
-/** Has the points be those of a column, or of none if there is no such. */
+/** Colours the points by a column, or by none if there is no such column. */
 function chooseColumn(data, k) {
   const { classes = null, category = null, scale = null, values = null } = data.columns[k] ?? {};
   Object.assign(data, { column: k, classes, category, scale, values });

@@ -1,6 +1,5 @@
-// How crowded the points are. Of very many (about.dense) those in crowded places
-// are drawn fainter, so that structure shows there, too, instead of the points
-// that happen to be drawn last.
+// How crowded the points are. If there are very many (about.dense), points in crowded places
+// are drawn fainter: structure shows there, too, instead of the points drawn last.
 
 const crowdSteps = 6; // per factor of two
 

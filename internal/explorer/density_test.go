@@ -13,10 +13,10 @@ import (
 	"cne/internal/rng"
 )
 
-// crowded returns a page of very many points: in the left square (row 0 is its
-// middle) four times as many as in the right one (row 1), all of class 0, and some
-// of class 1 in the left one, of which row 2 is the first; rows 3 and 4 and some
-// more are the corners of the frame.
+// crowded returns a page of very many points: in the left square (row 0 is its middle)
+// four times as many as in the right one (row 1), all of class 0. Some points of class 1
+// are in the left square; row 2 is the first. Rows 3 and 4 and some more are the corners
+// of the frame.
 func crowded(more int) *Page {
 	const n = 50_000
 	r := rng.New(3, rng.Sample)

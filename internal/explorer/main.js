@@ -167,7 +167,7 @@ class App {
     this.visibilityChanged();
   }
 
-  /** Colours the points by another column, by which nothing is hidden yet. */
+  /** Colours the points by another column, and shows all of them. */
   colourBy(k) {
     const { data } = this;
     if (k === data.column) return;
@@ -207,9 +207,8 @@ class App {
   }
 
   /**
-   * Returns the visible rows that stand out while the others fade, or null if
-   * none shall: those of the class pointed at, else those found, else those
-   * selected.
+   * Returns the visible rows that stand out while the others fade, or null: the
+   * rows of the class pointed at, else the found rows, else the selected rows.
    */
   standingOut() {
     if (this.standing !== undefined) return this.standing;
@@ -653,7 +652,7 @@ class App {
     const several = this.views.length > 1;
     const step = (by) => (event.shiftKey ? this.player.nudge(0.05 * by) : this.player.step(by));
     const pan = (dx, dy) => { this.camera.pan(60 * dx, 60 * dy); this._moved(); };
-    const sliding = target.matches("#slider"); // of which all arrows are expected to move it
+    const sliding = target.matches("#slider"); // all arrows move a slider
     const arrows = {
       ArrowLeft: () => (several ? step(-1) : pan(1, 0)),
       ArrowRight: () => (several ? step(1) : pan(-1, 0)),

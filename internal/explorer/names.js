@@ -1,11 +1,11 @@
-// Names on the map: those of the classes, each where its points are densest, or the
+// Names on the map: names of the classes, each where its points are densest, or the
 // automatic labels of regions (see topics.go).
 
 const mostNames = 60;      // that are drawn
-const namedClasses = 1000; // of which others have no name on the map: the largest
-const levelZooms = [0, 1, 2.2]; // from which zoom on labels of a level are shown
+const namedClasses = 1000; // the largest; others have no name on the map
+const levelZooms = [0, 1, 2.2]; // the least zoom of labels of a level
 
-/** Returns a text in one or two lines, of which the second may be shortened. */
+/** Returns a text in one or two lines; the second may be shortened. */
 function wrapped(text) {
   const words = text.split(" ");
   let first = words.shift();
@@ -109,7 +109,7 @@ class MapNames {
       for (const name of names) if (name.category !== pointed) name.alpha = 0.25;
       return names.sort((p, q) => q.alpha - p.alpha);
     }
-    // Labels of one view have nothing to do with those of another, and fade on the way.
+    // The labels of two views are unrelated, and fade on the way.
     const near = mixing < 0.5 ? from : to;
     const alpha = within(Math.abs(1 - 2 * mixing) * 1.5 - 0.5, 0, 1);
     return (alpha && app.views[near].labels || []).filter((l) => app.camera.zoom >= levelZooms[l.level])

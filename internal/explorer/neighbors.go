@@ -22,7 +22,7 @@ func NeighborsShown(n int) int {
 	return 0
 }
 
-// checkNeighbors finds neighbours that do not fit n points.
+// checkNeighbors returns an error for neighbours that do not fit n points.
 func checkNeighbors(nb *neighbors.Neighbors, n int) error {
 	if nb.N != n || nb.K < 1 || len(nb.Index) != n*nb.K {
 		return fmt.Errorf("%w: neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1", ErrInput, len(nb.Index), nb.N, nb.K, n)

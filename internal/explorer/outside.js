@@ -1,12 +1,12 @@
 // Buttons at the edges of the stage: how many points lie beyond, outside the frame. A click
 // brings them into sight.
 
-const leastHint = 1.5; // the zoom from which on most points are out of sight anyway
+const leastHint = 1.5; // from this zoom on, most points are out of sight anyway
 
 class Outside {
   constructor(app) {
     this.app = app;
-    this.known = -1; // the view of which far is
+    this.known = -1; // the view of far
     this.sides = ["left", "right", "below", "above"].map((name, k) => {
       const side = { name, axis: k >> 1, sign: k % 2 ? 1 : -1, far: null, n: 0, button: byId("outside-" + name) };
       side.button.addEventListener("click", () => this._reach(side));

@@ -80,8 +80,8 @@ type Page struct {
 	// order. If there are several, a slider morphs between neighbours in this order.
 	Views []View
 
-	// Slider names the quantity in which the views differ, such as "s" or "epoch". It is
-	// unused for a single view.
+	// Slider names the quantity that differs between the views, such as "s" or "epoch". It
+	// is unused for a single view.
 	Slider string
 
 	// Classes[i] is the class of row i, with the same colour as in plot.Scatter. A negative
@@ -92,14 +92,15 @@ type Page struct {
 	// an empty name, is shown by its number.
 	ClassNames []string
 
-	// Values[i] is the number by which row i is coloured, as in plot.Scatter; NaN means none.
-	// Values and Classes exclude each other. The page starts with a linear scale. If the
-	// middle 90 % of the values would have less than a tenth of it, it starts with a
-	// logarithmic one. (Of more than 100 000 rows it looks at evenly spaced ones.)
+	// Values[i] is the number that colours row i, as in plot.Scatter; NaN means none. Values
+	// and Classes exclude each other. The page starts with a linear scale. If the middle 90
+	// % of the values would have less than a tenth of it, it starts with a logarithmic one.
+	// (Above 100 000 rows it looks at evenly spaced rows.)
 	Values []float64
 
-	// Columns are what else is known of the rows. The page starts with Classes or Values, if
-	// any, under the name "label". It can instead colour the points by each of these columns.
+	// Columns are further data about the rows. The page starts with Classes or Values, if
+	// any, under the name "label". It can instead colour the points by each of these
+	// columns.
 	Columns []Column
 
 	// Names[i], if Names is not nil, is shown for row i by hovering and searching, next
@@ -118,8 +119,8 @@ type Page struct {
 	// HeldOut[i] reports that row i was held out of training, as in plot.Scatter.
 	HeldOut []bool
 
-	// Images, if not nil, has the picture of each row. They are embedded as
-	// small as their number takes: see the package's documentation.
+	// Images, if not nil, has the picture of each row. The more there are, the smaller they
+	// are embedded: see the package's documentation.
 	Images *images.Set
 }
 
@@ -169,7 +170,7 @@ func (p *Page) Write(w io.Writer) error {
 //go:embed page.html style.css *.js
 var files embed.FS
 
-// scripts are what runs in the page, in this order: one program in one scope.
+// scripts are the scripts of the page, in this order: one program in one scope.
 var scripts = []string{
 	"data.js",
 	"density.js",
@@ -217,8 +218,8 @@ type block struct {
 // longer ones.
 const bytesPerPart = 48 << 10
 
-// Parts yields the elements of the block, each an ID – the block's, then with .1, .2 and so on –
-// and base64, the first after b.before.
+// Parts yields the elements of the block, each an ID (the block's, then with .1, .2 and
+// so on) and base64, the first after b.before.
 func (b block) Parts() iter.Seq2[string, string] {
 	return func(yield func(id, text string) bool) {
 		id, before, part := b.id, b.before, 0
@@ -310,7 +311,7 @@ func (p *Page) content() (*content, error) {
 	a := about{
 		Title: title, Slider: plot.Printable(p.Slider), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
 		Single: inkOf(plot.ClassColour(0)),
-		// Grey on a dark ground has to recede as that on a light one does.
+		// Grey on a dark ground must be as inconspicuous as on a light one.
 		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,
 		Meanings: map[string]string{},
 	}
@@ -402,7 +403,7 @@ type places struct {
 	note string
 }
 
-// check finds what cannot be shown, and returns the places of the points.
+// check returns the places of the points, or an error if the page cannot be shown.
 func (p *Page) check() ([]places, error) {
 	if len(p.Views) == 0 {
 		return nil, fmt.Errorf("%w: views: got none", ErrInput)
@@ -455,7 +456,7 @@ func (p *Page) check() ([]places, error) {
 	return out, nil
 }
 
-// within says where on a page an error of package plot is.
+// within adds the place on a page to an error of package plot.
 func within(where string, err error) error {
 	if errors.Is(err, plot.ErrInput) {
 		return fmt.Errorf("%w: %s: %s", ErrInput, where, strings.TrimPrefix(err.Error(), plot.ErrInput.Error()+": "))
@@ -463,7 +464,7 @@ func within(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// coarsest is by how many halves of the frame an axis of the grid of positions may extend.
+// coarsest bounds the extent of an axis of the grid of positions, in halves of the frame.
 const coarsest = 16
 
 // frame returns the frame of the points and their positions in it. Positions are from −1

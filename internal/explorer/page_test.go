@@ -325,9 +325,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// The budgets: below 2 MB per embedding of 70 000 points, and below 15 MB for
-// seven of MNIST with its images, of which the 10 000 that are part of the
-// program take their share.
+// The budgets: below 2 MB per embedding of 70 000 points, and below 15 MB for seven of
+// MNIST with its images; the 10 000 images in the program take their share.
 func TestBudgets(t *testing.T) {
 	const n = 70_000
 	classes := make([]int32, n)

@@ -1,6 +1,6 @@
 // What stands around the points: legend, slider and facts, the tip at a point.
 
-/** Returns a new element with a class and a text, neither of which is HTML. */
+/** Returns a new element with a class and a text; neither is HTML. */
 function make(tag, className = "", text = "") {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -155,7 +155,7 @@ class Legend {
     this._done();
   }
 
-  /** Shows this class alone, or all if that is so already. */
+  /** Shows only this class, or all if only this one is shown. */
   only(category) {
     const { hidden } = this.app;
     const alone = !hidden.has(category) && hidden.size === this.entries.length - 1;
@@ -406,7 +406,7 @@ class Player {
 
 /* The tip ------------------------------------------------------------------ */
 
-const mostLines = 8; // about columns other than that of the colours
+const mostLines = 8; // about columns other than the colours'
 
 class Tip {
   constructor(app) {
@@ -434,7 +434,7 @@ class Tip {
   }
 }
 
-/** Says all about a row in the elements of a panel, with so many columns other than that of the colours. */
+/** Says all about a row in the elements of a panel, with at most so many columns other than the colours'. */
 function describe(app, panel, row, most = Infinity) {
   const { data } = app;
   const part = (name) => byId(panel + "-" + name);

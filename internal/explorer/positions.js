@@ -84,7 +84,7 @@ class Places {
   }
 
   /**
-   * Returns those of the rows that lie within a polygon, [[x, y], …], by the
+   * Returns the rows that lie within a polygon, [[x, y], …], by the
    * even-odd rule: what a line that crosses itself encloses twice is outside.
    */
   inside(frame, rows, polygon) {
@@ -94,7 +94,7 @@ class Places {
       x0 = Math.min(x0, x); x1 = Math.max(x1, x);
       y0 = Math.min(y0, y); y1 = Math.max(y1, y);
     }
-    // A long line has thousands of edges, of which few are as high as a point.
+    // A long line has thousands of edges, but few are as high as a point.
     const strips = 512;
     const strip = (y) => within(Math.floor((y - y0) / (y1 - y0 || 1) * strips), 0, strips - 1);
     const edges = Array.from({ length: strips }, () => []); // ax, ay, bx and by of those that touch a strip

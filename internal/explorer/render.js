@@ -1,7 +1,7 @@
 // Draws points with WebGL 2. There is a vertex buffer of positions for each
 // view; a morph between two of them binds both and mixes them by a uniform, so
-// that it costs what standing still costs. What is drawn, and in which order,
-// are lists of rows: index buffers of which each drawing takes one.
+// it costs what standing still costs. Lists of rows say what is drawn, and in
+// which order: each drawing takes one of these index buffers.
 
 const vertexShader = `#version 300 es
   in vec2 from;        // positions in the view to the left and to the right

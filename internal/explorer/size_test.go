@@ -34,8 +34,8 @@ func positionsOf(v aboutView, b []byte) []float64 {
 	return out
 }
 
-// withOutliers returns 4000 points of a square, of class 0, of which the last are moved to places
-// outside, of class 1.
+// withOutliers returns 4000 points of a square, of class 0. The last points are moved to
+// places outside, of class 1.
 func withOutliers(places ...float32) *Page {
 	m := data.NewMatrix(4000, 2)
 	for i := range m.N {
@@ -49,7 +49,7 @@ func withOutliers(places ...float32) *Page {
 	return &Page{Classes: classes, ClassNames: []string{"square", "outlier"}, Views: []View{{Embedding: m}}}
 }
 
-// The frame is that of 99 % of the points. Points outside lie where they are, in few bytes
+// The frame shows 99 % of the points. Points outside lie where they are, in few bytes
 // unless they are far.
 func TestOutliers(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -126,7 +126,7 @@ func TestBrowserOutside(t *testing.T) {
 	b.after("key Enter", "("+inSight+")(3997)", "true")
 	b.after("key 0; key +; key +", shown, "")
 	b.after("key 0", shown, all)
-	// Points that are hidden do not count, nor those of another view.
+	// Points that are hidden do not count, nor points of another view.
 	b.after("click #classes li:nth-child(2) button", "cne.visible", "3995", shown, "")
 	b.after("click #classes li:nth-child(2) button", shown, all)
 	b.after("key Right", "cne.t", "1", shown, "")

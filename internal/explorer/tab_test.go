@@ -71,7 +71,7 @@ type tab struct {
 type setting struct {
 	width, height int64 // 800 × 560 by default
 	phone, dark   bool
-	before        string // a script that runs before those of the page
+	before        string // a script that runs before the page's
 }
 
 // show opens a page. When the test ends, nothing may have gone wrong in it.
@@ -266,8 +266,8 @@ func (b *tab) pixel(row int) string {
 	return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2])
 }
 
-// colour compares what is drawn at a row's place with a colour, of which the
-// ground may shine through.
+// colour compares what is drawn at a row's place with a colour; the ground may shine
+// through.
 func (b *tab) colour(what string, row int, want string) {
 	b.t.Helper()
 	var g, w [3]int

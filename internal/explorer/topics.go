@@ -159,7 +159,7 @@ func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int)
 }
 
 // blur returns the counts of a grid averaged three times over 2·radius+1 cells along both
-// axes, but for a factor: nearly a Gaussian with a deviation of radius cells.
+// axes, up to a factor: nearly a Gaussian with a deviation of radius cells.
 func blur(counts []int64, radius int) []int64 {
 	out := slices.Clone(counts)
 	line := make([]int64, gridSide+1) // sums of the cells before
@@ -185,7 +185,7 @@ type texts struct {
 	shown  []string // as the first text writes them
 	count  []int32  // how many texts have a word
 	of     []int32  // the words of all texts, each once per text
-	starts []int    // where those of a text begin, and where the last ends
+	starts []int    // where the words of a text begin, and the end of the last
 }
 
 // newTexts reads the words of texts.
@@ -244,7 +244,7 @@ func (t *texts) name(cells, of []int32, regions int) []string {
 			}
 		}
 		slices.Sort(found)
-		most := 4*len(rows) > 3*len(cells) // of all points are here, which tells nothing
+		most := 4*len(rows) > 3*len(cells) // most points are here: their words distinguish nothing
 		for _, w := range found {
 			share := float64(count[w]) / float64(len(rows))
 			shares[w] += share
@@ -260,7 +260,7 @@ func (t *texts) name(cells, of []int32, regions int) []string {
 	for r, list := range candidates {
 		n := float64(len(rows[r]))
 		for k, c := range list {
-			// Less its standard error, the share of a rare word does not win by chance.
+			// The share is reduced by its standard error, so a rare word does not win by chance.
 			share := (float64(c.count) - math.Sqrt(float64(c.count))) / n
 			list[k].score = share * math.Log(1+average/shares[c.word])
 		}
@@ -301,8 +301,8 @@ func words(text string) []string {
 	})
 }
 
-// stopWords say little about a text in English; in other languages their being everywhere
-// tells.
+// stopWords say little about an English text. In other languages such words are left out
+// because they are everywhere.
 const stopWords = `about above after again all also am an and any are as at be because been before being
 	below between both but by can could did do does doing don down during each few for from further get had
 	has have having he her here hers him his how if in into is it its itself just like ll made make many may

@@ -1,5 +1,5 @@
-// The scale of values: where each lies on it, its colours, the range outside of which rows
-// are hidden, and the part of the legend that shows and changes them.
+// The scale of values: where each lies on it, its colours, the range of the rows that are
+// not hidden, and the part of the legend that shows and changes them.
 
 const histogramBins = 48;
 const mostSampled = 100000; // values that tell which scale suits them
@@ -22,7 +22,7 @@ function firstFrom(array, v) {
 }
 
 class ValueScale {
-  /** Returns the scale of the values by which the points are coloured, with all shown; null without values. */
+  /** Returns the scale of the values that colour the points, with all shown; null without values. */
   static of(app) {
     const column = app.data.columns[app.data.column];
     if (!column?.scale) return null;

@@ -4,7 +4,7 @@ package kind
 
 import "fmt"
 
-// An ofKind is a sentence of a kind.
+// An ofKind is an error with a kind that is not in its text.
 type ofKind struct{ kind, sentence error }
 
 func (e *ofKind) Error() string   { return e.sentence.Error() }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Names holds the words of an enumeration T: a type of integers whose constants count
-// from 0 has one Names, which its methods String, MarshalText, UnmarshalText and Words
-// call.
+// Names holds the words of an enumeration T, a type of integers whose constants count
+// from 0. T has one Names; its methods String, MarshalText, UnmarshalText and Words call
+// it.
 type Names[T ~int] struct {
 	Package, Type string // as in errors: "op" and "Loss"
 	What          string // in plain words: "loss"
@@ -20,7 +20,7 @@ type Names[T ~int] struct {
 // Valid reports whether v is one of the constants.
 func (n *Names[T]) Valid(v T) bool { return v >= 0 && int(v) < len(n.Words) }
 
-// String returns the word of v, or the like of "Loss(7)".
+// String returns the word of v, or text such as "Loss(7)".
 func (n *Names[T]) String(v T) string {
 	if !n.Valid(v) {
 		return fmt.Sprintf("%s(%d)", n.Type, int(v))

@@ -19,8 +19,8 @@ type Estimate struct {
 	// Live is the most memory in use at a time, which the run needs at least. Peak is the
 	// process's resident memory, with the program itself and garbage.
 	Live, Peak int64
-	// During is the step in which Live is reached, and Parts the arrays in use then, the
-	// largest first.
+	// During is the step that reaches Live, and Parts the arrays in use then, the largest
+	// first.
 	During string
 	Parts  []Part
 }
@@ -38,21 +38,23 @@ func (e *Estimate) step(during string, parts ...Part) {
 	}
 }
 
-// Points has the numbers on which the memory of a run on points depends.
+// Points has the numbers that decide the memory of a run on points.
 type Points struct {
 	// N points are trained on, Held more are held out. A value takes ValueBytes until the
 	// components are computed; 0 if the points stay in files. Sparse points have Nonzeros
 	// values. Columns is the number of further columns, such as labels.
 	N, Held, Width, Nonzeros, Columns int
 	ValueBytes                        float64
-	// Components is 0 if distances are taken between the points themselves. KeepsInput says
-	// that a network sees them, whose hidden layers have the widths Hidden; nil is a table.
+	// Components is 0 if distances are taken between the points themselves. KeepsInput
+	// reports whether a network sees them; Hidden are the widths of its hidden layers, nil
+	// for a table.
 	Components, Neighbors   int
 	Approximate, KeepsInput bool
 	Hidden                  []int
-	// Moments is how many arrays as large as the parameters the optimiser has, Listed how
-	// many negatives each head of a batch draws on its own, Embeddings how many are trained
-	// at a time, and Spearman of how many points the distances are ranked.
+	// Moments is the number of the optimiser's arrays that are as large as the parameters,
+	// and Listed the number of negatives that each head of a batch draws separately.
+	// Embeddings is the number of embeddings trained at a time, and Spearman the number of
+	// points whose distances are ranked.
 	Dim, NumberBytes, Moments, Batch, Listed, Embeddings, Spearman int
 	Device                                                         bool
 }
@@ -119,14 +121,14 @@ func (p *Points) Estimate() (e Estimate) {
 	return e
 }
 
-// Images has the numbers on which the memory of a run on images depends.
+// Images has the numbers that decide the memory of a run on images.
 type Images struct {
 	// N images of Bytes bytes each are in memory. Training uses batches of Batch images
 	// with two views of Size×Size pixels each; 0 for no training. Whole images have
 	// Whole×Whole pixels.
 	N, Bytes, Batch, Size, Listed, Width, Hidden, Out, Whole int
-	// Monitored images are classified meanwhile; in the end some are Placed, Represented,
-	// or Evaluated: by as many pixel values as Pixels says, if it is not 0.
+	// Monitored images are classified during training. At the end some are Placed,
+	// Represented, or Evaluated: by Pixels pixel values, if that is not 0.
 	Monitored, Placed, Represented, Evaluated, Pixels int
 	Device                                            bool
 }
@@ -154,7 +156,7 @@ func (r *Images) Estimate() (e Estimate) {
 		}
 		e.step(during, append(parts, covariance, Part{"representations with their copies", "", 12 * float64(images) * d})...)
 	}
-	const weights = "weights with their gradients and copies" // which are seven arrays
+	const weights = "weights with their gradients and copies" // seven arrays
 	if r.Batch > 0 {
 		classify("the network is trained", r.Monitored, 8*w, images, batch, Part{"negatives", "loss.negatives", 4 * b * float64(r.Listed)},
 			Part{"the network's " + weights, "network.width", 28 * 2730 * w * w}, Part{"the head's " + weights, "network.hidden", 28 * 8 * w * hidden},

@@ -2,5 +2,5 @@
 
 package memory
 
-// UseHugePages asks the system to hold a slice in huge pages, which not every system can be.
+// UseHugePages does nothing: this system has no such request.
 func UseHugePages[E any]([]E) {}

@@ -1,5 +1,5 @@
-// Package memory estimates what memory a run takes, and knows how much this process may
-// still have: see Points, Images and Available.
+// Package memory estimates the memory of a run, and finds out how much this process may
+// still use: see Points, Images and Available.
 package memory
 
 import (
@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// A Limit is how many more bytes this process may take, and what says so, in words for
-// people.
+// A Limit is the number of further bytes that this process may use, and the source of
+// this number in words.
 type Limit struct {
 	Bytes  int64
 	Source string
@@ -26,9 +26,9 @@ type Limit struct {
 var goLimit = debug.SetMemoryLimit(-1)
 
 // Available returns the tightest of the system's limits: of the control groups (version 2
-// and 1, with all groups around them), of the process (ulimit -v and -d), the machine's free
-// memory with its swap, and GOMEMLIMIT. Of Windows it knows the free memory, of macOS how much
-// the machine has. ok is false where the system tells of none.
+// and 1, with all groups around them), of the process (ulimit -v and -d), the machine's
+// free memory with its swap, and GOMEMLIMIT. On Windows it knows the free memory, on
+// macOS the size of the machine's memory. ok is false if the system reports no limit.
 func Available() (tightest Limit, ok bool) {
 	return tightestOf(os.DirFS("/"), goLimit, machineLimits()...)
 }
@@ -81,7 +81,7 @@ func cgroupLimits(root fs.FS) (limits []Limit) {
 		} else if len(parts) < 3 || parts[1] != "" {
 			continue
 		}
-		// The group and those around it. A container sees its own as the root of the mount.
+		// The group and all around it. A container sees its own group as the root of the mount.
 		for folder := path.Join(mount, path.Clean("/"+parts[2])); strings.HasPrefix(folder, mount); folder = path.Dir(folder) {
 			limit, limited := fields(root, path.Join(folder, limitFile))[""]
 			usage, known := fields(root, path.Join(folder, usageFile))[""]

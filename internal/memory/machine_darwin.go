@@ -2,8 +2,8 @@ package memory
 
 import "golang.org/x/sys/unix"
 
-// machineLimits returns the machine's memory: what of it is free, macOS does not tell
-// simply.
+// machineLimits returns the machine's memory: macOS does not simply report how much of it
+// is free.
 func machineLimits() []Limit {
 	size, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

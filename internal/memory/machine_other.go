@@ -2,5 +2,5 @@
 
 package memory
 
-// machineLimits returns no limits: Linux tells them in files.
+// machineLimits returns no limits: Linux has them in files.
 func machineLimits() []Limit { return nil }

@@ -25,7 +25,7 @@ func machineLimits() []Limit {
 	return []Limit{{int64(status.freePageFile), "the machine's free memory"}} // it counts the memory, too
 }
 
-// PeakRSS returns the most memory that the process has had resident, in bytes.
+// PeakRSS returns the largest resident memory of the process so far, in bytes.
 func PeakRSS() int64 {
 	var counters struct { // PROCESS_MEMORY_COUNTERS
 		size, faults uint32

@@ -2,5 +2,5 @@
 
 package memory
 
-// PeakRSS returns 0: the system does not tell.
+// PeakRSS returns 0: the system does not report it.
 func PeakRSS() int64 { return 0 }

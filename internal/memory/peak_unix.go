@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// PeakRSS returns the most memory that the process has had resident, in bytes.
+// PeakRSS returns the largest resident memory of the process so far, in bytes.
 func PeakRSS() int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Magic is what npy files begin with.
+// Magic begins npy files.
 const Magic = "\x93NUMPY"
 
-// A Header says what an array is.
+// A Header describes an array.
 type Header struct {
 	// Descr is the type as NumPy writes it, such as <f4; for a structured array it is a list
 	// in brackets.
@@ -79,10 +79,10 @@ func ParseHeader(text string) (h Header, err error) {
 	return h, nil
 }
 
-// Head returns the start of a file, version 1.0, before the values of an array in C order:
-// the magic number, the version, the length of the header and the header, padded with
-// spaces to a multiple of align bytes. NumPy uses 64, so that the values can be mapped into
-// memory. Without a shape the array is a single value.
+// Head returns the start of a file, version 1.0, before the values of an array in C
+// order: the magic number, the version, the length of the header and the header, padded
+// with spaces to a multiple of align bytes. NumPy uses 64, so the values can be mapped
+// into memory. Without a shape the array is a single value.
 func Head(align int, descr string, shape ...int) []byte {
 	var dims strings.Builder
 	for i, n := range shape {

@@ -39,8 +39,8 @@ func (e *Error) Name() string {
 	return name
 }
 
-// OtherName returns the name of the other option, which is one of the item, too, if an item
-// may have it.
+// OtherName returns the name of the other option. It is relative to the item if items
+// have this option.
 func (e *Error) OtherName() string {
 	if e.Item != "" && (e.Other == "train.epochs" || e.Other == "loss.s") {
 		return e.Other[strings.LastIndexByte(e.Other, '.')+1:]
@@ -61,8 +61,8 @@ func (e *Error) Problem(note, otherNote string) string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// InBoth returns the error of check for high if it has one for the same reason for low, so
-// that it has one for all numbers between.
+// InBoth returns the error of check for high if check also fails for low, for the same
+// reason: it then fails for all numbers between.
 func InBoth(check func(n int) error, low, high int) error {
 	last := check(high)
 	if last == nil || low == high {

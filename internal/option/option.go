@@ -1,11 +1,11 @@
-// Package option reads the tags of structs of options, by which configurations are read
-// and values checked, and has the errors of these checks.
+// Package option reads the tags of structs of options, which say how to read
+// configurations and check values, and has the errors of these checks.
 //
-// The tag key holds the name of a field in a configuration, such as "train.clip". After it,
-// ",null" allows null, for which the field is zero; a pointer allows it, too, but with
-// ",given", whose value a configuration always gives. A struct's fields have its key and a
-// point before their names, or nothing with ",squash"; with ",leaf" it has no fields of its
-// own. The other tags are
+// The tag key holds the name of a field in a configuration, such as "train.clip". After
+// it, ",null" allows null, and the field is then zero. A pointer also allows null, unless
+// ",given" says that a configuration always gives the value. The fields of a struct have
+// its key and a full stop before their names, or nothing with ",squash"; with ",leaf" a
+// struct has no fields of its own. The other tags are
 //
 //	in:"[1,inf)"     the range of a number, or of the numbers of a list
 //	words:"a=-1"     words that stand for numbers outside the range
@@ -173,8 +173,8 @@ type Range struct {
 	loText, hiText string  // as they were written
 }
 
-// ParseRange reads an interval as mathematicians write it, such as "[0,1)", before which
-// "0 or " may stand; "" is all real numbers. It panics if there is none.
+// ParseRange reads an interval as mathematicians write it, such as "[0,1)". "0 or " may
+// stand before it; "" is all real numbers. It panics if s is none of these.
 func ParseRange(s string) Range {
 	rest, orZero := strings.CutPrefix(s, "0 or ")
 	if rest == "" {
@@ -196,7 +196,7 @@ func (r Range) Contains(x float64) bool {
 	return r.orZero && x == 0 || (x > r.Low || x == r.Low && !r.openLo) && (x < r.High || x == r.High && !r.openHi)
 }
 
-// Text describes the range's numbers, whole ones only if whole.
+// Text describes the numbers of the range; only whole ones if whole is set.
 func (r Range) Text(whole bool) string {
 	s := "a number"
 	if whole {

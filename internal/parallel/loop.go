@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A Loop is For for a loop that runs many times: once its first run is over,
-// it does not allocate. Body or BodyWithWorker must be set, and not changed while Run runs. A
+// A Loop is For for a loop that runs many times: after its first run it does not
+// allocate. Body or BodyWithWorker must be set, and must not change while Run runs. A
 // Loop must not run twice at a time, and so not from its own Body.
 type Loop struct {
 	// Body handles the items [lo, hi) of one piece.
@@ -118,7 +118,7 @@ func (l *Loop) finish() {
 	}
 }
 
-// fail records the value with which Run panics. (A separate function keeps the value off
+// fail records the value that Run panics with. (A separate function keeps the value off
 // the heap where there is no panic.)
 func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
 

@@ -40,7 +40,8 @@ func TestForVisitsEveryItemOnce(t *testing.T) {
 	}
 }
 
-// A loop with seats visits every item once, and no two bodies have one seat at a time.
+// A loop with BodyWithWorker visits every item once, and no two bodies have one worker at
+// a time.
 func TestSeats(t *testing.T) {
 	for _, procs := range []int{1, 2, 7} {
 		old := runtime.GOMAXPROCS(procs)

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// spinTime is how long a goroutine that waits keeps looking before it goes to
-	// sleep. To wake one that sleeps takes up to 0.1 ms, as long as many a loop of
-	// a training step; while it looks it lets all others run.
+	// spinTime is how long a waiting goroutine spins before it sleeps. Waking it takes up to
+	// 0.1 ms, as long as many loops of a training step. While it spins it lets all others
+	// run.
 	spinTime = 200 * time.Microsecond
 	// busyTime is how long the caller of a loop spins without yielding: the last pieces
 	// are about to be done, and another goroutine may take longer.
@@ -31,9 +31,9 @@ func Yield() {
 // A latch lets one goroutine wait until another opens it, again and again. The
 // zero value is closed.
 type latch struct {
-	// state goes from closed to opened and back, or by way of asleep when the
-	// waiting goroutine sleeps. Above its two lowest bits it holds the
-	// number with which the latch was opened.
+	// state goes from closed to opened and back, or by way of asleep when the waiting
+	// goroutine sleeps. Above its two lowest bits it holds the number that the latch was
+	// opened with.
 	state atomic.Uint64
 	once  sync.Once
 	wake  chan struct{}
@@ -135,7 +135,7 @@ func (t task) cancel() bool {
 	if !t.ready.revoke(t.number) {
 		return false
 	}
-	t.loop = nil // so that its memory can be freed
+	t.loop = nil // its memory can then be freed
 	idle.Lock()
 	defer idle.Unlock()
 	idle.workers = append(idle.workers, t.worker)

@@ -10,12 +10,11 @@ import (
 	"slices"
 )
 
-// scratchSize is how many levels or indices are decoded at a time.
+// scratchSize is the number of levels or indices decoded at a time.
 const scratchSize = 1 << 10
 
-// A Cursor reads the values of a column in their order. It holds a page, decompressed but,
-// of numbers that a dictionary keeps small, not decoded. Several may read from a file at
-// the same time.
+// A Cursor reads the values of a column in order. It holds one decompressed page; indices
+// into a dictionary stay encoded. Several cursors may read from a file at the same time.
 type Cursor struct {
 	f          *File
 	c          *Column
@@ -36,7 +35,7 @@ type Cursor struct {
 	taken int // values of the pages read
 
 	gaps bool // some values of the page are missing
-	// Missing has, ascending, which of the numbers of the last call of Numbers are missing.
+	// Missing has the indices of the missing numbers in the last call of Numbers, ascending.
 	// Their bytes are arbitrary.
 	Missing []int
 }

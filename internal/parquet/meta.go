@@ -33,7 +33,7 @@ const typeBool, typeInt32, typeInt64, typeInt96, typeFloat, typeDouble, typeByte
 // Repetitions.
 const required, optional, repeated = 0, 1, 2
 
-// A Kind is what the values of a column are, by NumPy's letters.
+// A Kind is the type of a column's values, by NumPy's letters.
 type Kind byte
 
 // Kinds of columns that can be read. Bools are bytes, 0 or 1.
@@ -74,14 +74,14 @@ type rowGroup struct {
 	chunks []chunk
 }
 
-// A chunk is where values of a stored column are.
+// A chunk is the place of some values of a stored column.
 type chunk struct {
 	codec, values int
 	at, end       int // in the file
 	encrypted     bool
 }
 
-// Open reads what a file of the given size in bytes says about itself.
+// Open reads the metadata of a file of the given size in bytes.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	const ends = int64(len(Magic) + 4 + len(Magic))
 	if size < ends {
@@ -177,8 +177,8 @@ const maxColumns = 1 << 18
 // Fields of an element of the schema; the logical type is a union.
 const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, schemaConverted, schemaLogical = 1, 2, 3, 4, 5, 6, 10
 
-// columns makes the columns of the fields of the schema, and returns the number of those
-// that are stored.
+// columns makes the columns of the fields of the schema, and returns the number of stored
+// columns.
 func (f *File) columns(schema []value) (leaves int, err error) {
 	if len(schema) == 0 || schema[0].get(schemaType, -1) >= 0 {
 		return 0, damaged("schema: got none, want one")
@@ -207,14 +207,14 @@ func (f *File) columns(schema []value) (leaves int, err error) {
 // Logical types, by their field in the union.
 const logicalList, logicalDecimal, logicalDate, logicalTime, logicalTimestamp, logicalInteger, logicalFloat16 = 3, 5, 6, 7, 8, 10, 15
 
-// others are what is neither a plain number nor a text.
+// others are the logical types that are neither plain numbers nor text.
 var others = map[int]string{logicalDecimal: "a decimal number", logicalDate: "a date", logicalTime: "a time", logicalTimestamp: "a point in time"}
 
-// converted gives the converted types, the predecessors of the logical ones, their successors.
+// converted maps the old converted types to the logical types, their successors.
 var converted = map[int]int{3: logicalList, 5: logicalDecimal, 6: logicalDate, 7: logicalTime, 8: logicalTime, 9: logicalTimestamp, 10: logicalTimestamp, 21: logicalTime}
 
-// logicalType returns the logical type of an element, 0 without one, and how many bits
-// whole numbers without a sign have, 0 of others.
+// logicalType returns the logical type of an element, or 0, and the number of bits of
+// unsigned whole numbers, or 0.
 func logicalType(element value) (id, unsigned int) {
 	for only := range element.field(schemaLogical).parts() {
 		if only.id == logicalInteger && only.get(2, 0) == 0 {
@@ -257,7 +257,7 @@ func newColumn(field []value) Column {
 	return c
 }
 
-// setKind finds out what the values of a leaf are.
+// setKind sets the kind of a leaf's values.
 func (c *Column) setKind(leaf value) {
 	number := func(kind Kind, size int) { c.Kind, c.Size, c.Is = kind, size, "a number" }
 	logical, unsigned := logicalType(leaf)

@@ -27,8 +27,8 @@ const (
 const codecNone, codecSnappy, codecGzip, codecZstd = 0, 1, 2, 6
 
 const (
-	// headSize is how much is read at first for the head of a page, and maxHead how much
-	// at most: it may have statistics with texts in it.
+	// headSize is the number of bytes first read for the head of a page, and maxHead the
+	// largest number: a head may have statistics with texts.
 	headSize, maxHead = 1 << 9, 1 << 20
 	// A page may claim an uncompressed size of freePage bytes, or of pageRatio times its size
 	// in the file if that is more.
@@ -36,8 +36,8 @@ const (
 	// A page of numbers takes at most valueRoom bytes per value, with levels and the headers
 	// of differences, plus pageRoom bytes.
 	valueRoom, pageRoom = 16, 1 << 13
-	// maxDelta is how many values a page may have in an encoding of differences, for
-	// which their number does not follow from the size.
+	// maxDelta bounds the number of values of a page in an encoding of differences, because
+	// the page's size does not bound it.
 	maxDelta = 1 << 24
 )
 
@@ -46,7 +46,8 @@ type pageHead struct {
 	kind, values, encoding   int
 	uncompressed, compressed int
 	crc                      value
-	// Bytes of the levels, which version 2 does not compress, and whether the rest is.
+	// Sizes of the levels, which version 2 does not compress, and whether the rest is
+	// compressed.
 	repBytes, defBytes int
 	isCompressed       bool
 }
@@ -67,24 +68,25 @@ func readHead(b []byte) (p pageHead, size int, err error) {
 	return p, size, err
 }
 
-// An unpacker is a reader that can begin anew: to make one takes as long as many pages.
+// An unpacker is a reader that can be reset: making one takes as long as reading many
+// pages.
 type unpacker interface {
 	io.Reader
 	Reset(r io.Reader) error
 }
 
-// unpackers are not in use.
+// unpackers are the unused ones, by codec.
 var unpackers = map[int]*sync.Pool{
 	codecGzip: {New: func() any { return new(gzip.Reader) }},
 	codecZstd: {New: func() any {
-		// Without concurrency it is read as it is asked for.
+		// Without concurrency it decompresses only what is read.
 		z, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(freePage), zstd.WithDecoderLowmem(true))
 		return z // no error: the options go together
 	}},
 }
 
-// decompress undoes a codec; what comes out has to have the given size, and may be in the
-// memory of out, which grows as bytes come.
+// decompress decompresses a page, whose content must have the given size. The content may
+// use the memory of out, which grows as bytes come.
 func decompress(codec int, b []byte, size int, out []byte) (_ []byte, err error) {
 	if size > max(freePage, pageRatio*len(b)) || codec == codecNone && size != len(b) {
 		return nil, damaged("page of %d bytes: got an uncompressed size of %d", len(b), size)
@@ -217,14 +219,14 @@ func bitsAt(b []byte, at, width int) (v uint64) {
 	return v
 }
 
-// A hybrid decodes small numbers that are run-length encoded and bit-packed by turns. Those
-// of no bits are 0.
+// A hybrid decodes small numbers in runs that are run-length encoded or bit-packed.
+// Numbers of no bits are 0.
 type hybrid struct {
 	b     []byte
 	width int // bits of a number
 	run   int // numbers left of the current run
-	// The number of a run of equal ones, or, where packed, the bits not yet taken begin at
-	// bit of b.
+	// value is the number of a run of equal numbers. If the run is packed, its rest begins
+	// at bit of b.
 	value  uint32
 	packed bool
 	bit    int
@@ -250,7 +252,7 @@ func (h *hybrid) begin() bool {
 	return true
 }
 
-// next fills dst, or returns false if there is less.
+// next fills dst, or returns false if there are fewer numbers.
 func (h *hybrid) next(dst []uint32) bool {
 	if h.width == 0 {
 		clear(dst)
@@ -291,7 +293,7 @@ func (h *hybrid) unpack(dst []uint32) bool {
 	return true
 }
 
-// all reports whether the n numbers that come next are v, told by runs of equal ones.
+// all reports whether the next n numbers are v, in runs of equal numbers.
 func (h hybrid) all(n int, v uint32) bool {
 	for ; n > 0 && h.width > 0; n -= h.run {
 		if !h.begin() || h.packed || h.value != v {

@@ -15,8 +15,8 @@ const (
 // maxDepth bounds how deep structures may be nested.
 const maxDepth = 32
 
-// A value is a value of Thrift's compact protocol. Structures and lists stay encoded until
-// they are read, so that they take no extra memory.
+// A value is a value of Thrift's compact protocol. Structures and lists stay encoded
+// until they are read, so they take no extra memory.
 type value struct {
 	id     int // of a field
 	number int // of integers, and 1 for true
@@ -46,7 +46,7 @@ func (v value) field(id int) value {
 	return value{}
 }
 
-// get returns the number in a field, or what stands for one that is missing.
+// get returns the number in a field, or missing if there is none.
 func (v value) get(id, missing int) int {
 	if f := v.field(id); f.id == id {
 		return f.number
@@ -98,7 +98,7 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
-// sized takes what stands after its size in 4 bytes.
+// sized takes a size of 4 bytes, and as many bytes after it.
 func (d *decoder) sized() []byte {
 	if size := d.take(4); size != nil {
 		return d.take(uint64(binary.LittleEndian.Uint32(size)))

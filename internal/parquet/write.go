@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 )
 
-// groupRows is how many rows are written in a row group, which is a page of each column.
+// groupRows is the number of rows in a row group, which has a page for each column.
 const groupRows = 1 << 17
 
 // A Field is a column to be written.
@@ -77,7 +77,7 @@ func Write(w io.Writer, rows int, fields []Field) error {
 				return fmt.Errorf("column %.60q: got values that are too long for Parquet", f.name)
 			}
 			codec, page := codecNone, b
-			if f.physical != typeFloat && f.physical != typeDouble { // which do not shrink
+			if f.physical != typeFloat && f.physical != typeDouble { // floats do not shrink
 				codec, page = codecSnappy, snappy.Encode(nil, b)
 			}
 			head := structure(1, int32(pageData), 2, int32(len(b)), 3, int32(len(page)),

@@ -206,7 +206,7 @@ func smoothly(own []bounds) []bounds {
 			out[i].y0 += share * b.y0
 			out[i].y1 += share * b.y1
 		}
-		out[i] = out[i].union(own[i]) // but for rounding, it is within
+		out[i] = out[i].union(own[i]) // except for rounding, it is within
 	}
 	return out
 }
@@ -286,7 +286,7 @@ func (q *quantiser) nearest(c color.NRGBA) uint8 {
 	for i, p := range q.palette {
 		p := p.(color.NRGBA)
 		dr, dg, db := int(c.R)-int(p.R), int(c.G)-int(p.G), int(c.B)-int(p.B)
-		if d := 3*dr*dr + 4*dg*dg + 2*db*db; i != unchanged && d < least { // as bright as they look
+		if d := 3*dr*dr + 4*dg*dg + 2*db*db; i != unchanged && d < least { // weighted by how bright they look
 			best, least = i, d
 		}
 	}

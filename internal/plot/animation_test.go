@@ -49,8 +49,8 @@ func growing(n, d int, factor float64) ([]Frame, []int32) {
 	return frames, classes
 }
 
-// What a viewer shows is each frame's own picture, but for the colours between
-// those of the palette.
+// What a viewer shows is each frame's own picture, except for colours between the colours
+// of the palette.
 func TestAnimationFrames(t *testing.T) {
 	frames, classes := growing(4, 2, 2)
 	a := &Animation{Scatter: Scatter{Classes: classes, Title: "run"}, Frames: frames}

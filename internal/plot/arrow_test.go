@@ -81,7 +81,7 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// A point beyond a corner counts for the side from which it is farther.
+// A point beyond a corner counts for the side that it is farther from.
 func TestBeyond(t *testing.T) {
 	b := bounds{-1, 1, -2, 2}
 	for _, tc := range []struct {
@@ -174,7 +174,7 @@ func TestNamesBesideArrows(t *testing.T) {
 			t.Errorf("%q is on the arrow", n.text)
 		}
 	}
-	// "outside" stands in the legend alone, once.
+	// "outside" stands only in the legend, once.
 	if n := strings.Count(string(write(t, s, SVG)), "outside"); n != 1 {
 		t.Errorf("the name of a class outside occurs %d times", n)
 	}

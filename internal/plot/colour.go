@@ -99,8 +99,7 @@ func Present(classes []int32) []int32 {
 }
 
 // ClassColour returns the colour of class c ≥ 0 on a light ground. It does not depend on
-// the other classes. Colours repeat after 40 classes, the most for which there is a
-// legend.
+// the other classes. Colours repeat after 40 classes, the most in a legend.
 func ClassColour(c int) color.NRGBA {
 	v := classColours[c%len(classColours)]
 	return color.NRGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}
@@ -125,7 +124,7 @@ func ValueColour(t float64) color.NRGBA {
 	return mix(viridis[i], viridis[i+1], part)
 }
 
-// mix returns the opaque colour that lies that share of the way from a to b.
+// mix returns the opaque colour that is the given share of the way from a to b.
 func mix(a, b color.NRGBA, share float64) color.NRGBA {
 	channel := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-share) + float64(b)*share)) }
 	return color.NRGBA{channel(a.R, b.R), channel(a.G, b.G), channel(a.B, b.B), 0xff}

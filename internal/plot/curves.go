@@ -23,7 +23,7 @@ import (
 // be zero. The same Curves give the same bytes.
 //
 // Series of one name have one colour in all panels, and an entry in the legend above
-// them. Colours follow the order in which names first occur; colour-blind readers can
+// them. Colours follow the order of the names' first occurrence; colour-blind readers can
 // distinguish the first ten.
 type Curves struct {
 	// Title stands above the panels; none by default.
@@ -45,8 +45,8 @@ type Curves struct {
 	DPI int
 }
 
-// A Panel is one chart. Its axes hold all points of its series, with bands and
-// error bars, and all marks.
+// A Panel is one chart. Its axes include all points of its series, with bands and error
+// bars, and all marks.
 type Panel struct {
 	Title          string // above the panel
 	XLabel, YLabel string // what the axes show
@@ -181,8 +181,7 @@ func (c *Curves) columns() int {
 	}
 }
 
-// layout gives everything its place. All charts are of one size, and their axes
-// lie in line with each other.
+// layout places everything. All charts have the same size, and their axes are aligned.
 func (c *Curves) layout() (*layout, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -290,7 +289,7 @@ type legendRows struct {
 	height  float64
 }
 
-// A legendEntry is a series in the legend, gonum's legend of that one only.
+// A legendEntry is a series in the legend: gonum's legend of only that series.
 type legendEntry struct {
 	gonum.Legend
 	x, y float64 // of its upper left corner; y from the top of the legend

@@ -234,7 +234,7 @@ func TestCurvesText(t *testing.T) {
 	}
 }
 
-// Charts of a row have one height, and those of a column one left edge.
+// Charts of a row have one height, and charts of a column one left edge.
 func TestCurvesAligned(t *testing.T) {
 	wide := falling("", 3)
 	wide.Y = []float64{123456, 123457, 123458}

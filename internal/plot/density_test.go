@@ -17,7 +17,7 @@ import (
 	"cne/internal/rng"
 )
 
-// many returns a picture of n points in ten clusters, of which some have no label.
+// many returns a picture of n points in ten clusters; some have no label.
 func many(n int) *Scatter {
 	m, classes := clusters(10, (n+9)/10, 2)
 	m.N, m.X, classes = n, m.X[:2*n], classes[:n]

@@ -207,8 +207,8 @@ func (l *layout) area() bounds {
 
 func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
 
-// drawKey tells the two kinds of points apart by points of that colour and their names, in
-// a line whose left end and middle are at x, y.
+// drawKey explains the two kinds of points by points of that colour and their names, in a
+// line whose left end and middle are at x, y.
 func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA, below, above string) {
 	entry(c, x, y, tint(colour), below)
 	x += markerSize + markerGap + legendStyle.Width(below).Points() + columnGap

@@ -19,7 +19,7 @@ const (
 	haloWidth   = 1.4
 	haloSteps   = 12   // directions into which a name is moved for its halo
 	farthest    = 3.5  // lines that a name may be away from its class
-	nearEnough  = 0.75 // distance in lines up to which no leader line is drawn
+	nearEnough  = 0.75 // largest distance in lines without a leader line
 	mostNamed   = 500  // classes that may have names
 	shortestRow = 12   // least height that a name takes
 )
@@ -46,8 +46,8 @@ func (b bounds) meets(c bounds) bool {
 	return b.x0 < c.x1 && c.x0 < b.x1 && b.y0 < c.y1 && c.y0 < b.y1
 }
 
-// addNames writes the names of classes above the points. p holds the places of the points,
-// at turns a place into one of the picture, and the names keep clear of the arrows.
+// addNames writes the names of classes above the points. p holds the places of the
+// points, and at maps them to places in the picture. The names avoid the arrows.
 func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float64, float64), arrows []arrow) {
 	area := l.area()
 	var taken []bounds
@@ -143,7 +143,8 @@ func placeNames(names []named, area bounds, taken ...bounds) []named {
 	return placed
 }
 
-// nameSteps are where a name is tried, from its class: at it, and then ever farther around.
+// nameSteps are the places to try for a name, from its class: first there, then farther
+// and farther around.
 var nameSteps = func() [][2]float64 {
 	steps := [][2]float64{{0, 0}}
 	for r := 0.5; r <= farthest; r += 0.5 {

@@ -60,7 +60,7 @@ func (q *quantiser) addMixtures(images []*image.RGBA) {
 	clear(q.known)
 }
 
-// widestChannel returns the channel in which colours differ most, and by how much.
+// widestChannel returns the channel where colours differ most, and by how much.
 func widestChannel(bins []colourBin) (channel, width int) {
 	for k := range 3 {
 		by := func(a, b colourBin) int { return cmp.Compare(a.colour[k], b.colour[k]) }

@@ -682,8 +682,8 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// Points of more than two coordinates are drawn in the plane in which they
-// spread, wherever that lies.
+// Points of more than two coordinates are drawn in the plane where they spread, wherever
+// that lies.
 func TestPrincipalPlane(t *testing.T) {
 	const n = 60
 	flat := points(make([]float32, 2*n)...)

@@ -31,7 +31,7 @@ func (l *layout) pixels(dpi int) float64 {
 	return l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi)
 }
 
-// checkPixels refuses more pixels than are drawn.
+// checkPixels returns an error if the layout has more pixels than maxPixels.
 func (l *layout) checkPixels(dpi int) error {
 	if n := l.pixels(dpi); n > maxPixels {
 		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))

@@ -39,7 +39,7 @@ func Number(v float64) string {
 
 // Rounded is Number of v with three digits.
 func Rounded(v float64) string {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // of what was a number just now
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // it was just written
 	return Number(v)
 }
 

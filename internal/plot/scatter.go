@@ -81,9 +81,9 @@ type Scatter struct {
 	// space is short, names of smaller classes are left out.
 	NameClasses bool
 
-	// Values[i] is the number by which row i is coloured; a colour bar shows
-	// the scale. NaN means none: the point is grey and lies below the others.
-	// Values and Classes exclude each other.
+	// Values[i] is the number that colours row i; a colour bar shows the scale. NaN means
+	// none: the point is grey and lies below the others. Values and Classes exclude each
+	// other.
 	Values []float64
 
 	// HeldOut[i] reports whether row i was held out of training and placed by the trained

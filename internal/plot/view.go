@@ -35,8 +35,8 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 	return xy, "", nil
 }
 
-// fitPlane finds the plane in which the points of m vary most, and returns a note about
-// it. Distances in the plane are at most the distances in the embedding.
+// fitPlane finds the plane where the points of m vary most, and returns a note about it.
+// Distances in the plane are at most the distances in the embedding.
 func fitPlane(m *data.Matrix) (*pca.PCA, string, error) {
 	components, err := pca.Fit(context.Background(), m, 2, nil)
 	if err != nil {

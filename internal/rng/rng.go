@@ -21,21 +21,21 @@ const gamma = 0x9e3779b97f4a7c15
 // is used again.
 type Purpose uint64
 
-// The purposes for which the packages of cne draw random numbers.
+// The purposes of the random numbers in cne.
 const (
 	Init       Purpose = 1  // starting values of parameters
 	Shuffle    Purpose = 2  // order of the edges in an epoch
 	Negatives  Purpose = 3  // negative samples of a batch
-	Sample     Purpose = 4  // points on which a quality metric is computed
+	Sample     Purpose = 4  // points that a quality metric uses
 	Split      Purpose = 5  // which rows are held out
 	Projection Purpose = 6  // negative samples of a point placed in a finished embedding
 	Views      Purpose = 7  // augmented views of an image
 	Imbalance  Purpose = 8  // which rows of a class are kept
 	Forest     Purpose = 11 // hyperplanes of the trees of an approximate search for neighbours
-	Rows       Purpose = 12 // points from which the quality of many is estimated
+	Rows       Purpose = 12 // points that the quality of many is estimated from
 	Draws      Purpose = 13 // edges of an epoch, by their weights
-	Components Purpose = 14 // directions from which the principal components of sparse points are found
-	Training   Purpose = 15 // rows that are trained on, of more
+	Components Purpose = 14 // initial directions for principal components of sparse points
+	Training   Purpose = 15 // rows that are trained on, among more
 )
 
 // Mix is SplitMix64's output function: a bijection of the 64-bit integers.

@@ -139,8 +139,8 @@ type entry struct {
 	begin, end int64
 }
 
-// parseHeader reads the JSON token by token, since encoding/json keeps the
-// last of two equal keys without a word.
+// parseHeader reads the JSON token by token, because encoding/json silently keeps the
+// last of two equal keys.
 func parseHeader(text []byte) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, errors.New("header: got no '{'; the file is probably of another format")
@@ -215,7 +215,7 @@ func (p parser) object(what string, member func(key string) error) error {
 	return err
 }
 
-// value reads what a member is into v, which takes that kind of JSON only.
+// value reads the value of a member into v, which takes only that kind of JSON.
 func (p parser) value(what, kind string, v any) error {
 	err := p.dec.Decode(v)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {

@@ -7,12 +7,11 @@
 // of strings under "__metadata__"), and then the tensors' elements,
 // little-endian and row-major, without gaps.
 //
-// A file may be sealed: its metadata then tell its kind and version, and hold a
-// checksum, so that a damaged file is refused.
+// A file may be sealed: its metadata then have its kind and version, and a checksum, so a
+// damaged file is refused.
 //
-// What a tensor means (a layer's weights, an optimiser's state) is not this
-// package's business, nor is any array library's type: it hands out plain
-// slices.
+// The package does not know what a tensor means (a layer's weights, an optimiser's
+// state), and depends on no array library: it returns plain slices.
 package safetensors
 
 import (
@@ -25,8 +24,8 @@ import (
 	"strings"
 )
 
-// ErrFormat is wrapped by every error about bytes that are not a valid
-// safetensors file, and by those about a File that no valid file can hold.
+// ErrFormat is wrapped by every error about bytes that are not a valid safetensors file,
+// and about a File that no valid file can hold.
 var ErrFormat = errors.New("not valid safetensors")
 
 // ErrNoTensor is wrapped by the error for a name that a file does not hold.
@@ -36,8 +35,8 @@ var ErrNoTensor = errors.New("no such tensor")
 // requested one.
 var ErrDType = errors.New("wrong element type")
 
-// ErrLength is wrapped by the error for a tensor of another number of elements
-// than the one asked for.
+// ErrLength is wrapped by the error for a tensor of another number of elements than the
+// requested one.
 var ErrLength = errors.New("wrong number of elements")
 
 // A DType is the type of a tensor's elements, as it stands in the file.

@@ -15,8 +15,7 @@ import (
 // ErrChecksum is returned for a sealed file whose contents have changed.
 var ErrChecksum = errors.New("wrong checksum; the file is damaged, use an older copy")
 
-// ErrKind is wrapped by the error for a file that holds something else than
-// asked for.
+// ErrKind is wrapped by the error for a file of another kind than the requested one.
 var ErrKind = errors.New("wrong kind of file")
 
 // ErrVersion is wrapped by the error for a file of another version of the
@@ -30,10 +29,10 @@ const (
 	digestKey  = "cne_sha256"
 )
 
-// Seal adds metadata that tells what the file is and makes damage visible: its
-// kind, such as "model", the version of what that kind holds, and a checksum of
-// everything in the file. A sealed file is an ordinary one to other readers.
-// Any later change breaks the seal, so call it last before Write.
+// Seal adds metadata that identify the file and reveal damage: its kind, such as "model",
+// the version of the format of that kind, and a checksum of everything in the file. Other
+// readers see an ordinary file. Any later change breaks the seal, so call it last before
+// Write.
 func (f *File) Seal(kind string, version int) {
 	if f.Metadata == nil {
 		f.Metadata = map[string]string{}
@@ -43,9 +42,8 @@ func (f *File) Seal(kind string, version int) {
 	f.Metadata[digestKey] = f.digest()
 }
 
-// Sealed reports whether the file is sealed, soundly or not. Part of a seal is
-// enough, so that damage to a seal does not make the file pass for one that
-// never had any.
+// Sealed reports whether the file is sealed, soundly or not. Part of a seal is enough, so
+// a file with a damaged seal does not pass for a file without one.
 func (f *File) Sealed() bool { return f.sealKeys() > 0 }
 
 // sealKeys counts the keys of a seal. A sound file has all three or none.
@@ -58,7 +56,7 @@ func (f *File) sealKeys() (n int) {
 	return n
 }
 
-// Unseal checks that the file is what Seal was given, of that kind and version.
+// Unseal checks that the file has an intact seal of that kind and version.
 // It returns ErrChecksum if the contents are damaged; otherwise errors wrap
 // ErrKind, also if there is no seal, or ErrVersion.
 func (f *File) Unseal(kind string, version int) error {
@@ -89,7 +87,7 @@ func (f *File) Unseal(kind string, version int) error {
 	return nil
 }
 
-// digest returns the SHA-256 of the metadata but the digest, and of the
+// digest returns the SHA-256 of the metadata, except the digest, and of the
 // tensors. Every part is preceded by its length, and every list by its number
 // of items, so that different contents give different input to the hash. The
 // order of the tensors in the file and the spelling of the header do not

@@ -82,10 +82,9 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// Message makes one line of a message, whatever names are in it: unsafe characters
-// are escaped; words, and what stands in double quotes, lose their middle beyond 200
-// characters, as paths may have, and so does the whole if it is still very long. What
-// to do stands at its end.
+// Message makes one line of a message: it escapes unsafe characters, and cuts out the
+// middle of words and of quoted texts beyond 200 characters, such as long paths, and of
+// the whole if it is still very long. The end of a message has the advice, and stays.
 func Message(s string) string {
 	s = Escape(s)
 	if len(s) <= nameLimit {
@@ -105,8 +104,7 @@ func Message(s string) string {
 	return elide(b.String(), messageLimit)
 }
 
-// quotedPrefix returns the string literal with which a text begins; "" if it begins
-// with none.
+// quotedPrefix returns the string literal at the start of a text, or "".
 func quotedPrefix(s string) string {
 	if s[0] != '"' {
 		return ""
@@ -171,8 +169,8 @@ func Few(names []string, write func(string) string) string {
 	return list
 }
 
-// A JSONWriter escapes what is Unsafe in the JSON texts that are written to it, each whole.
-// They mean the same afterwards.
+// A JSONWriter escapes Unsafe characters in the JSON texts that are written to it, a
+// whole text at a time. Their meaning stays the same.
 type JSONWriter struct{ io.Writer }
 
 // Write implements io.Writer.

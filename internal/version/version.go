@@ -10,9 +10,8 @@ import (
 // module.
 const development = "0.1.0-dev"
 
-// String returns the version of the program: that of the module if it was
-// installed as a release, and otherwise a constant with the commit appended
-// where the build recorded it.
+// String returns the version of the program: the module's if it was installed as a
+// release, and otherwise a constant, with the commit appended if the build recorded it.
 func String() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -22,8 +21,8 @@ func String() string {
 }
 
 func of(info *debug.BuildInfo) string {
-	// Besides releases, a module can have the version "(devel)", and a pseudo
-	// version that only spells the commit.
+	// A module can also have the version "(devel)", and a pseudo version that only spells
+	// the commit.
 	if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") {
 		return strings.TrimPrefix(v, "v")
 	}

@@ -10,7 +10,7 @@ import (
 	"cne/internal/kind"
 )
 
-// A Float is a type in which models compute.
+// A Float is a type that models compute in.
 type Float interface{ float32 | float64 }
 
 // MaxDims is the largest number of dimensions of an Array.

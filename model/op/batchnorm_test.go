@@ -72,7 +72,7 @@ func (n *normGraph) run(t *testing.T) {
 	ran(t, n.outputs...)
 }
 
-// newNormInputs has the inputs alone.
+// newNormInputs has only the inputs.
 func newNormInputs(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 	t.Helper()
 	c := shape[3]
@@ -204,7 +204,7 @@ func TestBatchNormAgainstDefinition(t *testing.T) {
 	}
 }
 
-// Evaluation uses the running statistics and leaves them alone.
+// Evaluation uses the running statistics and does not change them.
 func TestBatchNormEvaluation(t *testing.T) {
 	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-6} {
 		shape := []int{3, 3, 7, 18}

@@ -12,8 +12,8 @@ import (
 	"cne/model/op"
 )
 
-// spread returns features [rows, d] as large as those of an embedding, or of
-// unit length for the cosine metric.
+// spread returns features [rows, d] as large as an embedding's, or of unit length for the
+// cosine metric.
 func spread(metric op.Metric, rows, d int) []float32 {
 	s := rng.New(1, rng.Sample)
 	x := make([]float32, rows*d)
@@ -33,9 +33,9 @@ func spread(metric op.Metric, rows, d int) []float32 {
 	return x
 }
 
-// BenchmarkFullBatch times loss and gradient of a batch of 1024 edges, each head
-// of which is contrasted with every other row: an operation is one step.
-// scripts/torch_full.py times the same in PyTorch.
+// BenchmarkFullBatch times loss and gradient of a batch of 1024 edges. Each head is
+// contrasted with every other row: an operation is one step. scripts/torch_full.py times
+// the same in PyTorch.
 func BenchmarkFullBatch(b *testing.B) {
 	const edges = 1024
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func BenchmarkFullBatch(b *testing.B) {
 			g := gorgonia.NewGraph()
 			features := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("features"),
 				gorgonia.WithValue(tensor.New(tensor.WithShape(2*edges, c.d), tensor.WithBacking(spread(c.metric, 2*edges, c.d)))))
-			negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithName("negatives"), // of which the shape alone counts
+			negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithName("negatives"), // only the shape counts
 				gorgonia.WithValue(tensor.New(tensor.WithShape(1, edges), tensor.WithBacking(make([]int32, edges)))))
 			runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithName("runs"),
 				gorgonia.WithValue(tensor.New(tensor.WithShape(1), tensor.WithBacking([]int32{-1}))))

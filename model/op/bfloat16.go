@@ -18,7 +18,7 @@ type bits16 uint16
 
 // DtypeBFloat16 is the type of arrays of bfloat16. Only accelerators have such arrays.
 // Copy rounds float32 to bfloat16 and widens it again. The nodes of a graph are still
-// float32; ResultDtype returns the type in which they are stored.
+// float32; ResultDtype returns the stored type.
 var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
 
 // A Storer is a Kernel whose result an accelerator may store in another type than the
@@ -26,15 +26,15 @@ var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
 type Storer interface {
 	Kernel
 
-	// StoredAs returns the type of the result, given the types in which the operands are
-	// stored.
+	// StoredAs returns the stored type of the result, given the stored types of the
+	// operands.
 	StoredAs(in []tensor.Dtype) tensor.Dtype
 }
 
-// ResultDtype returns the type in which a device stores a node's result, computed by a
-// kernel from operands that are stored in these types. Results of float32 may be stored
-// as DtypeBFloat16 on an accelerator; gradients are stored in the type of their arrays,
-// or as float32.
+// ResultDtype returns the stored type of a node's result, which kernel k computes on a
+// device from operands of the stored types in. Results of float32 may be stored as
+// DtypeBFloat16 on an accelerator; gradients are stored in the type of their arrays, or
+// as float32.
 func ResultDtype(d *Device, k Kernel, node *gorgonia.Node, in []tensor.Dtype) tensor.Dtype {
 	if s, ok := k.(Storer); ok && !d.OnHost() && node.Dtype() == tensor.Float32 {
 		return s.StoredAs(in)
@@ -189,10 +189,10 @@ func byFours(n int, arrays ...*Array) bool {
 	return n%4 == 0 && !slices.ContainsFunc(arrays, func(a *Array) bool { return a.Pointer()%16 != 0 })
 }
 
-// A Precision is the type to which the factors of a convolution's products are rounded.
-// Sums are always float32, and so is all that the CPU stores. With BFloat16 an
-// accelerator also stores the results of convolutions, and results computed from them, in
-// bfloat16 (see ResultDtype).
+// A Precision is the rounding of the factors of a convolution's products. Sums are always
+// float32, and so is all that the CPU stores. With BFloat16 an accelerator also stores
+// the results of convolutions, and results computed from them, in bfloat16 (see
+// ResultDtype).
 type Precision int
 
 const (

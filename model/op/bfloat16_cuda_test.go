@@ -30,10 +30,10 @@ func magnitude(x []float64) []float64 {
 	return y
 }
 
-// In bfloat16 a convolution's products are those of rounded factors, which are exact, and
-// sums are float32, each addition of which rounds by 2⁻²⁴ of what is added up. The result
-// and the images' gradient are rounded once, and so may be the weights' gradient: all are
-// within these bounds of the convolution in float64, by either way.
+// In bfloat16 a convolution's products are products of rounded factors, which are exact.
+// Sums are float32, and each addition rounds by 2⁻²⁴ of its terms. The result and the
+// images' gradient are rounded once, and so may be the weights' gradient: all are within
+// these bounds of the convolution in float64, by either way.
 func TestConv2dInBFloat16OnDevice(t *testing.T) {
 	ways(t, func(t *testing.T, d *device.Device) {
 		for _, c := range deviceConvCases {
@@ -267,7 +267,7 @@ func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "one type") {
 		t.Errorf("the error is %v", err)
 	}
-	// Of two convolutions the second is in float32.
+	// The second of two convolutions is in float32.
 	in, w := nodeOf(g, x, "x"), nodeOf(g, filled(t, 2, 4, 4, 1, 1), "w")
 	first := gorgonia.Must(op.Conv2d(in, w, 1, 0, op.BFloat16))
 	second := gorgonia.Must(op.Conv2d(first, w, 1, 0, op.Float32))

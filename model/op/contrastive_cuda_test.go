@@ -84,7 +84,7 @@ func TestContrastiveMatchesGoldenOnDevice(t *testing.T) {
 			p := lossCase{features, g.d, g.b, g.negatives, []int32{0}, g.theta, o}
 			got := onDevice(t, d, &p)
 			closeTo(t, "loss", got[0], []float64{g.wantLoss}, 1e-4)
-			if g.metric == op.Euclidean { // else the gradient is that of the rows before normalisation
+			if g.metric == op.Euclidean { // else it is the gradient of the rows before normalisation
 				for i := range g.wantGrad {
 					g.wantGrad[i] *= -3
 				}
@@ -137,7 +137,7 @@ func TestContrastiveOnDevice(t *testing.T) {
 			{6, 12, 130, draws(7, 6, 7), []int32{0}},
 			{18, 36, 1, nil, []int32{-1}},
 			{33, 66, 2, nil, []int32{-1}},
-			{33, 70, 2, make([]int32, 33), []int32{-1}}, // of which nothing is read
+			{33, 70, 2, make([]int32, 33), []int32{-1}}, // nothing of them is read
 			{40, 85, 2, nil, run(40, 85, 50)},
 			{90, 180, 3, nil, run(90, 180, 140)},
 			{20, 41, 4, nil, run(20, 41, 9)},

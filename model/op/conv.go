@@ -25,23 +25,23 @@ const MaxConvSize = 1 << 15
 // channels; ChannelsLast converts from the layout of files and PyTorch. The weights are
 // in PyTorch's layout.
 //
-// In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples of 16
-// channels use Winograd's minimal filtering. It takes a quarter of the multiplications;
-// its errors are about 10⁻⁶ of the largest result. Convolutions whose windows all cover
-// the whole image, such as 3×3 on 2×2 pixels, are computed as dense layers without the
-// padding. All others are computed by im2col in blocks that fit the cache.
+// In float32, 3×3 convolutions with stride 1, padding 1 and multiples of 16 channels use
+// Winograd's minimal filtering. It takes a quarter of the multiplications; its errors are
+// about 10⁻⁶ of the largest result. If all windows cover the whole image, such as 3×3 on
+// 2×2 pixels, the convolution is a dense layer without the padding. All others use
+// im2col, in blocks that fit the cache.
 //
-// With BFloat16 the factors of all products, including those for gradients, are rounded
-// to bfloat16 right before they are multiplied; in Winograd's method, after its
-// transforms. Sums, transforms and results are float32. This needs channels in multiples
-// of 16; other products stay in float32. (In the first layer, with its three channels,
-// only the gradient of the images stays in float32.) Errors are about 0.3 % of a typical
-// result, and 2 to 3 % in Winograd's method. Processors without products of bfloat16
-// (AVX512-BF16) get the same results, but much more slowly.
+// With BFloat16 the factors of all products, also for gradients, are rounded to bfloat16
+// before they are multiplied. Winograd's method rounds them after its transforms. Sums,
+// transforms and results are float32. Products without multiples of 16 channels stay in
+// float32. (In the first layer, with three channels, this is only the gradient of the
+// images.) Errors are about 0.3 % of a typical result, and 2 to 3 % in Winograd's method.
+// Processors without products of bfloat16 (AVX512-BF16) get the same results, but much
+// more slowly.
 //
-// With BFloat16 an accelerator computes all products in bfloat16, with any number of
-// channels. It stores the result and the images' gradient in bfloat16, and may also round
-// the weights' gradient. See ResultDtype.
+// An accelerator computes all products in bfloat16, with any number of channels. It
+// stores the result and the images' gradient in bfloat16, and may also round the weights'
+// gradient. See ResultDtype.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
 		return nil, kind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())

@@ -10,7 +10,8 @@ import (
 // 3×3 on the 2×2 pixels at the end of a ResNet18. There the windows cover mostly padding,
 // and patches would be larger than the images. Instead, the convolution is a dense layer
 // from an image, a row of h·w·C numbers, to its result, a row of oh·ow·K numbers. The
-// layer's matrix [h·w·C, oh·ow·K] holds the weight of the window by which a pixel
+// layer's matrix [h·w·C, oh·ow·K] holds, for each pixel and position, the weights that
+// join them.
 // contributes to a position.
 type fullImageConv[T Float] struct {
 	windows
@@ -84,8 +85,8 @@ func (c *fullImageConv[T]) end(memories *parallel.Pool[fullImageMemory[T]]) {
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// channels returns the number of image channels per piece of the matrix, so another core
-// pays off.
+// channels returns the number of image channels per piece of the matrix that are worth
+// another core.
 func (c *fullImageConv[T]) channels() int { return max(1, arrangedAtOnce/(c.h*c.w*c.outputs())) }
 
 // scatterChannels writes the rows of the matrix that belong to channels [lo, hi) of the images.

@@ -36,7 +36,7 @@ var convCases = []convCase{
 	{2, 1, 3, 4, 2, 2, 4, 1, 2},  // windows that are not square, much padding
 	{1, 2, 9, 3, 2, 3, 3, 3, 1},  // stride 3
 	{1, 1, 1, 1, 2, 3, 3, 1, 1},  // less image than window
-	{2, 1, 2, 2, 1, 1, 1, 1, 3},  // some windows see padding alone
+	{2, 1, 2, 2, 1, 1, 1, 1, 3},  // some windows see only padding
 	{17, 2, 3, 3, 2, 3, 3, 1, 1}, // several images a piece
 	{2, 3, 4, 4, 16, 3, 3, 1, 1}, // a whole panel of columns
 	// Every window sees all of the image: with and without padding, of one pixel's height,
@@ -145,7 +145,7 @@ func TestConv2d(t *testing.T) {
 // Winograd's method, and adds up several of them in a copy of the gradient.
 var oneCoreBlocks = convCase{50, 16, 5, 6, 528, 3, 3, 1, 1}
 
-// Sizes at which the vector kernels are at work, against float64.
+// Sizes that use the vector kernels, against float64.
 func TestConv2dFloat32(t *testing.T) {
 	for _, c := range []convCase{
 		{5, 16, 16, 16, 24, 3, 3, 1, 1}, {4, 24, 17, 15, 33, 3, 3, 2, 1}, {3, 40, 8, 8, 20, 1, 1, 2, 0}, {3, 200, 4, 4, 130, 3, 3, 1, 1}, {2, 3, 9, 7, 48, 3, 3, 2, 1},

@@ -41,7 +41,7 @@ const (
 	im2colElements = 1 << 18
 	// convPieces bounds the copies of the weights' gradient.
 	convPieces = 8
-	// arrangedAtOnce is the number of weights for which another core pays off.
+	// arrangedAtOnce is the number of weights that are worth another core.
 	arrangedAtOnce = 1 << 14
 )
 

@@ -159,7 +159,7 @@ func TestConv2dOnDevice(t *testing.T) {
 	})
 }
 
-// im2col in several parts, of which the last is smaller.
+// im2col in several parts, the last one smaller.
 func TestConv2dInTurnOnDevice(t *testing.T) {
 	fakecuda.Convolutions(t, false)
 	d := fakecuda.Open(t)

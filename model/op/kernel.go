@@ -156,8 +156,8 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape(shape), nil
 }
 
-// elementsPerPiece is the number of elements for which another core pays off in an
-// elementwise operation.
+// elementsPerPiece is the number of elements of an elementwise operation that are worth
+// another core.
 const elementsPerPiece = 1 << 14
 
 // itemsPerPiece returns the number of items per piece, given the elements of an item. It

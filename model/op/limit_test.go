@@ -9,8 +9,8 @@ import (
 	"cne/model/op"
 )
 
-// ringOf returns n points of two coordinates and the directed edges that join each to
-// the two before and behind it: a graph in which all have one degree.
+// ringOf returns n points of two coordinates and the directed edges that join each to the
+// two before and the two after it: all points have the same degree.
 func ringOf(points []float64) (heads, tails []int) {
 	n := len(points) / 2
 	for i := range n {
@@ -123,10 +123,10 @@ func partitionOf(points []float64) float64 {
 }
 
 // Supp. B.1 of the paper: with more and more negatives the gradient of NC, at the Z that
-// normalises q, becomes that of maximum likelihood (t-SNE's), where Z rests, and so does
-// that of InfoNC. InfoNC's negatives share the head of their edge, so that it becomes that
-// of the likelihood given the head: SNE's, which is t-SNE's where Σ_j q(ij) is the same
-// for all heads i.
+// normalises q, becomes the gradient of maximum likelihood (t-SNE's), where Z rests, and
+// so does InfoNC's gradient. InfoNC's negatives share the head of their edge, so its
+// limit is the gradient of the likelihood given the head: SNE's, which is t-SNE's where
+// Σ_j q(ij) is the same for all heads i.
 func TestManyNegativesAreMaximumLikelihood(t *testing.T) {
 	anywhere := normals(2*9, 31)
 	var polygon []float64

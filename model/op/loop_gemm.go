@@ -14,7 +14,7 @@ const (
 	// gemmBlock bounds the elements of a block of pairs. A block has at least GroupHeads
 	// heads.
 	gemmBlock = 1 << 21
-	// gemmGrain is the number of pairs for whose losses another core pays off.
+	// gemmGrain is the number of pairs whose losses are worth another core.
 	gemmGrain = 1 << 13
 	// finishGrain is the number of elements of the gradient finished at a time.
 	finishGrain = 1 << 14

@@ -323,9 +323,9 @@ func TestGemmLoopDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkGemmLoop times what BenchmarkFullBatch does not: runs of m
-// negatives (m=0 is every row) by products and by the loop over a list of
-// them, the loss alone, points in clusters, and other losses.
+// BenchmarkGemmLoop times what BenchmarkFullBatch does not: runs of m negatives (m=0 is
+// every row) by products and by the loop over a list of them, only the loss, points in
+// clusters, and other losses.
 func BenchmarkGemmLoop(b *testing.B) {
 	for _, tc := range []struct {
 		metric  Metric

@@ -27,8 +27,8 @@ const (
 	planeHeads = 2 * tileHeads
 	// tilePairs bounds the pairs of a tile if m is large.
 	tilePairs = 16384
-	// pieceWork is the least number of pairs times dimensions for which another core pays
-	// off. maxPieces bounds the number of gradients to add up.
+	// pieceWork is the least number of pairs times dimensions that is worth another core.
+	// maxPieces bounds the number of gradients to add up.
 	pieceWork = 1 << 17
 	maxPieces = 8
 )

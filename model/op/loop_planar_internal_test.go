@@ -204,9 +204,8 @@ func TestPlanarLoopInPieces(t *testing.T) {
 	}
 }
 
-// Rows far from the origin, or some far from the others, cost no digits but
-// those of InfoNC's sums of products, whose error is that of rounding the
-// coordinates.
+// Rows far from the origin, or some far from the others, cost digits only in InfoNC's
+// sums of products, whose error comes from rounding the coordinates.
 func TestPlanarLoopOfFarRows(t *testing.T) {
 	const b, d = 200, 2
 	random := rng.New(7, rng.Sample)

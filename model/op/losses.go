@@ -115,7 +115,7 @@ func (l Loss) Info() LossInfo {
 	return losses[l]
 }
 
-// lossesWith returns the words of the losses for which holds is true, joined.
+// lossesWith returns the words of the losses that holds selects, joined.
 func lossesWith(holds func(LossInfo) bool) string {
 	var words []string
 	for _, l := range Losses() {

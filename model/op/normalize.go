@@ -11,7 +11,7 @@ import (
 	"cne/internal/kind"
 )
 
-// minNorm is the least norm by which Normalize divides, as in PyTorch's normalize.
+// minNorm is the least norm that Normalize divides by, as in PyTorch's normalize.
 const minNorm = 1e-12
 
 // Normalize returns the rows of x [n, d] scaled to unit length. A row whose

@@ -277,7 +277,7 @@ func TestOwnPointHasNoGradient(t *testing.T) {
 	}
 }
 
-// Where the clamp binds, the loss is that of the clamp and the gradient zero.
+// Where the clamp binds, the loss is the clamp's and the gradient is zero.
 func TestClampBinds(t *testing.T) {
 	const b, clamp = 17, 1e-4
 	far := make([]float64, 4*b) // every point is far from every other
@@ -318,7 +318,7 @@ func TestClampBinds(t *testing.T) {
 	}
 }
 
-// A batch of one edge has no negatives: the sum over them alone drops out.
+// A batch of one edge has no negatives: the sum over negatives drops out.
 func TestNoNegatives(t *testing.T) {
 	features := []float64{1, 0, 0, 2}
 	for _, tc := range []struct {

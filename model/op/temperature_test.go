@@ -68,7 +68,7 @@ func TestTemperBounds(t *testing.T) {
 	x := []float64{1, 2, 2}
 	for _, tc := range []struct {
 		temperature, bound float64
-		inward             float64 // the sign of w for which a step leads back
+		inward             float64 // the sign of w where a step leads back
 	}{
 		{1e-5, op.MinTemperature, 1}, {1e5, op.MaxTemperature, -1},
 	} {

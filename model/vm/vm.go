@@ -23,7 +23,7 @@ import (
 	"cne/model/op"
 )
 
-// ErrUnbound is the error of a run for which an input has no value.
+// ErrUnbound is the error of a run if an input has no value.
 var ErrUnbound = errors.New("vm: input has no value")
 
 // A NonFiniteError is returned by RunChecked when an operation computes a NaN
@@ -170,12 +170,12 @@ func (p *Program) compute(n *gorgonia.Node, dtype tensor.Dtype, spare *freeBuffe
 // −1.
 type use struct{ last, before, again int }
 
-// minDropGap is the shortest gap, in steps, for which a result is dropped. It is longer
-// than the gap between neighbouring layers. It is shorter than the gap between the
-// forward and backward pass, except for the last layers, whose results are small.
+// minDropGap is the shortest gap, in steps, to drop a result for. It is longer than the
+// gap between neighbouring layers. It is shorter than the gap between the forward and
+// backward pass, except for the last layers, whose results are small.
 const minDropGap = 8
 
-// storedTypes returns the types in which a device stores the nodes of order.
+// storedTypes returns the types that a device stores the nodes of order in.
 func storedTypes(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]tensor.Dtype {
 	stored := map[*gorgonia.Node]tensor.Dtype{}
 	for _, n := range order {

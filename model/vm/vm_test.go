@@ -21,8 +21,8 @@ func dense(shape []int, backing any) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
 }
 
-// A graph of Gorgonia's own operations, in which nodes are used more than once
-// and gradients are added up, against the tape machine.
+// A graph of Gorgonia's own operations, where nodes are used more than once and gradients
+// are added up, against the tape machine.
 func TestForeignGraphAgainstTapeMachine(t *testing.T) {
 	build := func() (g *gorgonia.ExprGraph, outputs gorgonia.Nodes) {
 		g = gorgonia.NewGraph()
@@ -346,8 +346,8 @@ func TestMemoryIsSharedBySize(t *testing.T) {
 	}
 }
 
-// What is held does not depend on how large the batch was for which the graph
-// was made: then the weights' gradients are as large as the layers' results.
+// The memory does not depend on the size of the batch that the graph was made for: then
+// the weights' gradients are as large as the layers' results.
 func TestMemoryFollowsTheBatch(t *testing.T) {
 	const width, rows = 10, 1000
 	var held []int
@@ -487,8 +487,8 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 	}
 }
 
-// Of two in a row that might be computed again the first alone is, since the
-// second needs it; and once, though it is needed twice in a step.
+// If two in a row may be computed again, only the first is, since the second needs it;
+// and once, though it is needed twice in a step.
 func TestOperandsAreNotDropped(t *testing.T) {
 	for range 20 { // it must not depend on the order of a map
 		g := gorgonia.NewGraph()
@@ -550,7 +550,7 @@ func TestTheLongestWaitIsSpared(t *testing.T) {
 		if r.again != 1 || r.at != want {
 			t.Errorf("waits of %v: computed again %d times, at last after %d steps, want once after %d", waits, r.again, r.at, want)
 		}
-		// The last wait begins with a unit, to which y and the operand are added.
+		// The last wait begins with a unit; y and the operand are added to it.
 		if got := z.Value().Data().([]float32); !slices.Equal(got, []float32{3, 0, 0, -3}) {
 			t.Errorf("waits of %v: %v", waits, got)
 		}

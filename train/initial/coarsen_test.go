@@ -10,8 +10,8 @@ import (
 )
 
 func TestCoarsen(t *testing.T) {
-	// A path 0–1–2–3–4, of which 0 and 1 are a group and 3 with its neighbours another, and
-	// 5, which is alone.
+	// A path 0–1–2–3–4: 0 and 1 are a group, and 3 with its neighbours is another; and 5
+	// without edges.
 	g := &neighbors.Graph{
 		N: 6, Indptr: []int64{0, 1, 3, 5, 7, 8, 8},
 		Indices: []int32{1, 0, 2, 1, 3, 2, 4, 3},

@@ -21,8 +21,8 @@ const MostEigenmaps = 64
 // component with L·f = λ·D·f for the smallest λ except 0. D is the diagonal matrix of
 // degrees, A the adjacency matrix, and L = D − A. Edges count in both directions, and
 // weights are ignored. If the graph has several components, each has its own eigenmaps,
-// moved to the mean of its principal components and scaled to their size. Errors are
-// those that Components returns, or ctx.Err() if ctx ends.
+// moved to the mean of its principal components and scaled to their size. Errors come
+// from Components, or are ctx.Err() if ctx ends.
 //
 // For a small graph all eigenvectors are computed. A larger graph is coarsened repeatedly
 // by grouping neighbours. The eigenvectors of the coarsest graph are then carried back
@@ -499,9 +499,10 @@ func (g *graph) walkPlane(y, x []float64, lo, hi int) {
 	}
 }
 
-// coarsen groups neighbours: a node with all its neighbours if none of them is in a
-// group; each remaining node joins the neighbour with the largest edge weight. It returns
-// the graph of the groups, between which edges add up, and the group of each node.
+// coarsen groups neighbours. A node forms a group with all its neighbours if none of them
+// is in a group. Each remaining node then joins the group of the neighbour with the
+// largest edge weight. coarsen returns the graph of the groups, with the sums of the
+// weights between them, and the group of each node.
 func (g *graph) coarsen() (*graph, []int32) {
 	group, groups := seedGroups(g.ptr, g.adj)
 	joined := slices.Clone(group)

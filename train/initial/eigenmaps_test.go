@@ -74,8 +74,8 @@ func exact(g *neighbors.Graph) ([]float64, *mat.Dense) {
 	return values, f
 }
 
-// The eigenmaps are those of a dense decomposition, whether the graph is made smaller on
-// the way (as all with more than 256 nodes are) or not.
+// The eigenmaps equal a dense decomposition's, whether the graph is made smaller on the
+// way (as all with more than 256 nodes are) or not.
 func TestAgainstDense(t *testing.T) {
 	for _, size := range [][2]int{{3, 5}, {9, 14}, {17, 25}, {8, 60}, {21, 23}} {
 		g := sheet(size[0], size[1], 1)
@@ -158,7 +158,7 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// Edges in one direction count as those in both.
+// Edges in one direction count as edges in both.
 func TestOneDirection(t *testing.T) {
 	g := sheet(12, 13, 3)
 	want, _, err := eigenmaps(t.Context(), g, 2)

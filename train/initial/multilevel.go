@@ -12,8 +12,7 @@ import (
 	"cne/internal/rng"
 )
 
-// fewGroups is the number of groups from which no coarser level is added; tests change
-// it.
+// fewGroups is a number of groups that needs no coarser level; tests change it.
 var fewGroups = 1 << 15
 
 // An EmbedFunc embeds the nodes of a weighted graph of groups of points, starting from
@@ -145,9 +144,9 @@ func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 	return coarse, group
 }
 
-// seedGroups makes groups of points, in the order of points, of each point and all its
-// neighbours if none of them is in one. It returns the group of each point(−1 for none)
-// and their number.
+// seedGroups visits points in order. Each forms a group with all its neighbours if none
+// of them is in a group. It returns the group of each point (−1 for none) and the number
+// of groups.
 func seedGroups(ptr []int64, adj []int32) (group []int32, groups int) {
 	group = slices.Repeat([]int32{-1}, len(ptr)-1)
 	for i := range group {

@@ -76,7 +76,7 @@ func TestDistantPairsOnDevice(t *testing.T) {
 		e := []float32{0, 0, far, 0}
 		want, err := ExpectedLosses(t.Context(), []int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, []Discriminator{neg(1)}, nil)
 		must(t, err)
-		nearby := want[0] - math.Log(2) // that of the edge
+		nearby := want[0] - math.Log(2) // the edge's
 		sums, err := devicePairs(t.Context(), d, e, 2, 2, []Discriminator{neg(1)}, simd.BoundOf[float32](0))
 		must(t, err)
 		if math.Abs(sums[0]-nearby) > 1e-6*nearby && nearby > 1e-12 || !(sums[0] > 0) {

@@ -154,7 +154,7 @@ func (f *Figure) Heading() string { return cmp.Or(f.Short, f.Title) }
 // OfEmbedding reports whether the figure needs nothing but the embedding and its graph.
 func (f *Figure) OfEmbedding() bool { return f.Needs&^NeedsGraph == 0 }
 
-// Where returns the metrics for which holds returns true, joined by |.
+// Where returns the metrics that holds selects, joined by |.
 func Where(holds func(f *Figure) bool) (all Metric) {
 	for i := range table {
 		if holds(&table[i]) {

@@ -23,8 +23,8 @@ const (
 	infoNCWork = 1 << 28
 	// fewestEdges is the least number of sampled edges, even if they need more work.
 	fewestEdges = 32
-	// manyNegatives is the number of negatives per other point from which an expansion around
-	// the mean replaces the draws.
+	// manyNegatives is the smallest number of negatives per other point where an expansion
+	// around the mean replaces the draws.
 	manyNegatives = 100
 )
 

@@ -62,10 +62,9 @@ func (p Discriminator) terms() (positive, negative func(d2 float64) float64) {
 //
 // where p is the probability that the discriminator gives a pair to be an edge. Both sums
 // are complete: the first over the E directed edges, the second over all ordered pairs.
-// (The losses of training differ. It draws negatives from the batch, in which points
-// occur as often as they have edges.) As in training, arguments of logarithms below
-// clamp, 0 ≤ clamp < 1, count as clamp. At 0 the finite bound of training's arithmetic
-// remains.
+// (The losses of training differ: they draw negatives from the batch, where points occur
+// as often as they have edges.) As in training, arguments of logarithms below clamp,
+// 0 ≤ clamp < 1, count as clamp. At 0 the finite bound of training's arithmetic remains.
 //
 // Edges and embedding are as for KL. On the CPU the sum over edges is computed in double
 // precision, the sum over pairs in PartitionFunction's. If a constant exceeds the range

@@ -83,8 +83,8 @@ func TestExpectedLossesOfDistantPairs(t *testing.T) {
 	}
 }
 
-// Constants beyond single precision, as those of a diverged run, have the loss
-// that double precision gives.
+// Constants beyond single precision, such as a diverged run's, have the loss that double
+// precision gives.
 func TestExpectedLossesOfExtremeConstants(t *testing.T) {
 	x := normal[float32](1, 60, 2, 1)
 	copy(x[2:4], x[:2]) // two points coincide
@@ -335,7 +335,7 @@ func TestTrustworthiness(t *testing.T) {
 	}
 	sameBits(t, "trustworthiness", func() (float64, error) { return trustworthinessOf(ranks, k) })
 
-	// Of an embedding that keeps one of the two coordinates, by the definition.
+	// An embedding that keeps one of the two coordinates, by the definition.
 	x := normal[float64](4, 200, 2, 1)
 	y := make([]float64, 200)
 	for i := range y {

@@ -37,11 +37,11 @@ type Options struct {
 	// SpearmanSample is the number of points for Spearman's correlation; nil means 5000, and
 	// 0 leaves it out.
 	SpearmanSample *int `key:"spearman_sample,given" in:"0 or [3,20000]"`
-	// Sample is the size of the sample that is drawn, without replacement, if there are more
-	// than ExactPoints points. Recall, partition function and divergence are then estimated
-	// from the sample against all points. Trustworthiness and losses take a tenth of the
-	// sample (at least 100 points), and accuracy the same number of held-out points. nil
-	// means 20 000. 0, or a size not below the number of points, means all points.
+	// Sample is the number of points that Measure draws, without replacement, from more than
+	// ExactPoints points; nil means 20 000. 0, or a number not below the number of points,
+	// means all. Recall, partition function and divergence compare the sample with all
+	// points. Trustworthiness and losses take a tenth of it, at least 100 points. Accuracy
+	// classifies at most as many held-out points as the sample has.
 	Sample *int `key:"sample,given" in:"0 or [100,inf)"`
 	// Losses has the constants of the expected losses.
 	Losses LossOptions

@@ -13,7 +13,7 @@ import (
 )
 
 // reduced returns points in three dimensions, an embedding that leaves one out, and
-// labels, of which every fifth is missing.
+// labels; every fifth label is missing.
 func reduced(n int) (points, embedding *data.Matrix, labels *data.Labels) {
 	points, embedding = matrix(normal[float32](uint64(n), n, 3, 2), 3), data.NewMatrix(n, 2)
 	names := make([]string, n)

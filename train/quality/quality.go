@@ -37,8 +37,8 @@ var ErrInput = errors.New("quality: bad input")
 // infinite; a diverged run makes such embeddings.
 var ErrNotFinite = errors.New("quality: coordinate is not finite")
 
-// ErrUndefined is wrapped by errors for valid inputs for which a metric is undefined,
-// such as the correlation with an embedding whose points all coincide.
+// ErrUndefined is wrapped by errors about valid inputs whose metric is undefined, such as
+// the correlation with an embedding whose points all coincide.
 var ErrUndefined = errors.New("quality: metric is undefined")
 
 // A Device computes figures; model.OpenDevice opens one. nil means the CPU.

@@ -10,9 +10,9 @@ import (
 	"cne/internal/rng"
 )
 
-// ExactPoints is the largest number of points for which Measure is exact. Above, it uses
-// a sample (Options.Sample). Figures over all pairs take some seconds at this number, and
-// a hundred times as long for ten times as many points.
+// ExactPoints is the largest number of points that Measure measures exactly. Above, it
+// uses a sample (Options.Sample). Figures over all pairs take some seconds at this
+// number, and a hundred times as long for ten times as many points.
 const ExactPoints = 100_000
 
 // ranked is the share of a sample that trustworthiness and losses take, but at least

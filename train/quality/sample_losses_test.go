@@ -7,8 +7,8 @@ import (
 	"cne/data/neighbors"
 )
 
-// Of every kind of embedding the estimated losses are as far from the exact ones as they
-// say, in single and in double precision.
+// For every kind of embedding, the estimated losses are as far from the exact ones as
+// their errors say, in single and in double precision.
 func TestSampledLosses(t *testing.T) {
 	const n, seeds = 1500, 25
 	discriminators := []Discriminator{neg(1), umap(), neg(1e-3), nc(1e-30, 3)}
@@ -45,7 +45,7 @@ func TestSampledLosses(t *testing.T) {
 	}
 }
 
-// The sums of all rows are those of all pairs.
+// The sums of all rows are the sums of all pairs.
 func TestRowLosses(t *testing.T) {
 	for _, d := range []int{1, 2, 5} {
 		const n = 1100 // more than two blocks

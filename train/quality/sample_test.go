@@ -128,7 +128,7 @@ func TestSampledFigures(t *testing.T) {
 	}
 }
 
-// The sums of all rows make the partition function, and each is that of its row.
+// The sums of all rows make the partition function, and each is its row's.
 func TestRowSums(t *testing.T) {
 	for _, size := range []struct {
 		n, d  int
@@ -159,7 +159,7 @@ func TestRowSums(t *testing.T) {
 
 // What is known of the neighbours changes nothing, nor does the number of processors.
 func TestSampledBits(t *testing.T) {
-	const n = 2400 // of which more are held out than sampled
+	const n = 2400 // more are held out than sampled
 	sampleFrom(t, n-1)
 	for name, c := range sampledCases(t, n) {
 		t.Run(name, func(t *testing.T) {

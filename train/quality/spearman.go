@@ -156,7 +156,7 @@ const (
 	sortedKeys = 1 << 16
 	// sortedBuckets is the number of buckets gathered in one piece.
 	sortedBuckets = 8
-	// sampledKeys is the number of keys from which the width of the buckets is estimated. The
+	// sampledKeys is the number of keys that the width of the buckets is estimated from. The
 	// outermost of them on either side are ignored.
 	sampledKeys, outermost = 1 << 12, 1 << 4
 )
@@ -313,9 +313,8 @@ func partition(keys []uint64, index []uint32) (bounds []uint32) {
 	return to.scatter(keys, index, nil)
 }
 
-// scatter moves keys, with their places, in place into the buckets
-// ("American flag sort") and returns the buckets' bounds, in memory that it is given if
-// that is enough.
+// scatter moves keys, with their places, in place into the buckets ("American flag
+// sort"). It returns the buckets' bounds, in the memory of bounds if that suffices.
 func (s *spread) scatter(keys []uint64, index, bounds []uint32) []uint32 {
 	bounds = append(bounds[:0], make([]uint32, s.buckets+1)...)
 	for _, k := range keys {

@@ -31,7 +31,7 @@ func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("%w: rank of a neighbour of point %d (counted from 0): got %d, want 1 to %d", ErrInput, e/k, r, n-1)
 		}
 	}
-	// penalties has for each point the sum by which its neighbours' ranks exceed k.
+	// penalties has for each point how far its neighbours' ranks exceed k, summed.
 	penalties := make([]int, len(ranks)/k)
 	parallel.For(len(penalties), 1<<12, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {

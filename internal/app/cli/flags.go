@@ -70,7 +70,7 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	return given
 }
 
-// AddKeyFlag gives a command a flag that sets a key: it adds to what is given.
+// AddKeyFlag gives a command a flag that sets a key: it appends to given.
 func AddKeyFlag(cmd *cobra.Command, given *[]configs.Setting, name, short, key, usage string) *pflag.Flag {
 	return cmd.Flags().VarPF(&settingFlag{name: "--" + name, key: key, list: given}, name, short, fmt.Sprintf("%s (--set %s=…)", usage, key))
 }
@@ -257,7 +257,7 @@ func CheckEnding(flag, path string, endings ...string) error {
 	return fmt.Errorf("%s: got %s, want a name that ends in %s", flag, text.Quote(path), text.Enumerate(endings))
 }
 
-// pathKey is the key that the arguments of a command which trains set.
+// pathKey is the key that the arguments of a training command set.
 const pathKey = "data.path"
 
 // inputSource is the source of a Setting from the arguments.

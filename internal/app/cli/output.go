@@ -14,8 +14,8 @@ import (
 type Output struct {
 	Flag string // its flag, such as --output
 	Path string
-	// Runs are the folders of the runs that it shows: what cne makes of a finished run
-	// (rundir.Derived) may be replaced there.
+	// Runs are the folders of the runs that it shows. Files that cne makes of a finished run
+	// (rundir.Regenerable) may be replaced there.
 	Runs []string
 }
 
@@ -48,7 +48,7 @@ func (o Output) Check(inputs ...string) error {
 	return nil
 }
 
-// checkRuns refuses a file of a run.
+// checkRuns returns an error for a file of a run.
 func (o Output) checkRuns(exists bool) error {
 	run, name, err := rundir.RunOf(o.Path)
 	if err != nil || run == "" {

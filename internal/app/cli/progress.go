@@ -28,15 +28,15 @@ type EpochReport struct {
 	Epoch  int     // epochs done, counted from 1
 	Part   float64 // share of the next epoch that is done, below 1; 0 after an epoch
 	Epochs int     // epochs in all
-	Loss   float64 // of the epoch, in the unit in which it is logged
+	Loss   float64 // of the epoch, as it is logged
 	Unit   string  // of the speed: edges or images
-	Speed  float64 // that many per second
+	Speed  float64 // units per second
 	// Accuracy is the monitor's latest value, or nil.
 	Accuracy *float64
 	Left     time.Duration // estimated time to the end; negative if unknown
 }
 
-// numbers returns the report but for the epoch, as in
+// numbers returns the report without the epoch, such as
 // "loss 3.4123  41.2 M edges/s  1m20s left".
 func (e EpochReport) numbers() string {
 	s := fmt.Sprintf("loss %.5g", e.Loss)
@@ -64,7 +64,7 @@ func formatCount(x float64) string {
 		size float64
 		name string
 	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
-		// What %.3g would round up to 1000 belongs to the next larger unit.
+		// A number that %.3g would round up to 1000 belongs to the next larger unit.
 		if x >= 0.9995*unit.size {
 			return fmt.Sprintf("%.3g%s", x/unit.size, unit.name)
 		}
@@ -100,8 +100,8 @@ func (p *barProgress) draw(e EpochReport, numbers string) {
 	p.last = p.now()
 }
 
-// Lines are written no more often than this where no bar can stand, and within
-// an epoch than that.
+// Without a bar, lines are written at most every printEvery, and within an epoch at most
+// every printPartEvery.
 const (
 	printEvery     = 5 * time.Second
 	printPartEvery = time.Minute
@@ -127,7 +127,7 @@ func (p *lineProgress) Report(e EpochReport) {
 	}
 }
 
-// Done writes the last report unless that has been done.
+// Done writes the last report unless it has been written.
 func (p *lineProgress) Done() {
 	if p.pending.Epoch > 0 {
 		p.print()
@@ -192,8 +192,8 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 	})
 }
 
-// Batches are measured after the first, because that takes longer, until a run of at
-// least longRun is estimated.
+// The first batch takes longer. The next measuredBatches batches are measured, to
+// estimate the time of a run, which is logged from longRun on.
 const (
 	measuredBatches = 3
 	longRun         = time.Minute
@@ -231,7 +231,7 @@ func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *f
 // written while a bar stands on the terminal's last line goes above the bar.
 // It is safe for use by several goroutines.
 type console struct {
-	terminal bool       // whether a line can be drawn over
+	terminal bool       // whether a line can be overwritten
 	width    func() int // columns of the terminal
 
 	mu  sync.Mutex
@@ -239,8 +239,8 @@ type console struct {
 	bar string // what stands on the last line; "" if nothing does
 }
 
-// newConsole returns the console that writes to w. It draws over lines only if
-// w is a terminal that can.
+// newConsole returns the console that writes to w. It overwrites lines only if w is a
+// terminal that can.
 func newConsole(w io.Writer) *console {
 	c := &console{w: w, width: func() int { return 80 }}
 	f, ok := w.(*os.File)
@@ -257,11 +257,11 @@ func newConsole(w io.Writer) *console {
 	return c
 }
 
-// startOfLine moves the cursor. Blanks erase, since Windows' older consoles know no
-// sequences for it.
+// startOfLine moves the cursor. Blanks erase the line, because Windows' older consoles
+// know no sequences for it.
 const startOfLine = "\r"
 
-// overBar returns blanks for what the bar has beyond the text that is to replace it.
+// overBar returns blanks to erase the bar beyond the text that replaces it.
 func (c *console) overBar(with string) string {
 	return strings.Repeat(" ", max(0, utf8.RuneCountInString(c.bar)-utf8.RuneCountInString(with)))
 }

@@ -17,9 +17,8 @@ import (
 	"cne/internal/text"
 )
 
-// A Reporter is how a command reports on stderr: messages and progress, in the
-// form that the configuration asks for and without getting into each other's
-// way.
+// A Reporter writes a command's messages and progress to stderr, in the configured form,
+// so that neither overwrites the other.
 type Reporter struct {
 	Log      *slog.Logger
 	Progress Progress
@@ -27,8 +26,8 @@ type Reporter struct {
 	interval time.Duration // between the messages of ProgressLogger
 }
 
-// newReporter returns a Reporter that writes to w. The format is text or json; a
-// quiet one gives warnings and errors only, and no progress.
+// newReporter returns a Reporter that writes to w. The format is text or json; a quiet
+// one writes only warnings and errors.
 func newReporter(w io.Writer, format string, quiet bool) *Reporter {
 	con := newConsole(w)
 	level := slog.LevelInfo
@@ -210,8 +209,8 @@ func newJSONHandler(w io.Writer, level slog.Level) slog.Handler {
 	}})
 }
 
-// shortened returns the value of an attribute that is a name or an error, of bounded
-// length; others as they are.
+// shortened bounds the length of an attribute's value if that is a name or an error; it
+// returns other values unchanged.
 func shortened(v slog.Value) slog.Value {
 	if v.Kind() == slog.KindString {
 		return slog.StringValue(text.Shorten(v.String()))

@@ -22,8 +22,8 @@ const sameSignal = 500 * time.Millisecond
 // SIGHUP, and shells without job control ignore SIGINT for what they start in the
 // background.
 //
-// With CNE_UNTIL_EOF=1 in the environment, the context ends with stdin, too: a program that
-// holds the other end of the pipe takes this one with it, however it ends.
+// With CNE_UNTIL_EOF=1 in the environment, the context also ends with stdin. If a program
+// that holds the other end of the pipe ends in any way, this program ends, too.
 func UntilSignal(parent context.Context) context.Context {
 	asked := []os.Signal{syscall.SIGTERM} // never empty, which would stand for all signals
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
@@ -45,7 +45,7 @@ func UntilSignal(parent context.Context) context.Context {
 // SurvivePipes makes writes to stdout or stderr fail with EPIPE once their reader has
 // gone, instead of ending the program in the middle of a run.
 func SurvivePipes() {
-	// Unlike a signal that is ignored, one that is caught is not so in child processes.
+	// Child processes inherit an ignored signal, but not a caught one.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 

@@ -17,9 +17,8 @@ import (
 	"cne/internal/text"
 )
 
-// A UsageError is a command line that cannot be carried out as written: an
-// unknown command or flag, a flag's value of the wrong form, or arguments too
-// few or too many.
+// A UsageError is an invalid command line: an unknown command or flag, a flag's value of
+// the wrong form, or too few or too many arguments.
 type UsageError struct {
 	command string // whose help to see, such as "cne train"
 	err     error
@@ -85,8 +84,8 @@ func explain(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// peers are the flags that other programs have, and the key that cne has instead, with its
-// meaning and an example; or, without a key, what it does.
+// peers are flags of other programs, with the key that cne has instead, its meaning and
+// an example; or, without a key, with what cne does.
 var peers = []struct{ flags, key, what, example string }{
 	{"perplexity n-neighbors n-neighbours neighbors neighbours nn", "graph.k", "the number of neighbours", "-k 15"},
 	{"n-epochs n-iter max-iter iterations n-iterations", "train.epochs", "the number of epochs", "--epochs 500"},
@@ -105,8 +104,8 @@ var peers = []struct{ flags, key, what, example string }{
 	{"n-jobs threads n-threads num-threads workers", "", "uses all cores, or as many as GOMAXPROCS in the environment says", ""},
 }
 
-// explainUnknown returns the error for a flag that a command lacks: with the key that does
-// what peers call so, or else with the flag that is written most like it.
+// explainUnknown returns the error for a flag that a command lacks: with the key for a
+// flag of peers, or else with the most similar flag.
 func explainUnknown(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	name, dashes := unknown.GetSpecifiedName(), "--"
 	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
@@ -159,7 +158,7 @@ func markUsageErrors(c *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			if f.Value.Type() == "bool" {
-				f.Value = switchFlag{f.Value} // for which the help shows no =true|false
+				f.Value = switchFlag{f.Value} // the help then shows no =true|false
 			}
 		})
 	}
@@ -279,7 +278,7 @@ func ExpandPatterns(c *cobra.Command) {
 	}
 }
 
-// expand replaces patterns by the files that match. A pattern without one stays.
+// expand replaces patterns by the files that match. A pattern without matches stays.
 func expand(args []string) (expanded []string) {
 	for _, a := range args {
 		found, _ := filepath.Glob(a)

@@ -47,7 +47,7 @@ func WantedBy(c *configs.Config) Wanted {
 	return w
 }
 
-// mostClasses is how many different texts a column may have that colours points.
+// mostClasses is the largest number of different texts in a column that colours points.
 const mostClasses = 4096
 
 // ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
@@ -107,7 +107,7 @@ func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) 
 	return nil
 }
 
-// checkWords refuses an infinite value in a column of numbers.
+// checkWords returns an error for an infinite value in a column of numbers.
 func checkWords(name string, values []string, known *data.Labels) error {
 	infinite := ""
 	for _, s := range known.Names {
@@ -146,7 +146,7 @@ func (a *Annotations) Split(held int, rows, heldRows []int) (trained, heldOut []
 	switch {
 	case a == nil || a.Names == nil:
 		return nil, nil
-	case rows != nil || heldRows == nil: // those held out come last
+	case rows != nil || heldRows == nil: // held-out points come last
 		n := len(a.Names) - held
 		return a.Names[:n], a.Names[n:]
 	}

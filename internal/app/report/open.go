@@ -17,8 +17,8 @@ import (
 	"cne/train/quality"
 )
 
-// OpenScatter reads an embedding, of files or of a run folder with the points that were
-// held out, and returns its picture and the files.
+// OpenScatter reads an embedding from files, or from a run folder with its held-out
+// points, and returns its picture and the files.
 func OpenScatter(ctx context.Context, inputs []string, o file.Options, p configs.Plot) (files []string, s *plot.Scatter, err error) {
 	if files, err = rundir.EmbeddingFiles(inputs); err != nil {
 		return nil, nil, err
@@ -39,8 +39,8 @@ func OpenScatter(ctx context.Context, inputs []string, o file.Options, p configs
 	return files, ScatterWithHeldOut(set.Points, held.Points, set.Labels, held.Labels, p), ctx.Err()
 }
 
-// OpenStrip reads several embeddings and returns the picture of them side by side. Without
-// titles they are called by their names.
+// OpenStrip reads several embeddings and returns the picture of them side by side.
+// Without titles it uses their names.
 func OpenStrip(ctx context.Context, inputs, titles []string, o file.Options, p configs.Plot) (*plot.Strip, error) {
 	var sets []*data.Dataset
 	var names []string

@@ -16,10 +16,10 @@ import (
 	"cne/train/quality"
 )
 
-// SpectrumCurves returns the picture of what was measured along a spectrum, as in
-// Figures 1i and S4 of the paper. The embeddings have these places on the abscissa: Z̄
-// for Neg-t-SNE, or else s or the number of negatives; k is the number of
-// neighbours of the recall.
+// SpectrumCurves returns the curves of the figures along a spectrum, as in Figures 1i and
+// S4 of the paper. at has the positions of the embeddings on the abscissa: Z̄ for
+// Neg-t-SNE, or else s or the number of negatives. k is the number of neighbours of the
+// recall.
 func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves {
 	label, logarithmic := "s", false
 	var marks []plot.Mark
@@ -27,9 +27,9 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 	switch {
 	case hasZBar:
 		label, logarithmic = "Z̄", true
-		// The ends of the slider, where they are among the values.
+		// The ends of the slider, if they are among the values.
 		for end, name := range []string{"s = 0", "s = 1"} {
-			if z := (train.Normalization{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
+			if z := (train.Normalization{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // Z̄ falls with s for few points
 				marks = append(marks, plot.Mark{X: z, Name: name})
 			}
 		}
@@ -39,7 +39,7 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 	curves := &plot.Curves{}
 	for _, p := range quality.Table() {
 		if p.Needs&quality.NeedsLabels != 0 {
-			continue // not in those figures
+			continue // not in the paper's figures
 		}
 		y := make([]float64, len(f.Stops))
 		some := false
@@ -55,7 +55,7 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 		panel := plot.Panel{XLabel: label, YLabel: p.Title + p.OfNeighbors(k, 0), LogX: logarithmic, LogY: p.Wide, Marks: marks,
 			Series: []plot.Series{{X: at, Y: y, Marker: true}}}
 		if hasZBar {
-			panel.Series[0].Name = "embedding" // beside the other in the legend
+			panel.Series[0].Name = "embedding" // next to the other in the legend
 		}
 		if p.Wide && hasZBar {
 			panel.Series = append(panel.Series, plot.Series{Name: "equal to Z̄", X: at, Y: at, Dashed: true})
@@ -77,7 +77,7 @@ func (c *column) someIn(f *rundir.SpectrumMetrics) bool {
 	return slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { v, _ := c.of(&m); return v != nil })
 }
 
-// spectrumColumns returns the figures of a spectrum, but for the value itself.
+// spectrumColumns returns the figures of a spectrum, except the value itself.
 func spectrumColumns() []column {
 	of := func(name, heading, format string, value func(*rundir.StopMetrics) *float64) column {
 		return column{name, heading, format, func(m *rundir.StopMetrics) (v, e *float64) { return value(m), nil }}
@@ -105,14 +105,14 @@ func SpectrumFacts(m *rundir.StopMetrics) []explorer.Fact {
 	return facts
 }
 
-// columns returns the figures that at least one of the embeddings has, but for the value
+// columns returns the figures that at least one of the embeddings has, except the value
 // itself.
 func columns(f *rundir.SpectrumMetrics) []column {
 	return slices.DeleteFunc(spectrumColumns(), func(c column) bool { return c.name == "z_bar" && f.Axis == "zbar" || !c.someIn(f) })
 }
 
-// WriteSpectrumCSV writes the figures, each with its standard errors where there are some, but
-// not the times, so a spectrum gives the same bytes each time.
+// WriteSpectrumCSV writes the figures, with standard errors if there are any. It leaves
+// out the times, so a spectrum gives the same bytes each time.
 func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
 	var all []column
 	for _, c := range columns(f) {

@@ -9,10 +9,11 @@ import (
 )
 
 // Another sets output.dir for a run without one: the default folder, or the first free
-// one with -2, -3, … appended. It may come to a finished run, begun with the same command
-// line, that differs only in what is drawn or written: this run then completes that
-// folder, and finished is true. The same run unfinished is an error. The number of points
-// of a finished run is set in given, the sources of c, since a preset may depend on it.
+// one with -2, -3, … appended. If it finds a finished run, begun with the same command
+// line, that differs only in what is drawn or written, this run completes that folder,
+// and finished is true. If the same run is unfinished, Another returns an error. It sets
+// the number of points of a finished run in given, the sources of c, because a preset may
+// depend on it.
 func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command string) (finished bool, err error) {
 	common := s.Common(c)
 	first := *common.Dir

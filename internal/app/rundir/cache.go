@@ -28,15 +28,15 @@ import (
 	"cne/internal/version"
 )
 
-// What marks a file as a cache, or as a note of PointsKey, and its form.
+// Kinds and format versions of the files of a cache, and of a note with a PointsKey.
 const (
 	cacheKind   = "cache"
 	cacheFormat = 2
 	noteKind    = "points key"
-	noteFormat  = 1 // one more whenever PointsKey changes
+	noteFormat  = 1 // to be raised when PointsKey changes
 )
 
-// lookAgain is how often a run looks whether another has found what both need.
+// lookAgain is the time between checks for what another run computes.
 const lookAgain = 50 * time.Millisecond
 
 // A Cache keeps the principal components and neighbours of the points of a run (it is a
@@ -46,14 +46,14 @@ type Cache struct {
 	PointsKey string
 
 	run    *Dir
-	keep   bool   // otherwise it finds nothing
+	keep   bool   // if not, it finds nothing
 	shared string // the folder; "" for the run folder
 	log    *slog.Logger
 	key    string
-	unlock func() // lets others look for what was not found
+	unlock func() // lets other runs compute what was not found
 }
 
-// Cache returns the cache that the configuration says.
+// Cache returns the configured cache.
 func (d *Dir) Cache(log *slog.Logger, c configs.Cache) *Cache {
 	return &Cache{run: d, keep: c.Keep, shared: c.Folder, log: log}
 }
@@ -242,9 +242,9 @@ func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
 	return g.WriteNPZ(path)
 }
 
-// pointsKey is PointsKey, with a note in a shared cache by the Fingerprint of points that have
-// one: of many runs on the same points only the first goes through their values. A note that
-// is missing, damaged or about other points is written again.
+// pointsKey is PointsKey, with a note in a shared cache for points with a Fingerprint:
+// only the first of many runs on the same points reads their values. A note that is
+// missing, damaged or about other points is written again.
 func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, error) {
 	path, fingerprint := "", ""
 	if c.shared != "" {
@@ -261,16 +261,17 @@ func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, erro
 	if err == nil && path != "" && !c.run.readOnly && os.MkdirAll(c.shared, 0o777) == nil {
 		f := &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": version.String()}}
 		f.Seal(noteKind, noteFormat)
-		_ = f.WriteFile(path) // it saves time, and nothing depends on it
+		_ = f.WriteFile(path) // it only saves time
 	}
 	return key, err
 }
 
-// hashedValues is about how many values are hashed between two looks at the context.
+// hashedValues is the approximate number of values hashed between two checks of the
+// context.
 const hashedValues = 1 << 22
 
-// PointsKey identifies points. Sparse ones are other points than the same as dense ones.
-// The error comes from reading them.
+// PointsKey identifies points. Sparse points have another key than the same points made
+// dense. The error comes from reading them.
 func PointsKey(ctx context.Context, points data.Source) (string, error) {
 	hash := sha256.New()
 	n, d := points.Dims()

@@ -21,7 +21,7 @@ import (
 	"cne/internal/safetensors"
 )
 
-// cacheAt returns the cache in a folder that runs share, or that of a run ("").
+// cacheAt returns the cache in a shared folder, or the cache of a run ("").
 func cacheAt(dir *Dir, folder string) *Cache {
 	return dir.Cache(slog.New(slog.DiscardHandler), configs.Cache{Keep: true, Folder: folder})
 }
@@ -48,8 +48,8 @@ func TestCacheOutOfRange(t *testing.T) {
 	}
 }
 
-// Of runs that begin at once one finds what all need, and the others take it from the
-// cache that they share; one that gives up leaves the search to the next.
+// If several runs begin at once, one finds what all need, and the others take it from the
+// shared cache; one that gives up leaves the search to the next.
 func TestSharedCache(t *testing.T) {
 	const n, k, runs = 20, 2, 6
 	folder := filepath.Join(t.TempDir(), "a", "cache")

@@ -104,7 +104,7 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 	return columns[0], nil
 }
 
-// readValues reads the lines or values of a file, and what they are called.
+// readValues reads the lines or values of a file, and their name.
 func readValues(ctx context.Context, path string, n int) (name string, lines []string, err error) {
 	lines, heading, err := file.ReadLines(ctx, path)
 	if file.IsTable(path) {

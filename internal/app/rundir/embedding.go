@@ -85,8 +85,8 @@ func RefuseSpectrum(folder string) error {
 	return fmt.Errorf("the folder %s holds a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
 }
 
-// WriteEmbedding writes the positions of points in the forms that are asked for, as files
-// of a name; labels, and the names of the points, may be nil.
+// WriteEmbedding writes the positions of points in the wanted formats, to files with the
+// given name; labels, and the names of the points, may be nil.
 func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, labels *data.Labels, names []string) error {
 	for _, form := range []struct {
 		wanted bool
@@ -151,12 +151,11 @@ func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.D
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	o.Labels = nil // which are for the embedding
+	o.Labels = nil // they are for the embedding
 	return OpenEmbedding(ctx, []string{path}, o)
 }
 
-// WriteRows writes which rows of the input, counted from 0, some points are, for
-// ReadRows.
+// WriteRows writes the rows of some points in the input, counted from 0, for ReadRows.
 func (d *Dir) WriteRows(name string, rows []int) error {
 	return d.WriteFile(name, func(w io.Writer) error {
 		if _, err := fmt.Fprintln(w, "row"); err != nil {
@@ -237,8 +236,8 @@ func firstOut(p *simclr.Pretraining) int {
 	return p.Network.Out
 }
 
-// BeginWith gives a pretraining the network that its configuration names to begin with, if
-// there is one. Its widths must be as configured.
+// BeginWith sets a pretraining's initial network, if its configuration names one. The
+// network's widths must be the configured ones.
 func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error {
 	if c.Model.From == nil {
 		return nil

@@ -36,7 +36,7 @@ const (
 	SampleRowsFile = "sample_rows.csv"
 	// NamesFile has the names of the points, if they have some.
 	NamesFile = "names.csv"
-	// HeldRowsFile says which were held out, if a share of them was.
+	// HeldRowsFile has the held-out rows, if a share of the points was held out.
 	HeldRowsFile = "holdout_rows.csv"
 
 	// PageFile is the explorer of the embedding.
@@ -60,7 +60,7 @@ const (
 	SpectrumCurves   = "curves.png"
 	SpectrumExplorer = "explorer.html"
 
-	// Snapshots is the folder of the embeddings on the way (see SnapshotName).
+	// Snapshots is the folder of the embeddings during training (see SnapshotName).
 	Snapshots = "snapshots"
 
 	// eventFiles is the prefix of TensorBoard's files; the time of their creation
@@ -136,9 +136,9 @@ var regenerableFiles = []string{
 // a picture, a page, or an evaluation.
 func Regenerable(name string) bool { return slices.Contains(regenerableFiles, path.Base(name)) }
 
-// RunOf returns the run folder to which the file at a path belongs, or would belong, and
-// the file's name there; run is "" if there is none. A link belongs to the run folder
-// that it is in, or else to its target's.
+// RunOf returns the run folder of the file at a path, which need not exist, and the
+// file's name there; run is "" if there is none. A link belongs to the run folder that it
+// is in, or else to its target's.
 func RunOf(file string) (run, name string, err error) {
 	places := []string{file}
 	if target, err := filepath.EvalSymlinks(file); err == nil {

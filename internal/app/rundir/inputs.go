@@ -30,7 +30,7 @@ func ConfigWriter(write func(w io.Writer) error) func(w io.Writer) error {
 		if err := write(&text); err != nil {
 			return err
 		}
-		if from, err := os.Getwd(); err == nil { // or it is gone, so nothing counts from there
+		if from, err := os.Getwd(); err == nil { // otherwise nothing is relative to it
 			text.Truncate(text.Len() - len(configs.Footer))
 			fmt.Fprintf(&text, "%s%q\n%s", beganIn, from, configs.Footer)
 		}
@@ -59,9 +59,9 @@ func workingFolder(run string) string {
 	return ""
 }
 
-// LocatePaths returns relative paths of a run, or what names columns (see
-// file.SplitColumn), unchanged if they exist from the current folder, and otherwise
-// relative to the run's working folder.
+// LocatePaths changes the relative paths of a run, which may be in names of columns (see
+// file.SplitColumn). A path that does not exist from the current folder becomes relative
+// to the run's working folder.
 func LocatePaths(run string, paths []string) []string {
 	from := workingFolder(run)
 	if from == "" {
@@ -119,9 +119,9 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 	}
 }
 
-// DataKeys returns what identifies the points, or images, that a run was trained on,
-// and the graph: see PointsKey, ImagesKey and GraphKey. They are in its metrics or, of
-// a run that has not ended, in its last checkpoint; "" stands for what neither has.
+// DataKeys returns the keys of a run's training points, or images, and of its graph: see
+// PointsKey, ImagesKey and GraphKey. They come from its metrics or, if the run has not
+// ended, from its last checkpoint; "" if neither has them.
 func DataKeys(run string) (points, graph string) {
 	if m := ReadMetrics(run); m.PointsKey != "" {
 		return m.PointsKey, m.GraphKey

@@ -30,7 +30,7 @@ func LockFile(path string) (unlock func(), err error) {
 		return nil, ErrLocked
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	case err != nil: // a folder in which nothing can be written, for example
+	case err != nil: // for example a folder that cannot be written to
 		return func() {}, nil
 	}
 	return func() { _ = windows.CloseHandle(handle) }, nil

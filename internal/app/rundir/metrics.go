@@ -17,7 +17,7 @@ import (
 type Metrics struct {
 	quality.Figures
 	*GraphRecall
-	// Holdout is about the points that were held out.
+	// Holdout is about the held-out points.
 	Holdout *quality.HeldOutFigures `json:"holdout,omitempty"`
 	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
 	// partition function.
@@ -35,7 +35,7 @@ type Metrics struct {
 	Epochs       int     `json:"epochs"`
 	Seconds      Seconds `json:"seconds"`
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
-	Device       string  `json:"device"` // on which it was trained, at the end
+	Device       string  `json:"device"` // that trained it last
 	Seed         uint64  `json:"seed"`
 	Version      string  `json:"version"`
 }

@@ -146,11 +146,11 @@ type Fingerprint struct {
 
 // Notes of a checkpoint.
 const (
-	ConfigNote = "config" // the configuration of the run,
-	PointsNote = "points" // the points, or images,
-	HeldNote   = "held"   // those held out,
-	RowsNote   = "rows"   // which of more they are,
-	GraphNote  = "graph"  // and the graph
+	ConfigNote = "config" // the configuration of the run
+	PointsNote = "points" // the points, or images
+	HeldNote   = "held"   // the held-out points
+	RowsNote   = "rows"   // the training points among all
+	GraphNote  = "graph"  // the graph
 )
 
 // Notes returns the notes of a run's checkpoints: its configuration and the fingerprints

@@ -157,7 +157,7 @@ func (d *Dir) remove(names []string) error {
 			return fmt.Errorf("cannot remove a file of the run: %w", err)
 		}
 		if folder := filepath.Dir(filepath.FromSlash(name)); folder != "." {
-			_ = os.Remove(d.Path(folder)) // which fails if there is something in it still
+			_ = os.Remove(d.Path(folder)) // fails if something is still in it
 		}
 	}
 	return nil
@@ -201,8 +201,7 @@ func EncodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// existing returns the names of the files that the folder has of runFiles, in
-// their order.
+// existing returns the runFiles that are in the folder, in their order.
 func (d *Dir) existing() ([]string, error) {
 	var found []string
 	for _, pattern := range runFiles {
@@ -225,8 +224,8 @@ func (d *Dir) existing() ([]string, error) {
 	return found, nil
 }
 
-// matches returns the names, from the run folder on, of what one of its folders
-// ("" for itself) holds under names of that pattern.
+// matches returns the names in one of the run's folders ("" for the run folder itself)
+// that match a pattern, with the path from the run folder.
 func (d *Dir) matches(folder, pattern string) ([]string, error) {
 	entries, err := os.ReadDir(d.Path(folder))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -252,7 +251,7 @@ func (d *Dir) probe() error {
 	}
 	closed := f.Close() // first, since Windows removes no open file
 	err = os.Remove(f.Name())
-	if errors.Is(err, fs.ErrNotExist) { // another process has taken it for one that was left
+	if errors.Is(err, fs.ErrNotExist) { // another process has removed it as abandoned
 		err = nil
 	}
 	return errors.Join(closed, err)
@@ -272,8 +271,8 @@ func Check(path string, force bool, inputs ...string) error {
 	return NewDir(there).probe()
 }
 
-// replaced returns the files of an earlier run that a new one replaces, or why it must
-// not.
+// replaced returns the files of an earlier run that a new one replaces, or an error if it
+// must not.
 func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	if info, err := os.Stat(d.path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("the run folder %s is a file", d.path)

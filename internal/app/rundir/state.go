@@ -21,7 +21,7 @@ import (
 type Contents int
 
 const (
-	// NoRun is a folder without a config.yaml, or none.
+	// NoRun is a folder without a config.yaml, or no folder.
 	NoRun Contents = iota
 	// Incomplete is a run folder whose config.yaml is empty or cut off, because the run was
 	// killed as it began, or the disk was full.
@@ -65,8 +65,8 @@ func Inspect(folder string) (Contents, string, error) {
 	return Run, configs.CommandOf(line), nil
 }
 
-// CommandLine returns the command that began the run in the folder, with the words that
-// belong to it, as config.yaml tells it; "" if it does not.
+// CommandLine returns the command line of the run in the folder, from its config.yaml, or
+// "".
 func (d *Dir) CommandLine() (string, error) {
 	text, err := os.ReadFile(d.Path(ConfigFile))
 	if err != nil {

@@ -21,11 +21,11 @@ type scalar struct {
 }
 
 // An eventWriter writes an event file of TensorBoard: a sequence of TFRecords, each an
-// Event of TensorFlow's event.proto. The first says the version of the format, the others
-// have the step, the time and the values of some scalars. The few fields that scalars take
-// are encoded here by hand, so no protocol buffer library is needed. It does not buffer: every call of write is a
-// single write to the file, so TensorBoard sees it at once and a process
-// that is killed loses none.
+// Event of TensorFlow's event.proto. The first has the version of the format, the others
+// have the step, the time and the values of some scalars. The few fields that scalars
+// need are encoded here, without a protocol buffer library. Every call of write is a
+// single, unbuffered write to the file: TensorBoard sees it at once, and a killed process
+// loses none.
 type eventWriter struct{ w io.Writer }
 
 // newEventWriter begins an event file on w at the given time. first is the first step

@@ -5,7 +5,7 @@
 //
 //	00, 01, …   the folders of the runs
 //	00.done     a run has succeeded
-//	00.lock     by which one process at a time is at work on a run
+//	00.lock     locked by the process that executes a run
 //	cache       principal components and neighbours, which the runs share (rundir.Cache)
 //	report.csv  the figures of the runs that have succeeded
 //
@@ -61,7 +61,7 @@ func (s *Sweep) Run(ctx context.Context, from, to int) (elsewhere int, err error
 			failures = append(failures, fmt.Sprintf("%s (%s): %v", s.RunName(run), s.Describe(run), err))
 		}
 	}
-	locked = slices.DeleteFunc(locked, s.done) // so that the process that ends last reports
+	locked = slices.DeleteFunc(locked, s.done) // the process that ends last then reports
 	if ctx.Err() != nil {
 		return len(locked), fmt.Errorf("interrupted; \"cne sweep %s\" continues", text.Printable(s.Path))
 	}
