@@ -394,7 +394,7 @@ func (o *Options) checkModel(n int) error {
 	case len(o.Phases) > 0 && o.EarlyExaggeration:
 		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "false, or the exaggeration as a phase"}
 	case o.network() && o.Init != InitPCA && o.Init != InitRandom:
-		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca; a network starts with random weights"}
+		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca"}
 	case o.Start != nil && o.Init != InitGiven:
 		return badOption("got Start without InitGiven")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):

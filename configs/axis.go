@@ -99,17 +99,17 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 	whole := len(c.Embed.Phases) == 0
 	switch {
 	case a.Flag == "s" && !loss.HasSpectrum():
-		return fault("loss.name", loss.Word+" with --s", op.LossesWithSpectrum()+"; --m compares numbers of negatives")
+		return fault("loss.name", loss.Word+" with --s", op.LossesWithSpectrum()+", or --m")
 	case a.Flag == "zbar" && loss.Constant != op.FixedZ:
-		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+"; --m compares numbers of negatives")
+		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+", or --m")
 	case c.Data.Holdout != nil:
-		return fault("data.holdout", "held-out points", "null; cne spectrum trains on all")
+		return fault("data.holdout", "held-out points with cne spectrum", "null")
 	case c.Data.TrainOn != nil:
-		return fault("data.sample", "a sample", "null; cne spectrum trains on all points")
+		return fault("data.sample", "a sample with cne spectrum", "null")
 	case whole && epochs < 2:
-		return fault("train.epochs", "1", "2 or more: one that all embeddings share, and one in which they differ")
+		return fault("train.epochs", "1", "2 or more")
 	case whole && c.Embed.WarmUp >= shared:
-		return fault("train.warm_up", fmt.Sprint(c.Embed.WarmUp), fmt.Sprintf("fewer than the epochs that all embeddings share, the first third of train.epochs (%d)", shared))
+		return fault("train.warm_up", fmt.Sprint(c.Embed.WarmUp), fmt.Sprintf("fewer than the first third of train.epochs (%d)", shared))
 	}
 	return nil
 }

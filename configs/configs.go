@@ -58,7 +58,7 @@ var Spectrum = func() *Schema[Config] {
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}
-	s.fixedEpochs = func(*Config) string { return "a share of which its embeddings have in common" }
+	s.fixedEpochs = func(*Config) string { return "since its embeddings share a part of them" }
 	return &s
 }()
 

@@ -148,7 +148,7 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 
 // NoColumnsError is the error for a column of points that come from no table.
 func NoColumnsError(spec string) error {
-	return fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
+	return fmt.Errorf("there is no file %s, and the points have no columns; want a file with a line for each point, or FILE:COLUMN", text.Quote(spec))
 }
 
 // check returns an error for the first file that is missing or cannot be opened.

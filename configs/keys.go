@@ -174,7 +174,7 @@ func (s *keySet) fullName(name string) string {
 func (s *keySet) unknownKey(source, k string) *Error {
 	problem := fmt.Sprintf("unknown key; %q lists all keys", s.printer)
 	if other := s.otherCommand(k); other != "" {
-		problem = fmt.Sprintf("a key of %q, but this is a configuration of %q", other, s.command)
+		problem = fmt.Sprintf("a key of %q, not of %q", other, s.command)
 	} else if near := s.near(k); near != "" {
 		problem = "unknown key; did you mean " + near + "?"
 	}

@@ -154,7 +154,7 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 	for i := 0; i < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if first, twice := lines[name.Value]; twice {
-			return &Error{at(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("given twice, first in line %d; keep one of them", first)}
+			return &Error{at(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("given twice, first in line %d", first)}
 		}
 		lines[name.Value] = name.Line
 		if err := each(name, resolve(n.Content[i+1])); err != nil {
@@ -244,9 +244,9 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 			for _, k := range s.keys {
 				variables = append(variables, variable(k.Key))
 			}
-			problem := fmt.Sprintf("no key has this variable; unset it, or see %q for the keys", s.printer)
+			problem := fmt.Sprintf("unknown variable; %q lists all keys", s.printer)
 			if near := text.Nearest(name, variables); near != "" {
-				problem = "no key has this variable; did you mean " + near + "?"
+				problem = "unknown variable; did you mean " + near + "?"
 			}
 			return nil, &Error{Source: text.Printable(name), Problem: problem}
 		}
@@ -284,7 +284,7 @@ func (s *keySet) addText(l *layer, source, k, value string) error {
 	known, ok := find(s.keys, k)
 	switch {
 	case !ok && slices.Contains(s.sections(), k):
-		return &Error{source, k, "a section; set one of its keys, such as " + s.firstKey(k)}
+		return &Error{source, k, "got a section, want one of its keys, such as " + s.firstKey(k)}
 	case ok && !utf8.ValidString(value):
 		return &Error{source, k, fmt.Sprintf("got %s, want text in UTF-8", text.Quote(value))}
 	case ok:

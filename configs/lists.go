@@ -222,7 +222,7 @@ func readEntry(n *yaml.Node, keys []key, entry reflect.Value) *invalid {
 		case !ok:
 			return &invalid{at: name, text: fmt.Sprintf("got the unknown key %s, want %s", text.Quote(name.Value), text.Enumerate(names(keys)))}
 		case given[k.Key]:
-			return &invalid{part: k.Key, at: name, text: "given twice; keep one of them"}
+			return &invalid{part: k.Key, at: name, text: "given twice"}
 		}
 		given[k.Key] = true
 		v, p := k.rule.value(node)

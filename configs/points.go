@@ -93,7 +93,7 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	case errors.Is(err, neighbors.ErrNotFinite) && components > 0:
 		return errors.New("the principal components are too large for float32; set data.scale to standard or unit")
 	case errors.Is(err, cne.ErrEqualPoints):
-		return fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path, nil), n)
+		return fmt.Errorf("%s: got %d equal points with model.kind %s, want points that differ", text.Few(c.Data.Path, nil), n, c.Model.Kind)
 	}
 	if kinds, ok := err.(interface{ Unwrap() []error }); ok && (errors.Is(err, cne.ErrPoints) || errors.Is(err, cne.ErrOption)) {
 		err = kinds.Unwrap()[1] // the cause

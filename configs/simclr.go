@@ -163,7 +163,7 @@ func (c *SimCLR) conflicts() []*option.Error {
 	}
 	ofMethod := c.SimCLR.Method == tsimcne
 	return []*option.Error{
-		conflictIf(ofMethod && p.Loss.Metric != op.Euclidean, "loss.metric", "simclr.method", "euclidean, as positions in the plane are compared by their distances"),
+		conflictIf(ofMethod && p.Loss.Metric != op.Euclidean, "loss.metric", "simclr.method", "euclidean"),
 		conflictIf(ofMethod && p.Epochs < least && p.Epochs != simclr.TotalEpochs(p.Stages), "train.epochs", "simclr.method", fmt.Sprintf("at least %d, one for each stage", least)),
 		conflictIf(c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K, "monitor.train", "evaluate.k", "at least as many, or monitor.every: 0"),
 	}

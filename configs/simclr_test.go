@@ -178,10 +178,10 @@ func TestTSimCNEPreset(t *testing.T) {
 
 // badSimCLRFiles are configuration files with the sentence that each must give.
 var badSimCLRFiles = []struct{ text, want string }{
-	{"graph: {k: 15}", `run.yaml:1: graph: a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"graph: {k: 15}", `run.yaml:1: graph: a key of "cne train", not of "cne simclr pretrain"`},
 	{"loss: {metrik: cosine}", `run.yaml:1: loss.metrik: unknown key; did you mean loss.metric?`},
 	{"colour: red", `run.yaml:1: colour: unknown key; "cne simclr config" lists all keys`},
-	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer: a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer: a key of "cne train", not of "cne simclr pretrain"`},
 	{"data: {path: []}", `run.yaml:1: data.path: got an empty list, want a path or a list of at least one path`},
 	{"data: {size: 5000}", `run.yaml:1: data.size: got 5000, want 0 or a whole number from 1 to 4096`},
 	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on: got "test", want all or train`},
@@ -206,15 +206,15 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"stages: [{out: 2}]", `run.yaml:1: stages: epochs of stage 1: got 0, want 1 or more`},
 	{"stages: [{epochs: 8}, {epochs: 8, rate: 2}]", `run.yaml:1: stages: stage 2: got the unknown key "rate", want epochs, lr, warm_up, out, size or freeze`},
 	{"stages: [{epochs: 0}]", `run.yaml:1: stages: epochs of stage 1: got 0, want a whole number of at least 1`},
-	{"stages: [{epochs: 2, warm_up: 2}]", `run.yaml:1: stages: warm_up of stage 1: got 2 with epochs 2, want fewer than there are`},
+	{"stages: [{epochs: 2, warm_up: 2}]", `run.yaml:1: stages: warm_up of stage 1: got 2 with epochs 2, want fewer`},
 	{"stages: [{epochs: 2, lr: 0}]", `run.yaml:1: stages: lr of stage 1: got 0, want a number above 0, or null`},
 	{"stages: [{epochs: 2, out: 0}]", `run.yaml:1: stages: out of stage 1: got 0, want a whole number from 1 to 65536, or null`},
 	{"stages: [{epochs: 2, freeze: [fc3]}]", `run.yaml:1: stages: item 1 of freeze of stage 1: got "fc3", want backbone, conv1, bn1, layer1, layer2, layer3, layer4, fc1 or fc2, or a list of them`},
 	{"stages:\n  - epochs: 9\n  - epochs: 9\n    freeze: [backbone, fc1, fc2]", `run.yaml:1: stages: freeze of stage 2: got the whole network, want fc2 or another part to be learnt`},
-	{"stages: [{epochs: 5}]", `run.yaml:1: stages: warm_up of stage 1: got 5 with epochs 5, want fewer than there are`},
+	{"stages: [{epochs: 5}]", `run.yaml:1: stages: warm_up of stage 1: got 5 with epochs 5, want fewer`},
 	{"stages: [{epochs: 9}, {epochs: 9, out: 1}]", `run.yaml:1: stages: out of stage 2: got 1 with loss.metric cosine (default), want 2 or more`},
 	{"stages: [{epochs: 9}]\ntrain: {epochs: 10}", `run.yaml:2: train.epochs: got 10 with stages of 9 epochs (run.yaml:1), want null`},
-	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric: got cosine with simclr.method tsimcne (run.yaml:1), want euclidean, as positions in the plane are compared by their distances`},
+	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric: got cosine with simclr.method tsimcne (run.yaml:1), want euclidean`},
 	{"simclr: {method: tsimcne}\ntrain: {epochs: 2}", `run.yaml:2: train.epochs: got 2 with simclr.method tsimcne (run.yaml:1), want at least 3, one for each stage`},
 	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size: got 1, want a whole number of at least 2`},
 	{"train: {lr: fast}", `run.yaml:1: train.lr: got "fast", want a number above 0, or null`},
@@ -226,12 +226,12 @@ var badSimCLRFiles = []struct{ text, want string }{
 
 	{"loss: {name: umap}", `run.yaml:1: loss.metric: got cosine (default) with loss.name umap, want euclidean`},
 	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar: got 5 with loss.name infonc (default), want the loss neg`},
-	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature: got true with loss.metric euclidean, want false; only the cosine has a temperature`},
+	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature: got true with loss.metric euclidean, want false`},
 	{"device: {precision: fp8}", `run.yaml:1: device.precision: got "fp8", want float32, tf32 or bf16`},
 	{"network: {out: 1}", `run.yaml:1: network.out: got 1 with loss.metric cosine (default), want 2 or more`},
 	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale: got 0.5 with views.max_scale 0.4, want a number above 0 that is not larger`},
 	{"views: {max_ratio: 0.5}", `run.yaml:1: views.min_ratio: got 0.75 (default) with views.max_ratio 0.5, want a number above 0 that is not larger`},
-	{"train: {epochs: 5}", `run.yaml:1: train.warm_up: got 5 (default) with train.epochs 5, want fewer than there are`},
+	{"train: {epochs: 5}", `run.yaml:1: train.warm_up: got 5 (default) with train.epochs 5, want fewer`},
 	{"monitor: {train: 14}", `run.yaml:1: monitor.train: got 14 with evaluate.k 15 (default), want at least as many, or monitor.every: 0`},
 }
 
@@ -258,7 +258,7 @@ func TestVariablesOfOtherCommands(t *testing.T) {
 	if _, _, err := Train.Load(Sources{Environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {
 		t.Error(err)
 	}
-	const want = `CNE_VIEWS_SIZ: no key has this variable; did you mean CNE_VIEWS_SIZE?`
+	const want = `CNE_VIEWS_SIZ: unknown variable; did you mean CNE_VIEWS_SIZE?`
 	if _, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_VIEWS_SIZ=3"}}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -82,7 +82,7 @@ func (s *Sweep) checkOutput() error {
 	isOther := func(e fs.DirEntry) bool { return !ownNames.MatchString(e.Name()) }
 	isMark := func(e fs.DirEntry) bool { return markNames.MatchString(e.Name()) }
 	if i := slices.IndexFunc(entries, isOther); i >= 0 && !slices.ContainsFunc(entries, isMark) {
-		return &Error{Problem: fmt.Sprintf("the folder %s holds other things (%s) and no sweep; choose another output for %s", s.Output, text.Quote(entries[i].Name()), s.Path)}
+		return &Error{s.Path, "output", fmt.Sprintf("got %s, which holds %s, want a new folder or a sweep's", s.Output, text.Quote(entries[i].Name()))}
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 	*schema.Common(now).Dir = ""
 	all := fmt.Sprint(schema.Compare(new(C), now))
 	if first, twice := s.configs[all]; twice {
-		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are the same; keep one of them", s.RunName(first), s.Describe(first), s.RunName(run), s.Describe(run))}
+		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are equal", s.RunName(first), s.Describe(first), s.RunName(run), s.Describe(run))}
 	}
 	s.configs[all] = run
 	begun, _, err := schema.Load(Sources{File: s.RunDir(run) + "/config.yaml"})
@@ -109,7 +109,7 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 	}
 	for _, d := range schema.Compare(begun, now) {
 		if !d.MayChange || !freeKeys.MatchString(d.Key) {
-			return &Error{s.Path, d.Key, fmt.Sprintf("got %s for run %s in %s, want %s, with which it was begun, or another output", d.Second, s.RunName(run), s.Output, d.First)}
+			return &Error{s.Path, d.Key, fmt.Sprintf("got %s for run %s in %s, want %s as before, or another output", d.Second, s.RunName(run), s.Output, d.First)}
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 	s.Runs = [][]Setting{s.common}
 	for _, values := range append(s.listed, s.axes...) {
 		if len(s.Runs)*len(values) > mostRuns {
-			return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d runs; make several sweeps", mostRuns)}
+			return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d runs, want fewer", mostRuns)}
 		}
 		var all [][]Setting
 		for _, a := range s.Runs {
@@ -182,7 +182,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 		}
 	}
 	if len(s.Runs) == 0 || s.Varied == nil {
-		return nil, &Error{Source: path, Problem: `the file names no runs; give axes, such as "axes: {seed: [0, 1, 2]}", or runs`}
+		return nil, &Error{Source: path, Problem: `got no runs, want axes, such as "axes: {seed: [0, 1, 2]}", or runs`}
 	}
 	for i := range s.Runs {
 		if s.Command == Train.Command() {
@@ -238,7 +238,7 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 	default:
 		field := map[string]*string{"command": &s.Command, "config": &s.Config, "output": &s.Output}[name.Value]
 		if field == nil {
-			return &Error{at(s.Path, name), text.Printable(name.Value), "unknown key; a sweep has command, config, set, output, axes and runs, and keys of the runs stand below set or axes"}
+			return &Error{at(s.Path, name), text.Printable(name.Value), "unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
 		}
 		var ok bool
 		if *field, ok = parseNonEmpty(node); !ok {
@@ -262,7 +262,7 @@ func (s *Sweep) settings(node *yaml.Node) (all []Setting, err error) {
 func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
 	x = Setting{at(s.Path, name), name.Value, node.Value}
 	if x.Key == "output.dir" || x.Key == "graph.cache" {
-		return x, &Error{x.Source, x.Key, "set by the sweep itself; leave it out"}
+		return x, &Error{x.Source, x.Key, "set by the sweep"}
 	}
 	if node.Kind != yaml.ScalarNode {
 		x.Value, err = flow(*node)

@@ -38,7 +38,7 @@ func OfficialSplit(images *images.Set) (Split, error) {
 		return Split{}, fmt.Errorf("%w: images: got none", ErrSplit)
 	}
 	if images.Train == nil {
-		return Split{}, fmt.Errorf("%w: %s: got no published split; give folders named train and test, or draw one", ErrSplit, images.Name)
+		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a drawn split", ErrSplit, images.Name)
 	}
 	var s Split
 	for i, train := range images.Train {
@@ -151,7 +151,7 @@ func checkLabels(images *images.Set) error {
 	}
 	switch l := images.Labels; {
 	case l == nil:
-		return fmt.Errorf("%w: %s: got no classes; put the images into a folder for each class, or give a file of labels", ErrLabels, images.Name)
+		return fmt.Errorf("%w: %s: got no classes, want a folder for each class, or a file of labels", ErrLabels, images.Name)
 	case len(l.Class) != images.N:
 		return fmt.Errorf("%w: %s: got %d labels, want %d, one for each image", ErrLabels, images.Name, len(l.Class), images.N)
 	}
@@ -196,7 +196,7 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 		return fmt.Errorf("%w: classes: got %d, want %d, one for each image", ErrLabels, len(classes), features.N)
 	}
 	if at := simd.FirstNotFinite(features.X); at >= 0 {
-		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v", ErrFeatures, at%features.D, at/features.D, features.X[at])
+		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v, want a finite number", ErrFeatures, at%features.D, at/features.D, features.X[at])
 	}
 	return nil
 }

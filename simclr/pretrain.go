@@ -135,7 +135,7 @@ func (p *Pretraining) Check(images int) error {
 	switch {
 	case errors.As(option.Check(p), &fault), errors.As(p.Loss.Check(), &fault):
 	case p.LearnTemperature && p.Loss.Metric != op.Cosine:
-		fault = &option.Error{Key: "loss.learn_temperature", Got: "true", Other: "loss.metric", OtherGot: p.Loss.Metric.String(), Want: "false; only the cosine has a temperature"}
+		fault = &option.Error{Key: "loss.learn_temperature", Got: "true", Other: "loss.metric", OtherGot: p.Loss.Metric.String(), Want: "false"}
 	case p.LearnTemperature && p.Loss.Temperature > op.MaxTemperature:
 		fault = &option.Error{Key: "loss.temperature", Got: fmt.Sprint(p.Loss.Temperature), Other: "loss.learn_temperature", OtherGot: "true", Want: fmt.Sprintf("a number from 0.01 to %d", op.MaxTemperature)}
 	case total > 0 && p.Epochs != 0 && p.Epochs != total:
@@ -149,7 +149,7 @@ func (p *Pretraining) Check(images int) error {
 	case p.views() > 2 && !p.Device.OnHost():
 		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "device.name", OtherGot: p.Device.Name(), Want: "2, or device.name: cpu"}
 	case b > min(images, most):
-		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many as there are"}
+		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many"}
 	case images > most:
 		fault = &option.Error{Got: fmt.Sprintf("%d images", images), Want: fmt.Sprintf("at most %d", most)}
 	default:

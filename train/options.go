@@ -216,7 +216,7 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 	case p.Negatives == All && !o.plainSGD():
 		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or the optimizer sgd without momentum and weight decay"}
 	case p.WarmUp >= p.Epochs:
-		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer than there are"}
+		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer"}
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
 		return &OptionError{Key: "loss.negatives", Got: fmt.Sprint(m), Other: "train.batch_size", OtherGot: fmt.Sprint(size), Want: "fewer of either, or loss.sampling: runs"}
 	case s != nil && zBar != nil:

@@ -783,7 +783,7 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1}, "loss.log_z: got 1 with loss.name neg, want 0"},
 		{toyHeads, toyTails, train.Options{Phases: good, FixZ: true}, "loss.learn_z: got false with loss.name neg, want true"},
 		{toyHeads, toyTails, train.Options{Phases: good, Sampling: 9}, "loss.sampling: got Sampling(9), want auto, singly or runs"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.WarmUp = 1 })}, "warm_up of phase 1: got 1 with epochs 1, want fewer than there are"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.WarmUp = 1 })}, "warm_up of phase 1: got 1 with epochs 1, want fewer"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.ExaggerateEarly = true })}, "early_exaggeration of phase 1: got true with s null"},
 		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1000}, "loss.log_z: got 1000, want a number from -60 to 60"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LogZ = new(float64) })}, "log_z of phase 1: got 0 with loss.name neg, want the loss nc"},

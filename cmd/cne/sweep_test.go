@@ -187,7 +187,7 @@ func TestSweepRefuses(t *testing.T) {
 	mustRun(t, "sweep", "s.yaml", "--only", "1", "-q")
 	writeTestFile(t, "s.yaml", strings.Replace(fileText(t, "s.yaml"), "[2]", "[3]", 1))
 	before := filesOf(t, "out")
-	refused(1, "s.yaml: train.epochs: got 3 for run 01 in out, want 2, with which it was begun, or another output", "s.yaml")
+	refused(1, "s.yaml: train.epochs: got 3 for run 01 in out, want 2 as before, or another output", "s.yaml")
 	sameFiles(t, before, filesOf(t, "out"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
