@@ -101,8 +101,8 @@ func TestImbalanceRefuses(t *testing.T) {
 		want string
 	}{
 		"points: got none, want at least one": {&data.Dataset{}, data.ErrEmpty, "points: got none, want at least one"},
-		"no labels":                           {numbered(5, nil), data.ErrLabels, "the points have no labels"},
-		"quantities":                          {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "the labels are quantities (5 distinct numbers)"},
+		"no labels":                           {numbered(5, nil), data.ErrLabels, "labels: got none, want the class of each point"},
+		"quantities":                          {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "labels: got quantities (5 distinct numbers)"},
 	} {
 		_, _, err := tc.ds.Imbalance(1)
 		t.Run(name, func(t *testing.T) { wantError(t, err, tc.kind, tc.want) })

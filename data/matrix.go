@@ -180,7 +180,7 @@ func (m *Matrix) check() error {
 		return err
 	}
 	if m.CSR != nil {
-		return errorf(ErrSparse, "points: got sparse ones, want dense ones; take their principal components, or make them dense (Matrix.Dense)")
+		return errorf(ErrSparse, "points: got sparse ones, want dense ones (Matrix.Dense), or their principal components")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (e *DirectionError) Error() string {
 	if more := len(e.Rows) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%s of %d points: %s; leave them out, or take the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
+	return fmt.Sprintf("%s of %d points: %s, or the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
 }
 
 // NoDirection returns words that say why points have no direction.
@@ -135,7 +135,7 @@ func (m Metric) Check() error {
 // checkFor is Check for points. Nil points count as dense.
 func (m Metric) checkFor(points *Matrix) error {
 	if points != nil && points.CSR != nil && m == Correlation {
-		return errorf(ErrSparse, "the metric correlation subtracts from every point the mean of its values, which would make sparse points dense; take cosine, or make them dense")
+		return errorf(ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")
 	}
 	return m.Check()
 }

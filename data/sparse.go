@@ -13,7 +13,7 @@ import (
 )
 
 // errCentering is the error of scalings that subtract something from every value.
-var errCentering = errorf(ErrSparse, "the scaling subtracts a number from all values of a column, which would make sparse points dense; scale by unit or none, or make them dense")
+var errCentering = errorf(ErrSparse, "scaling: got standard or an offset for sparse points, want unit or none")
 
 // FromCSR returns n sparse points of d values, one per row of a matrix in the form of
 // scipy's csr_matrix. The slices are copied. The columns of a row may be in any order,

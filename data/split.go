@@ -190,10 +190,10 @@ func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error)
 		return nil, nil, err
 	}
 	if ds.Labels == nil {
-		return nil, nil, errorf(ErrLabels, "classes cannot be thinned out, for the points have no labels")
+		return nil, nil, errorf(ErrLabels, "labels: got none, want the class of each point")
 	}
 	if !ds.Labels.Categorical() {
-		return nil, nil, errorf(ErrLabels, "classes cannot be thinned out, for the labels are quantities (%d distinct numbers) and not classes; give the class of each point as its label", len(ds.Labels.Names))
+		return nil, nil, errorf(ErrLabels, "labels: got quantities (%d distinct numbers), want the class of each point", len(ds.Labels.Names))
 	}
 	strata := slices.DeleteFunc(ds.strata(), func(rows []int) bool { return len(rows) == 0 })
 	for k, members := range strata {

@@ -65,7 +65,7 @@ func (c *Matrix) Check() error {
 				case v-v != 0:
 					faults[piece] = errorf(data.ErrNotFinite, "gene %d in cell %d (counted from 0): got %v, want a finite count", gene[k], i, v)
 				case v <= 0:
-					faults[piece] = errorf(data.ErrFormat, "gene %d in cell %d (counted from 0): got %v, want a count above 0; omit zeros", gene[k], i, v)
+					faults[piece] = errorf(data.ErrFormat, "gene %d in cell %d (counted from 0): got %v, want a count above 0", gene[k], i, v)
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) 
 		return nil, errorf(data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
 	}
 	if o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0 {
-		return nil, errorf(data.ErrOption, "%s: got a label column or columns to drop, want neither for a matrix of counts; give the labels as a separate file", paths[0])
+		return nil, errorf(data.ErrOption, "%s: got a label column or columns to drop, want a file of labels for counts", paths[0])
 	}
 	parts := make([]*Matrix, len(paths))
 	for i, path := range paths {
@@ -256,7 +256,7 @@ func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, erro
 	n, _ := rows.Len()
 	switch d := rows.Width(); {
 	case genes != nil && len(genes) == n && len(genes) != d:
-		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s; write the matrix transposed, with genes as rows", matrix, d, len(genes), genesPath)
+		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s; are the genes columns?", matrix, d, len(genes), genesPath)
 	case genes != nil && len(genes) != d:
 		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s", matrix, d, len(genes), genesPath)
 	case cells != nil && len(cells) != n:
@@ -382,10 +382,10 @@ func Fit(c *Matrix, genes int) (*Scaling, error) {
 	}
 	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
 	if len(s.Genes) == 0 {
-		return nil, errorf(data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells and zero in more than %.0f %% of them; give more cells, or check that the rows are genes", minDetected, c.Cells, 100*minZeros)
+		return nil, errorf(data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
 	}
 	if s.LibrarySize == 0 {
-		return nil, errorf(data.ErrEmpty, "counts: got none for most of the %d cells, want counts in most cells; give the filtered matrix", c.Cells)
+		return nil, errorf(data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
 	}
 	if c.GeneNames != nil {
 		for _, g := range s.Genes {

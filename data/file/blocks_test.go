@@ -203,7 +203,7 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 
 func TestBlocksErrors(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("1,2\n3,4\nfive,6\n7,8\n"))
-	wantError(t, errorOf(file.Open(t.Context(), []string{path}, file.Options{Labels: []string{"l.txt"}})), data.ErrOption, "labels: got the separate file l.txt")
+	wantError(t, errorOf(file.Open(t.Context(), []string{path}, file.Options{Labels: []string{"l.txt"}})), data.ErrOption, "labels: got the file l.txt, want a column")
 
 	b := need(file.Open(t.Context(), []string{path}, file.Options{}))(t)
 	defer b.Close()

@@ -83,7 +83,7 @@ func (r *csrReader) begin(z *npz) (err error) {
 				return inArray(f.Name, err)
 			}
 			if is := strings.Join(texts, ", "); is != "csr" {
-				return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr; m.tocsr() converts it", is)
+				return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr (m.tocsr())", is)
 			}
 		}
 	}

@@ -65,8 +65,8 @@ func TestOpenCSR(t *testing.T) {
 		}
 		wantError(t, errorOf(file.Read(t.Context(), paths, file.Options{})), data.ErrShape, paths[1]+": points: got ")
 	}
-	wantError(t, errorOf(file.Read(t.Context(), []string{filepath.Join(folder, "csc.npz")}, file.Options{})), data.ErrUnsupported, `csc.npz: format of the sparse matrix: got "csc", want csr; m.tocsr() converts it`)
-	wantError(t, errorOf(images.Open(t.Context(), []string{filepath.Join(folder, "float32.npz")}, images.Options{})), data.ErrUnsupported, "holds no images that can be read")
+	wantError(t, errorOf(file.Read(t.Context(), []string{filepath.Join(folder, "csc.npz")}, file.Options{})), data.ErrUnsupported, `csc.npz: format of the sparse matrix: got "csc", want csr (m.tocsr())`)
+	wantError(t, errorOf(images.Open(t.Context(), []string{filepath.Join(folder, "float32.npz")}, images.Options{})), data.ErrUnsupported, "got no images, want ")
 }
 
 // numbers returns an npy array of one dimension.
@@ -115,7 +115,7 @@ func TestOpenCSRFaults(t *testing.T) {
 		"no format": {func(c *csrFile) { c.format = nil }, data.ErrFormat, `arrays of a sparse matrix: got "indices", "indptr", "shape", "data", want format, too, as scipy.sparse.save_npz writes it`},
 		"coo": {func(c *csrFile) {
 			c.format = npy("{'descr': '|S3', 'fortran_order': False, 'shape': (), }", []byte("coo")...)
-		}, data.ErrUnsupported, `format of the sparse matrix: got "coo", want csr; m.tocsr() converts it`},
+		}, data.ErrUnsupported, `format of the sparse matrix: got "coo", want csr (m.tocsr())`},
 		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: values: got the type i4, want text"},
 		"format cut":       {func(c *csrFile) { c.format = c.format[:9] }, data.ErrFormat, "the array format.npy: the file ends within its npy header"},
 		"no shape":         {func(c *csrFile) { c.shape = nil }, data.ErrFormat, `arrays of a sparse matrix: got "indices", "indptr", "format", "data", want shape, too, as scipy.sparse.save_npz writes it`},
@@ -299,9 +299,9 @@ func TestSparsePointsAsDense(t *testing.T) {
 	sameMatrix(t, need(a.Points.Dense())(t), c.Points)
 	sameMatrix(t, need(b.Points.Dense())(t), d.Points)
 
-	wantError(t, errorOf(sparse.Scale(t.Context(), data.ScaleStandard)), data.ErrSparse, "would make sparse points dense; scale by unit or none")
-	wantError(t, sparse.Normalize(t.Context(), data.Correlation, nil), data.ErrSparse, "take cosine")
-	wantError(t, file.WriteNPY(io.Discard, m), data.ErrSparse, "make them dense")
+	wantError(t, errorOf(sparse.Scale(t.Context(), data.ScaleStandard)), data.ErrSparse, "scaling: got standard or an offset for sparse points, want unit or none")
+	wantError(t, sparse.Normalize(t.Context(), data.Correlation, nil), data.ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")
+	wantError(t, file.WriteNPY(io.Discard, m), data.ErrSparse, "want dense ones (Matrix.Dense)")
 	wantError(t, errorOf(fromCSR(t, 1<<20, 1<<20, make([]int, 1<<20+1), nil, nil).Dense()), data.ErrSparse, "1048576 sparse points of 1048576 values")
 	zero := &data.Dataset{Points: fromCSR(t, 2, 3, []int{0, 1, 1}, []int{1}, []float32{2})}
 	wantError(t, zero.Normalize(t.Context(), data.Cosine, nil), data.ErrDirection, "row 2 of 2 points: got values that are all 0, want at least one other")

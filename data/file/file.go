@@ -95,7 +95,7 @@ func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 // only the headers of the first 64 files; other faults are found when the rows are read.
 func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
 	if len(o.Labels) > 0 {
-		return nil, errorf(data.ErrOption, "labels: got the separate file %s, want none for points in blocks; give the labels as a column of a table, or leave them out", o.Labels[0])
+		return nil, errorf(data.ErrOption, "labels: got the file %s, want a column for points in blocks", o.Labels[0])
 	}
 	list, err := find(paths, &o)
 	if err != nil {
@@ -179,7 +179,7 @@ func (f *files) openNext() error {
 	switch {
 	case f.o.Offset == nil:
 	case h.sparse != nil:
-		return h.named(errorf(data.ErrSparse, "points: got sparse ones, want dense ones, as training needed an offset; convert them with m.toarray()"))
+		return h.named(errorf(data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())"))
 	case h.width != len(f.o.Offset):
 		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset)))
 	}
@@ -473,7 +473,7 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	}
 	var r reader
 	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0) {
-		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, want none for an array, whose columns have no names; use CSV or Parquet, or give the labels as a separate file")
+		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, want a table (CSV or Parquet), not an array")
 	} else {
 		r, err = f.open(in, o)
 	}

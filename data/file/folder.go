@@ -101,11 +101,11 @@ func findInFolder(path string) (list sources, err error) {
 		found, missing := c.in(path)
 		switch {
 		case missing == "" && whole != nil:
-			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them; name the files one by one", path, whole.name, c.name)
+			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them, or the paths of the files", path, whole.name, c.name)
 		case missing == "":
 			whole, list = c, found
 		case len(found) > 0 && partial == nil:
-			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files; fetch it, or name the files one by one", path, c.name, missing)
+			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files, or the paths of the files", path, c.name, missing)
 		}
 	}
 	switch {
@@ -118,7 +118,7 @@ func findInFolder(path string) (list sources, err error) {
 		return nil, errorf(data.ErrUnsupported, "%s: got counts of single cells, want points", path)
 	}
 	if holdsImages(path) {
-		return nil, errorf(data.ErrUnsupported, "%s: got a folder of images, want points; give features of a pretrained network as .npy, or let \"cne simclr pretrain\" learn from the images", path)
+		return nil, errorf(data.ErrUnsupported, "%s: got a folder of images, want features as .npy, or \"cne simclr pretrain\" for images", path)
 	}
 	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (matrix.mtx)", path)
 }

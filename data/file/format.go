@@ -82,7 +82,7 @@ func recognize(path string, in *Input) (*format, error) {
 		return nil, explain(err)
 	}
 	if len(head) == 0 {
-		return nil, errorf(data.ErrEmpty, "the file is empty; fetch or write it again")
+		return nil, errorf(data.ErrEmpty, "the file is empty")
 	}
 	begins := func(magic string) bool {
 		return magic != "" && len(head) >= len(magic) && bytes.EqualFold(head[:len(magic)], []byte(magic))
@@ -104,7 +104,7 @@ func recognize(path string, in *Input) (*format, error) {
 		}
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text; convert it to one of these (text in UTF-8)")
+		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8")
 	}
 	return &formats[len(formats)-1], nil
 }

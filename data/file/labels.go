@@ -81,7 +81,7 @@ func checkClasses(from string, labels *data.Labels) error {
 	if n < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= n {
 		return nil
 	}
-	return errorf(data.ErrLabels, "%s: labels: got a text of its own for most of the %d points, want classes or numbers; give names of points as data.names (--names)", from, n)
+	return errorf(data.ErrLabels, "%s: labels: got a different text for most of the %d points, want classes or numbers, or data.names (--names)", from, n)
 }
 
 // fewestNamed is the least number of points whose labels checkClasses refuses.

@@ -43,7 +43,7 @@ func TestLabelsThatAreNames(t *testing.T) {
 		line func(i int) string
 		want string // in the error; "" for none
 	}{
-		{"l.txt", 60, func(i int) string { return fmt.Sprint("p", i) }, "l.txt: labels: got a text of its own for most of the 60 points"},
+		{"l.txt", 60, func(i int) string { return fmt.Sprint("p", i) }, "l.txt: labels: got a different text for most of the 60 points"},
 		{"l.txt", 49, func(i int) string { return fmt.Sprint("p", i) }, ""},
 		{"l.txt", 60, func(i int) string { return fmt.Sprint("p", i/2) }, ""},
 		{"l.txt", 60, func(i int) string { return fmt.Sprint(0.1 * float64(i)) }, ""},
@@ -53,7 +53,7 @@ func TestLabelsThatAreNames(t *testing.T) {
 		{"l.txt:2", 60, func(i int) string { return fmt.Sprintf("p%d\t1", i) }, ""},
 		{"l.csv", 3, func(i int) string { return fmt.Sprintf("p%d;1", i) }, "a table of 2 columns"},
 		{"l.csv", 3, func(i int) string { return fmt.Sprint("p", i) }, ""},
-		{"l.csv:1", 60, func(i int) string { return fmt.Sprintf("p%d;1", i) }, "got a text of its own"},
+		{"l.csv:1", 60, func(i int) string { return fmt.Sprintf("p%d;1", i) }, "got a different text"},
 		{"l.csv:3", 60, func(i int) string { return fmt.Sprintf("p%d;1", i) }, "column: got 3, want 1 to 2"},
 	} {
 		name, column, _ := strings.Cut(tc.name, ":")

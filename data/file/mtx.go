@@ -170,7 +170,7 @@ func (m *mtxReader) checkSizes() error {
 	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/minEntry:
 		return errorf(data.ErrFormat, "bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
 	case m.n/2 > m.entries:
-		return errorf(data.ErrEmpty, "matrix: got %d cells (columns) with %d counts, want counts in most cells; give the filtered matrix, and genes as rows", m.n, m.entries)
+		return errorf(data.ErrEmpty, "matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.entries)
 	case m.genes > freeGenes && m.genes > m.entries:
 		return errorf(data.ErrFormat, "genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
 	}
@@ -277,7 +277,7 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64, err erro
 	case row < 1 || row > m.genes || column < 1 || column > m.n:
 		return 0, 0, 0, m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.genes, m.n))
 	case value < 0:
-		return 0, 0, 0, m.bad(line, "a count of 0 or more; give the matrix as it was before it was scaled or centred")
+		return 0, 0, 0, m.bad(line, "a count of 0 or more; was the matrix scaled or centred?")
 	case value > maxCount:
 		return 0, 0, 0, m.bad(line, "a count")
 	}

@@ -152,7 +152,7 @@ func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
 	}
 	start, err := w.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return nil, fmt.Errorf("an array of unknown length needs a seekable file (%w); write to a regular file", err)
+		return nil, fmt.Errorf("an array of unknown length needs a regular file (%w)", err)
 	}
 	p := &NPYWriter{w: w, out: bufio.NewWriterSize(w, readBuffer), start: start, d: d}
 	_, err = p.out.Write(npyHead(0, d))

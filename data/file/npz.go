@@ -44,7 +44,7 @@ func (z *npz) choose(names ...string) (*zip.File, error) {
 	if len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
 		return z.File[0], nil
 	}
-	return nil, errorf(data.ErrFormat, "arrays: got %s, want one of %s, as np.savez(file, x=points, labels=y) writes them", z.list(), strings.Join(names, ", "))
+	return nil, errorf(data.ErrFormat, "arrays: got %s, want one of %s (np.savez(file, x=points, labels=y))", z.list(), strings.Join(names, ", "))
 }
 
 // find returns the first of the named arrays that exists, or nil.

@@ -170,7 +170,7 @@ func TestOpenParquetErrors(t *testing.T) {
 	}
 	x := put(t, t.TempDir(), "x.npy", byteArray("(50, 1)", make([]byte, 50)...))
 	_, err := file.Read(t.Context(), []string{x}, file.Options{Labels: []string{parquetFile("arrow")}})
-	wantError(t, err, data.ErrFormat, "this is a table of 6 columns")
+	wantError(t, err, data.ErrFormat, "got a table of 6 columns")
 	content, err := os.ReadFile(parquetFile("arrow"))
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 }
 
 func errChanged(list sources, got, want int) error {
-	return errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago; leave the files as they are while they are read", list[0].path, got, want)
+	return errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago", list[0].path, got, want)
 }
 
 // of returns the labels of the wanted points.

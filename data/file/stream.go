@@ -175,7 +175,7 @@ func (s *stored) checkFiles() error {
 }
 
 func (s *stored) changed(k int) error {
-	return errorf(data.ErrChanged, "%s: the file has changed between two passes over it; leave it as it is until its points are read", s.list[k].path)
+	return errorf(data.ErrChanged, "%s: the file has changed while its points were read", s.list[k].path)
 }
 
 // explain returns the error of reading, or data.ErrChanged if a file has changed.

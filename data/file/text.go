@@ -79,7 +79,7 @@ func openText(in *Input, o *Options) (reader, error) {
 		t.left = t.dropText(t.isText)
 	}
 	if !slices.Contains(t.roles, roleData) {
-		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(t.roles))
+		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one", len(t.roles))
 	}
 	if err := t.checkRows(); err != nil {
 		return nil, err
@@ -572,7 +572,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, errorf(data.ErrOption, "column %q: got columns %d and %d (counted from 1), want one; give its number", wanted, found+1, i+1)
+			return 0, errorf(data.ErrOption, "column %q: got columns %d and %d (counted from 1), want one, by its number", wanted, found+1, i+1)
 		}
 		found = i
 	}
@@ -582,7 +582,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 	n, err := strconv.Atoi(wanted)
 	if err != nil {
 		if names == nil {
-			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1; or set the header to yes", wanted)
+			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1, or the header yes", wanted)
 		}
 		return 0, errorf(data.ErrOption, "column: got %q, want one of %s", wanted, firstNames(names))
 	}

@@ -52,7 +52,7 @@ func (c *cifar) read(name string, r io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(r, maxBatch+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errorf(data.ErrFormat, "the file is truncated; fetch it again")
+		return errorf(data.ErrFormat, "the file is truncated")
 	case err != nil:
 		return err
 	case name == cifarMeta:
@@ -62,17 +62,17 @@ func (c *cifar) read(name string, r io.Reader) error {
 			}
 		}
 		if len(c.names) != cifarClasses {
-			return errorf(data.ErrFormat, "names of classes: got %d different ones, want %d; fetch the file again", len(c.names), cifarClasses)
+			return errorf(data.ErrFormat, "names of classes: got %d different ones, want %d", len(c.names), cifarClasses)
 		}
 		return nil
 	case len(content) == 0:
-		return errorf(data.ErrEmpty, "got no images; fetch the file again")
+		return errorf(data.ErrEmpty, "got no images")
 	case len(content) > maxBatch || len(content)%cifarRecord != 0:
-		return errorf(data.ErrFormat, "bytes: got %d, want a multiple of the %d of a CIFAR-10 image, up to %d; fetch the file again, in the binary version of CIFAR-10", len(content), cifarRecord, maxBatch)
+		return errorf(data.ErrFormat, "bytes: got %d, want a multiple of the %d of an image in CIFAR-10's binary version, up to %d", len(content), cifarRecord, maxBatch)
 	}
 	for i := 0; i < len(content); i += cifarRecord {
 		if content[i] >= cifarClasses {
-			return errorf(data.ErrFormat, "class of image %d: got %d, want 0 to %d; is this the binary version of CIFAR-10, and not CIFAR-100?", i/cifarRecord+1, content[i], cifarClasses-1)
+			return errorf(data.ErrFormat, "class of image %d: got %d, want 0 to %d; is this CIFAR-100?", i/cifarRecord+1, content[i], cifarClasses-1)
 		}
 	}
 	if c.records == nil {
@@ -111,9 +111,9 @@ func (c *cifar) all() (*pictures, error) {
 	missing := slices.DeleteFunc(slices.Clone(cifarBatches), func(name string) bool { return c.records[name] != nil })
 	switch {
 	case len(missing) == len(cifarBatches):
-		return nil, errorf(data.ErrFormat, "the archive holds no %s; fetch cifar-10-binary.tar.gz, the binary version of CIFAR-10, or unpack an archive of other images", missing[0])
+		return nil, errorf(data.ErrFormat, "got an archive without %s, want cifar-10-binary.tar.gz, or a folder for other images", missing[0])
 	case len(missing) > 0:
-		return nil, errorf(data.ErrFormat, "CIFAR-10: got no file %s; fetch it again, or name the other files one by one", strings.Join(missing, ", "))
+		return nil, errorf(data.ErrFormat, "CIFAR-10: got no %s, want all files, or the paths of some", strings.Join(missing, ", "))
 	}
 	return c.pictures(cifarBatches, true), nil
 }
@@ -169,11 +169,11 @@ func readCIFAR(ctx context.Context, path string) (*pictures, error) {
 	case len(head) > 257 && bytes.HasPrefix(head[257:], []byte(tarMagic)):
 		p, err = readCIFARTar(in)
 	case begins(pngMagic) || begins(jpegMagic):
-		err = errorf(data.ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
+		err = errorf(data.ErrUnsupported, "got a single image, want a folder with a folder of images for each class")
 	case strings.HasSuffix(name, ".bin") && !begins("\x93NUMPY") && !begins("PK"):
 		p, err = readCIFARFile(ctx, path, in)
 	case strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz"):
-		err = errorf(data.ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
+		err = errorf(data.ErrFormat, "the file is no tar archive, though its name says so")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -210,17 +210,17 @@ func readCIFARTar(in io.Reader) (*pictures, error) {
 			break
 		}
 		if err != nil {
-			return nil, errorf(data.ErrFormat, "the archive is damaged or ends early (%w); fetch it again", err)
+			return nil, errorf(data.ErrFormat, "the archive is damaged or ends early (%w)", err)
 		}
 		if entries == maxTarEntries {
-			return nil, errorf(data.ErrUnsupported, "the archive has more than %d entries, so it is not CIFAR-10's binary version; unpack it, and name the folder", maxTarEntries)
+			return nil, errorf(data.ErrUnsupported, "got an archive of more than %d entries, want cifar-10-binary.tar.gz, or a folder for other images", maxTarEntries)
 		}
 		name := path.Base(header.Name)
 		if header.Typeflag != tar.TypeReg || name != cifarMeta && !slices.Contains(cifarBatches, name) {
 			continue
 		}
 		if c.records[name] != nil || name == cifarMeta && c.names != nil {
-			return nil, errorf(data.ErrFormat, "the archive holds %s twice; fetch it again", name)
+			return nil, errorf(data.ErrFormat, "got an archive with %s twice, want it once", name)
 		}
 		if err := c.read(name, t); err != nil {
 			return nil, fmt.Errorf("%s in it: %w", name, err)

@@ -41,7 +41,7 @@ const (
 )
 
 // folderLayout ends the errors about folders.
-const folderLayout = "PNG, JPEG and WebP files are read from the folder and those below it, and their classes from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
+const folderLayout = "want PNG, JPEG or WebP files in it, in <class>/, or in train/<class>/ and test/<class>/"
 
 // An imageFile is one image of a folder.
 type imageFile struct {
@@ -101,7 +101,7 @@ func listImages(folder string) (*listing, error) {
 		return nil, err
 	}
 	if len(l.files) == 0 {
-		return nil, errorf(data.ErrEmpty, "%s: there are no images in the folder; %s", folder, folderLayout)
+		return nil, errorf(data.ErrEmpty, "%s: got a folder without images, %s", folder, folderLayout)
 	}
 	return l, nil
 }
@@ -155,12 +155,12 @@ func (l *listing) findClasses() error {
 	case hasDirect || len(tops) == 0:
 		return nil
 	case len(deepest.above) > want && (tops["train"] || tops["test"]):
-		return errorf(data.ErrUnsupported, "%s: the folder of a class holds another folder; %s", filepath.Dir(deepest.path), folderLayout)
+		return errorf(data.ErrUnsupported, "%s: got a folder in the folder of a class, %s", filepath.Dir(deepest.path), folderLayout)
 	case len(deepest.above) > want:
 		return nil
 	}
 	if len(l.empty) > 0 {
-		return errorf(data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder; add some or remove it", l.empty[0].path)
+		return errorf(data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder", l.empty[0].path)
 	}
 	l.labeled, l.split = true, split
 	if split {
@@ -462,7 +462,7 @@ func (d *decoder) unreadable(folder string) error {
 	if !d.skip && count < len(d.files) {
 		kind = errors.Join(ErrBroken, kind)
 	}
-	return errorf(kind, "%s: %d of the %d images cannot be read: %s; replace or remove them", folder, count, len(d.files), strings.Join(listed, ", "))
+	return errorf(kind, "%s: %d of the %d images cannot be read: %s", folder, count, len(d.files), strings.Join(listed, ", "))
 }
 
 // differing is the error for images of different sizes, or nil.
@@ -472,8 +472,8 @@ func (d *decoder) differing(folder string) error {
 		return nil
 	}
 	at := slices.Index(d.found, others[0])
-	return errorf(ErrSizes, "%s: the images are not of one size: %s is %d×%d and %s is %d×%d (%d of %d differ from the former); give the size to which all shall be scaled",
-		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, len(others), len(d.files))
+	return errorf(ErrSizes, "%s: sizes of images: got %d×%d (%s) and %d×%d (%s; %d of %d differ), want one size, or a size to scale all to",
+		folder, d.want.w, d.want.h, d.files[d.first].path, d.found[at].w, d.found[at].h, d.files[at].path, len(others), len(d.files))
 }
 
 // isWebP reports whether a file begins like the WebP format.

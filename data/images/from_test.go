@@ -73,7 +73,7 @@ func TestFromRefuses(t *testing.T) {
 		"nil image":      {pictures(0, nil), data.ErrEmpty, "image 1"},
 		"empty image":    {pictures(4, colour, &image.RGBA{}), data.ErrEmpty, "image 2"},
 		"sizes":          {pictures(0, colour, opaque(2, 3)), images.ErrSizes, "image 2 (counted from 1): got 2×3 in colour, want 2×2"},
-		"grey, coloured": {pictures(4, grey, colour), data.ErrShape, "convert all"},
+		"grey, coloured": {pictures(4, grey, colour), data.ErrShape, "got 4×4 in colour, want 4×4 in greyscale as the first"},
 		"size":           {pictures(-1, colour), data.ErrOption, "got -1, want 1 to 4096 pixels"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.HasPrefix(tc.err.Error(), "images: ") || !strings.Contains(tc.err.Error(), tc.want) {

@@ -139,11 +139,11 @@ func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
 			p.resize(opt.Size)
 		}
 		if f := parts[0]; i > 0 && p.shape != f.shape {
-			kind, advice := ErrSizes, "give images of one size, or the size to scale all to"
+			kind, advice := ErrSizes, ", or a size to scale all to"
 			if p.c != f.c {
-				kind, advice = data.ErrShape, "convert all to colour or all to greyscale"
+				kind, advice = data.ErrShape, ""
 			}
-			return nil, errorf(kind, "%s: images: got %s, want %s as in %s; %s", p.path, p.shape, f.shape, f.path, advice)
+			return nil, errorf(kind, "%s: images: got %s, want %s as in %s%s", p.path, p.shape, f.shape, f.path, advice)
 		}
 		parts[i] = p
 	}
@@ -256,11 +256,11 @@ func From(images []image.Image, size int) (*Set, error) {
 			s = own
 		}
 		if own != s {
-			kind, advice := ErrSizes, "give the size to scale all to"
+			kind, advice := ErrSizes, ", or a size to scale all to"
 			if own.c != s.c {
-				kind, advice = data.ErrShape, "convert all to colour or all to greyscale"
+				kind, advice = data.ErrShape, ""
 			}
-			return nil, errorf(kind, "images: image %d (counted from 1): got %s, want %s as the first; %s", i+1, own, s, advice)
+			return nil, errorf(kind, "images: image %d (counted from 1): got %s, want %s as the first%s", i+1, own, s, advice)
 		}
 	}
 	im := &Set{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}

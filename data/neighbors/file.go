@@ -59,7 +59,7 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 			case v == 0:
 				continue
 			case int(columns[k]) == i:
-				return nil, fmt.Errorf("row %d (counted from 0): got an edge to itself; remove self loops with g.setdiag(0) and g.eliminate_zeros()", i)
+				return nil, fmt.Errorf("row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
 			case first == 0:
 				first = v
 			}

@@ -212,8 +212,8 @@ func TestDecodeNPZRefuses(t *testing.T) {
 		want   string
 	}{
 		{"another format", map[string][]byte{"format.npy": member("|S3", "()", []byte("csc"))},
-			`format of the sparse matrix: got "csc", want csr; m.tocsr() converts it`},
-		{"two formats", map[string][]byte{"format.npy": member("|S3", "(2,)", []byte("csrcsr"))}, `format of the sparse matrix: got "csr, csr", want csr; m.tocsr() converts it`},
+			`format of the sparse matrix: got "csc", want csr (m.tocsr())`},
+		{"two formats", map[string][]byte{"format.npy": member("|S3", "(2,)", []byte("csrcsr"))}, `format of the sparse matrix: got "csr, csr", want csr (m.tocsr())`},
 		{"no indices", map[string][]byte{"indices.npy": nil}, `arrays of a sparse matrix: got "data", "format", "indptr", "shape", want indices, too, as scipy.sparse.save_npz writes it`},
 		{"not square", map[string][]byte{"shape.npy": member("<i8", "(2,)", []int64{3, 4})}, "matrix: got 3 rows and 4 columns, want as many of both"},
 		{"three dimensions", map[string][]byte{"shape.npy": member("<i8", "(3,)", []int64{3, 3, 3})}, "entries: got 3, want 2"},
@@ -231,7 +231,7 @@ func TestDecodeNPZRefuses(t *testing.T) {
 		{"complex indices", map[string][]byte{"indices.npy": member("<c8", "(3,)", []complex64{1, 2, 0})}, "the array indices.npy: values: got the type c8, want whole numbers"},
 		{"signed size", map[string][]byte{"data.npy": member("<f+4", "(3,)", make([]byte, 12))}, `dtype: got "<f+4", want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it`},
 		{"a self loop", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{1, 2, 2})},
-			"row 2 (counted from 0): got an edge to itself; remove self loops with g.setdiag(0) and g.eliminate_zeros()"},
+			"row 2 (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())"},
 		{"more announced than there is", map[string][]byte{"indices.npy": member("<i4", "(4611686018427387905,)", []int32{1})}, "the array indices.npy: shape: got 4611686018427387905, want one that fits into memory"},
 		{"empty member", map[string][]byte{"format.npy": {}}, `the array format.npy: first bytes: got "", want "\x93NUMPY" of an npy file`},
 		{"version 9", map[string][]byte{"format.npy": []byte("\x93NUMPY\x09\x00\x00\x00")}, "version of the npy format: got 9, want 1 to 3"},

@@ -44,7 +44,7 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 		return nil, err
 	}
 	if m.CSR == nil {
-		return nil, kind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones; Fit takes dense points")
+		return nil, kind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones")
 	}
 	if err := checkComponents(m.N, m.D, k); err != nil {
 		return nil, err
