@@ -191,7 +191,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 			return err
 		}
 		if own.Embed.Seed != c.Embed.Seed && c.DrawsPoints() {
-			return fmt.Errorf("%s: got seed %d, want %d, with which the run in %s drew its points", origins["seed"], c.Embed.Seed, own.Embed.Seed, a.folder)
+			return fmt.Errorf("%s: got seed %d, want %d as in the run in %s", origins["seed"], c.Embed.Seed, own.Embed.Seed, a.folder)
 		}
 		for _, run := range a.runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {
@@ -211,7 +211,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		c.Graph.Cache = configs.Cache{}
 	}
 	if !a.dataKnown && a.against == "" && c.Graph.File == nil {
-		return fmt.Errorf("nothing says what points %s shows; name them with --data, or give --against or --graph", a.inputs[0])
+		return fmt.Errorf("%s: got an embedding without its points, want --data, --against or --graph", a.inputs[0])
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func isRun(path string) (bool, error) {
 		err = rundir.RefuseSpectrum(path)
 	}
 	if err == nil && command != "" && command != configs.Train.Command() {
-		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, command, configs.Train.Command())
+		err = fmt.Errorf("%s: got a run of %q, want one of %q", path, command, configs.Train.Command())
 	}
 	return err == nil, err
 }
@@ -244,7 +244,7 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 	}
 	for _, d := range configs.Train.Compare(a.config, c) {
 		if aboutPoints(d.Key, c) {
-			return fmt.Errorf("%s: got %s %s, want %s as in %s; other data can be given with --data",
+			return fmt.Errorf("%s: got %s %s, want %s as in %s, or other data (--data)",
 				run, d.Key, d.Second, d.First, a.folder)
 		}
 	}
@@ -273,7 +273,7 @@ func (a *evaluationRun) checkTrainedOn(points, graph string) error {
 			continue
 		}
 		if a.asTrained {
-			return fmt.Errorf("the %s of %s (%s) are not those that the run in %s was trained on; bring those back, or say with --data or --graph what to measure it by", what, key, path, run)
+			return fmt.Errorf("the %s of %s (%s) are not those that the run in %s was trained on; --data or --graph names others", what, key, path, run)
 		}
 		a.Log.Warn("a run is measured by other "+what+" than it was trained on", "run", run)
 	}
@@ -465,7 +465,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		if in.sampled() {
 			left = " with data.sample"
 		}
-		return nil, fmt.Errorf("%s: got %d points, want %[4]d as in the data %[3]s%[5]s; other data can be given with --data",
+		return nil, fmt.Errorf("%s: got %d points, want %[4]d as in the data %[3]s%[5]s, or other data (--data)",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
 	e.Data, in.held = in.points.Name, nil

@@ -361,7 +361,7 @@ func (in *inputs) explainTable(err error) error {
 func (in *inputs) readSample(ctx context.Context) (err error) {
 	d := &in.config.Data
 	if i := slices.IndexFunc(d.Path, counts.Is); i >= 0 {
-		return fmt.Errorf("data.sample: got counts of single-cell sequencing in %s, want points that are read in blocks; if there are too many cells, set data.holdout to a share instead", d.Path[i])
+		return fmt.Errorf("data.sample: got counts of single cells in %s, want null, or a share as data.holdout", d.Path[i])
 	}
 	o := in.config.ReadOptions(d)
 	o.Log = in.log
@@ -432,7 +432,7 @@ func (in *inputs) chooseRows(listed []int) (rows, held []int, err error) {
 	if t.File == "" {
 		n := in.n - count
 		if t.Number > n {
-			return nil, nil, fmt.Errorf("data.sample: got %d, want at most the %d points that there are", t.Number, n)
+			return nil, nil, fmt.Errorf("data.sample: got %d, want at most the number of points (%d)", t.Number, n)
 		}
 		rows, err = data.DrawRows(n, t.Of(n), seed)
 		for k, i := range rows {

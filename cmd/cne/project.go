@@ -102,9 +102,9 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	case len(p.input) == 0:
 		return fmt.Errorf("%s needs an argument: the file with the points", cmd.CommandPath())
 	case p.model == "":
-		return errors.New("--model is missing: name the run folder, or the file with the model")
+		return errors.New("--model: got none, want a run folder, or the file of a model")
 	case p.output == "":
-		return errors.New("--output is missing: name the file for the positions, such as -o positions.npy")
+		return errors.New("--output: got none, want a file for the positions, such as -o positions.npy")
 	}
 	if err := cli.CheckEnding("--output", p.output, ".npy", ".csv"); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted; nothing was written")
 	case errors.As(err, &bad):
-		return fmt.Errorf("%s: %s; fix the values, or skip such points with --skip-bad", bad.Name, bad.Fault)
+		return fmt.Errorf("%s: %s; fix the values, or give --skip-bad", bad.Name, bad.Fault)
 	}
 	return err
 }
@@ -207,7 +207,7 @@ func (p *projectRun) modelFile() string {
 func (p *projectRun) loadModel() (*cne.Embedding, error) {
 	path := p.modelFile()
 	if _, err := os.Stat(path); path != p.model && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", filepath.Dir(path), rundir.ModelFile)
+		return nil, fmt.Errorf("%s: got a folder without %s, want a finished run, or the file", filepath.Dir(path), rundir.ModelFile)
 	}
 	e, err := cne.Load(path)
 	switch {
@@ -229,7 +229,7 @@ func (p *projectRun) useTrainingPoints(ctx context.Context, e *cne.Embedding) er
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
 		if points, err = readAgain(ctx, p.Log, filepath.Dir(path), e.Description.Preprocessing, p.device); err != nil {
-			return fmt.Errorf("%s: a map without a network needs its training points to place new ones, and they cannot be read again (%w); bring them back, or train again with model.keep_data: true or model.kind: mlp", path, err)
+			return fmt.Errorf("%s: the training points, which a map without a network needs, cannot be read again (%w); model.keep_data: true keeps them", path, err)
 		}
 	}
 	if err == nil {
@@ -395,7 +395,7 @@ func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (
 	case len(p.input) > 1:
 		return nil, fmt.Errorf("%s goes with no other file", name)
 	case o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto:
-		return nil, fmt.Errorf("%s has labels and no columns; want no --label-column, --drop or --header", name)
+		return nil, fmt.Errorf("%s: got labels and no columns, want no --label-column, --drop or --header", name)
 	}
 	set, err := file.Builtin(builtin)
 	if err != nil {

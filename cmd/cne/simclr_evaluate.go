@@ -133,7 +133,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, configs.Pretrain.Command())
+		return nil, fmt.Errorf("got no run and no network (%w), want a run of %q", err, configs.Pretrain.Command())
 	}
 	r := &representation{}
 	resized := true // to the configuration's size, instead of the network's own
@@ -157,7 +157,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		}
 		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
 	case pixels:
-		return nil, fmt.Errorf("%s: got a file, want a run folder of %q, whose images give the pixels", path, configs.Pretrain.Command())
+		return nil, fmt.Errorf("%s: got a file, want a run of %q, for the pixels of its images", path, configs.Pretrain.Command())
 	default:
 		var origins configs.Origins
 		if r.config, origins, err = configs.Pretrain.Load(from); err != nil {
@@ -202,7 +202,7 @@ func (r *representation) checkTrainedOn(images *images.Set) error {
 		return err
 	}
 	if rundir.ImagesKey(images, rows) != trained {
-		return fmt.Errorf("the images of data.path (%s) are not those that the run in %s was trained on; bring those back, or name others with --set data.path=…", strings.Join(r.config.Data.Path, ", "), r.folder)
+		return fmt.Errorf("the images of data.path (%s) are not those that the run in %s was trained on; --set data.path=… names others", strings.Join(r.config.Data.Path, ", "), r.folder)
 	}
 	return nil
 }

@@ -93,14 +93,14 @@ func OpenFilm(ctx context.Context, folder string, o file.Options, p configs.Plot
 	if info, err := os.Stat(folder); err != nil {
 		return nil, fmt.Errorf("the run cannot be read: %w", err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file; name the folder of a run, which holds the snapshots", folder)
+		return nil, fmt.Errorf("%s: got a file, want a run with snapshots", folder)
 	}
 	epochs, err := rundir.SnapshotEpochs(filepath.Join(folder, rundir.Snapshots))
 	if err != nil {
 		return nil, err
 	}
 	if len(epochs) == 0 {
-		return nil, fmt.Errorf("there are no snapshots in %s; train with output.snapshots", folder)
+		return nil, fmt.Errorf("%s: got no snapshots, want a run with output.snapshots", folder)
 	}
 	snapshot := func(epoch int) string { return filepath.Join(folder, rundir.Snapshots, rundir.SnapshotName(epoch)) }
 	epochs = evenly(epochs, mostFrames)
@@ -133,7 +133,7 @@ func OpenFilm(ctx context.Context, folder string, o file.Options, p configs.Plot
 	}
 	for i, frame := range frames {
 		if m := frame.Embedding; m.N != end.Points.N || m.D != end.Points.D {
-			return nil, fmt.Errorf("%s: got %d points of %d coordinates, want %d of %d as in %s; remove the snapshots of another run",
+			return nil, fmt.Errorf("%s: got %d points of %d coordinates, want %d of %d as in %s",
 				snapshot(epochs[i]), m.N, m.D, end.Points.N, end.Points.D, file)
 		}
 	}

@@ -144,7 +144,7 @@ func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error
 		return nil, err
 	}
 	if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
-		return nil, fmt.Errorf("%s: got %d rows, want %d, one per held-out point; remove the file if it does not belong to the run", path, len(heldRows), held)
+		return nil, fmt.Errorf("%s: got %d rows, want %d, one per held-out point", path, len(heldRows), held)
 	}
 	switch {
 	case rows != nil:

@@ -32,7 +32,7 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 		switch {
 		case err != nil || line != command || !s.SameEmbedding(begun, now):
 		case !exists(d.Path(MetricsFile)) && !exists(d.Path(SpectrumFigures)):
-			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again, and --output takes another folder", d.Root(), s.Command())
+			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again", d.Root(), s.Command())
 		case d.hasCheckpoint():
 			return true, nil
 		}

@@ -43,7 +43,7 @@ func EmbeddingFile(path string) (string, error) {
 	if err := RefuseSpectrum(path); err != nil {
 		return "", err
 	}
-	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
+	return "", fmt.Errorf("%s: got a folder without embedding.csv or embedding.npy, want a finished run, or a file", path)
 }
 
 // EmbeddingFiles is EmbeddingFile for several paths.
@@ -82,7 +82,7 @@ func RefuseSpectrum(folder string) error {
 	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Embeddings) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the folder %s holds a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
+	return fmt.Errorf("%s: got a spectrum, want one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
 }
 
 // WriteEmbedding writes the positions of points in the wanted formats, to files with the
@@ -211,13 +211,13 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	saved, err := model.Load(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isRun && !exists(filepath.Join(path, ConfigFile)):
-		return nil, fmt.Errorf("the folder %s holds no run; give the folder of a run of %q, or the file of a network", path, command)
+		return nil, fmt.Errorf("%s: got a folder without a run, want a run of %q, or the file of a network", path, command)
 	case errors.Is(err, fs.ErrNotExist) && isRun:
-		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" continues", file, command, path)
+		return nil, fmt.Errorf("there is no %s before the run ends; \"%s --resume %s\" continues", file, command, path)
 	case err != nil:
 		return nil, err
 	case saved.ResNet == nil:
-		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, command)
+		return nil, fmt.Errorf("%s: got a model of points, want a network of %q", file, command)
 	}
 	if isRun {
 		if _, err := os.Stat(filepath.Join(path, MetricsFile)); errors.Is(err, fs.ErrNotExist) {

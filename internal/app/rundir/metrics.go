@@ -125,7 +125,7 @@ func LearntZ(folder string) (*float64, error) {
 	}
 	var m struct{ Z *float64 }
 	if err := json.Unmarshal(text, &m); err != nil || m.Z != nil && !(*m.Z > 0) {
-		return nil, fmt.Errorf("%s is not what a run writes; give the embedding in the folder instead of the folder", path)
+		return nil, fmt.Errorf("%s: got no metrics of a run, want them, or the embedding's file instead of the folder", path)
 	}
 	return m.Z, nil
 }

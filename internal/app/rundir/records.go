@@ -51,7 +51,7 @@ func ReadRecords(ctx context.Context, path string) (*Records, error) {
 	}
 	text, err := ctxio.ReadFile(ctx, r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder %s holds no %s; name the folder of a run", path, RecordsFile)
+		return nil, fmt.Errorf("%s: got a folder without %s, want a run", path, RecordsFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the records of the run cannot be read: %w", err)

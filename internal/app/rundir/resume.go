@@ -55,16 +55,16 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	}
 	d := NewDir(folder)
 	if contents == NotOurs {
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so no run to resume", folder)
+		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
 	}
 	if err := d.probe(); err != nil {
 		return nil, err
 	}
 	if command != "" && command != s.Command() {
-		return nil, fmt.Errorf("the run in %s is one of %q, which %q cannot resume", folder, command, s.Command())
+		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
 	if at, err := filepath.Abs(folder); err == nil && RefuseSpectrum(filepath.Dir(at)) != nil {
-		return nil, fmt.Errorf("%s is an embedding of a spectrum, not a run to resume; start one with \"%s --config %s\" and a folder of its own", folder, s.Command(), d.Path(ConfigFile))
+		return nil, fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"%s --config %s\" starts one", folder, s.Command(), d.Path(ConfigFile))
 	}
 	return d, nil
 }
@@ -118,9 +118,9 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	case contents == Incomplete:
 		return nil, fmt.Errorf("the config.yaml in %s is cut off: the run was stopped before it began, or the file is damaged", folder)
 	case contents != Run:
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so no run; give the folder of a run of %q", folder, s.Command())
+		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
 	case command != "" && command != s.Command():
-		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, command, s.Command())
+		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
 	begun, _, err := s.Load(configs.Sources{File: filepath.Join(folder, ConfigFile)})
 	if err != nil {
@@ -163,7 +163,7 @@ func Notes(from *train.Checkpoint, config string, data ...Fingerprint) (map[stri
 			notes[x.Note] = x.Value
 		}
 		if from != nil && from.Notes[x.Note] != x.Value {
-			return nil, fmt.Errorf("the %s are not those that the run was begun with; a run can only be resumed on the same data", x.What)
+			return nil, fmt.Errorf("the %s are not those that the run was begun with", x.What)
 		}
 	}
 	return notes, nil

@@ -290,7 +290,7 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	case contents == Incomplete && slices.Equal(existing, []string{ConfigFile}):
 		// The run has only begun and has no results.
 	case !force:
-		return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to continue it", ErrExists, d.path)
+		return nil, fmt.Errorf("%w: %s; --resume continues it, --force replaces it", ErrExists, d.path)
 	}
 	for _, name := range existing {
 		for _, input := range inputs {

@@ -178,7 +178,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		figures = append(figures, f)
 	}
 	if figures == nil {
-		return fmt.Errorf("no run of the sweep in %s has succeeded; nothing to report", s.Output)
+		return fmt.Errorf("no run of the sweep in %s has succeeded", s.Output)
 	}
 	// A seed is a varied key, or the same for all.
 	maps.DeleteFunc(all, func(name, _ string) bool {
