@@ -235,7 +235,7 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 		approximate := o.Search.Approximates(n, h.Reduced.D, k)
 		told := []any{"points", n, "k", k}
 		if o.Graph != nil {
-			told = append(told, "for", "the figures of quality")
+			told = append(told, "for", "the scores")
 		}
 		if approximate {
 			told = append(told, "search", "approximate, on the CPU")

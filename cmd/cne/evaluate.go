@@ -37,7 +37,7 @@ func evaluateCmd() *cobra.Command {
 		Use:   "evaluate EMBEDDING…",
 		Short: "Measure how good embeddings are",
 		Long: `Measure embeddings of the same points, made by cne or another program, and print
-the figures side by side. EMBEDDING is an array (.npy), a table (.csv, .tsv), or
+the scores side by side. EMBEDDING is an array (.npy), a table (.csv, .tsv), or
 a run folder; files may be compressed with gzip. With --join the files are the
 parts of one embedding, one below the other.
 
@@ -54,19 +54,19 @@ searched among these: graph.pca):
   Spearman         rank correlation of the distances between a sample of points
                    (quality.spearman_sample)
 With labels:
-  kNN accuracy     share of points whose label a vote of their 10 nearest in the
-                   embedding gets right, for a seventh that is held out
+  kNN accuracy     of a 10-nearest-neighbour classifier in the embedding, tested
+                   on a random seventh of the points
 For the embedding and the graph, with the Cauchy similarity: the partition
 function, the KL divergence, and the expected losses per edge of
 ` + titlesOfLosses() + `, with negatives drawn uniformly
 from all other points.
 
 The loss of InfoNC-t-SNE is estimated from random draws, and from a part of the
-edges if there are many negatives; ± gives the standard error. All other figures
+edges if there are many negatives; ± gives the standard error. All other scores
 are exact up to 100 000 points. Above, a random sample (quality.sample) is
 measured against all points, with standard errors.
 
-Figures that lack data, labels or a graph are left out. All runs must have the
+Scores that lack data, labels or a graph are left out. All runs must have the
 same points and graph; the first gives k and the constants of the losses.`,
 		Example: `  cne evaluate runs/mnist10k
   cne evaluate runs/s0 runs/s1 tsne.npy
@@ -113,7 +113,7 @@ same points and graph; the first gives k and the constants of the losses.`,
 	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for Neg-t-SNE (default: the first run's)")
 	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge (default: the first run's)")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a table")
-	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to this `file`, .json")
+	flags.StringVarP(&a.output, "output", "o", "", "also write the scores to this `file`, .json")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 	cli.MustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd

@@ -53,12 +53,12 @@ the run was trained on.
 
 --metrics draws how the loss, the partition function, the KL divergence and the
 learnt Z change with the epochs, for one or more run folders or files such as
-their metrics.jsonl. Figures without records are left out
+their metrics.jsonl. What was not recorded is left out
 (output.metrics_every).
 
---animate makes a film (GIF) of the snapshots of a run folder
-(output.snapshots), which ends with the embedding. Of more than 250 snapshots,
-some are left out.
+--animate makes an animation (GIF) of the snapshots of a run folder
+(output.snapshots), which ends with the embedding. From more than 250
+snapshots, some are left out.
 
 Without --output, the file is named after INPUT, or it is embedding.png,
 embedding.html, curves.png or animation.gif in the run folder.`,

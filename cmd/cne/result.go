@@ -179,7 +179,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
 	if t.in.sampled() {
-		row("placed", "%d points after training; all figures are for the points trained on", m.Placed)
+		row("placed", "%d points after training; all scores are for the points trained on", m.Placed)
 	}
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
 	if m.GraphRecall != nil {

@@ -29,9 +29,9 @@ func simclrPretrainCmd() *cobra.Command {
 		Use:   "pretrain [INPUT]...",
 		Short: "Train a network on images without labels",
 		Long: `Train a network to represent images, and evaluate it. The run folder gets the
-network (model.safetensors, with PyTorch's names for its weights), the figures
+network (model.safetensors, with PyTorch's names for its weights), the scores
 of each epoch (metrics.jsonl) and of the end (metrics.json, evaluation.json),
-and config.yaml, with which --config repeats the run.
+and config.yaml, which repeats the run if given with --config.
 
 With simclr.method=tsimcne, or stages of your own, the network ends in the
 plane. The run folder then also has the positions of all images (embedding.npy,

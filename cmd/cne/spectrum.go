@@ -43,7 +43,7 @@ The run folder gets
   curves.png     their quality, which spectrum.csv and spectrum.json list
   explorer.html  a page whose slider moves from one embedding to the next
   s=0.5, …       a folder for each embedding: its positions, and a configuration
-                 with which cne train repeats it, before it is moved and turned
+                 for cne train to repeat it, before it is moved and turned
 
 Points, configuration and --resume are as for cne train. The values come from
 --s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) or --m (every loss); the default is
@@ -209,7 +209,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	s.saved = true // a failure to draw must not remove the results
 	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
-		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
+		return fmt.Errorf("%w (the embeddings and their scores are in %s)", err, s.dir.Root())
 	}
 	return s.print(stdout, f, time.Since(s.start))
 }

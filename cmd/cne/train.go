@@ -27,7 +27,7 @@ func trainCmd() *cobra.Command {
 		Long: `Make a map of points: find the nearest neighbours of each point, and place the
 points so that neighbours stay neighbours. The run folder gets the positions
 (embedding.npy, .csv), a picture, the model, the quality (metrics.json), and
-config.yaml, with which --config repeats the run.
+config.yaml, which repeats the run if given with --config.
 
 INPUT (data.path) names one or several files or folders of points:
   arrays           .npy, .npz, IDX
