@@ -9,11 +9,10 @@ import (
 
 // A Dataset is a set of points, with optional labels and names.
 type Dataset struct {
-	// Name says what the points are, for titles and logs. Open takes it from
-	// the name of the first file or folder.
+	// Name says what the points are, for titles and logs. file.Read takes it from the name of
+	// the first file or folder.
 	Name string
-	// Points holds one point per row, in the order of the files. It is nil if Stored has the
-	// points.
+	// Points holds one point per row, in input order. It is nil if Stored has the points.
 	Points *Matrix
 	// Stored has the points if they are not in memory. It is nil if Points has them.
 	Stored Source
@@ -75,15 +74,15 @@ func (l *Lines) of(row int) int {
 	return 0
 }
 
-// Check returns an error if the data cannot be used: there are no points (ErrEmpty), the
-// fields of the matrix contradict each other (ErrShape), the number of labels (ErrLabels)
-// or names (ErrShape) is wrong, or a value is NaN or infinite (ErrNotFinite). The message
-// counts points over all files, and values of a point, from 1. If the file is known, the
+// Check returns an error wrapping ErrEmpty if there are no points, ErrShape if the fields
+// of the matrix contradict each other or the number of names is wrong, ErrLabels if the
+// number of labels is wrong or a class has no name, and ErrNotFinite if a value is NaN or
+// infinite. Rows and columns in the message count from 1. If the file is known, the
 // message has its name and the row's line or number. The readers call Check.
 func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) }
 
-// CheckContext is Check, and returns ctx's error if ctx ends first. Reading Stored points
-// may take long.
+// CheckContext is Check, and returns ctx's error if ctx is done first. Reading Stored
+// points may take long.
 func (ds *Dataset) CheckContext(ctx context.Context) error {
 	n, _ := ds.Dims()
 	if n == 0 {
@@ -125,7 +124,7 @@ func (ds *Dataset) Source() Source {
 	return ds.Points
 }
 
-// Size returns the size of the points plus more points of the same kind.
+// Size returns the size that ds would have with more additional points.
 func (ds *Dataset) Size(more int) Size {
 	n, d := ds.Dims()
 	size := SizeOf(n+more, d)
@@ -142,8 +141,8 @@ func (ds *Dataset) Columns() []string { return ds.Source().Block(0).Columns }
 // Offset returns the Offset of the points; nil if they have none.
 func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 
-// NotFinite returns the error for the value v in a column, counted from 0, of the described
-// row. names are the names of the columns, or nil.
+// NotFinite returns an error wrapping ErrNotFinite for the value v in a column, counted
+// from 0, of the described row. names are the names of the columns, or nil.
 func NotFinite(row string, names []string, column int, v float32) error {
 	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite number (float32)", row, columnName(names, column), v)
 }
@@ -179,7 +178,8 @@ func RowName(parts []Part, several bool, i int) string {
 	return fmt.Sprintf("row %d", i+1)
 }
 
-// RowName names row i, counted from 0, by its file if that is known, and by its line or number.
+// RowName names row i of ds, counted from 0, by its file if that is known, and by its line
+// or number.
 func (ds *Dataset) RowName(i int) string {
 	parts := ds.Parts
 	if parts == nil {

@@ -82,8 +82,8 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
-// Check returns an error (ErrLabels) if the number of labels is not n or a class has no
-// name. Nil labels are valid.
+// Check returns an error wrapping ErrLabels if the number of labels is not n or a class
+// has no name. Nil labels are valid.
 func (l *Labels) Check(n int) error {
 	if l == nil {
 		return nil
@@ -110,9 +110,9 @@ const (
 //
 // Words are classes. Numbers are classes if all are whole, if each occurs twice on
 // average, and if there are at most 12 distinct ones. Up to 50 distinct ones are also
-// classes if they count up from −1, 0 or 1 and leave out at most every other number.
-// Years, ages, and numbers that differ for every point are therefore quantities. Nil
-// labels are categorical.
+// classes if they start at −1, 0 or 1 and cover at least half of the whole numbers in
+// their range. Years, ages, and numbers that differ for every point are therefore
+// quantities. Nil labels are categorical.
 func (l *Labels) Categorical() bool {
 	if l == nil || l.Value == nil {
 		return true

@@ -11,19 +11,19 @@ import (
 	"cne/internal/text"
 )
 
-// A Matrix holds N points of D values each, row after row: point i is
-// X[i*D : (i+1)*D]. It is a mat.Matrix of gonum.
+// A Matrix holds N points of D values each, row after row: point i is X[i*D : (i+1)*D].
+// Values are X plus Offset. It is a mat.Matrix of gonum.
 type Matrix struct {
 	N, D int
 	X    []float32
 	// CSR, if not nil, holds sparse points. X and Offset are then nil. Functions that need
-	// dense points return ErrSparse for sparse points.
+	// dense points return an error wrapping ErrSparse.
 	CSR *CSR
-	// Offset has for each of the D columns the number to add to its values in X; nil means
-	// nothing. Readers, FromRows and FromMat set it if float32 would round away the
-	// differences between points. Such values vary little compared with their distance from
-	// zero, for example 10⁸ ± 5. Distances between points do not depend on Offset. At adds
-	// it, and writers add it before they round to float32. A Scaler keeps it for new points.
+	// Offset has the number to add to each of the D columns of X; nil means none. Readers,
+	// FromRows and FromMat set it if float32 would round away the differences between points.
+	// Such values vary little compared with their distance from zero, for example 10⁸ ± 5.
+	// Distances between points do not depend on Offset. At adds it, and writers add it before
+	// they round to float32. A Scaler keeps it for new points.
 	Offset []float64
 	// Columns are the names of the D columns, or nil. Points are matched with a model's
 	// columns by name.
@@ -83,9 +83,9 @@ func (m *Matrix) At(i, j int) float64 {
 func (m *Matrix) T() mat.Matrix { return mat.Transpose{Matrix: m} }
 
 // FromRows returns points as a matrix, one for each row. Their values become float32,
-// relative to an Offset where float32 would otherwise make them equal. No rows, or a row
-// without values, give ErrEmpty. Rows of different lengths give ErrShape. A value that is
-// NaN, or infinite as a float32, gives ErrNotFinite.
+// relative to an Offset where float32 would otherwise make them equal. FromRows returns an
+// error wrapping ErrEmpty if there are no rows or no values, ErrShape if rows differ in
+// length, and ErrNotFinite if a value is NaN, or infinite as a float32.
 func FromRows(rows [][]float64) (*Matrix, error) {
 	if len(rows) == 0 || len(rows[0]) == 0 {
 		return nil, errorf(ErrEmpty, "data: rows: got none, or rows without values, want at least one value")
@@ -185,8 +185,8 @@ func (m *Matrix) check() error {
 	return nil
 }
 
-// Check returns an error for a matrix without values (ErrEmpty), for inconsistent fields
-// (ErrShape), or for an Offset that is not finite (ErrNotFinite).
+// Check returns an error wrapping ErrEmpty for a matrix without values, ErrShape for
+// inconsistent fields, and ErrNotFinite for an Offset that is not finite.
 func (m *Matrix) Check() error {
 	if m == nil {
 		return errorf(ErrEmpty, "data: matrix: got nil, want points")
@@ -229,8 +229,8 @@ func MissingColumns(names, wanted []string) []string {
 }
 
 // MatchColumns finds columns by name: from[i] is the index in names of wanted[i], and left
-// lists the names that are not wanted. A name that is missing, or that several columns
-// share, gives ErrShape.
+// lists the names that are not wanted. The error wraps ErrShape if a wanted name is
+// missing or ambiguous.
 func MatchColumns(wanted, names []string) (from []int, left []string, err error) {
 	if none := MissingColumns(names, wanted); none != nil {
 		return nil, nil, errorf(ErrShape, "columns: got %s, want the %d of training; missing: %s",
@@ -261,8 +261,8 @@ func MatchColumns(wanted, names []string) (from []int, left []string, err error)
 
 // Select returns the points with the columns of these names, in the order of columns, and
 // the names of the columns that it leaves out. If m or columns has no names, or nothing
-// changes, it returns m itself; otherwise it copies values. A name that is missing, or
-// that several columns share, gives ErrShape.
+// changes, it returns m itself; otherwise it copies values. The error wraps ErrShape if a
+// name is missing or ambiguous.
 func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err error) {
 	if len(columns) == 0 || m.Columns == nil || slices.Equal(m.Columns, columns) {
 		return m, nil, nil

@@ -33,7 +33,8 @@ func (Metric) Words() []string {
 	return []string{string(Euclidean), string(Cosine), string(Correlation)}
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler; an unknown word gives ErrOption.
+// UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps
+// ErrOption.
 func (m *Metric) UnmarshalText(word []byte) error {
 	if !slices.Contains(m.Words(), string(word)) {
 		return errorf(ErrOption, "metric: got %q, want euclidean, cosine or correlation", word)
@@ -44,8 +45,8 @@ func (m *Metric) UnmarshalText(word []byte) error {
 
 func (m Metric) isEuclidean() bool { return m == "" || m == Euclidean }
 
-// A DirectionError reports points without a direction: for Cosine, points whose values are
-// all 0; for Correlation, points whose values are all equal. It wraps ErrDirection.
+// A DirectionError reports zero vectors (Cosine) or constant vectors (Correlation). It
+// wraps ErrDirection.
 type DirectionError struct {
 	Metric Metric
 	Rows   []int // in order, counted from 0
@@ -71,7 +72,8 @@ func (e *DirectionError) Error() string {
 	return fmt.Sprintf("%s of %d points: %s, or the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
 }
 
-// NoDirection returns words that say why points have no direction.
+// NoDirection returns the part of a message that says what is wrong with zero vectors
+// (Cosine) or constant vectors (Correlation).
 func (m Metric) NoDirection() string {
 	if m == Correlation {
 		return "got values that are all equal, want some that differ"
@@ -82,12 +84,13 @@ func (m Metric) NoDirection() string {
 // Unwrap returns ErrDirection.
 func (e *DirectionError) Unwrap() error { return ErrDirection }
 
-// Normalize centres (Correlation) and normalises the points in place, as the metric
-// needs. scaler is the scaler that was applied to them, or nil. Points without direction
-// give a *DirectionError with their rows in the input (see Origin). An unknown metric
-// gives ErrOption. Correlation gives ErrSparse for sparse points, because it would make
-// them dense. If ctx ends while Stored points are read, Normalize returns ctx's error and
-// they stay unchanged.
+// Normalize centres (Correlation) and normalises the points in place, as the metric needs.
+// scaler is the scaler that was applied to them, or nil. It returns a *DirectionError with
+// the rows in the input (see Origin) of zero vectors (Cosine) or constant vectors
+// (Correlation), an error wrapping ErrOption for an unknown metric, and one wrapping
+// ErrSparse for the Correlation of sparse points, because it would make them dense. If ctx
+// is done while Stored points are read, Normalize returns ctx's error and the points stay
+// unchanged.
 func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) error {
 	if err := CheckPoints(ds.Source()); err != nil {
 		return err
@@ -124,7 +127,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	return e
 }
 
-// Check returns an error (ErrOption) for an unknown metric.
+// Check returns an error wrapping ErrOption for an unknown metric.
 func (m Metric) Check() error {
 	if m == "" {
 		return nil
@@ -141,9 +144,10 @@ func (m Metric) checkFor(points *Matrix) error {
 }
 
 // Apply centres and normalises points in place, as Normalize does. scaler is the scaler
-// that was applied to them, or nil. Points without direction become zeros and are marked
-// in skipped, with one element per point. If skipped is nil, they give a *DirectionError.
-// Correlation of sparse points gives ErrSparse, and an unknown metric ErrOption.
+// that was applied to them, or nil. Zero vectors (Cosine) and constant vectors
+// (Correlation) become zeros and are marked in skipped, with one element per point. If
+// skipped is nil, Apply returns a *DirectionError for them. Other errors are as for
+// Normalize.
 func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
 	if err := m.checkFor(points); err != nil || m.isEuclidean() {
 		return err
@@ -173,8 +177,8 @@ func directionError(metric Metric, skipped []bool) *DirectionError {
 	return e
 }
 
-// normalize brings points to length 1. A scaler may have left them relative to its
-// offset. Points without direction become zeros and are marked.
+// normalize brings points to length 1. A scaler may have left them relative to its offset.
+// Zero vectors (Cosine) and constant vectors (Correlation) become zeros and are marked.
 func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 	if m.CSR != nil {
 		m.CSR.normalize(skipped)
@@ -198,7 +202,7 @@ func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 }
 
 // direction writes a point's values plus the offset to dst, at length 1. It returns false
-// if the point has no direction.
+// for a zero vector (Cosine) or a constant vector (Correlation).
 func (metric Metric) direction(dst []float64, point []float32, offset []float64) bool {
 	equal, sum := true, 0.
 	for j, v := range point {

@@ -7,8 +7,9 @@ import (
 )
 
 // DropMissing returns the points whose values are all finite, and records their rows. It
-// returns ds itself if these are all points, or if the points are sparse or Stored. If
-// there is no such point, the error is ErrEmpty.
+// returns ds itself if it drops nothing. It never drops sparse or Stored points: values
+// that sparse points leave out are 0, and file.Read stores only points whose values are
+// all finite. If all points would be dropped, the error wraps ErrEmpty.
 func (ds *Dataset) DropMissing() (*Dataset, error) {
 	if ds.Points == nil || ds.Points.CSR != nil {
 		return ds, nil

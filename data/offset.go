@@ -43,11 +43,11 @@ type Sample struct {
 	columns [][]float64
 }
 
-// NewSample returns a sample of points of d values. of lists the existing rows in
+// NewSample returns a sample of points of d values. rows lists the existing rows in
 // ascending order; nil means all rows.
-func NewSample(d int, of []int) *Sample {
+func NewSample(d int, rows []int) *Sample {
 	most := max(16, min(sampleRows, sampleValues/d))
-	return &Sample{d: d, of: of, most: most, x: make([]float64, 0, min(most*d, sampleValues))}
+	return &Sample{d: d, of: rows, most: most, x: make([]float64, 0, min(most*d, sampleValues))}
 }
 
 // Rows returns the rows that the sample holds, in ascending order.

@@ -15,8 +15,8 @@ import (
 type Scaling string
 
 const (
-	// ScaleAuto is ScaleStandard for tables whose columns are different quantities: their
-	// names differ in more than digits, and the largest standard deviation is more than ten
+	// ScaleAuto is ScaleStandard if the columns are different quantities: most have names
+	// that are not numbered like x1, x2, and the largest standard deviation is more than ten
 	// times the smallest one (without constant columns). Otherwise, and for bytes and sparse
 	// points, it is ScaleUnit. The Scaler has the choice.
 	ScaleAuto Scaling = "auto"
@@ -37,7 +37,8 @@ func (Scaling) Words() []string {
 	return []string{string(ScaleAuto), string(ScaleNone), string(ScaleUnit), string(ScaleStandard)}
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler; an unknown word gives ErrOption.
+// UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps
+// ErrOption.
 func (s *Scaling) UnmarshalText(word []byte) error {
 	if !slices.Contains(s.Words(), string(word)) {
 		return errorf(ErrOption, "scaling: got %q, want %s", word, text.Enumerate(s.Words()))
@@ -54,7 +55,7 @@ const scaleGrain = 1 << 16
 type Scaler struct {
 	Kind Scaling `json:"kind"`
 	// Offset is the Matrix.Offset of the fitted points. Points to be scaled are first made
-	// relative to it. The other numbers are for values without the offset.
+	// relative to it. The other fields apply after subtracting Offset.
 	Offset []float64 `json:"offset,omitempty"`
 	// Divisor is the divisor of ScaleUnit, above 0.
 	Divisor float32 `json:"divisor,omitempty"`
@@ -65,9 +66,9 @@ type Scaler struct {
 }
 
 // FitScaler fits a scaling to the points of ds, without changing them. For ScaleAuto it
-// chooses a scaling. An unknown scaling gives ErrOption. ScaleStandard gives ErrSparse
-// for sparse points, because it would make them dense. Invalid data give the errors of
-// Check. If ctx ends while Stored points are read, the error is ctx's.
+// chooses a scaling. The error wraps ErrOption for an unknown scaling, and ErrSparse for
+// the ScaleStandard of sparse points, because it would make them dense. Other errors are
+// as for CheckContext.
 func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
 	if err := ds.CheckContext(ctx); err != nil {
 		return nil, err
@@ -198,9 +199,10 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 	return &transformed{of: points, change: s.Apply}
 }
 
-// Apply scales the points of m in place and removes their Offset. A matrix of another
-// width than the fitted points gives ErrShape. An invalid scaler gives ErrOption. A
-// scaler that would make sparse points dense gives ErrSparse.
+// Apply scales the points of m in place and removes their Offset. The error wraps ErrShape
+// for a matrix of another width than the fitted points, ErrOption for an invalid scaler,
+// and ErrSparse for a scaler that would make sparse points dense. Other errors are as for
+// Matrix.Check.
 func (s *Scaler) Apply(m *Matrix) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -238,8 +240,8 @@ func (s *Scaler) Apply(m *Matrix) error {
 	return nil
 }
 
-// Check returns an error (ErrShape, ErrOption) if the scaler cannot scale points of d
-// values.
+// Check returns an error if the scaler cannot scale points of d values. It wraps ErrShape
+// for another width, and ErrOption for invalid fields.
 func (s *Scaler) Check(d int) error {
 	if s.Offset != nil && len(s.Offset) != d {
 		return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Offset))
@@ -346,8 +348,8 @@ func ColumnMeans(ctx context.Context, points Source) (mean []float64, constant [
 	return mean, constant, nil
 }
 
-// A pieceSums sums a function of each column's values over pieces of rows; the pieces' sums
-// are added in order, so the result does not depend on the number of cores.
+// A pieceSums sums a function of each column's values over pieces of rows; the pieces'
+// sums are added in order, so the result does not depend on GOMAXPROCS.
 type pieceSums struct {
 	d, grain int
 	sums     []float64 // [pieces, d]

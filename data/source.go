@@ -17,18 +17,18 @@ type Source interface {
 	// Block returns n points of zeros that have the Offset and the Columns of the points.
 	Block(n int) *Matrix
 	// Each calls f with consecutive blocks of the given number of rows (the last may have
-	// fewer); 0 lets the source choose the number. lo is the number of a block's first point.
+	// fewer); 0 lets the source choose the number. lo is the index of a block's first point.
 	// A block is valid until f returns; f must not change a block of a *Matrix.
 	//
-	// Each returns the first error of f, or the error of ctx. Files that have changed since
-	// they were opened give ErrChanged.
+	// Each returns the first error of f, ctx's error, or an error wrapping ErrChanged if
+	// files have changed since they were opened.
 	Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error
 }
 
 // Block implements Source.
 func (m *Matrix) Block(n int) *Matrix { return m.like(n, make([]float32, n*m.D)) }
 
-// Each implements Source. 0 rows are all. Blocks share m's memory.
+// Each implements Source. If rows is 0, there is one block. Blocks share m's memory.
 func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
 	if rows <= 0 {
 		rows = m.N
@@ -103,7 +103,8 @@ func AllEqual(ctx context.Context, s Source) (bool, error) {
 	return err == nil, err
 }
 
-// CheckDense is CheckPoints for points that must not be sparse (ErrSparse).
+// CheckDense is CheckPoints for points that must be dense: for sparse points the error
+// wraps ErrSparse.
 func CheckDense(s Source) error {
 	if m, ok := s.(*Matrix); ok || s == nil {
 		return m.check()
@@ -122,9 +123,9 @@ func CheckPoints(s Source) error {
 	return nil
 }
 
-// A Described is a Source that knows the storage of its points, and whether all values
-// are finite. Other sources, except a *Matrix, are assumed to be InFiles, and their
-// values are searched.
+// A Described is a Source that knows the storage of its points, and whether all values are
+// finite. Other sources, except a *Matrix, are assumed to be InFiles and scanned for NaN
+// and infinity.
 type Described interface {
 	Describe() (storage Storage, finite bool)
 }
@@ -143,7 +144,8 @@ type Fingerprinter interface {
 	Fingerprint() (fingerprint string, ok bool)
 }
 
-// Fingerprint returns the fingerprint of points. ok is false if they have none.
+// Fingerprint returns a hash of points, if they are a Fingerprinter. ok is false if there
+// is none.
 func Fingerprint(points Source) (fingerprint string, ok bool) {
 	if f, is := points.(Fingerprinter); is {
 		return f.Fingerprint()
@@ -159,8 +161,8 @@ func describe(s Source) (storage Storage, finite bool) {
 	return InFiles, false
 }
 
-// CheckFinite returns an error (ErrNotFinite) that names the first NaN or infinity of a
-// source, or nil. It reads the points, unless their files were checked when they were
+// CheckFinite returns an error wrapping ErrNotFinite that names the first NaN or infinity
+// of a source, or nil. It reads the points, unless their files were checked when they were
 // opened; other errors are as for Each.
 func CheckFinite(ctx context.Context, s Source) error {
 	return checkFinite(ctx, s, func(row, column int, v float32) error {

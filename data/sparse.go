@@ -19,8 +19,8 @@ var errCentering = errorf(ErrSparse, "scaling: got standard or an offset for spa
 // scipy's csr_matrix. The slices are copied. The columns of a row may be in any order,
 // values for the same column are added up, and zeros are left out. Values become float32.
 //
-// No rows or columns give ErrEmpty. Arrays that contradict each other or the shape give
-// ErrShape. A value that is NaN, or infinite as a float32, gives ErrNotFinite.
+// The error wraps ErrEmpty if n or d is below 1, ErrShape if the arrays contradict each
+// other or the shape, and ErrNotFinite if a value is NaN, or infinite as a float32.
 func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indices []I, values []F) (*Matrix, error) {
 	if n < 1 || d < 1 {
 		return nil, errorf(ErrEmpty, "data: sparse matrix: got %d×%d, want at least one row and one column", n, d)
@@ -74,8 +74,8 @@ func (m *Matrix) held() []float32 {
 	return m.X
 }
 
-// Dense returns the points as dense points: m itself unless they are sparse. If they do
-// not fit into memory, the error is ErrSparse.
+// Dense returns the points as dense points: m itself unless they are sparse. If they would
+// not fit into memory, the error wraps ErrSparse.
 func (m *Matrix) Dense() (*Matrix, error) {
 	if m.CSR == nil {
 		return m, nil

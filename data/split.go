@@ -9,14 +9,14 @@ import (
 )
 
 // Split holds out a random share of the points: round(n·share) of them, at least one and
-// at most all but one. If the labels are Categorical, each class gives this share, to
-// within one point; otherwise all points have the same probability. The draw depends on
+// at most all but one. If the labels are Categorical, the split is stratified, to within
+// one point per class; otherwise all points have the same probability. The draw depends on
 // the seed. Both parts keep the order of the points and the class numbers of ds. heldRows
 // has the held-out rows of ds, in that order. The parts share no points with ds, and ds
 // does not change.
 //
-// A share that is not between 0 and 1 gives ErrOption, and fewer than two points give
-// ErrEmpty. Invalid data give the errors of Check.
+// The error wraps ErrOption if share is not between 0 and 1, and ErrEmpty if there are
+// fewer than two points. Other errors are as for Check.
 func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, heldRows []int, err error) {
 	if err := ds.Check(); err != nil {
 		return nil, nil, nil, err
@@ -42,13 +42,13 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 	return ds.take(trainRows), ds.take(heldRows), heldRows, nil
 }
 
-// Split divides rows of the labels (nil means all) into two parts: held has count of
-// them, drawn so each class gives its share, to within one, and rest has the others. The
-// draw depends on the seed. Every label counts as a class, even if the labels are not
+// Split divides rows of the labels (nil means all) into two parts: held has count of them,
+// and rest has the others. The split is stratified, to within one row per class, and
+// depends on the seed. Every label counts as a class, even if the labels are not
 // Categorical. Both parts are in the order of rows.
 //
-// A count below one, or not below the number of rows, gives ErrOption. Fewer than two
-// rows give ErrEmpty. A row without a label, or a repeated row, gives ErrLabels.
+// The error wraps ErrOption if count is below 1 or not below the number of rows, ErrEmpty
+// if there are fewer than two rows, and ErrLabels if a row has no label or is repeated.
 func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32, err error) {
 	if rows == nil {
 		rows = upTo[int32](len(l.Class))
@@ -174,17 +174,17 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	return part
 }
 
-// Imbalance keeps a share of each class that falls linearly with the class, as in the
-// paper's imbalanced MNIST. Of C classes with points, in the order of Labels.Names, the
-// k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For MNIST's
-// digits 0 to 9 the shares are 1, 0.9, …, 0.1, so 38 829 of 70 000 points are kept. The
-// draw depends on the seed. The draws of one class do not depend on the others.
+// Imbalance keeps a share of each class that falls linearly with the class's index, as in
+// the paper's imbalanced MNIST. Of C classes with points, in the order of Labels.Names,
+// the k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For
+// MNIST's digits 0 to 9 the shares are 1, 0.9, …, 0.1, so 38 829 of 70 000 points are
+// kept. The draw depends on the seed. The draws of one class do not depend on the others.
 //
-// The kept points stay in their order and keep their class numbers. rows has their rows
-// in ds, in that order. They share no memory with ds, and ds does not change.
+// The kept points stay in their order and keep their class numbers. rows has their rows in
+// ds, in that order. The kept points share no memory with ds, and ds does not change.
 //
-// Points without labels, or with labels that are not Categorical, give ErrLabels. Invalid
-// data give the errors of Check.
+// The error wraps ErrLabels if there are no labels or they are not Categorical. Other
+// errors are as for Check.
 func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error) {
 	if err := ds.Check(); err != nil {
 		return nil, nil, err
@@ -208,8 +208,8 @@ func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error)
 }
 
 // DrawRows draws count of n rows without replacement, all with the same probability, and
-// returns them in ascending order. The draw depends on the seed. A count below 1 or above
-// n gives ErrOption.
+// returns them in ascending order. The draw depends on the seed. The error wraps ErrOption
+// if count is below 1 or above n.
 func DrawRows(n, count int, seed uint64) ([]int, error) {
 	if count < 1 || count > n {
 		return nil, errorf(ErrOption, "rows to draw: got %d, want 1 to %d", count, n)
@@ -224,8 +224,8 @@ func DrawRows(n, count int, seed uint64) ([]int, error) {
 	return rows, nil
 }
 
-// CheckRows returns an error (ErrOption) unless rows, counted from 0, are some of n and
-// ascend.
+// CheckRows returns an error wrapping ErrOption unless rows is a nonempty, strictly
+// ascending list of indices from 0 to n−1.
 func CheckRows(rows []int, n int) error {
 	for k, row := range rows {
 		switch at := k + 1; {
