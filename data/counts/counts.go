@@ -38,9 +38,10 @@ type Matrix struct {
 	Labels *data.Labels
 }
 
-// Check reports fields that contradict each other (ErrShape), values that are not finite
-// (ErrNotFinite) or not above 0 (ErrFormat), and a matrix without cells, genes or counts
-// (ErrEmpty). Open calls it.
+// Check returns an error wrapping data.ErrShape if fields contradict each other,
+// data.ErrLabels if the number of labels is wrong, data.ErrNotFinite or data.ErrFormat if
+// a value is not finite or not above 0, and data.ErrEmpty if there are no cells, genes or
+// counts. Open calls it.
 func (c *Matrix) Check() error {
 	inconsistent := func(what string) error {
 		return errorf(data.ErrShape, "counts: inconsistent fields: %s", what)
@@ -145,10 +146,10 @@ func (c *Matrix) EmptyCells() int {
 // counts, as in 10x's unfiltered matrix.
 //
 // All paths must have the same genes. Open uses the options Name, Labels and Log. It uses
-// Columns, the names of a model's genes, only to log that the file has no names.
-// LabelColumn and Drop give ErrOption. A count takes 8 bytes of memory, 12 if the cells
-// of a file are out of order, and 16 while several paths are joined. Errors name the
-// file, and are of package data's kinds or the file system's.
+// Columns, the names of a model's genes, only to log that the file has no names. For
+// LabelColumn, Only and Drop the error wraps data.ErrOption. A count takes 8 bytes of
+// memory, 12 if the cells of a file are out of order, and 16 while several paths are
+// joined. Errors name the file, and are of package data's kinds or the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
@@ -371,8 +372,8 @@ type Scaling struct {
 // are never chosen; ties are broken by order.
 //
 // If fewer genes qualify than wanted, Fit chooses all of them. If no gene qualifies, or
-// the median library size is 0, the error is ErrEmpty. genes < 1 gives ErrOption. Invalid
-// counts give the errors of Check.
+// the median library size is 0, the error wraps data.ErrEmpty. For genes < 1 it wraps
+// data.ErrOption. Other errors are as for Check.
 func Fit(c *Matrix, genes int) (*Scaling, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -455,8 +456,8 @@ func median(x []float64) float64 {
 
 // Apply turns the counts of cells into points, with the cells' names and labels;
 // Points.Columns are the names of the genes. Genes are matched by name if both sides have
-// names, and genes with equal names by position. A missing or ambiguous gene gives
-// ErrShape. Without names, another number of genes gives ErrShape, too.
+// names, and genes with equal names by position. The error wraps data.ErrShape if a gene
+// is missing or ambiguous or, without names, if the number of genes differs.
 func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	ds := &data.Dataset{Name: c.Name, Points: data.NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
 	ds.Points.Columns = s.Names
@@ -466,9 +467,9 @@ func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	return ds, ds.Check()
 }
 
-// ApplyTo fills dst with the points of cells, starting with number first. The width of
-// dst must be the number of kept genes. Another width, or more rows than there are cells,
-// gives ErrShape. Other errors are as for Apply.
+// ApplyTo fills dst with the points of cells, starting with number first. The width of dst
+// must be the number of kept genes. For another width, or more rows than there are cells,
+// the error wraps data.ErrShape. Other errors are as for Apply.
 func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -542,8 +543,8 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 	return column, nil
 }
 
-// Check returns an error (ErrShape, ErrOption) for inconsistent values, which a file may
-// have.
+// Check returns an error wrapping data.ErrShape or data.ErrOption for inconsistent values,
+// which a file may have.
 func (s *Scaling) Check() error {
 	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
 		return errorf(data.ErrShape, "scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))

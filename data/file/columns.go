@@ -22,10 +22,10 @@ type table interface {
 }
 
 // ReadColumns reads columns as text, such as names of points, from files with the options
-// of Read. Result k is column wanted[k], with one entry per point. A column is given as
-// in Options.LabelColumn, and may be in Options.Drop. The files must be tables in text or
-// Parquet (ErrUnsupported), and cannot be pipes. Other errors are as for Read, or
-// ErrFormat for text that is not UTF-8.
+// of Read. Result k is column wanted[k], with one entry per point. A column is given as in
+// Options.LabelColumn, and may be in Options.Drop. For files that are not tables in text
+// or Parquet, and for pipes, the error wraps data.ErrUnsupported; for text that is not
+// UTF-8, data.ErrFormat. Other errors are as for Read.
 func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
 	columns := make([][]string, len(wanted))
 	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error { return t.appendText(columns, at) })

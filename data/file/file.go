@@ -1,10 +1,10 @@
 // Package file reads and writes files of points.
 //
 // Open recognizes the format of each file and returns Rows, to be read in blocks. Read
-// returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of points,
-// and Size an estimate of their size. Each format has one file here, and a line in the
-// table of formats. WriteNPY, WriteCSV and WriteParquet write points. NPYWriter and
-// CSVWriter write them in blocks. Builtin returns the data embedded in the program.
+// returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of points, and
+// Size an estimate of their size. Each format has one file here, and a line in format.go.
+// WriteNPY, WriteCSV and WriteParquet write points. NPYWriter and CSVWriter write them in
+// blocks. Builtin returns the data embedded in the program.
 //
 // Errors name the file and, in text, the line, and are of package data's kinds.
 package file
@@ -34,8 +34,8 @@ type Rows interface {
 	// Next fills dst with the next rows and returns their number, which is less than dst.N
 	// only in the last block. After the last row every call returns 0 and io.EOF. After an
 	// error every call returns 0 and that error; rows returned before an error are valid. dst
-	// gets the Columns and the Offset of the points. A dst of another width gives ErrShape,
-	// and one without rows ErrEmpty; reading can then continue.
+	// gets the Columns and the Offset of the points. The error wraps data.ErrShape for a dst
+	// of another width, and data.ErrEmpty for one without rows; reading can then continue.
 	Next(dst *data.Matrix) (n int, err error)
 	// Labeled reports whether the points have labels.
 	Labeled() bool
@@ -67,12 +67,13 @@ type Bytes interface {
 // Matrix Market format.
 type Sparse interface {
 	Rows
-	// ReadSparse reads all points (Matrix.CSR). Dense points give ErrUnsupported.
+	// ReadSparse reads all points (Matrix.CSR). For dense points the error wraps
+	// data.ErrUnsupported.
 	ReadSparse() (*data.Matrix, error)
 }
 
-// CheckFinite returns an error of kind ErrNotFinite that names the first NaN or infinity of
-// a block, or nil. first is the number of the block's first row.
+// CheckFinite returns an error wrapping data.ErrNotFinite that names the first NaN or
+// infinity of a block, or nil. first is the index of the block's first row.
 func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 	if at := simd.FirstNotFinite(block.X); at >= 0 {
 		return data.NotFinite(rows.RowName(first+at/block.D), block.Columns, at%block.D, block.X[at])
@@ -80,16 +81,17 @@ func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 	return nil
 }
 
-// Open opens files. They are read one after the other in the order of paths, until ctx
-// ends. The format of each is recognized from its content and name: IDX, npy, CSV and TSV
+// Open opens files. They are read one after the other in the order of paths, until ctx is
+// done. The format of each is recognized from its content and name: IDX, npy, CSV and TSV
 // or Matrix Market, each plain or compressed with gzip; npz, as np.savez or
-// scipy.sparse.save_npz writes it; or Parquet. A folder stands for the four files of
-// MNIST (all 70 000 points), Kuzushiji-49 (270 912) or Kuzushiji-MNIST (70 000) under
-// their published names, train before test, with labels.
+// scipy.sparse.save_npz writes it; or Parquet. A folder stands for the four files of MNIST
+// (all 70 000 points), Kuzushiji-49 (270 912) or Kuzushiji-MNIST (70 000) under their
+// published names, train before test, with labels.
 //
 // Labels come from Options.LabelColumn, from a folder or from an npz file; all files or
-// none must have labels. Options.Labels gives ErrOption, because its headings can be
-// recognized only after all points are counted. Sparse and dense points cannot be mixed.
+// none must have labels. For Options.Labels the error wraps data.ErrOption, because its
+// headings can be recognized only after all points are counted. Sparse and dense points
+// cannot be mixed.
 //
 // Errors name the file and are of package data's kinds or of the file system's. Open reads
 // only the headers of the first 64 files; other faults are found when the rows are read.

@@ -145,8 +145,8 @@ var mnistTestLabels []byte
 const builtinName = "mnist10k"
 
 // Builtin returns data embedded in the program. The only name is "mnist10k": MNIST's 10
-// 000 test images of 28×28 pixels (values 0 to 255) with their digits as labels. Another
-// name gives ErrOption.
+// 000 test images of 28×28 pixels (values 0 to 255) with their digits as labels. For
+// another name the error wraps data.ErrOption.
 func Builtin(name string) (*data.Dataset, error) {
 	if name != builtinName {
 		return nil, errorf(data.ErrOption, "built-in data set: got %q, want %q", name, builtinName)

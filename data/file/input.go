@@ -78,7 +78,7 @@ func newInput(r io.Reader) (*Input, error) {
 	return s, nil
 }
 
-// OpenInput opens a file. It is read until ctx ends. The error names the file.
+// OpenInput opens a file. It is read until ctx is done. The error names the file.
 func OpenInput(ctx context.Context, path string) (*Input, error) {
 	f, err := ctxio.Open(ctx, path)
 	if err != nil {

@@ -99,8 +99,9 @@ func miscounted(labels, points int, counts ...string) error {
 
 // ReadLines reads one line per point from a text file or from an array of one dimension
 // (IDX, npy, npz). Lines may be empty, and NaN becomes an empty line. heading reports
-// whether the first line may be a heading, as for Options.Labels. Errors name the file;
-// text that is not UTF-8 gives ErrFormat, an infinite value ErrNotFinite.
+// whether the first line may be a heading, as for Options.Labels. Errors name the file.
+// They wrap data.ErrFormat for text that is not UTF-8, and data.ErrNotFinite for an
+// infinite value.
 func ReadLines(ctx context.Context, path string) (lines []string, heading bool, err error) {
 	return readItems(ctx, path, true)
 }

@@ -111,7 +111,8 @@ func npyType(descr string, orComplex bool) (scalarType, error) {
 }
 
 // WriteNPY writes m as a float32 array of shape N×D in version 1.0 of NumPy's npy format.
-// np.load and Read can read it. Errors are w's, or ErrShape for an inconsistent matrix.
+// np.load and Read can read it. The error wraps data.ErrShape for an inconsistent matrix,
+// or is w's.
 func WriteNPY(w io.Writer, m *data.Matrix) error {
 	if err := data.CheckDense(m); err != nil {
 		return err
@@ -144,8 +145,8 @@ type NPYWriter struct {
 	n, d  int
 }
 
-// NewNPYWriter begins an npy file of rows of d values at w's current position. A d below 1
-// gives ErrShape; other errors are w's.
+// NewNPYWriter begins an npy file of rows of d values at w's current position. The error
+// wraps data.ErrShape for d below 1, or is w's.
 func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
 	if d < 1 {
 		return nil, errorf(data.ErrShape, "values per row: got %d, want at least 1", d)
@@ -159,8 +160,9 @@ func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
 	return p, err
 }
 
-// Write adds the rows of m. Rows of another width give ErrShape, no rows ErrEmpty; other
-// errors are the file's, and every later call returns them.
+// Write adds the rows of m. The error wraps data.ErrShape for rows of another width, and
+// data.ErrEmpty for no rows. Other errors are the file's, and every later call returns
+// them.
 func (p *NPYWriter) Write(m *data.Matrix) error {
 	if err := checkWidth(m, p.d); err != nil {
 		return err

@@ -17,8 +17,8 @@ type Options struct {
 	// npy arrays of one dimension, such an array in an npz file, or text with one label on
 	// each line; or FILE:COLUMN for a column of a table. Text may begin with a heading; it is
 	// detected if there is one label too many. These labels replace labels in the files of
-	// points. If there are 50 points or more and most labels are unique, the error is
-	// ErrLabels.
+	// points. If there are 50 points or more and most labels are unique, the error wraps
+	// data.ErrLabels.
 	Labels []string
 	// LabelColumn is the column of a CSV, TSV or Parquet file that holds the labels: its name
 	// in the header, or its number counted from 1 (negative from the end: -1 is the last).
@@ -31,11 +31,11 @@ type Options struct {
 	// LabelColumn.
 	Drop []string
 	// DropText leaves out columns of tables that are not numbers, unless other options name
-	// them. Without it they give a *TextError.
+	// them. Without it, reading returns a *TextError for them.
 	DropText bool
 	// AllowMissing lets Read and ReadRows return values that are NaN or infinite. The caller
-	// must then remove them with Dataset.DropMissing or FillMissing. Points are read into
-	// memory.
+	// must then remove them with Dataset.DropMissing or Matrix.FillMissing. Points are read
+	// into memory.
 	AllowMissing bool
 	// Header says whether CSV and TSV files begin with a line of names.
 	Header Header
@@ -43,12 +43,13 @@ type Options struct {
 	// semicolon or a tab. 0 chooses by the first line: a tab if one occurs, otherwise a
 	// semicolon if one occurs, otherwise a comma.
 	Separator rune
-	// Columns are the names of the columns to read, in this order, such as the columns that
-	// a model was trained on. They apply to tables with a header; a missing name gives
-	// ErrShape. Other files are read unchanged. Nil reads all columns.
+	// Columns are the names of the columns to read, in this order, such as the columns that a
+	// model was trained on. They apply to tables with a header; for a missing name the error
+	// wraps data.ErrShape. Other files are read unchanged. Nil reads all columns.
 	Columns []string
-	// Offset is the Offset of the points, with a number for each value; another length gives
-	// ErrShape. If nil, Read chooses an Offset if the columns need one, and Open uses none.
+	// Offset is the Offset of the points, with a number for each value; for another length
+	// the error wraps data.ErrShape. If nil, Read chooses an Offset if the columns need one,
+	// and Open uses none.
 	Offset []float64
 	// StreamAbove, if above 0, makes Read leave points in Dataset.Stored if each has more
 	// than StreamAbove values, and at most as many as there are points. Set it to the number
@@ -83,8 +84,8 @@ func (Header) Words() []string {
 	return []string{string(HeaderAuto), string(HeaderPresent), string(HeaderNone)}
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler; a word that is not one of
-// Words gives ErrOption.
+// UnmarshalText implements encoding.TextUnmarshaler. For a word that is not one of Words
+// the error wraps data.ErrOption.
 func (h *Header) UnmarshalText(word []byte) error {
 	if !slices.Contains(h.Words(), string(word)) {
 		return errorf(data.ErrOption, "header: got %q, want auto, yes or no", word)

@@ -31,8 +31,8 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 // the rows in the files. All values in the files must be finite. The points are held in
 // memory: as bytes in Dataset.Stored if all files are arrays of bytes and
 // Options.StreamAbove would leave this number of points in files. Sparse files are first
-// read completely into memory. A pipe gives ErrUnsupported, and another number of points
-// than n ErrChanged.
+// read completely into memory. The error wraps data.ErrUnsupported for a pipe, and
+// data.ErrChanged for another number of points than n.
 func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
 	if err := data.CheckRows(rows, n); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 }
 
 // Count returns the number of points that Read would read from files. It uses their
-// headers if possible, and otherwise skips over the rows. A pipe gives ErrUnsupported;
-// other errors are as for Open.
+// headers if possible, and otherwise skips over the rows. For a pipe the error wraps
+// data.ErrUnsupported; other errors are as for Open.
 func Count(ctx context.Context, paths []string, o Options) (int, error) {
 	o.Labels, o.Log = nil, nil
 	list, err := findAgain(paths, &o)

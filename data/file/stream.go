@@ -178,7 +178,8 @@ func (s *stored) changed(k int) error {
 	return errorf(data.ErrChanged, "%s: the file has changed while its points were read", s.list[k].path)
 }
 
-// explain returns the error of reading, or data.ErrChanged if a file has changed.
+// explain returns the error of reading, or one wrapping data.ErrChanged if a file has
+// changed.
 func (s *stored) explain(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

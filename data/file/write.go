@@ -13,10 +13,10 @@ import (
 )
 
 // WriteCSV writes points as a table with a header: columns x, y and z for up to three
-// values per point and x1, x2, … for more, a column label if labels is not nil, and a
-// last column name if names is not nil. Numbers have as many digits as are needed to read
-// the same float32 again. Errors are w's, or ErrLabels or ErrShape for inconsistent
-// arguments.
+// values per point and x1, x2, … for more, a column label if labels is not nil, and a last
+// column name if names is not nil. Numbers have as many digits as are needed to read the
+// same float32 again. Errors wrap data.ErrLabels or data.ErrShape for inconsistent
+// arguments, or are w's.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := checkTable(m, labels, names); err != nil {
 		return err
@@ -58,7 +58,7 @@ type CSVWriter struct {
 }
 
 // NewCSVWriter begins a table of points of d values, with a column of labels if labelled,
-// and of names if named. A d below 1 gives ErrShape.
+// and of names if named. The error wraps data.ErrShape for d below 1, or is w's.
 func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	if d < 1 {
 		return nil, errorf(data.ErrShape, "values per point: got %d, want at least 1", d)
@@ -78,10 +78,10 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	return c, err
 }
 
-// Write adds the rows of m with their labels and names; these are nil for a table
-// without. Rows of another width give ErrShape, and no rows ErrEmpty. A wrong number of
-// labels, or unexpected ones, give ErrLabels; such names give ErrShape. Other errors come
-// from the underlying writer, and every later call returns them.
+// Write adds the rows of m with their labels and names; these are nil for a table without.
+// The error wraps data.ErrShape for rows of another width, data.ErrEmpty for no rows, and
+// data.ErrLabels or data.ErrShape for a wrong number of labels or names, or unexpected
+// ones. Other errors come from the underlying writer, and every later call returns them.
 func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
 	if err := checkWidth(m, c.d); err != nil {
 		return err
@@ -137,8 +137,8 @@ func appendField(line []byte, field string) []byte {
 }
 
 // WriteParquet writes points as a Parquet file with the columns of WriteCSV. Values are
-// float32. Labels are numbers if all of them are, and otherwise text. Errors are w's, or
-// ErrLabels or ErrShape for inconsistent arguments.
+// float32. Labels are numbers if all of them are, and otherwise text. Errors wrap
+// data.ErrLabels or data.ErrShape for inconsistent arguments, or are w's.
 func WriteParquet(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := checkTable(m, labels, names); err != nil {
 		return err

@@ -229,9 +229,9 @@ type pictures struct {
 // and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
 // Options.Size.
 //
-// No image, or an image without pixels, gives ErrEmpty. Images of different sizes give
-// ErrSizes. A mix of greyscale and colour gives ErrShape, and an invalid size ErrOption.
-// Transparent pixels become white.
+// Transparent pixels become white. The error wraps data.ErrEmpty if there is no image or
+// an image without pixels, ErrSizes if sizes differ, data.ErrShape for a mix of greyscale
+// and colour, and data.ErrOption for an invalid size.
 func From(images []image.Image, size int) (*Set, error) {
 	if err := (Options{Size: size}).check(); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
@@ -300,11 +300,12 @@ func openPictures(ctx context.Context, path string, o Options) (*pictures, error
 }
 
 var (
-	// ErrSizes means that images differ in size; Options.Size would fix this. It wraps
-	// data.ErrShape.
+	// ErrSizes is wrapped by errors about images of different sizes, which Options.Size would
+	// bring to one size. It wraps data.ErrShape.
 	ErrSizes = errorf(data.ErrShape, "images differ in size")
-	// ErrBroken means that some files of a folder cannot be decoded; Options.SkipBroken would
-	// leave them out. Such errors also wrap data.ErrFormat or an error of the file system.
+	// ErrBroken is wrapped by errors about files of a folder that cannot be decoded, which
+	// Options.SkipBroken would leave out. Such errors also wrap data.ErrFormat or an error of
+	// the file system.
 	ErrBroken = errors.New("images cannot be decoded")
 )
 

@@ -29,13 +29,13 @@ import (
 // list marks its new entries. The rounds end when few entries are new. At the end the
 // distances of the listed points are computed as in the exact search.
 //
-// The result depends on the seed, but not on the number of cores or their speed. Leaves
+// The result depends on the seed, but not on GOMAXPROCS or the speed of the cores. Leaves
 // share no points. The rows of a round are fixed before it begins. A list takes points
 // that are nearer than its last entry was at the start of the round, and keeps the first
 // of them in the order of (distance, number). The order of the offers does not matter: a
-// point that is refused because the list has improved in the round would be dropped
-// later. A list takes only nearer points, not equally near ones, so the search among
-// duplicates ends, too.
+// point that is refused because the list has improved in the round would be dropped later.
+// A list takes only nearer points, not equally near ones, so the search among duplicates
+// ends, too.
 
 // A descent holds the lists of all points.
 type descent struct {
@@ -441,8 +441,8 @@ func (d *descent) fillLists(w *descentWork, n int) {
 }
 
 // findCandidates makes the rows of the points first to last−1 that have new candidates,
-// and removes the marks of the list entries that are in them. It returns the number of
-// new entries, or ctx's error if ctx ends.
+// and removes the marks of the list entries that are in them. It returns the number of new
+// entries, or ctx's error if ctx is done.
 func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
 	rows := last - first
 	if cap(d.sizes) < rows {

@@ -182,8 +182,9 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // neighbours of point i, counted from 0, in any order. The point itself is skipped, and
 // so is −1, a neighbour that was not found.
 //
-// Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with the
-// data that are read, not with the sizes in a header. If ctx ends before, the error is ctx's.
+// Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with
+// the data that are read, not with the sizes in a header. If ctx is done first, the error
+// is ctx's.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
 	g, _, err := ReadNearest(ctx, path, math.MaxInt, false)
 	return g, err

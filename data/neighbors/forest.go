@@ -94,8 +94,8 @@ func (c *pointSet) scaleRow(dst, row []float32) {
 	}
 }
 
-// arrange copies the points of m in the order of the first tree. The tree then numbers
-// the points in this order. If ctx ends before, the error is ctx's.
+// arrange copies the points of m in the order of the first tree. The tree then numbers the
+// points in this order. If ctx is done first, the error is ctx's.
 func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) error {
 	c.x = make([]float32, c.n*c.width)
 	place := make([]int32, c.n)

@@ -11,8 +11,8 @@ import (
 	"cne/internal/parallel"
 )
 
-// ErrInvalidGraph is wrapped by the errors about graphs whose parts do not
-// fit together, in memory or in a file.
+// ErrInvalidGraph is wrapped by errors about graphs whose parts do not fit together, in
+// memory or in a file.
 var ErrInvalidGraph = errors.New("invalid graph")
 
 // A Graph is a directed graph without self loops, in compressed sparse rows: the tails

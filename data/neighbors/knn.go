@@ -14,14 +14,14 @@ import (
 	"cne/internal/simd"
 )
 
-// Errors that are wrapped by errors of KNN, Search and Ranks.
+// Kinds of errors of KNN, Search and Ranks, for errors.Is.
 var (
-	// ErrInput means that the arguments do not fit together, that there are no
-	// points, or that k is below 1.
+	// ErrInput is wrapped by errors about arguments that do not fit together, about no
+	// points, and about k below 1.
 	ErrInput = errors.New("bad input")
-	// ErrTooFewPoints means that there are fewer than k possible neighbours.
+	// ErrTooFewPoints is wrapped by errors about fewer than k possible neighbours.
 	ErrTooFewPoints = errors.New("too few points for the number of neighbours")
-	// ErrNotFinite means that a coordinate is NaN or infinite.
+	// ErrNotFinite is wrapped by errors about coordinates that are NaN or infinite.
 	ErrNotFinite = errors.New("not a finite number")
 )
 
@@ -31,8 +31,7 @@ type Options struct {
 	// Search is the method. The zero value, Auto, is exact for up to 100 000 points
 	// (SearchMethod.Approximates).
 	Search SearchMethod
-	// Seed is the seed of an approximate search. The same seed gives the same result,
-	// bit for bit, on any number of cores.
+	// Seed is the seed of an approximate search.
 	Seed uint64
 	// Rough makes an approximate Index search in two thirds of the time; it then misses a few
 	// more neighbours in a hundred.
@@ -93,7 +92,7 @@ const treeMaxD = 8
 // KNN finds the k nearest other points of every point of m by Euclidean distance. A point
 // is never its own neighbour, but its duplicates are, at distance 0. Ties are in the order
 // of the indices. Distances are sums of squared differences in float64, and the result is
-// exact with respect to them; it does not depend on GOMAXPROCS.
+// exact with respect to them.
 //
 // It takes O(n²D) operations for D > 8 and about O(n log n) below; in addition to m and
 // the result it needs a copy of m and about 16·n·(k+16) bytes. A device needs memory for
@@ -103,7 +102,7 @@ const treeMaxD = 8
 // result is made.
 //
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if k < 1;
-// ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx ends
+// ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx is done
 // first, the error is ctx's.
 func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, error) {
 	if err := check(m, k); err != nil {
@@ -279,8 +278,8 @@ const recallBlock = 1 << 17
 // which of several equally near points were found. It takes O(nD) operations for each
 // point and about as much memory as 131 072 of them.
 //
-// The error wraps ErrInput if nb does not fit m. Other errors are as for Search. If ctx
-// ends first, the error is ctx's.
+// The error wraps ErrInput if nb does not fit m. Other errors are as for Search. If ctx is
+// done first, the error is ctx's.
 func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uint64, opt Options) (*Recall, error) {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err

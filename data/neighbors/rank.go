@@ -17,17 +17,16 @@ import (
 // the nearest of all n−1 others, n−1 for the farthest. Ties are in the order of the
 // indices, as in KNN.
 //
-// index [n, k] has, for each point i, k other points to be ranked, counted from 0, in
-// any order, such as Index of the Neighbors in an embedding. The result has the same
-// layout. It is exact with respect to distances computed in float64 and does not
-// depend on GOMAXPROCS.
+// index [n, k] has, for each point i, k other points to be ranked, counted from 0, in any
+// order, such as Index of the Neighbors in an embedding. The result has the same layout.
+// It is exact with respect to distances computed in float64.
 //
 // It takes O(n²(D+k)) operations (for small k twice as many as KNN) and 8k kilobytes of
 // memory per processor. A device needs memory for two copies of m and 64 MiB.
 //
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if index
-// does not fit m, and ErrNotFinite if a value is NaN or infinite. If ctx ends first, the
-// error is ctx's.
+// does not fit m, and ErrNotFinite if a value is NaN or infinite. If ctx is done first,
+// the error is ctx's.
 func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ type Index struct {
 // queries or more.
 //
 // The error wraps ErrInput if base is empty or its sizes do not fit together, and
-// ErrNotFinite if a value is NaN or infinite. If ctx ends first, the error is ctx's.
+// ErrNotFinite if a value is NaN or infinite. If ctx is done first, the error is ctx's.
 func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, error) {
 	if err := checkSizes(base, "base"); err != nil {
 		return nil, err
@@ -104,12 +104,12 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 // base point that equals the query is a neighbour at distance 0. Among equally near
 // points, the point with the smaller index comes first. Unless the index is approximate,
 // the result is exact with respect to sums of squared differences in float64. The result
-// for a query depends neither on the other queries nor on GOMAXPROCS.
+// for a query does not depend on the other queries.
 //
 // The error wraps ErrInput if there are no points, if their sizes do not fit together, if
-// they have another width than the base, or if k < 1. It wraps ErrTooFewPoints if the
-// base has fewer than k points, and ErrNotFinite if a value is NaN or infinite. If ctx
-// ends first, the error is ctx's.
+// they have another width than the base, or if k < 1. It wraps ErrTooFewPoints if the base
+// has fewer than k points, and ErrNotFinite if a value is NaN or infinite. If ctx is done
+// first, the error is ctx's.
 func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighbors, error) {
 	if err := checkSizes(points, "query matrix"); err != nil {
 		return nil, err

@@ -32,14 +32,14 @@ const (
 // largestEigen returns the k largest eigenvalues of a symmetric n×n matrix in descending
 // order, and as many orthonormal eigenvectors, one after the other. a holds the matrix's
 // upper triangle; it must be positive semidefinite up to rounding. Eigenvalues within
-// rounding of 0 are 0. If ctx ends first, the error is ctx's, and a may still be in use.
-// A device, if not nil, computes the products of subspace iteration.
+// rounding of 0 are 0. If ctx is done first, the error is ctx's, and a may still be in
+// use. A device, if not nil, computes the products of subspace iteration.
 func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
 	}
 	if values == nil && err == nil {
-		// eigenOf cannot be interrupted; if ctx ends, it continues in the background.
+		// eigenOf cannot be interrupted; if ctx is done, it continues in the background.
 		type result struct {
 			values, vectors []float64
 			err             error

@@ -1,6 +1,6 @@
 // Package pca finds the principal components of points (package data). Fit finds them
-// exactly, and FitSparse finds them for sparse points by a randomised method. The results
-// have the same bits for any GOMAXPROCS.
+// exactly, and FitSparse finds them for sparse points by a randomised method. Results have
+// the same bits regardless of GOMAXPROCS.
 package pca
 
 import (
@@ -60,9 +60,9 @@ type PCA struct {
 // vectors orthogonal to all others, and their Variance is exactly 0. A variance that
 // float64 cannot tell from 0 counts as 0.
 //
-// The error is data.ErrOption for k below 1 or above min(n, D), data.ErrEmpty for fewer
-// than two points, data.ErrNotFinite for a value that is NaN or infinite, data.ErrSparse
-// for sparse points (see FitSparse), the device's, or ctx's.
+// The error wraps data.ErrOption for k below 1 or above min(n, D), data.ErrEmpty for fewer
+// than two points, data.ErrNotFinite for a value that is NaN or infinite, or
+// data.ErrSparse for sparse points (see FitSparse), or it is the device's or ctx's.
 func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PCA, error) {
 	if err := data.CheckDense(points); err != nil {
 		return nil, err
@@ -272,9 +272,9 @@ func fixSign(axis []float64) {
 }
 
 // Transform returns the coordinates of points along the axes: an N×K matrix. It is
-// computed on a device, or on the CPU if that is nil or the points are sparse. The
-// results agree up to the rounding of sums in float64. The error is data.ErrShape for
-// points of another width than D, the device's, or ctx's.
+// computed on a device, or on the CPU if that is nil or the points are sparse. The results
+// agree up to the rounding of sums in float64. The error wraps data.ErrShape for points of
+// another width than D, or is the device's or ctx's.
 func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (*data.Matrix, error) {
 	if err := data.CheckPoints(points); err != nil {
 		return nil, err
@@ -326,8 +326,8 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 	return dst, nil
 }
 
-// Check returns an error (data.ErrShape) unless the components fit each other and points
-// of d values. It is for components from a file.
+// Check returns an error wrapping data.ErrShape unless the components fit each other and
+// points of d values. It is for components from a file.
 func (p *PCA) Check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
 		return kind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)

@@ -38,7 +38,7 @@ const (
 // float64. The time of a product grows as the number of nonzero values times k. Memory
 // beyond m is about 40·D·(k+14) bytes.
 //
-// Dense points give data.ErrOption. Other errors are as for Fit.
+// For dense points the error wraps data.ErrOption. Other errors are as for Fit.
 func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
