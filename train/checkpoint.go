@@ -16,7 +16,7 @@ import (
 )
 
 // Checkpoints say when the state of a run is saved. The state is also saved at the end of
-// the run, and when its context ends.
+// the run, and when its context is done.
 type Checkpoints struct {
 	// Epochs is the number of epochs after which the run is saved again; 0 means that only
 	// Interval counts.

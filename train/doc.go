@@ -9,8 +9,9 @@
 // UMAP.
 //
 // Random numbers come from counter-based streams, one for each epoch and batch. One seed
-// therefore gives the same bits on any number of cores, and a run resumed from a
+// therefore gives the same bits regardless of GOMAXPROCS, and a run resumed from a
 // Checkpoint ends with the same bits as a run that never stopped. A Projector places new
-// points in an embedding that was learnt as a table. Package train/quality measures the
-// quality of an embedding. Other packages read data, build the graph and write results.
+// points in a non-parametric embedding (model.Embedding). Package train/quality measures
+// the quality of an embedding. Other packages read data, build the graph and write
+// results.
 package train

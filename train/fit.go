@@ -45,7 +45,7 @@ type Hook interface {
 	AfterEpoch(*State) error
 }
 
-// HookFunc is a function as a Hook.
+// HookFunc adapts an ordinary function to a Hook.
 type HookFunc func(*State) error
 
 // AfterEpoch implements Hook.
@@ -101,12 +101,13 @@ func (e *DivergedError) Error() string {
 
 func (e *DivergedError) Unwrap() error { return e.Cause }
 
-// Causes of a DivergedError that no single operation reports.
+// Causes of a DivergedError other than a non-finite result.
 var (
-	// ErrDiverging means that the points are too far apart to attract each other.
+	// ErrDiverging is wrapped by errors about points that are too far apart to attract each
+	// other.
 	ErrDiverging = errors.New("the points move ever farther apart")
-	// ErrLogZ means that exp(log Z) of NC-t-SNE is too large or too small. A lower LRZ may
-	// help.
+	// ErrLogZ is wrapped by errors about an exp(log Z) of NC-t-SNE that is too large or too
+	// small. A lower LRZ may help.
 	ErrLogZ = errors.New("log Z diverges")
 
 	errNotFinite = errors.New("the loss is not finite")
@@ -114,10 +115,10 @@ var (
 
 // Fit trains a model on the directed edges heads[k] → tails[k] of a graph.
 //
-// When ctx ends, Fit returns ctx.Err() and the result so far after at most a few batches.
-// The model keeps what it has learnt. If the last checkpoint cannot be saved, its error
-// is joined to the returned one. The same holds if a hook returns an error or the run
-// diverges (DivergedError).
+// When ctx is done, Fit returns ctx.Err() and the result so far after at most a few
+// batches. The model keeps what it has learnt. If the last checkpoint cannot be saved, its
+// error is joined to the returned one. The same holds if a hook returns an error or the
+// run diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
 	if m == nil {
 		return Result{}, kind.Errorf(ErrInput, "train: model: got nil")
@@ -403,13 +404,14 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 
 // Measure returns a hook that measures the embedding whenever every epochs have passed,
 // and after the last epoch. Later hooks find the figures in State.Quality. It measures
-// the figures that need only the embedding and the Graph of the options. Measuring every
-// epoch makes a run several times as long, though State.Elapsed does not include hooks.
-// An embedding that is not finite ends the run with a *DivergedError.
+// only metrics that can be computed from the embedding and o.Graph, except the losses, and
+// ignores o.Skip. Measuring every epoch makes a run several times as long, though
+// State.Elapsed does not include hooks. An embedding that is not finite ends the run with
+// a *DivergedError.
 func Measure(every int, o quality.Options) Hook {
 	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && f.Option != "" })
 	measure := embedded(func(s *State, embedding []float32, d int) (err error) {
-		// An epoch that has ended is measured even if the run is interrupted.
+		// A completed epoch is measured even if the run is interrupted.
 		s.Quality, err = quality.Measure(context.Background(), nil, &data.Matrix{N: len(embedding) / d, D: d, X: embedding}, o)
 		if errors.Is(err, quality.ErrNotFinite) {
 			return &DivergedError{Epoch: s.Epoch, LR: s.LR, Cause: err}

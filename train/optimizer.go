@@ -16,7 +16,7 @@ import (
 )
 
 // An Optimizer moves parameters against their gradients. *SGD and *Adam are optimisers.
-// Only these also work on a device.
+// Other optimisers run only on the CPU.
 type Optimizer interface {
 	// Init makes a new state for parameters. Arrays with the shape of a parameter are on
 	// the parameter's device. It returns an error if the optimiser's options are invalid.
@@ -244,7 +244,7 @@ func adamPiece[T op.Float](o *Adam, lo, hi int) {
 //	w ← w − lr·buf
 //
 // The zero value is w ← w − lr·g. It leaves rows without a gradient in a sparse gradient
-// untouched; other values move all rows.
+// untouched; with Momentum or WeightDecay all rows move.
 type SGD struct {
 	// Momentum is in [0, 1], WeightDecay is at least 0.
 	Momentum, WeightDecay float64

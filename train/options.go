@@ -28,7 +28,7 @@ type Phase struct {
 	Spectrum SpectrumParam `key:"loss"`
 	// ExaggerateEarly runs the first third of the epochs (EarlyEpochs) at max(s, 1).
 	ExaggerateEarly bool
-	// Negatives is m, the number of negatives for each head, or Full or All.
+	// Negatives is m, the number of negatives for each edge, or Full or All.
 	Negatives int `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
 	// LogZ, if not nil, is NC-t-SNE's log Z when the phase begins; the state of its
 	// optimiser is then reset. nil continues with the value of the phase before, or with
@@ -91,7 +91,7 @@ type Options struct {
 	// Resume is the checkpoint to continue from; nil starts from the beginning. Model, edges
 	// and the other options must be the same as when the run was saved, except Hooks, OnBatch
 	// and Checkpoints. The last phase may have more epochs, unless a phase has
-	// ExaggerateEarly. Its schedule then extends over the new number.
+	// ExaggerateEarly; the last phase's schedule then extends over its new number of epochs.
 	Resume *Checkpoint
 }
 
@@ -132,8 +132,11 @@ var ErrInput = errors.New("train: bad input")
 // multiplied by squared distances, and must leave room for these in float32.
 const maxLogConst = 60
 
-// An OptionError is an error of Options.Check. Its Key is the option's name in a
-// configuration of cne.
+// An OptionError is an error about the value of an option, such as Options.Check returns.
+// Key is the option's name in a configuration of cne, such as "train.warm_up", or "". If
+// the option is in an entry of a list, Item is the entry, such as "phase 2", and List the
+// list. Got is the value, and Want what is allowed. Other, if not "", is another option
+// that does not allow the value, and OtherGot its value. The error wraps Err.
 type OptionError = option.Error
 
 // Check returns an error if the options are invalid by themselves, or for a model with

@@ -29,9 +29,9 @@ const (
 	approximateFrom = 30_000
 )
 
-// A Projector places new points in an embedding that was learnt as a table. Each starts
-// at one of its k nearest training points: the one most similar to the others in the
-// embedding. A few steps then reduce the loss on its edges to these points. Negatives
+// A Projector places new points in a non-parametric embedding (model.Embedding). Each
+// starts at one of its k nearest training points: the one most similar to the others in
+// the embedding. A few steps then reduce the loss on its edges to these points. Negatives
 // come from all training points, and all new points share the negatives of a step.
 // Training points do not move. A point that equals a training point gets its position.
 //
@@ -40,8 +40,8 @@ const (
 // distance. Without negatives this is iteratively reweighted least squares. No learning
 // rate is needed.
 //
-// It is a model.Mapper: the position of a point depends neither on other new points nor
-// on GOMAXPROCS. A Projector may be used by several goroutines at once.
+// It is a model.Mapper: the position of a point does not depend on other new points. A
+// Projector may be used by several goroutines at once.
 type Projector struct {
 	steps     int
 	training  model.FitInfo
@@ -54,14 +54,15 @@ type Projector struct {
 	works     parallel.Pool[placer]
 }
 
-// NewProjector returns a projector into a table of positions [n, d] of the training
-// points [n, p]. Neither is copied. The loss of a point is the sum over its edges, even
-// if the model was trained with the mean over a batch. If ctx ends while the search is
-// prepared, the error is ctx's.
+// NewProjector returns a projector into an embedding.
+//   - on, if not nil, is a device that holds the training points and searches them. Its
+//     search is exact up to 100 000 points. The CPU searches approximately from 30 000.
+//   - points [n, p] are the training points, preprocessed. They are not copied.
+//   - table [n, d] has their positions. It is not copied.
+//   - training has the options of the training. The loss of a point is the sum over its
+//     edges, even if training took the mean over a batch.
 //
-// From 30 000 training points the CPU searches approximately. If on is not nil, the
-// device holds the training points and searches instead; up to 100 000 points its search
-// is exact.
+// If ctx is done while the search is prepared, the error is ctx's.
 func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, kind.Errorf(ErrInput, "train: training points: got nil")

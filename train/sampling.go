@@ -11,27 +11,27 @@ import (
 	"cne/model/op"
 )
 
-// Full, as a number of negatives, means every row of the batch except the head and its
-// tail, once.
+// Full, as a number of negatives, means every endpoint of the batch's other edges, once.
 const Full = -1
 
-// A Sampling is a way to draw m negatives for each head of a batch of b edges from the
-// batch's 2b rows (in-batch negative sampling, as in the paper's runs). m = 2b−2 takes
-// all other rows, so nothing is drawn.
+// A Sampling is a way to draw m negatives for each edge of a batch of b edges from the
+// batch's 2b endpoints (in-batch negative sampling, as in the paper's runs). m = 2b−2
+// takes all endpoints of the other edges, so nothing is drawn.
 type Sampling int
 
 const (
 	// SampleAuto is SampleSharedRuns for 32 negatives or more, where it is faster, and
 	// SamplePerHead for fewer.
 	SampleAuto Sampling = iota
-	// SamplePerHead draws the negatives of each head separately, uniformly and with
-	// replacement from the 2b−1 other rows, including the head's own tail. The paper does so.
+	// SamplePerHead draws the negatives of each edge separately, uniformly and with
+	// replacement from all endpoints except the edge's head, so its tail may be among them.
+	// The paper does so.
 	SamplePerHead
-	// SampleSharedRuns lets every 16 consecutive heads of the batch share a run of m
-	// consecutive rows that begins with a random one. A head's negatives are these rows
-	// except itself: with probability m/2b it is in the run and has m−1 negatives. All other
-	// rows are equally likely, as with SamplePerHead, but none is repeated. A single
-	// negative is drawn per head.
+	// SampleSharedRuns lets every 16 consecutive edges of the batch share a run of m
+	// consecutive endpoints that begins with a random one. An edge's negatives are these
+	// endpoints except its head: with probability m/2b the head is in the run, and the edge
+	// has m−1 negatives. All other endpoints are equally likely, as with SamplePerHead, but
+	// none is repeated. With m = 1 it is SamplePerHead.
 	SampleSharedRuns
 )
 
@@ -59,8 +59,8 @@ func (s Sampling) count(m, b int) int {
 	return m
 }
 
-// Listed returns how many of m negatives (or Full) each head of a batch of b edges draws
-// separately; it returns 0 if heads share negatives.
+// Listed returns how many of m negatives (or Full) each edge of a batch of b edges draws
+// separately; it returns 0 if edges share negatives.
 func (s Sampling) Listed(m, b int) int {
 	if m = s.count(m, b); m == 2*b-2 || s.inRuns(m) {
 		return 0

@@ -13,12 +13,14 @@ import (
 type Schedule int
 
 const (
-	// Linear lowers it to 0 by epoch, lr·(1 − (t−W)/(T−W)) in epoch t, as in the paper.
+	// Linear lowers the learning rate to 0, once per epoch, to lr·(1 − (t−W)/(T−W)) in epoch
+	// t, as in the paper.
 	Linear Schedule = iota
-	// Constant keeps it.
+	// Constant keeps the learning rate.
 	Constant
-	// Cosine lowers it to 0 along half a cosine, lr·½(1 + cos π(t−W)/(T−W)), with every
-	// batch: t is fractional. The paper's program uses whole epochs.
+	// Cosine lowers the learning rate to 0 along half a cosine, to lr·½(1 + cos
+	// π(t−W)/(T−W)), with every batch: t is fractional. The paper's program uses whole
+	// epochs.
 	Cosine
 )
 
@@ -48,10 +50,10 @@ func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epoch
 //
 //	Z̄ = Z_tsne^(1−s) · Z_umap^s  with  Z_tsne = 100·n and Z_umap = n²/5,
 //
-// and for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. For n < 70 000, the
-// size of MNIST, Z_tsne is 100·n·√(n/70 000). The reason is that t-SNE's own partition
-// function per point falls with n, and that the paper's 100·n would exceed Z_umap for n <
-// 500.
+// and for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. For n < 70 000, the size
+// of MNIST, Z_tsne is 100·n·√(n/70 000). The reason is that t-SNE's own partition function
+// per point decreases as n decreases, and that the paper's 100·n would exceed Z_umap for n
+// < 500.
 type Normalization struct {
 	// N is the number of points.
 	N int
@@ -72,8 +74,10 @@ func (p Normalization) Z(logZ float64) float64 {
 }
 
 // LogConst returns the logarithm of the loss's constant, as op.Contrastive takes it:
-// log c with c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives
-// of each head; log ρ for InfoNC-t-SNE; 0 for the others.
+//   - for Neg-t-SNE log c with c = Z̄·m/|X|, where |X| = n² and m is the number of
+//     negatives of each edge;
+//   - for InfoNC-t-SNE log ρ;
+//   - for other losses 0.
 func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
 	logC := func(zBar float64) float64 {
 		return elementary.Log(zBar) + elementary.Log(float64(m)) - float64(2*elementary.Log(float64(p.N)))
@@ -90,8 +94,8 @@ func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
 }
 
 // A SpectrumParam is the position of a loss on the spectrum from t-SNE to UMAP. At most
-// one of S and ZBar may be set. The zero value leaves it open: c = 1 for Neg-t-SNE, the
-// paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
+// one of S and ZBar may be set. The zero value means c = 1 for Neg-t-SNE, the paper's Z̄ =
+// |X|/m, and ρ = 1 for InfoNC-t-SNE.
 type SpectrumParam struct {
 	// S is the position on the slider, for Neg-t-SNE and InfoNC-t-SNE.
 	S *float64 `key:"s"`

@@ -16,17 +16,17 @@ import (
 // All, as a number of negatives, means all pairs of points as the negatives of each edge,
 // and makes the whole graph one batch. InfoNC-t-SNE's loss of an edge ij is then
 //
-//	−log q(ij) + (1/ρ)·log Σ q over all ordered pairs,
+//	−log q(ij) + (1/ρ)·log Σ q over all ordered pairs.
 //
 // For ρ = 1 it is t-SNE's loss (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent with
 // momentum 0.9. Each point's gradient is divided by the weight of its edges. Learning
 // rates are about 1 to 30, larger if neighbours are farther apart. A phase begins by
-// multiplying all positions by the power of two that makes the loss least. The loss of an
+// multiplying all positions by the power of two that minimises the loss. The loss of an
 // epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
 //
-// The model must be a table of float32 in the plane, and the Optimizer plain SGD. The whole
-// run then uses the CPU.
+// The model must be a *model.Embedding[float32] in the plane, and the Optimizer plain SGD.
+// The whole run then uses the CPU.
 const All = -2
 
 // stepsPerDivision is the largest number of steps with the same cells.

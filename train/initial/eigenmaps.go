@@ -21,8 +21,8 @@ const MostEigenmaps = 64
 // component with L·f = λ·D·f for the smallest λ except 0. D is the diagonal matrix of
 // degrees, A the adjacency matrix, and L = D − A. Edges count in both directions, and
 // weights are ignored. If the graph has several components, each has its own eigenmaps,
-// moved to the mean of its principal components and scaled to their size. Errors come
-// from Components, or are ctx.Err() if ctx ends.
+// moved to the mean of its principal components and scaled to their size. Errors come from
+// Components, or are ctx.Err() if ctx is done.
 //
 // For a small graph all eigenvectors are computed. A larger graph is coarsened repeatedly
 // by grouping neighbours. The eigenvectors of the coarsest graph are then carried back

@@ -21,13 +21,13 @@ var fewGroups = 1 << 15
 // at the positions of the previous level.
 type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error)
 
-// Multilevel returns positions from embeddings of groups of neighbours. A few large
-// groups are embedded first. This costs little and moves whole clusters at a time.
-// Smaller groups then start from the positions of the larger ones, and so on. At last
-// each point starts near the position of its group. Levels are added until one has at
-// most 32 768 groups; there is at least one. If groups have no edges, because each is a
-// whole component, the points start at their principal components, at most dim. Errors
-// come from Components or embed, or are ctx.Err() if ctx ends.
+// Multilevel returns positions from embeddings of groups of neighbours. A few large groups
+// are embedded first. This costs little and moves whole clusters at a time. Smaller groups
+// then start from the positions of the larger ones, and so on. Finally each point starts
+// near the position of its group. Levels are added until one has at most 32 768 groups;
+// there is at least one. If groups have no edges, because each is a whole component, the
+// points start at their principal components, at most dim. Errors come from Components or
+// embed, or are ctx.Err() if ctx is done.
 func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
 	positions, err := Components(ctx, points, dim)
 	if err != nil {

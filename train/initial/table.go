@@ -1,3 +1,6 @@
+// Package initial computes initial positions for training a non-parametric embedding:
+// principal components, Laplacian eigenmaps, embeddings of groups of points, an earlier
+// embedding, or random numbers. Results have the same bits regardless of GOMAXPROCS.
 package initial
 
 import (
@@ -15,7 +18,7 @@ import (
 )
 
 // Components returns the first principal components of points, at most dim. Points that
-// are principal components already are returned as they are. Errors come from pca.Fit.
+// are principal components already change only by rounding. Errors come from pca.Fit.
 func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
 	components, err := pca.Fit(ctx, points, min(dim, points.D, points.N), nil)
 	if err != nil {
@@ -24,13 +27,13 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 	return components.Transform(ctx, points, nil)
 }
 
-// Table returns a table [n, d] that starts at the first d columns of coordinates, such as
-// principal components. All columns are scaled by one factor that gives the first column
-// the standard deviation std. Missing or constant columns are drawn from a normal
-// distribution with standard deviation std/10 000, so points can leave the subspace of
-// the others. If the first column is constant, all columns are drawn, with standard
-// deviation std. Errors wrap ErrInput. They occur if coordinates is not a dense matrix or
-// not finite, or for the reasons given at Random.
+// Table returns positions [n, d]: the first d columns of coordinates, such as principal
+// components. All columns are scaled by one factor that gives the first column the
+// standard deviation std. Missing or constant columns are drawn from a normal distribution
+// with standard deviation std/10 000, so points can leave the subspace of the others. If
+// the first column is constant, all columns are drawn, with standard deviation std. Errors
+// wrap ErrInput. They occur if coordinates is not a dense matrix or not finite, or for the
+// reasons given at Random.
 func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) ([]T, error) {
 	if err := data.CheckDense(coordinates); err != nil {
 		return nil, kind.Errorf(ErrInput, "initial: coordinates: %w", err)
@@ -66,7 +69,7 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 	return table, nil
 }
 
-// Random returns a table [n, d] of normally distributed coordinates with mean 0 and
+// Random returns positions [n, d]: normally distributed coordinates with mean 0 and
 // standard deviation std. The error wraps ErrInput if n or d is below 1, if n·d exceeds
 // the range of int32, or if the square of std is not positive and finite in type T.
 func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error) {

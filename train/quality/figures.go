@@ -49,7 +49,7 @@ type Figures struct {
 	Losses map[string]float64 `json:"losses,omitempty"`
 }
 
-// A Figure is a line of the table of figures.
+// A Figure describes one of the Figures.
 type Figure struct {
 	Metric Metric
 	// Key is the figure's name in files; its standard error has "_error" added.
@@ -126,13 +126,13 @@ var table = []Figure{
 	},
 }
 
-// Table returns the table of figures.
+// Table returns all figures except the losses: see LossOptions.Figures.
 func Table() []Figure {
 	return slices.DeleteFunc(slices.Clone(table), func(f Figure) bool { return f.Of == nil })
 }
 
-// DisplayTable returns the table in the order for readers: figures of the embedding and
-// its graph come last.
+// DisplayTable returns the figures of Table in the order for readers: figures of the
+// embedding and its graph come last.
 func DisplayTable() []Figure {
 	first := slices.DeleteFunc(Table(), func(f Figure) bool { return f.OfEmbedding() })
 	last := slices.DeleteFunc(Table(), func(f Figure) bool { return !f.OfEmbedding() })

@@ -74,8 +74,8 @@ type Options struct {
 // divergence and losses.
 //
 // It takes O(n²) operations up to ExactPoints points; above, it uses a sample
-// (Options.Sample). Errors wrap ErrInput, ErrNotFinite or, if there are too few points
-// for K neighbours each, ErrUndefined; or they are the device's. If ctx ends, Measure
+// (Options.Sample). Errors wrap ErrInput, ErrNotFinite or, if there are too few points for
+// K neighbours each, ErrUndefined; or they are the device's. If ctx is done, Measure
 // returns ctx.Err() and the figures measured so far.
 func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
 	m, err := newMeasurement(points, embedding, o)

@@ -11,13 +11,13 @@
 // MeasureHeldOut returns the figures of held-out points.
 //
 // Every result is exact for the given points or for a random sample that depends on the
-// seed. It has the same bits for any number of processors. Above ExactPoints, Measure
+// seed. Results have the same bits regardless of GOMAXPROCS. Above ExactPoints, Measure
 // estimates all-pairs figures from a sample, with standard errors. Nearest neighbours and
 // ranks come from package data/neighbors. Sums over all pairs or all edges run on an
 // accelerator if one is given, in an order that depends only on sizes.
 //
-// Slow functions end early with the context's error when it ends. Errors about the
-// arguments wrap ErrInput, ErrNotFinite or ErrUndefined.
+// Slow functions return the context's error when it is done. Errors about the arguments
+// wrap ErrInput, ErrNotFinite or ErrUndefined.
 package quality
 
 import (
@@ -33,8 +33,8 @@ import (
 // not fit together.
 var ErrInput = errors.New("quality: bad input")
 
-// ErrNotFinite is wrapped by the error for a coordinate that is NaN or
-// infinite; a diverged run makes such embeddings.
+// ErrNotFinite is wrapped by errors about coordinates that are NaN or infinite; a diverged
+// run makes such embeddings.
 var ErrNotFinite = errors.New("quality: coordinate is not finite")
 
 // ErrUndefined is wrapped by errors about valid inputs whose metric is undefined, such as

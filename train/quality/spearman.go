@@ -193,8 +193,8 @@ func newSorter(n int) *sorter {
 
 // rank sorts the keys piece by piece and calls group for each set of equal keys, from
 // several goroutines. group gets the positions of the keys and twice the mean of their
-// ranks, from 1. Each goroutine adds to its own sums; rank returns all sums. It stops
-// when ctx ends.
+// ranks, from 1. Each goroutine adds to its own sums; rank returns all sums. It stops when
+// ctx is done.
 func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64, places []uint32)) (rankSums, error) {
 	if len(s.keys) == 0 {
 		return rankSums{}, nil
