@@ -16,9 +16,9 @@ import (
 // numbers. A number may occur more than once. The gradient with respect to source is the
 // ScatterAdd of the rows' gradients.
 //
-// An embedding table is differentiated with respect to the rows of a batch, not with
-// respect to the table. Its model gathers the distinct rows first and asks for the
-// gradient of that node, so the gradient is only as large as the batch.
+// A non-parametric embedding is differentiated with respect to the rows of a batch, not
+// with respect to all positions. Its model gathers the distinct rows first and asks for
+// the gradient of that node, so the gradient is only as large as the batch.
 func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}, source, index)
 }

@@ -10,8 +10,8 @@ import (
 	"cne/internal/text"
 )
 
-// A Loss is a contrastive loss: a line of the table of losses. Sections and equations refer
-// to Damrich et al. (ICLR 2023).
+// A Loss is a contrastive loss. Sections and equations refer to Damrich et al. (ICLR
+// 2023).
 type Loss int
 
 // The losses. q is the similarity of a pair, m the number of negatives of a head.
@@ -31,9 +31,9 @@ const (
 	UMAP
 )
 
-// losses is the table of losses. It has everything that differs between losses, except
-// the vector kernels and the accelerator's kernels. A loss without these kernels works:
-// the CPU computes it pair by pair.
+// losses has everything that differs between losses, except the vector kernels and the
+// accelerator's kernels. A loss without these kernels works: the CPU computes it pair by
+// pair.
 var losses = [...]LossInfo{
 	Neg: {
 		Word: "neg", Aliases: []string{"neg-tsne"}, Title: "Neg-t-SNE", Constant: FixedZ, Scale: 1,
@@ -58,7 +58,7 @@ var losses = [...]LossInfo{
 	},
 }
 
-// A LossInfo is a line of the table of losses.
+// A LossInfo describes a loss.
 type LossInfo struct {
 	// Word is the loss's name in configurations and files. Aliases are further names that are
 	// accepted. Title is the name for readers.
@@ -107,7 +107,7 @@ const (
 	Divisor
 )
 
-// Info returns a loss's line of the table, or an empty line for an invalid loss.
+// Info describes a loss. It returns the zero value for an invalid loss.
 func (l Loss) Info() LossInfo {
 	if !lossNames.Valid(l) {
 		return LossInfo{}
@@ -232,8 +232,8 @@ func umapKernels[T Float]() kernelSet[T] {
 	}}
 }
 
-// kernelsFor returns the kernels for a loss with options: the fast ones, or the table's
-// functions pair by pair.
+// kernelsFor returns the kernels for a loss with options: the fast ones, or the functions
+// of its LossInfo pair by pair.
 func kernelsFor[T Float](o ContrastiveOptions) pairKernels[T] {
 	info := o.Loss.Info()
 	set, single := any(info.single).(kernelSet[T])

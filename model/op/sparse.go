@@ -52,8 +52,8 @@ const MaxSparseWidth = blas.MaxSparseColumns
 
 // SparseOf returns the matrix in compressed sparse rows: row r has the values
 // values[start[r]:start[r+1]] in the columns columns[start[r]:start[r+1]]. Columns are
-// ascending, from 0 to width−1. It shares start and values; they must not change. If
-// width is above MaxSparseWidth, the error is ErrInput.
+// ascending, from 0 to width−1. It shares start and values; they must not change. If width
+// is below 1 or above MaxSparseWidth, the error wraps ErrInput.
 func SparseOf(start []int, columns []int32, values []float32, width int) (*Sparse, error) {
 	if width < 1 || width > MaxSparseWidth {
 		return nil, kind.Errorf(ErrInput, "op: sparse matrix: got %d columns, want at most %d", width, MaxSparseWidth)

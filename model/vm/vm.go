@@ -23,7 +23,7 @@ import (
 	"cne/model/op"
 )
 
-// ErrUnbound is the error of a run if an input has no value.
+// ErrUnbound is wrapped by errors about inputs without a value.
 var ErrUnbound = errors.New("vm: input has no value")
 
 // A NonFiniteError is returned by RunChecked when an operation computes a NaN
