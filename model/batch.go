@@ -23,8 +23,8 @@ type batchProgram[T op.Float] struct {
 
 	// byEnds reports whether batches are given by their endpoints, without Local.
 	byEnds bool
-	// rows is nil if the graph does not look up its points in a table, local is nil if
-	// byEnds, and thetaValue is nil on an accelerator.
+	// rows is nil if the graph does not look up its points by number, local is nil if byEnds,
+	// and thetaValue is nil on an accelerator.
 	rows, local, negatives, layout, theta *op.Array
 	thetaValue                            []T
 	loss, dTheta                          *op.Array

@@ -14,13 +14,24 @@ import (
 	"cne/model/vm"
 )
 
-// A Device runs models: see OpenDevice. A nil *Device is the CPU.
+// A Device runs models. OpenDevice opens one. A nil *Device is the CPU, without Name and
+// Reason. Callers may use
+//   - Name, such as "cpu" or "cuda:0";
+//   - OnHost, which reports whether it is the CPU;
+//   - Reason, a sentence that says which device it is and why OpenDevice chose it;
+//   - Properties of an accelerator, such as the vendor's name and the driver's version;
+//   - OnNote, which sets a function that gets sentences about how the device computes;
+//   - TF32, a field: matrix products may round factors to 10 bits of mantissa, and are then
+//     several times as fast. It is true unless set to false before the device is used;
+//   - Close, which releases the accelerator and all its memory.
+//
+// The other methods are for the packages of cne.
 type Device = device.Device
 
 // OpenDevice opens a device by name: "cpu"; "cuda" for NVIDIA's first GPU, "cuda:1" for
-// the second; or "auto" for the first GPU if it can be used, otherwise the CPU. The
-// device's Reason says which one it is and why. If a device is unknown or not available,
-// the error wraps ErrDevice and says what is missing.
+// the second; or "auto" for the first GPU if it can be used, otherwise the CPU.
+// Device.Reason says which one it is and why. If a device is unknown or not available, the
+// error wraps ErrDevice and says what is missing.
 func OpenDevice(name string) (*Device, error) {
 	d, err := device.Open(name)
 	if err != nil {
@@ -32,7 +43,9 @@ func OpenDevice(name string) (*Device, error) {
 // ErrDevice is wrapped by errors about devices that cannot be used.
 var ErrDevice = errors.New("model: the device cannot be used")
 
-// A MemoryError reports that the memory of a device is too small.
+// A MemoryError reports that the memory of a device is too small. Device is its name, and
+// Needed, Free and Total are in bytes. If Needed is 0, the need is not known, and For says
+// what ran out of memory.
 type MemoryError = device.MemoryError
 
 // deviceParams are an accelerator's copies of a model's arrays. A nil *deviceParams is
@@ -199,9 +212,9 @@ type placement struct {
 	compile  func(*deviceParams) (forward, error)
 }
 
-// UseDevice moves the network and its learnt parameters to a device; nil means the CPU,
-// where a new network is. An accelerator takes only float32 networks. After an error the
-// network stays where it was.
+// UseDevice moves the network and its learnt parameters to a device. New networks are on
+// the CPU; nil moves back to it. An accelerator takes only float32 networks. After an
+// error the network stays where it was.
 func (p *placement) UseDevice(d *Device) error {
 	if p.forward.program != nil && p.onDevice.on(d) {
 		return nil

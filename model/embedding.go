@@ -14,12 +14,13 @@ import (
 	"cne/model/op"
 )
 
-// An Embedding is the non-parametric model: a table with a row of coordinates for each
-// point. The coordinates are learnt directly. T is the type of the computation.
+// An Embedding is a non-parametric embedding: a matrix with a row of coordinates for each
+// point, learnt directly. T is the type of the computation. (A cne.Embedding is the result
+// of a run with any model.)
 //
 // Its graph is
 //
-//	rows of the table → Gather by Local → (Normalize) → Contrastive
+//	distinct rows of the batch → Gather by Local → (Normalize) → Contrastive
 //
 // and its gradient has only the batch's distinct rows. A step therefore costs nothing for
 // other points. For a batch without Local the rows are gathered in the order of the
@@ -36,12 +37,12 @@ type Embedding[T op.Float] struct {
 	repeats     []Repeat         // Batch.Repeats
 }
 
-// fetchFrom is the smallest size in bytes of a table that does not fit a core's caches.
+// fetchFrom is the smallest size in bytes of positions that do not fit a core's caches.
 // Prefetching the rows of the next batch then pays off.
 const fetchFrom = 2 << 20
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the given
-// coordinates [n, d]. It uses the memory of table, so the caller must not change it. A
+// coordinates [n, d]. It uses the memory of table, which the caller must not change. A
 // metric of op.Cosine puts Normalize before the loss.
 func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (*Embedding[T], error) {
 	if d < 1 || len(table) == 0 || len(table)%d != 0 {
@@ -92,8 +93,8 @@ func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 	return on.bind(p.program.Input(table), e.table)
 }
 
-// distinct adds the input with the numbers of a batch's distinct points, and the node
-// with their rows of the table.
+// distinct adds the input with the numbers of a batch's distinct points, and the node with
+// their positions.
 func (e *Embedding[T]) distinct(g *gorgonia.ExprGraph, table *gorgonia.Node) (rows, distinct *gorgonia.Node, err error) {
 	rows = gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
 	distinct, err = op.Gather(table, rows)
@@ -176,7 +177,7 @@ func checkRepeats(b *Batch) error {
 // DTheta implements Model.
 func (e *Embedding[T]) DTheta() float64 { return e.last.dThetaValue() }
 
-// Parameters implements Model: the table.
+// Parameters implements Model: the coordinates.
 func (e *Embedding[T]) Parameters() []Parameter {
 	return []Parameter{{Name: "embedding", Value: e.table, Grad: e.grad, Sparse: true}}
 }

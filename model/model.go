@@ -4,8 +4,9 @@ import (
 	"cne/model/op"
 )
 
-// A Batch is a batch of b edges of the sKNN graph, given by its distinct points or,
-// without Local, by the endpoints of its edges.
+// A Batch is a batch of b edges of the symmetric kNN graph, which joins two points if
+// either is among the k nearest neighbours of the other. It is given by its distinct
+// points or, without Local, by the endpoints of its edges.
 type Batch struct {
 	// Rows are the distinct points of the edges, each once; without Local, the 2b endpoints:
 	// first the b heads, then the b tails.
@@ -14,24 +15,23 @@ type Batch struct {
 	// tails. Only an Embedding on the CPU takes batches without Local. They are faster if
 	// hardly any point occurs twice.
 	Local []int32
-	// Repeats are, without Local, the endpoints whose point is also an earlier endpoint's, in
-	// order.
+	// If Local is nil, Repeats lists the endpoints whose point occurred before, in order.
 	Repeats []Repeat
-	// Negatives [m, b] has the negatives of each head, as numbers of endpoints (0 … 2b−1).
-	// Negative j of head i is Negatives[j·b+i].
+	// Negatives [m, b] has the negatives of each edge, as numbers of endpoints (0 … 2b−1).
+	// Negative j of edge i is Negatives[j·b+i].
 	Negatives []int32
-	// Layout describes the negatives of the heads; nil means the rows in Negatives.
+	// Layout describes the negatives of the edges; nil means Negatives.
 	Layout op.NegativeLayout
 	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
 	// models do not read them.
 	Images []float32
 	// Next are the Rows of the following batch, or nil if they are not known yet. No result
-	// depends on them. A large table prefetches these rows while it computes.
+	// depends on them. A large Embedding prefetches these rows while it computes.
 	Next []int32
 }
 
-// A Repeat is an endpoint, Again, with the same point as the endpoint First, the first
-// one with this point. The gradient of the point is in First's row, and Again's row is 0.
+// A Repeat pairs two endpoints: Again has the same point as First, its first occurrence.
+// The gradient of the point is in First's row, and Again's row is 0.
 type Repeat struct{ First, Again int32 }
 
 // Edges returns b, the number of edges of the batch.

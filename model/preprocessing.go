@@ -34,8 +34,8 @@ type Preprocessing struct {
 	PCA *pca.PCA `json:"pca,omitempty"`
 }
 
-// Check returns an error (ErrShape, ErrOption) for inconsistent values, which a file may
-// have. A nil *Preprocessing is valid.
+// Check returns an error wrapping data.ErrShape or data.ErrOption for inconsistent values,
+// which a file may have. A nil *Preprocessing is valid.
 func (p *Preprocessing) Check() error {
 	if p == nil {
 		return nil
@@ -96,21 +96,22 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 	return opt
 }
 
-// Apply preprocesses points. It scales and normalises the points of m in place. It
-// returns m, or a new matrix of their principal components, computed on a device (nil
-// means the CPU). If the columns of m have other names or another order, it copies the
-// known columns (see Matrix.Select). A nil *Preprocessing does not change m.
+// Apply preprocesses points. It scales and normalises the points of m in place. It returns
+// m, or a new matrix of their principal components, computed on a device (nil means the
+// CPU). If the columns of m have other names or another order, it copies the known columns
+// (see data.Matrix.Select). A nil *Preprocessing does not change m.
 //
-// Errors are ErrShape for points of another width, ErrEmpty for no points, a
-// *DirectionError for a point without a direction if the Metric needs one, and the
-// device's and ctx's.
+// The error wraps data.ErrShape for points of another width and data.ErrEmpty for no
+// points; it is a *data.DirectionError for zero vectors (Cosine) and constant vectors
+// (Correlation), or the device's or ctx's.
 func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (*data.Matrix, error) {
 	return p.ApplySkipping(ctx, m, on, nil)
 }
 
-// ApplySkipping is Apply for points that may have no direction. Such points become zeros
-// before their components are computed, and are marked in skipped, with one element per
-// point. If skipped is nil, ApplySkipping returns the error of Apply.
+// ApplySkipping is Apply without a *data.DirectionError: zero vectors (Cosine) and
+// constant vectors (Correlation) become zeros before their components are computed, and
+// are marked in skipped, with one element per point. If skipped is nil, ApplySkipping is
+// Apply.
 func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *Device, skipped []bool) (*data.Matrix, error) {
 	if p == nil {
 		return m, nil

@@ -126,7 +126,7 @@ func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (forward, error)
 // Options returns the widths.
 func (n *ResNet[T]) Options() ResNetOptions { return n.options }
 
-// Width returns the width of the representation, 8·Width.
+// Width returns the width of the representation, 8·Options().Width.
 func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
 
 // Parameters returns the parameters in PyTorch's order. The gradients are nil: see
@@ -220,8 +220,7 @@ var Modules = []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "
 // outputLayer is the last layer of the head.
 const outputLayer = "fc2"
 
-// Module returns the element of Modules that has the parameter or running statistic with
-// a name.
+// Module returns the module (see Modules) that contains the named tensor.
 func Module(name string) string {
 	module, _, _ := strings.Cut(name, ".")
 	return module
@@ -405,9 +404,9 @@ func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, s
 // resNetStem is the tensor that identifies the state of a ResNet.
 const resNetStem = "conv1.weight"
 
-// Save writes the network to a safetensors file, complete or not at all: the parameters
-// and the running statistics, with the names and shapes that PyTorch gives them. The
-// metadata holds d and a checksum.
+// Save writes the network to a safetensors file, atomically: the parameters and the
+// running statistics, with the names and shapes that PyTorch gives them. The metadata
+// holds d and a checksum.
 func (n *ResNet[T]) Save(path string, d *Description) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err

@@ -24,7 +24,7 @@ var ErrFile = errors.New("model: the file cannot be used")
 // A Description is saved with a model. It says how to use the model and where it comes
 // from. Points is the only part with training data.
 type Description struct {
-	// Points [n, p] are the preprocessed training points of a table. A table can place new
+	// Points [n, p] are the preprocessed training points of an Embedding, which can place new
 	// points only with them. nil leaves them out of the file.
 	Points *data.Matrix
 
@@ -102,12 +102,11 @@ type Mapper interface {
 // Saved is the content of a model file.
 type Saved struct {
 	Description
-	// Network is the trained network; nil for a table or a ResNet.
+	// Network is the trained network; nil for an Embedding or a ResNet.
 	Network Mapper
 	// ResNet is the trained ResNet; nil for other models.
 	ResNet *ResNet[float32]
-	// Table [n, d] holds the positions of the training points if the model
-	// was a table.
+	// Table [n, d] holds the positions of the training points if the model was an Embedding.
 	Table []float32
 	N, D  int
 	// Foreign reports whether the file is the state of a PyTorch module of the same
@@ -139,7 +138,7 @@ type architecture struct {
 	// of ResNetOptions.
 	Widths     []int  `json:"widths,omitempty"`
 	Activation string `json:"activation,omitempty"`
-	// Points and Dim are a table's size.
+	// Points and Dim are an Embedding's size.
 	Points int    `json:"points,omitempty"`
 	Dim    int    `json:"dim,omitempty"`
 	DType  string `json:"dtype"`
@@ -153,9 +152,9 @@ const (
 	activationReLU = "relu"
 )
 
-// Save writes the network to a safetensors file, complete or not at all. The tensors have
-// the names and shapes of a torch.nn.Sequential of Linear and ReLU modules; the metadata
-// holds d and a checksum. A nil d means an empty one.
+// Save writes the network to a safetensors file, atomically. The tensors have the names
+// and shapes of a torch.nn.Sequential of Linear and ReLU modules; the metadata holds d and
+// a checksum. A nil d means an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err
@@ -167,8 +166,8 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 	return save(path, f, architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}, d)
 }
 
-// Save writes the table to a safetensors file as MLP.Save writes a network,
-// with the name and shape that torch.nn.Embedding has.
+// Save writes the coordinates to a safetensors file as MLP.Save writes a network, with the
+// name and shape that torch.nn.Embedding has.
 func (e *Embedding[T]) Save(path string, d *Description) error {
 	if err := e.onDevice.pull(); err != nil {
 		return err
@@ -415,7 +414,7 @@ func checkFinite[T op.Float](v []T) error {
 	return nil
 }
 
-// decodeTable reads the positions of a table.
+// decodeTable reads the positions of an Embedding.
 func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	t, err := f.Tensor(tableTensor)
 	if err != nil {
@@ -448,8 +447,8 @@ const (
 	pointsTensor = "points"
 )
 
-// SavePoints writes the preprocessed training points [n, p] of a table to a separate
-// file. A table can place new points only with them.
+// SavePoints writes the preprocessed training points [n, p] of an Embedding to a separate
+// file. It can place new points only with them.
 func SavePoints(path string, points *data.Matrix) error {
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{pointsTensor: safetensors.New(points.X, points.N, points.D)}}
 	f.Seal(pointsKind, pointsFormat)
