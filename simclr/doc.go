@@ -2,11 +2,11 @@
 // an image make a positive pair. The package makes views, pretrains a network with them,
 // and evaluates the network.
 //
-// An Augmentation draws views as the paper does (Paper) or otherwise, and also
-// prepares images for evaluation, without randomness. A view depends only on the
-// seed, the epoch, the image's row and the view's number (ViewStream), so any
-// core can draw it at any time, and a resumed run sees the same views as an
-// uninterrupted one. Grid draws a picture of images next to their views.
+// An Augmentation draws views, such as the paper's (Paper), and also prepares images for
+// evaluation, without randomness. A view depends only on the seed, the epoch, the image's
+// row and the view's number (ViewStream), so any core can draw it at any time, and a
+// resumed run sees the same views as an uninterrupted one. Grid draws a picture of images
+// next to their views.
 //
 // A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a graph whose
 // edges join the two views of each image. The views of the next batch are drawn while the
@@ -16,9 +16,10 @@
 // (Projection).
 //
 // An Evaluation measures a network's frozen representations (Features), on the published
-// split or on drawn splits: with KNNAccuracy, a kNN classifier with cosine distances,
-// and with a Logistic, the linear probe. A Monitor measures KNNAccuracy during training.
+// split or on random splits: with KNNAccuracy, a kNN classifier with cosine distances, and
+// with a Logistic, the linear probe. A Monitor measures KNNAccuracy during training.
 // Pixels are features for comparison. Evaluation changes no network.
 //
-// Not here: reading images from files, and the network itself (model.ResNet).
+// Results have the same bits regardless of GOMAXPROCS. Package data/images reads images,
+// and model.ResNet is the network.
 package simclr

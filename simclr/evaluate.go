@@ -17,13 +17,16 @@ import (
 	"cne/train/quality"
 )
 
-// The kinds of error that evaluation returns, in addition to ErrOption and ErrShape.
+// Kinds of errors of evaluation, in addition to ErrOption and ErrShape.
 var (
-	// ErrLabels means that a classifier needs labels, but images have none or not one each.
+	// ErrLabels is wrapped by errors about labels that a classifier needs: they are missing,
+	// not one for each image, or of a single class.
 	ErrLabels = errors.New("simclr: labels are missing")
-	// ErrSplit means that a classifier cannot be trained or tested on the parts of a split.
+	// ErrSplit is wrapped by errors about splits on which a classifier cannot be trained or
+	// tested.
 	ErrSplit = errors.New("simclr: unusable split")
-	// ErrFeatures means that a value of a representation is NaN or infinite.
+	// ErrFeatures is wrapped by errors about representations with a value that is NaN or
+	// infinite.
 	ErrFeatures = errors.New("simclr: unusable features")
 )
 
@@ -54,9 +57,9 @@ func OfficialSplit(images *images.Set) (Split, error) {
 	return s, nil
 }
 
-// StratifiedSplit draws test of the images for testing, from every class its share to
-// within one, and leaves the others for training. The draw depends on the seed. Errors
-// wrap ErrLabels or ErrSplit.
+// StratifiedSplit draws test of the images for testing, stratified to within one image per
+// class, and leaves the others for training. The draw depends on the seed. Errors wrap
+// ErrLabels or ErrSplit.
 func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
 	return drawSplit(images, true, test, seed)
 }
@@ -201,8 +204,8 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 	return nil
 }
 
-// An Evaluation measures the accuracy of classifiers on frozen features. The zero value
-// is the field's protocol on the published split.
+// An Evaluation measures the accuracy of classifiers on frozen features. The zero value is
+// the usual protocol on the published split.
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int `key:"k" in:"[1,inf)"`
@@ -211,8 +214,8 @@ type Evaluation struct {
 	// random split per run, so its accuracies vary more than means over several splits.
 	Seeds  []uint64 `key:"seeds"`
 	Random bool
-	// Test is the number of test images of a drawn split; 0 means 10 000, and a sixth of
-	// fewer than 60 000 images.
+	// Test is the number of test images of a random split; 0 means 10 000, or a sixth of the
+	// images if there are fewer than 60 000.
 	Test int `key:"test,null" in:"[1,inf)"`
 	// Logistic says how the linear probe is fitted. If its Device is nil, the Device below is
 	// used.
@@ -224,7 +227,8 @@ type Evaluation struct {
 	Progress func(done, all int)
 }
 
-// Draw returns the drawn split with a seed.
+// Draw draws the split for seed: a RandomSplit if Random is set, and otherwise a
+// StratifiedSplit.
 func (e *Evaluation) Draw(images *images.Set, seed uint64) (Split, error) {
 	if e.Random {
 		return RandomSplit(images, e.TestOf(images.N), seed)
@@ -232,7 +236,7 @@ func (e *Evaluation) Draw(images *images.Set, seed uint64) (Split, error) {
 	return StratifiedSplit(images, e.TestOf(images.N), seed)
 }
 
-// TestOf returns the number of test images of a drawn split of n images.
+// TestOf returns the number of test images of a random split of n images.
 func (e *Evaluation) TestOf(n int) int {
 	return cmp.Or(e.Test, max(1, min(10000, n/6)))
 }
@@ -247,7 +251,7 @@ type Score struct {
 
 // A SplitResult has the two accuracies on one split.
 type SplitResult struct {
-	Seed   uint64  `json:"seed"` // of a drawn split
+	Seed   uint64  `json:"seed"` // of a random split
 	KNN    float64 `json:"knn"`
 	Linear float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
@@ -325,9 +329,8 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	return r, nil
 }
 
-// Plane measures positions, such as a Projection's. It returns the accuracy of a
-// classifier of test images by the K nearest training images (Euclidean distance), over
-// the splits of Run. Errors are as for Run.
+// Plane is Run's kNN classifier on positions, such as a Projection's, with Euclidean
+// distance. If classes tie, the class with the nearest member wins. Errors are as for Run.
 func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *images.Set) (Score, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {
@@ -417,8 +420,8 @@ func score(x []float64) Score {
 // test image are the first k in split.Train.
 //
 // The search is exact for the features scaled to unit length in float32, and the result is
-// the same for any GOMAXPROCS and on any device; nil is the CPU. Errors wrap ErrOption,
-// ErrShape, ErrLabels, ErrSplit or ErrFeatures, or come from ctx or the device.
+// the same on any device; nil is the CPU. Errors wrap ErrOption, ErrShape, ErrLabels,
+// ErrSplit or ErrFeatures, or come from ctx or the device.
 func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int, on *model.Device) (float64, error) {
 	if err := checkFeatures(features, classes); err != nil {
 		return 0, err

@@ -25,8 +25,8 @@ type LogisticOptions struct {
 	// Penalty is λ ≥ 0 in the objective: the mean loss of an image plus λ/2·‖W‖².
 	// scikit-learn's C for n images is 1/(λn).
 	Penalty float64
-	// Tolerance ends the fit when no derivative of the objective exceeds it; 0
-	// means 1e-4. Below about 1e-7 rounding may prevent it.
+	// Tolerance ends the fit when no derivative of the objective exceeds it; 0 means 1e-4.
+	// Tolerances below about 1e-7 may be unreachable.
 	Tolerance float64
 	// Iterations is the largest number of steps; 0 means 1000.
 	Iterations int
@@ -66,8 +66,7 @@ type Logistic struct {
 // minimises the objective of LogisticOptions from W = 0 by L-BFGS (Nocedal, 1980),
 // preconditioned by the inverse of the features' covariance. The Hessian is then at most
 // I/2 (Böhning, 1992), and I/count at the start, so few steps are needed. Products are
-// computed in float32; sums over images, and the steps, in float64. The result has the
-// same bits for any GOMAXPROCS.
+// computed in float32; sums over images, and the steps, in float64.
 //
 // Without a penalty, classes that a plane separates have no finite optimum; the
 // weights then grow until the derivatives are small.
@@ -117,8 +116,8 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	return l, nil
 }
 
-// Classify returns the most probable class of each row of features given (nil:
-// all). Features of another width give ErrShape.
+// Classify returns the most probable class of each row of features given (nil: all). For
+// features of another width the error wraps ErrShape.
 func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error) {
 	d, k := len(l.Scaler.Mean), len(l.Bias)
 	if rows == nil {

@@ -28,9 +28,9 @@ type Monitor struct {
 	Report func(epoch int, accuracy float64) error
 }
 
-// Hook returns the hook for a run whose State.Model is an Encoder. It checks the images and
-// the options before training; errors wrap ErrOption, ErrShape, ErrLabels or ErrSplit. ctx
-// ends a measurement.
+// Hook returns the hook for a run whose State.Model is an Encoder. It checks the images
+// and the options before training; errors wrap ErrOption, ErrShape, ErrLabels or ErrSplit.
+// A measurement stops when ctx is done.
 func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 	k := cmp.Or(m.K, defaultK)
 	if err := cmp.Or(checkImages(m.Images), m.Augmentation.Check(), checkLabels(m.Images)); err != nil {

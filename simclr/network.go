@@ -12,8 +12,8 @@ import (
 	"cne/train"
 )
 
-// A Network is a ResNet in pretraining, as a model.Model: its points are the
-// views 0 of the n images, and then, from n on, their views 1.
+// A Network is a ResNet in pretraining, as a model.Model of n images: point i < n is view
+// 0 of image i, and point n+i its view 1.
 type Network struct {
 	*model.Convolutional[float32]
 
@@ -195,12 +195,12 @@ func (a *Augmentation) Input() *model.ImageInput {
 	return in
 }
 
-// EvalTransform returns the augmentation without randomness that prepares images as in
-// says. It gives the same Features as the augmentation whose Input is in.
-func EvalTransform(in *model.ImageInput) Augmentation {
-	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
+// EvalTransform returns an augmentation without randomness that prepares images as input
+// says. Features are the same with any augmentation whose Input equals input.
+func EvalTransform(input *model.ImageInput) Augmentation {
+	a := Augmentation{Size: input.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {
-		a.Mean[c], a.Std[c] = float32(in.Mean[c]), float32(in.Std[c])
+		a.Mean[c], a.Std[c] = float32(input.Mean[c]), float32(input.Std[c])
 	}
 	return a
 }

@@ -33,7 +33,7 @@ type Pretraining struct {
 	// every view attracts another view of its image (view v attracts view v+1, the last one
 	// the first) and repels all views of the batch's other images. The run then spends more
 	// time on fewer images. This pays off in short runs (poly-view learning: Shidani et al.,
-	// 2024). It takes InfoNC, Negatives of train.Full, and the CPU.
+	// 2024). More than two views require InfoNC, Negatives of train.Full, and the CPU.
 	Views int `key:"views.count" in:"[2,1024]"`
 	// Network are the widths of the network.
 	Network model.ResNetOptions `key:"network"`
@@ -48,8 +48,8 @@ type Pretraining struct {
 	LearnTemperature bool                  `key:"loss.learn_temperature"`
 	// Spectrum is the position of the loss on the spectrum, for the 2n views of n images.
 	Spectrum train.SpectrumParam `key:"loss"`
-	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options. LRZ is nil for
-	// 0.001, and 0 keeps log Z as FixZ does.
+	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options. An LRZ of nil means
+	// 0.001; 0 keeps log Z as FixZ does.
 	LogZ float64  `key:"loss.log_z" in:"[-60,60]"`
 	LRZ  *float64 `key:"train.lr_z,given" in:"[0,inf)"`
 	FixZ bool     `key:"loss.learn_z" words:"true false"`
@@ -58,7 +58,7 @@ type Pretraining struct {
 	// through the network together. The last batch of an epoch is left out if it is
 	// incomplete.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
-	// Negatives is m, the number of negatives for each head, for any b, or train.Full.
+	// Negatives is m, the number of negatives for each edge, for any b, or train.Full.
 	// Sampling is the way to draw them.
 	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
 	Sampling  train.Sampling `key:"loss.sampling"`
@@ -93,8 +93,7 @@ type Pretraining struct {
 
 	// Hooks, OnBatch, Checkpoints and Resume: see train.Options. In a hook, the model of the
 	// state is a *Network. The hook may use it for representations without affecting the
-	// training. An edge is an image, so EdgesPerSecond are images, each seen twice, per
-	// second.
+	// training. An edge is an image, so EdgesPerSecond counts images, each seen twice.
 	Hooks       []train.Hook
 	OnBatch     func(epoch, done, batches int, loss float64)
 	Checkpoints *train.Checkpoints
@@ -122,9 +121,8 @@ func PaperPretraining() Pretraining {
 	}
 }
 
-// Check checks the pretraining for a number of images, except the widths of the network.
-// Run calls Check and then checks these. Errors wrap ErrOption and are mostly of the type
-// *train.OptionError.
+// Check validates p for a number of images. Only Run checks that Network fits From. Errors
+// wrap ErrOption and are mostly of the type *train.OptionError.
 func (p *Pretraining) Check(images int) error {
 	if err := p.Augmentation.Check(); err != nil {
 		return err
@@ -171,11 +169,10 @@ func (p *Pretraining) noDecay(q *model.Parameter) bool {
 	return q.Name == model.LogTemperature || p.NoNormDecay && len(q.Value.Shape()) == 1
 }
 
-// Run trains a network on the images of the given rows, or on all if rows is nil. It
-// never reads their labels. When a run ends early, with one of the errors of train.Fit,
-// the network keeps what it has learnt; errors that wrap ErrOption or ErrShape come
-// without a network. The same seed gives the same network, bit for bit, for any
-// GOMAXPROCS.
+// Run trains a network on the images of the given rows, or on all if rows is nil. It never
+// reads their labels. When a run ends early, with one of the errors of train.Fit, the
+// network keeps what it has learnt; errors that wrap ErrOption or ErrShape come without a
+// network. The same seed gives the same network.
 func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32) (*Network, train.Result, error) {
 	rows, err := p.prepare(images, rows)
 	if err != nil {
@@ -227,18 +224,18 @@ func ofAll(epochs int, hooks []train.Hook) []train.Hook {
 }
 
 // A Stage is a part of a Pretraining with its own schedule, output and optimiser. The
-// optimiser's state starts anew. t-SimCNE (Böhm, Berens and Kobak, 2023) has three
-// stages. First the network learns as in SimCLR, with a high-dimensional output. Then a
-// new two-dimensional output is trained. At last the whole network is fine-tuned.
+// optimiser's state starts anew. t-SimCNE (Böhm, Berens and Kobak, 2023) has three stages.
+// First the network learns as in SimCLR, with a high-dimensional output. Then a new
+// two-dimensional output is trained. Finally the whole network is fine-tuned.
 type Stage struct {
-	// Epochs is the number of epochs, at least 1. If nil or 0, WarmUp and LR are the
-	// fields of Pretraining.
+	// Epochs is the number of epochs, at least 1. WarmUp and LR default to those of the
+	// Pretraining.
 	Epochs int     `key:"epochs" in:"[1,inf)"`
 	LR     float64 `key:"lr,null" in:"(0,inf)"`
 	WarmUp *int    `key:"warm_up" in:"[0,inf)"`
-	// Out is the width of the network's output; 0 means the width of the stage before, and
-	// in the first stage the width of From, or of Network. An output of another width than before is
-	// a new last layer of the head, drawn by Seed.
+	// Out is the width of the network's output; 0 means the width of the stage before, and in
+	// the first stage the width of From, or of Network. An output of another width than
+	// before is a new last layer of the head, drawn by Seed.
 	Out int `key:"out,null" in:"[1,65536]"`
 	// Size is the width and height of a view in pixels; 0 means Augmentation.Size. Small views
 	// are cheap to begin with (progressive resizing); large ones are nearer to whole images.
@@ -252,10 +249,10 @@ type Stage struct {
 
 // TSimCNE returns the stages of t-SimCNE for epochs epochs in total, at least 3. The
 // paper's program has 1500: 1000 with the network's own output, 50 that train only a new
-// output of two dimensions, and 450 for the whole network at a thousandth of the learning
-// rate. The first and the last warm up for 10 epochs, or a tenth of their epochs if that is
-// less. For a pretrained network the first is left out; epochs, then at least 2, is the
-// total of the other two.
+// output of two dimensions, and 450 for the whole network. lr is the learning rate of the
+// first two stages; the last takes a thousandth of it. The first and the last warm up for
+// 10 epochs, or a tenth of their epochs if that is less. For a pretrained network there is
+// no first stage, and epochs must be at least 2.
 func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	share := func(part, of int) int { return max(1, int(math.Round(float64(epochs)*float64(part)/float64(of)))) }
 	stages := []Stage{

@@ -20,20 +20,20 @@ import (
 	"cne/model/op"
 )
 
-// The kinds of error that this package returns, for errors.Is.
+// Kinds of errors of this package, for errors.Is.
 var (
-	// ErrOption: a field of an Augmentation, or an argument, is invalid.
+	// ErrOption is wrapped by errors about invalid options and arguments.
 	ErrOption = errors.New("simclr: unusable option")
-	// ErrShape: the length of a slice does not fit the sizes of the images, or a row
-	// is out of range.
+	// ErrShape is wrapped by errors about slices that do not fit the sizes of the images, and
+	// rows out of range.
 	ErrShape = errors.New("simclr: shapes do not agree")
 )
 
 // maxSize bounds the side of a view, in pixels.
 const maxSize = 4096
 
-// An Augmentation says how views are drawn. The zero value is not the paper's:
-// use Paper.
+// An Augmentation says how views are drawn. For the paper's use Paper; the zero value is
+// invalid.
 //
 // The steps follow torchvision on float tensors, in this order: a random
 // resized crop, a mirror image, colour jitter, a grey image, normalisation.
@@ -76,8 +76,8 @@ type Augmentation struct {
 	// Gray is the probability of a view without colours.
 	Gray float64 `key:"grey" in:"[0,1]"`
 
-	// Mean and Std, of red, green and blue, are subtracted and divided by in
-	// the end.
+	// Finally Mean is subtracted from each channel (red, green, blue) and the result divided
+	// by Std.
 	Mean [3]float32 `key:"mean" in:"[-1e6,1e6]"`
 	Std  [3]float32 `key:"std" in:"[1e-6,1e6]"`
 }
@@ -121,7 +121,9 @@ func (a *Augmentation) Check() error {
 	return fault
 }
 
-// A Stream gives the random numbers of a view: see ViewStream.
+// A Stream has the random numbers of a view: see ViewStream. Float64 draws from [0, 1),
+// IntN from 0 … n−1, Normal from the standard normal distribution, Uint64 all 64 bits, and
+// Perm a permutation of 0 … n−1. At returns the stream moved ahead, and State its state.
 type Stream = rng.Stream
 
 // ViewStream returns the random numbers of one view of one image (by its row
@@ -172,8 +174,8 @@ func rowsOf(m *images.Set, rows []int32) ([]int32, error) {
 const grain = 16
 
 // BatchTo writes a view of each image in rows index to dst, [len(index), 3, Size, Size],
-// drawn from ViewStream(seed, epoch, index[i], view). It uses all cores; the result has the
-// same bits for any GOMAXPROCS. Errors wrap ErrOption or ErrShape.
+// drawn from ViewStream(seed, epoch, index[i], view). It uses all cores. Errors wrap
+// ErrOption or ErrShape.
 func (a *Augmentation) BatchTo(dst []float32, images *images.Set, index []int32, epoch, view int, seed uint64) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.view(ws, dst, images.Image(i), images.H, images.W, ViewStream(seed, epoch, i, view))
