@@ -41,7 +41,7 @@ type deviceEngine struct {
 	optimizerZ deviceOptimizer // nil if log Z is not learnt
 	images     DeviceImages    // nil if the model takes none
 
-	table   *tableRun   // nil unless the model is a table that needs no graph
+	table   *tableRun   // nil unless the model is an Embedding that needs no graph
 	network *networkRun // nil unless the model is a network with small batches
 
 	batcher  *deviceBatcher
@@ -157,7 +157,7 @@ func (r *deviceEngine) newReport(window int) error {
 }
 
 // layoutFrom returns the first batch of an epoch whose distinct points are needed. Large
-// batches of a table do not need them.
+// batches of a model.Embedding do not need them.
 func (r *deviceEngine) layoutFrom(epoch int) int {
 	batch := 0
 	for m := r.phaseOf(epoch).Negatives; batch < r.batches && r.takesEdges(r.edgesOf(batch), m); {
@@ -175,7 +175,8 @@ func (r *deviceEngine) takesEdges(b, m int) bool {
 	return r.table != nil && !r.Sampling.inRuns(r.Sampling.count(m, r.size)) && !r.table.small(b) && r.table.takes(b, r.Sampling.count(m, b))
 }
 
-// plainTable returns the model's table if it can be trained without a graph, else nil.
+// plainTable returns the positions of an Embedding if it can be trained without a graph,
+// else nil.
 func (r *deviceEngine) plainTable() *op.Array {
 	params := r.compiled.Parameters()
 	plain := func(m Optimizer) bool { sgd, ok := m.(*SGD); return ok && sgd.plain() }

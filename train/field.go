@@ -24,10 +24,10 @@ const (
 	leavesPerPiece = 16
 )
 
-// A field computes the repulsion between all points of a table in the plane, after Barnes
-// and Hut (1986). The points are repeatedly halved into cells of near points. A cell that
-// is small compared to its distance from a leaf counts as one mass at its centre. Near
-// leaves are computed point by point. The result depends only on the points.
+// A field computes the repulsion between all points in the plane, after Barnes and Hut
+// (1986). The points are repeatedly halved into cells of near points. A cell that is small
+// compared to its distance from a leaf counts as one mass at its centre. Near leaves are
+// computed point by point. The result depends only on the points.
 type field struct {
 	n      int
 	leaves int

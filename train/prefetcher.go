@@ -16,7 +16,8 @@ const (
 	// to the training goroutine in blocks.
 	blockEdges = 32768
 	// smallBlock is blockEdges if the edges are shuffled in two levels. Blocks cannot bridge
-	// the pause between epochs then, and small blocks leave more of the caches to the table.
+	// the pause between epochs then, and small blocks leave more of the caches to the
+	// positions.
 	smallBlock = 8192
 	// blocksAhead is the largest number of blocks prepared ahead. It bridges the pause while
 	// the next epoch's edges are spread over the buckets. There are fewer if a block is one
@@ -62,9 +63,9 @@ type block struct {
 	err     error // error of the images; this block is the last
 }
 
-// newPrefetcher starts to prepare the batches that options ask for of a graph of n
-// points, from a position up to the epoch end. Batches for a table are given by their
-// endpoints (fewRepeats) if that is faster.
+// newPrefetcher starts to prepare the batches that options ask for of a graph of n points,
+// from a position up to the epoch end. Batches for a model.Embedding (table) are given by
+// their endpoints (fewRepeats) if that is faster.
 func newPrefetcher(edges []edge, n int, table bool, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
 	byEnds := table && fewRepeats(n, size)
@@ -215,9 +216,9 @@ type deduper struct {
 const maxRepeats = 64
 
 // fewRepeats reports whether batches of size edges between n points are given by their
-// endpoints if they are for a table. Two cores must not write gradient rows of the same
-// point, even if one row is 0. Such a batch must therefore be one piece of an Optimizer's
-// step.
+// endpoints if they are for a model.Embedding. Two cores must not write gradient rows of
+// the same point, even if one row is 0. Such a batch must therefore be one piece of an
+// Optimizer's step.
 func fewRepeats(n, size int) bool {
 	return 2*size <= rowsPerPiece && 2*size <= n && 2*size*size <= maxRepeats*n
 }

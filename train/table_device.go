@@ -14,12 +14,12 @@ import (
 	"cne/model/op"
 )
 
-// A tableRun trains an embedding table on a device without a Gorgonia graph. It supports
-// Euclidean distances in at most four dimensions, negatives drawn for each head
-// separately, and plain SGD for the table and log Z. Its steps equal the steps of
-// model.Embedding, SGD and negativeSampler on the CPU, with the same negatives, but log Z
-// is a float32. It never waits for the device, and allocates nothing after the first
-// batch of a size.
+// A tableRun trains table, the positions of a model.Embedding, on a device without a
+// Gorgonia graph. It supports Euclidean distances in at most four dimensions, negatives
+// drawn for each head separately, and plain SGD for the table and log Z. Its steps equal
+// the steps of model.Embedding, SGD and negativeSampler on the CPU, with the same
+// negatives, but log Z is a float32. It never waits for the device, and allocates nothing
+// after the first batch of a size.
 //
 // It uses these words of a batch's control block (putControl): 0 and 1, the state of the
 // stream rng.New(seed, rng.Negatives, epoch, batch), low half first; 2, logConst, except
@@ -59,12 +59,12 @@ const (
 	reservedShared = 1 << 10
 )
 
-// tableTakes reports whether a tableRun can train a table of width d with an objective.
+// tableTakes reports whether a tableRun can train positions of width d with an objective.
 func tableTakes(objective op.ContrastiveOptions, d int) bool {
 	return objective.Metric == op.Euclidean && d >= 1 && d <= 4
 }
 
-// newTableRun returns a run for arrays on a device: a table [n, d] (float32) that
+// newTableRun returns a run for arrays on a device: positions [n, d] (float32) that
 // tableTakes accepts, log Z [1] (float32), and status [1] (int32, 0).
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) *tableRun {
 	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective, positive: device.Int(1)}

@@ -88,8 +88,8 @@ const (
 	NeedsNone Needs = 0
 )
 
-// table is the table of figures; LossOptions.Figures has the losses. A new figure needs a
-// line here, its fields in Figures, and a method that measures it.
+// table has all figures; LossOptions.Figures has the losses. A new figure needs a line
+// here, its fields in Figures, and a method that measures it.
 var table = []Figure{
 	{
 		Metric: MetricPartition, Key: "partition_function", Option: "partition", Title: "partition function", Format: "%.4g", Wide: true,
