@@ -45,7 +45,7 @@ func timedEdges() int {
 }
 
 // benchmarkEpochs times epochs over as many edges as MNIST's graph has, of a
-// table in d dimensions with step size 1: an operation is one epoch.
+// table in d dimensions with learning rate 1: an operation is one epoch.
 func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, sampling train.Sampling) {
 	m := tableOf[float32](b, mnistPoints, d, 1, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 	b.ResetTimer()

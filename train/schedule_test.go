@@ -28,12 +28,12 @@ func TestScheduled(t *testing.T) {
 		{Cosine, 6, 0, 4, 2, 10, 1},
 	} {
 		if got := learningRateAt(tc.anneal, 2, tc.epoch, tc.batch, tc.batches, tc.warmUp, tc.epochs); math.Abs(got-tc.want) > 1e-12 {
-			t.Errorf("%+v: step size %g", tc, got)
+			t.Errorf("%+v: learning rate %g", tc, got)
 		}
 	}
 }
 
-// A step size rises in the warm-up and never after it, without a jump between.
+// A learning rate rises in the warm-up and never after it, without a jump between.
 func TestScheduledIsMonotone(t *testing.T) {
 	const batches, warmUp, epochs = 7, 3, 12
 	for _, a := range []Schedule{Linear, Constant, Cosine} {
@@ -44,7 +44,7 @@ func TestScheduledIsMonotone(t *testing.T) {
 				t.Errorf("schedule %d: %g after %g in batch %d", a, lr, last, i)
 			}
 			if lr < 0 || lr > 1 {
-				t.Errorf("schedule %d: step size %g", a, lr)
+				t.Errorf("schedule %d: learning rate %g", a, lr)
 			}
 			last = lr
 		}

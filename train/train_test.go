@@ -575,7 +575,7 @@ func TestSchedules(t *testing.T) {
 		})},
 	})
 	if want := []epoch{{0, 1}, {0, 0.5}, {1, 2}, {1, 1.5}, {1, 1}, {1, 0.5}, {2, 3}, {2, 3}}; !slices.Equal(got, want) {
-		t.Errorf("phases and step sizes %v, want %v", got, want)
+		t.Errorf("phases and learning rates %v, want %v", got, want)
 	}
 }
 

@@ -169,8 +169,8 @@ func TestWhereAllNegativesCannotBe(t *testing.T) {
 		"negatives of phase 1: got all with loss.name neg, want full, or the loss infonc": {tableOf[float32](t, 200, 2, 1, op.ContrastiveOptions{}), heads, tails, train.Options{}},
 		"got all with loss.metric cosine, want full":                                      {tableOf[float32](t, 200, 2, 1, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}), heads, tails, train.Options{}},
 		"got all, want full, or the optimizer sgd":                                        {tableOf[float32](t, 200, 2, 1, euclidean), heads, tails, train.Options{Optimizer: &train.SGD{Momentum: 0.5}}},
-		"of 3 dimensions, want a table of float32 of 2":                                   {tableOf[float32](t, 200, 3, 1, euclidean), heads, tails, train.Options{}},
-		"want a table of float32 of 2":                                                    {tableOf[float64](t, 200, 2, 1, euclidean), heads, tails, train.Options{}},
+		"of 3 dimensions, want float32, 2 dimensions and no network":                      {tableOf[float32](t, 200, 3, 1, euclidean), heads, tails, train.Options{}},
+		"want float32, 2 dimensions and no network":                                       {tableOf[float64](t, 200, 2, 1, euclidean), heads, tails, train.Options{}},
 	} {
 		tc.o.Phases = all
 		if _, err := train.Fit(context.Background(), tc.model, tc.heads, tc.tails, tc.o); err == nil || !strings.Contains(err.Error(), want) {

@@ -31,7 +31,7 @@ func DescendRows[T Float](table, grad []T, d int, rows []int32, step, clip T) {
 
 // Momentum holds the numbers of a step of gradient descent with momentum.
 type Momentum struct {
-	// Step is the step size.
+	// Step is the learning rate.
 	Step float64
 	// Clip bounds the elements of the gradient, ±Clip; +Inf leaves them.
 	Clip float64
@@ -55,7 +55,7 @@ func MomentumStep[T Float](w, g, buf []T, p *Momentum) {
 
 // Adam holds the numbers of a step of Adam.
 type Adam struct {
-	// Step is the step size, divided by 1 − Beta1ᵗ in step t = 1, 2, ….
+	// Step is the learning rate, divided by 1 − Beta1ᵗ in step t = 1, 2, ….
 	Step float64
 	// Clip bounds the elements of the gradient, ±Clip; +Inf leaves them.
 	Clip float64
