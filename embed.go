@@ -124,7 +124,8 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 	return h.fitModel(ctx, m, h.Graph.Heads(), h.Graph.Indices, &o)
 }
 
-// fitOptions returns the options of train.Fit, with the weights by which edges are drawn.
+// fitOptions returns the options of train.Fit. With SampleEdges they include the weights of
+// the graph's edges.
 func (h *Neighborhood) fitOptions(o *Options) train.Options {
 	fit := o.FitOptions()
 	if o.SampleEdges {

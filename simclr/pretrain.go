@@ -228,8 +228,8 @@ func ofAll(epochs int, hooks []train.Hook) []train.Hook {
 // First the network learns as in SimCLR, with a high-dimensional output. Then a new
 // two-dimensional output is trained. Finally the whole network is fine-tuned.
 type Stage struct {
-	// Epochs is the number of epochs, at least 1. WarmUp and LR default to those of the
-	// Pretraining.
+	// Epochs is the number of epochs, at least 1. WarmUp and LR default to the
+	// fields of Pretraining.
 	Epochs int     `key:"epochs" in:"[1,inf)"`
 	LR     float64 `key:"lr,null" in:"(0,inf)"`
 	WarmUp *int    `key:"warm_up" in:"[0,inf)"`
