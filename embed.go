@@ -23,7 +23,7 @@ type Embedding struct {
 	// the file has no training points, or if its device failed.
 	Positions *data.Matrix
 	// With Options.Sample, Rows are the rows that were trained on, once all points have
-	// positions; otherwise it is nil.
+	// positions; otherwise they are nil.
 	Rows []int
 	// Neighborhood is what Fit was called on; nil for a loaded embedding.
 	Neighborhood *Neighborhood

@@ -214,7 +214,7 @@ type Evaluation struct {
 	// random split per run, so its accuracies vary more than means over several splits.
 	Seeds  []uint64 `key:"seeds"`
 	Random bool
-	// Test is the number of test images of a random split; 0 means 10 000, or a sixth of the
+	// Test is the number of test images of a drawn split; 0 means 10 000, or a sixth of the
 	// images if there are fewer than 60 000.
 	Test int `key:"test,null" in:"[1,inf)"`
 	// Logistic says how the linear probe is fitted. If its Device is nil, the Device below is
@@ -236,7 +236,7 @@ func (e *Evaluation) Draw(images *images.Set, seed uint64) (Split, error) {
 	return StratifiedSplit(images, e.TestOf(images.N), seed)
 }
 
-// TestOf returns the number of test images of a random split of n images.
+// TestOf returns the number of test images of a drawn split of n images.
 func (e *Evaluation) TestOf(n int) int {
 	return cmp.Or(e.Test, max(1, min(10000, n/6)))
 }
@@ -251,7 +251,7 @@ type Score struct {
 
 // A SplitResult has the two accuracies on one split.
 type SplitResult struct {
-	Seed   uint64  `json:"seed"` // of a random split
+	Seed   uint64  `json:"seed"` // of a drawn split
 	KNN    float64 `json:"knn"`
 	Linear float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.

@@ -229,7 +229,7 @@ func (p *projectRun) useTrainingPoints(ctx context.Context, e *cne.Embedding) er
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
 		if points, err = readAgain(ctx, p.Log, filepath.Dir(path), e.Description.Preprocessing, p.device); err != nil {
-			return fmt.Errorf("%s: the training points, which a map without a network needs, cannot be read again (%w); model.keep_data: true keeps them", path, err)
+			return fmt.Errorf("%s: the training points, which a map without a network needs, cannot be read again (%w); restore them, or train again with model.keep_data: true", path, err)
 		}
 	}
 	if err == nil {

@@ -182,7 +182,7 @@ func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 		return err
 	}
 	if r.notes, err = rundir.Notes(r.from, config, data...); err != nil && r.again {
-		return fmt.Errorf("%s: %w; --force replaces the run", r.dir.Root(), err)
+		return fmt.Errorf("%s: %w; --output takes another folder, --force replaces the run", r.dir.Root(), err)
 	} else if err != nil {
 		return err
 	}

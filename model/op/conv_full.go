@@ -10,9 +10,8 @@ import (
 // 3×3 on the 2×2 pixels at the end of a ResNet18. There the windows cover mostly padding,
 // and patches would be larger than the images. Instead, the convolution is a dense layer
 // from an image, a row of h·w·C numbers, to its result, a row of oh·ow·K numbers. The
-// layer's matrix [h·w·C, oh·ow·K] holds, for each pixel and position, the weights that
-// join them.
-// contributes to a position.
+// layer's matrix [h·w·C, oh·ow·K] holds, for each pixel and position, the window's
+// weight by which the pixel contributes to the position.
 type fullImageConv[T Float] struct {
 	windows
 	part                    convPart

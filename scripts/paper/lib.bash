@@ -6,7 +6,7 @@
 # and gets cne (the program), out (folder of the runs), figures (folder of the pictures)
 # and mnist. Runs of one name are shared by all scripts with one OUT; use another for
 # other FLAGS. Scripts that need no MNIST set needs_mnist=no before begin, and those that
-# run each configuration with several seeds set seeds.
+# run each configuration with several seeds set seeds, of which 0 is drawn.
 
 set -euo pipefail
 

@@ -57,7 +57,7 @@ except ModuleNotFoundError as err:
 
 # Before installed packages, but after PYTHONPATH.
 built = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../runs/paper/programs")
-sys.path.insert(1 + len([p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]), built)
+sys.path.insert(1 + (len(os.environ["PYTHONPATH"].split(os.pathsep)) if os.environ.get("PYTHONPATH") else 0), built)
 EPSILON = 0.001  # umap-learn's
 SMALL = 1e-4  # standard deviation of t-SNE's start
 
@@ -97,7 +97,7 @@ def tsne(graph, components, args):
     import openTSNE
 
     if openTSNE.__version__ != "0.6.1":
-        changed("openTSNE", openTSNE.__version__, "the paper's settings")
+        raise SystemExit(f"openTSNE is {openTSNE.__version__}, but must be 0.6.1, the paper's version; scripts/paper/programs builds it")
     n = graph.shape[0]
     affinities = openTSNE.affinity.Affinities()
     affinities.P = (graph.astype(np.float64) / graph.sum()).tocsr()
@@ -134,7 +134,7 @@ def ncvis(graph, components, args):
     method = ncvis.NCVis(n_epochs=args.epochs, random_seed=args.seed, n_noise=5, noise_in_ratio=5, alpha=1.0, alpha_Q=0.001, a=1.0, b=1.0)
     embedding = np.ascontiguousarray(components[:, :2] / components[:, 0].std(), dtype=np.float32)
     if not hasattr(method.model, "fit_transform_edges"):
-        changed("NCVis", "(another one)", "function fit_transform_edges")
+        raise SystemExit("NCVis must be the fork of the paper's authors; scripts/paper/programs builds it")
     method.model.precomp_init = True
     begun = time.perf_counter()
     log_z = method.model.fit_transform_edges(np.array(components), embedding, np.stack(graph.nonzero(), axis=1).astype(np.int64))["qs"]
