@@ -106,8 +106,8 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 	return nil
 }
 
-// HasTrainingPoints reports whether the embedding has the training points that Project
-// needs. A network needs none, so the result is then true.
+// HasTrainingPoints reports whether the embedding has all that Project needs: the training
+// points, or a network.
 func (e *Embedding) HasTrainingPoints() bool {
 	return e.mapper != nil || e.Positions == nil || e.trainPoints != nil
 }

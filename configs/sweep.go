@@ -163,7 +163,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 	s.Runs = [][]Setting{s.common}
 	for _, values := range append(s.listed, s.axes...) {
 		if len(s.Runs)*len(values) > mostRuns {
-			return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d runs, want fewer", mostRuns)}
+			return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d runs, want at most as many; make several sweeps", mostRuns)}
 		}
 		var all [][]Setting
 		for _, a := range s.Runs {
@@ -262,7 +262,7 @@ func (s *Sweep) settings(node *yaml.Node) (all []Setting, err error) {
 func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
 	x = Setting{at(s.Path, name), name.Value, node.Value}
 	if x.Key == "output.dir" || x.Key == "graph.cache" {
-		return x, &Error{x.Source, x.Key, "set by the sweep"}
+		return x, &Error{x.Source, x.Key, "set by the sweep itself; leave it out"}
 	}
 	if node.Kind != yaml.ScalarNode {
 		x.Value, err = flow(*node)

@@ -135,14 +135,14 @@ var badSweeps = []struct{ text, want string }{
 	{"runs: [1]", `sub/sweep.yaml:1: a run: got 1, want a mapping of keys, such as {seed: 1}`},
 	{"axes: {seed: [0, 1, 1]}", "sweep.yaml: the runs 01 (seed=1) and 02 (seed=1) are equal"},
 	{"runs: [{seed: 1}, {loss.name: nc, seed: 1}]", "sweep.yaml: the runs 00 (seed=1 loss.name=) and 01 (seed=1 loss.name=nc) are equal"},
-	{"axes: {output.dir: [a, b]}", `sub/sweep.yaml:1: output.dir: set by the sweep`},
+	{"axes: {output.dir: [a, b]}", `sub/sweep.yaml:1: output.dir: set by the sweep itself; leave it out`},
 	{"axes: {train: [{epochs: 1}]}", `sub/sweep.yaml:1: train: got a section, want one of its keys, such as train.epochs`},
 	{"command: evaluate\naxes: {seed: [1]}", `sub/sweep.yaml: command: got "cne evaluate", want train or simclr pretrain`},
 	{"command: simclr pretrain\naxes: {graph.k: [1, 2]}", `sub/sweep.yaml:2: graph.k: a key of "cne train", not of "cne simclr pretrain"`},
 	{"config: 3\naxes: {seed: [1]}", `sub/sweep.yaml:1: config: got 3, want text`},
 	{"config: none.yaml\naxes: {seed: [1]}", "cannot read the configuration: open sub/none.yaml"},
 	{"axes: {loss.name: [nc], loss.s: [0, 1]}", "sweep.yaml:1: loss.s"},
-	{"axes: {seed: [" + strings.Repeat("1,", 1000) + "], graph.k: [" + strings.Repeat("1,", 1000) + "]}", "sweep.yaml: got more than 100000 runs, want fewer"},
+	{"axes: {seed: [" + strings.Repeat("1,", 1000) + "], graph.k: [" + strings.Repeat("1,", 1000) + "]}", "sweep.yaml: got more than 100000 runs, want at most as many; make several sweeps"},
 }
 
 func TestBadSweeps(t *testing.T) {

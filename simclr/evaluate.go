@@ -41,7 +41,7 @@ func OfficialSplit(images *images.Set) (Split, error) {
 		return Split{}, fmt.Errorf("%w: images: got none", ErrSplit)
 	}
 	if images.Train == nil {
-		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a drawn split", ErrSplit, images.Name)
+		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a stratified or random split", ErrSplit, images.Name)
 	}
 	var s Split
 	for i, train := range images.Train {

@@ -695,7 +695,7 @@ func TestEvaluationErrors(t *testing.T) {
 		{"no labels to monitor", monitor(simclr.Monitor{Images: unlabelled, Augmentation: &a, Split: full}), simclr.ErrLabels, "noise: got no classes"},
 		{"few labels", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels.Class = m.Labels.Class[:50] })), simclr.ErrLabels, "noise: got 50 labels, want 60, one for each image"},
 		{"one class", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels = data.NewLabels(make([]string, 60)) })), simclr.ErrLabels, "classes: got 1, want 2 or more"},
-		{"no split", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Train = nil })), simclr.ErrSplit, "noise: got no published split, want folders train and test, or a drawn split"},
+		{"no split", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Train = nil })), simclr.ErrSplit, "noise: got no published split, want folders train and test, or a stratified or random split"},
 		{"no training images", run(simclr.Evaluation{}, set(func(m *images.Set) { clear(m.Train) })), simclr.ErrSplit, "noise: got 0 images for training and 60 for testing, want some of both"},
 		{"an empty class", run(simclr.Evaluation{}, set(func(m *images.Set) {
 			for i, c := range m.Labels.Class {

@@ -361,7 +361,7 @@ func (in *inputs) explainTable(err error) error {
 func (in *inputs) readSample(ctx context.Context) (err error) {
 	d := &in.config.Data
 	if i := slices.IndexFunc(d.Path, counts.Is); i >= 0 {
-		return fmt.Errorf("data.sample: got counts of single cells in %s, want null, or a share as data.holdout", d.Path[i])
+		return fmt.Errorf("data.sample: got counts of single cells in %s, want null; to train on fewer of them, set data.holdout to a share", d.Path[i])
 	}
 	o := in.config.ReadOptions(d)
 	o.Log = in.log

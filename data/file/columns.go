@@ -106,7 +106,7 @@ func CheckLines(ctx context.Context, path string) error {
 		if names != nil {
 			example = "COLUMN, one of " + firstNames(names)
 		}
-		return errorf(data.ErrFormat, "got a table of %d columns, want %s:%s", columns, text.Printable(path), example)
+		return errorf(data.ErrFormat, "got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
 	})
 }
 

@@ -228,9 +228,9 @@ func explain(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errorf(data.ErrFormat, "the compressed data end early")
+		return errorf(data.ErrFormat, "the compressed data end early; fetch or make the file again")
 	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, zip.ErrChecksum):
-		return errorf(data.ErrFormat, "the compressed data are damaged (%w)", err)
+		return errorf(data.ErrFormat, "the compressed data are damaged (%w); fetch or make the file again", err)
 	}
 	return fmt.Errorf("reading failed: %w", err)
 }

@@ -75,7 +75,7 @@ func TestOpenParquetColumns(t *testing.T) {
 			}
 		}
 	}
-	wantError(t, file.CheckLines(t.Context(), parquetFile("arrow")), data.ErrFormat, "got a table of 6 columns, want "+parquetFile("arrow")+`:COLUMN, one of ["`)
+	wantError(t, file.CheckLines(t.Context(), parquetFile("arrow")), data.ErrFormat, "got a table of 6 columns without the name of one, want "+parquetFile("arrow")+`:COLUMN, one of ["`)
 	for _, tc := range []struct {
 		content, column string
 		kind            error

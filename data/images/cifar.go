@@ -210,7 +210,7 @@ func readCIFARTar(in io.Reader) (*pictures, error) {
 			break
 		}
 		if err != nil {
-			return nil, errorf(data.ErrFormat, "the archive is damaged or ends early (%w)", err)
+			return nil, errorf(data.ErrFormat, "the archive is damaged or ends early (%w); fetch it again", err)
 		}
 		if entries == maxTarEntries {
 			return nil, errorf(data.ErrUnsupported, "got an archive of more than %d entries, want cifar-10-binary.tar.gz, or a folder for other images", maxTarEntries)
