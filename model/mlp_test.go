@@ -314,6 +314,10 @@ func TestSaveAndLoad(t *testing.T) {
 		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
 			t.Errorf("points load as a model: %v", err)
 		}
+		sparse := &data.Matrix{N: 1, D: 2, CSR: &data.CSR{Start: []int{0, 1}, Column: []int32{1}, Value: []float32{3}}}
+		if err := model.SavePoints(path, sparse); !errors.Is(err, data.ErrSparse) {
+			t.Errorf("sparse points: error %v", err)
+		}
 	})
 }
 

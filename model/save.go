@@ -448,8 +448,12 @@ const (
 )
 
 // SavePoints writes the preprocessed training points [n, p] of an Embedding to a separate
-// file. It can place new points only with them.
+// file. It can place new points only with them. Their Offset is not written, because the
+// preprocessing has it, too. Errors are those of data.CheckDense and of the file.
 func SavePoints(path string, points *data.Matrix) error {
+	if err := data.CheckDense(points); err != nil {
+		return err
+	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{pointsTensor: safetensors.New(points.X, points.N, points.D)}}
 	f.Seal(pointsKind, pointsFormat)
 	return f.WriteFile(path)
