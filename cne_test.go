@@ -419,7 +419,7 @@ func TestSpectrumGoesOn(t *testing.T) {
 	got := spectrum(t, m, last, o)
 	for i := range want {
 		if !slices.Equal(got[i].Positions.X, want[i].Positions.X) || got[i].Result.Epochs != want[i].Result.Epochs || got[i].Result.Loss != want[i].Result.Loss {
-			t.Errorf("embedding %d differs from that of a spectrum that was left alone", i)
+			t.Errorf("embedding %d differs from the one of a spectrum that nothing changed", i)
 		}
 	}
 	broken := errors.New("broken")

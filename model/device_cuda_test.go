@@ -61,7 +61,7 @@ func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 			}
 		}
 		if failures < 3 {
-			t.Errorf("%s: the memory was at an end %d times alone", name, failures)
+			t.Errorf("%s: the memory was at an end only %d times", name, failures)
 		}
 		must(t, n.use(device.CPU()))
 		if got, err := n.compute(); err != nil || !slices.Equal(got, want) {

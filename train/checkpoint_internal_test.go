@@ -90,7 +90,7 @@ func goesOn(t *testing.T, from, to *device.Device) {
 
 func TestCheckpointOfOneDevice(t *testing.T) { goesOn(t, device.CPU(), device.CPU()) }
 
-// log Z alone may be of another type: the precision of a parameter is the run's.
+// Only log Z may be of another type: the precision of a parameter is the run's.
 func TestCheckpointOfAnotherType(t *testing.T) {
 	c := &Checkpoint{arrays: runOn(t, device.CPU(), 1).engine.arrays()}
 	for i, s := range c.arrays {

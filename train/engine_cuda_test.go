@@ -254,7 +254,7 @@ func TestNetworkWithTF32OnDevice(t *testing.T) {
 			t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", got, want, far, rounding)
 		}
 		if fakecuda.InUse() && far < rounding/16 {
-			t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
+			t.Errorf("the losses are off by only %.2g: nothing was rounded to TF32", far)
 		}
 	})
 }
@@ -444,7 +444,7 @@ func TestDeviceWithTooLittleMemory(t *testing.T) {
 				failures++
 			}
 			if failures < 5 {
-				t.Errorf("%s: the memory was at an end %d times alone", name, failures)
+				t.Errorf("%s: the memory was at an end only %d times", name, failures)
 			}
 			must(t, d.Close())
 		}

@@ -116,7 +116,7 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 				}
 			}
 			if failures < 3 {
-				t.Errorf("the memory was at an end %d times alone", failures)
+				t.Errorf("the memory was at an end only %d times", failures)
 			}
 		})
 	}

@@ -613,7 +613,7 @@ __asm__(".text\n.globl fakecuda_switch\n.type fakecuda_switch,@function\nfakecud
         "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
         "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
 #else
-#error "the stand-in knows how to switch stacks on x86-64 alone"
+#error "the stand-in can switch stacks only on x86-64"
 #endif
 
 static void die(const char *why) {
