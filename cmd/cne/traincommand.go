@@ -76,8 +76,9 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 		if r.config, r.origins, err = r.schema.Load(given); err != nil {
 			return err
 		}
-		if folder = *r.common().Dir; r.origins.IsDefault("output.dir") && !r.force {
-			if r.again, err = rundir.Another(r.schema, r.config, &given, line); err != nil {
+		folder = *r.common().Dir
+		if named := !r.origins.IsDefault("output.dir"); !r.force {
+			if r.again, err = rundir.Another(r.schema, r.config, &given, line, named); err != nil {
 				return err
 			}
 		}

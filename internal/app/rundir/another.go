@@ -9,17 +9,18 @@ import (
 )
 
 // Another sets output.dir for a run without one: the default folder, or the first free
-// one with -2, -3, … appended. If it finds a finished run, begun with the same command
-// line, that differs only in what is drawn or written, this run completes that folder,
-// and finished is true. If the same run is unfinished, Another returns an error. It sets
-// the number of points of a finished run in given, the sources of c, because a preset may
-// depend on it.
-func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command string) (finished bool, err error) {
+// one with -2, -3, … appended. A folder that is named must be free. If Another finds a
+// finished run, begun with the same command line, that differs only in what is drawn or
+// written, this run completes that folder, and finished is true. If the same run is
+// unfinished, Another returns an error. It sets the number of points of a finished run in
+// given, the sources of c, because a preset may depend on it.
+func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command string, named bool) (finished bool, err error) {
 	common := s.Common(c)
 	first := *common.Dir
 	for i := 2; ; i++ {
-		if err := Check(*common.Dir, false, common.Inputs...); !errors.Is(err, ErrExists) {
-			return false, err
+		taken := Check(*common.Dir, false, common.Inputs...)
+		if !errors.Is(taken, ErrExists) {
+			return false, taken
 		}
 		d := NewDir(*common.Dir)
 		line, _ := d.CommandLine() // another one if it cannot be read, as below
@@ -37,6 +38,9 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 			return true, nil
 		}
 		given.Points = 0
+		if named {
+			return false, taken
+		}
 		*common.Dir = fmt.Sprintf("%s-%d", first, i)
 	}
 }
