@@ -136,6 +136,8 @@ type Schema[C any] struct {
 	// mayChange are the keys, or sections, that may change when a run is resumed: what is
 	// written and measured, how often, and the paths of the data.
 	mayChange []string
+	// drops, if not nil, returns the columns of the table that are not values of points.
+	drops func(*C) []string
 	// fixedEpochs, if not nil, returns why a run must not get more epochs than at its
 	// beginning; "" if it may.
 	fixedEpochs func(*C) string
@@ -372,7 +374,8 @@ var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(
 // SameEmbedding reports whether two configurations differ only in what is drawn, measured
 // or written of the same model.
 func (s *Schema[C]) SameEmbedding(a, b *C) bool {
-	return !slices.ContainsFunc(s.Compare(a, b), func(d Difference) bool { return !aboutResults.MatchString(d.Key) })
+	return !slices.ContainsFunc(s.Compare(a, b), func(d Difference) bool { return !aboutResults.MatchString(d.Key) }) &&
+		(s.drops == nil || slices.Equal(s.drops(a), s.drops(b))) // data.names may be a column of the points' table
 }
 
 // LockedChanges lists the changes, such as "train.lr 1.0, not 2.0 (--set train.lr)", that

@@ -199,7 +199,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 			}
 		}
 		a.asTrained = !slices.ContainsFunc(configs.Train.Compare(own, c), func(d configs.Difference) bool {
-			return aboutPoints(d.Key, c) && d.Key != "data.labels" && d.Key != "data.holdout_labels"
+			return aboutPoints(d.Key, c) && !aboutLabels(d.Key)
 		})
 	}
 	if ofTheRun {
@@ -211,6 +211,9 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		c.Graph.Cache = configs.Cache{}
 	}
 	if !a.dataKnown && a.against == "" && c.Graph.File == nil {
+		if _, err := os.Stat(a.inputs[0]); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s: got an embedding without its points, want --data, --against or --graph", a.inputs[0])
 	}
 	return nil
@@ -243,8 +246,8 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 		return err
 	}
 	for _, d := range configs.Train.Compare(a.config, c) {
-		if aboutPoints(d.Key, c) {
-			return fmt.Errorf("%s: got %s %s, want %s as in %s, or other data (--data)",
+		if aboutPoints(d.Key, c) && !aboutLabels(d.Key) {
+			return fmt.Errorf("%s: got %s %s, want %s as in %s, or the points by which all are measured (--data)",
 				run, d.Key, d.Second, d.First, a.folder)
 		}
 	}
@@ -257,6 +260,9 @@ func aboutPoints(key string, c *configs.Config) bool {
 	section, _, _ := strings.Cut(key, ".")
 	return section == "data" || section == "graph" && key != "graph.cache" || key == "seed" && c.DrawsPoints()
 }
+
+// aboutLabels reports whether a key has files of labels, which do not change the points.
+func aboutLabels(key string) bool { return key == "data.labels" || key == "data.holdout_labels" }
 
 // checkTrainedOn compares points and graph with the ones that a run was trained on. A
 // difference is an error if they come from the run's own configuration, and otherwise a
