@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"cne/data"
 	"cne/data/file"
@@ -418,7 +419,11 @@ func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipp
 	}
 	if err := reject(points, skipped, func(row []float32) string {
 		at := slices.IndexFunc(row, func(v float32) bool { return !simd.IsFinite(v) })
-		return fmt.Sprintf("value %d: got %v, want a finite number", at+1, row[at])
+		name := fmt.Sprintf("value %d", at+1)
+		if points.Columns != nil {
+			name = "column " + strconv.Quote(points.Columns[at])
+		}
+		return fmt.Sprintf("%s: got %v, want a finite number", name, row[at])
 	}); err != nil {
 		return err
 	}

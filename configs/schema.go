@@ -62,6 +62,9 @@ type Setting struct {
 func ParseSetting(source, setting string) (Setting, error) {
 	k, v, ok := strings.Cut(setting, "=")
 	k = strings.TrimSpace(k)
+	if _, err := strconv.ParseFloat(k, 64); !ok && err == nil {
+		return Setting{}, errors.New("it must have the form key=value; the position on the spectrum is --s, with two dashes")
+	}
 	if !ok || k == "" {
 		return Setting{}, errors.New("it must have the form key=value")
 	}

@@ -297,6 +297,9 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 			}
 		}
 	}
+	if errors.As(err, new(*file.TextError)) {
+		return fmt.Errorf("%w; leave them out with --drop, or show one as labels with --label-column", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -191,7 +192,7 @@ func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins,
 		in.points, err = in.treatMissing(in.points)
 	}
 	if err != nil {
-		return nil, in.explainTable(err)
+		return nil, in.explainTable(err, d.Missing == "refuse")
 	}
 	if d.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Embed.Seed); err != nil {
@@ -210,7 +211,7 @@ func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins,
 		in.rows = in.points.Origins()
 	}
 	if h != nil && h.Share == 0 {
-		err = in.explainTable(in.readHeld(ctx, h))
+		err = in.explainTable(in.readHeld(ctx, h), false)
 	}
 	if err == nil && c.Graph.File != nil {
 		n, _ := in.points.Dims()
@@ -295,15 +296,32 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	}
 	if what == "mean" {
 		in.fill = m.FiniteMeans()
+		if err := noValues(m, in.fill); err != nil {
+			return nil, err
+		}
 		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
 		return set, set.Check()
 	}
 	set, err := set.DropMissing()
 	if err != nil {
-		return nil, fmt.Errorf("data.missing: %w", err)
+		return nil, cmp.Or(noValues(m, m.FiniteMeans()), fmt.Errorf("data.missing: %w", err))
 	}
 	in.log.Info("data.missing: left out points with missing values", "points", m.N-set.Points.N, "of", m.N)
 	return set, nil
+}
+
+// noValues returns an error if a column of the points has no finite value, and hence no
+// mean.
+func noValues(m *data.Matrix, means []float32) error {
+	j := slices.IndexFunc(means, func(v float32) bool { return v != v })
+	if j < 0 {
+		return nil
+	}
+	name := strconv.Itoa(j + 1)
+	if m.Columns != nil {
+		name = m.Columns[j]
+	}
+	return fmt.Errorf("data.missing: column %s: got no values; leave it out with %s", name, setting("data.drop", name))
 }
 
 // fewestNumbered is the least number of points where a column that counts them is no
@@ -336,8 +354,9 @@ func setting(key, value string) string {
 	return "--set " + s
 }
 
-// explainTable adds to an error of reading a table the keys that help.
-func (in *inputs) explainTable(err error) error {
+// explainTable adds to an error of reading a table the keys that help. drops reports
+// whether rows with missing values may be left out.
+func (in *inputs) explainTable(err error, drops bool) error {
 	d, table := &in.config.Data, new(file.TextError)
 	switch {
 	case errors.As(err, &table):
@@ -351,7 +370,11 @@ func (in *inputs) explainTable(err error) error {
 		}
 		return fmt.Errorf("%w; for instance %s, or --drop-text", err, strings.Join(advice, " "))
 	case errors.Is(err, data.ErrNotFinite) && d.Missing != "mean":
-		return fmt.Errorf("%w (data.missing: drop, for points of data.path, or mean)", err)
+		remedy := "--set data.missing=mean fills in the means of the columns"
+		if drops {
+			remedy = "--set data.missing=drop leaves such rows out, mean fills in the means of the columns"
+		}
+		return fmt.Errorf("%w; %s", err, remedy)
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func TestProjectRowsOfOtherPoints(t *testing.T) {
 	rows[17], rows[40] = "1,2,nan,4,5,ant\n", "1,2,inf,4,5,bee\n"
 	writeTestFile(t, "new.csv", header+strings.Join(rows, ""))
 	args := []string{"project", "-m", "run", "new.csv", "--label-column", "kind", "-o", "new.npy", "--rows", "18:50"}
-	if code, _, stderr := runCne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "new.csv:42: value 3: got +Inf, want a finite number") {
+	if code, _, stderr := runCne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "new.csv:42: column \"f2\": got +Inf, want a finite number") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	if code, _, stderr := runCne(t.Context(), append(args, "--skip-bad", "--plot", "new.png")...); code != 0 || !strings.Contains(stderr, "have no position points=1 of=32") {

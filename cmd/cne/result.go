@@ -124,7 +124,11 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 	if m != nil {
 		facts = report.Facts(&m.Figures, m.Z)
 	}
-	page := report.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N))
+	images, err := r.pageImages(ctx, s.Embedding.N)
+	if err != nil {
+		return err
+	}
+	page := report.Page(s, r.in.points.Name, facts, images)
 	r.in.annotations.AddTo(page)
 	report.AddNeighbors(r.log, page, r.near.Nearest, nil)
 	return page.Save(r.dir.Path(rundir.PageFile))
@@ -132,13 +136,14 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 
 // pageImages returns the images of the run's n points for a page. It returns nil if there
 // are none, none are wanted, or the points are a sample of too many images. They are read
-// once, for all pages.
-func (r *result) pageImages(ctx context.Context, n int) *images.Set {
+// once, for all pages. The error is ctx's.
+func (r *result) pageImages(ctx context.Context, n int) (_ *images.Set, err error) {
 	in := r.in
 	if r.config.Output.HTMLImages && !in.sampled() && !in.imagesRead {
-		in.images, in.imagesRead = report.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
+		in.images, err = report.RunImages(ctx, r.log, r.config, n, in.pageRows())
+		in.imagesRead = err == nil
 	}
-	return in.images
+	return in.images, err
 }
 
 // report measures the embedding and writes metrics.json.

@@ -489,7 +489,10 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	}
 	s.in.annotations.AddTo(page)
 	report.AddNeighbors(s.Log, page, s.near.Nearest, nil)
-	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
+	var err error
+	if page.Images, err = s.at(s.stops[0]).pageImages(ctx, f.N); err != nil {
+		return err
+	}
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err
 	}

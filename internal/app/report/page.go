@@ -70,7 +70,9 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	m := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
 	if withImages && images == nil && c.Output.HTMLImages {
-		images = RunImages(ctx, log, c, s.Embedding.N, rows)
+		if images, err = RunImages(ctx, log, c, s.Embedding.N, rows); err != nil {
+			return nil, err
+		}
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)
 	// A page of a run with data.sample has all points, in the order of the input.
@@ -209,8 +211,9 @@ func OpenImages(ctx context.Context, paths []string, o images.Options) (*images.
 
 // RunImages returns the images of a run's n points in order, or of the given rows of
 // data.path followed by data.holdout if rows is not nil. It returns nil if the points are
-// not images of one size, and logs errors: a page without images is better than none.
-func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *images.Set {
+// not images of one size. Errors are logged, because a page without images is better than
+// none; only ctx's error is returned.
+func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) (*images.Set, error) {
 	images, err := allImages(ctx, c)
 	if err == nil && images != nil && rows != nil {
 		images, err = takeImages(images, rows)
@@ -218,11 +221,11 @@ func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, 
 	if err == nil && images != nil && images.N != n {
 		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", images.N, n)
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		log.Warn("the images of the points are left out of the page", "reason", err)
-		return nil
+		return nil, nil
 	}
-	return images
+	return images, ctx.Err()
 }
 
 // allImages returns the images of data.path and, after them, of the files of data.holdout;
