@@ -61,10 +61,13 @@ function, the KL divergence, and the expected losses per edge of
 ` + titlesOfLosses() + `, with negatives drawn uniformly
 from all other points.
 
+Neg-t-SNE's loss is given for c = 1, and for Z̄ if the first run, --s or --zbar
+gives one; c is Z̄·m/n², for n points and m negatives.
+
 The loss of InfoNC-t-SNE is estimated from random draws, and from a part of the
 edges if there are many negatives; ± gives the standard error. All other scores
-are exact up to 100 000 points. Above, a random sample (quality.sample) is
-measured against all points, with standard errors.
+but Spearman's are exact up to 100 000 points. Above, a random sample
+(quality.sample) is measured against all points, with standard errors.
 
 Scores that lack data, labels or a graph are left out. All runs must have the
 same points and graph; the first gives k and the constants of the losses.`,

@@ -31,7 +31,8 @@ func simclrPretrainCmd() *cobra.Command {
 		Long: `Train a network to represent images, and evaluate it. The run folder gets the
 network (model.safetensors, with PyTorch's names for its weights), the scores
 of each epoch (metrics.jsonl) and of the end (metrics.json, evaluation.json),
-and config.yaml, which repeats the run if given with --config.
+and config.yaml, which repeats the run if given with --config and a new
+--output.
 
 With simclr.method=tsimcne, or stages of your own, the network ends in the
 plane. The run folder then also has the positions of all images (embedding.npy,

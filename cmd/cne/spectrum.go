@@ -38,12 +38,14 @@ embeddings share the early phases and continue from there. At the end each is
 moved, turned and reflected, but not scaled, onto the one before (only turned
 and reflected if loss.metric is cosine).
 
-The run folder gets
+The run folder, runs/spectrum-points for points.npy without --output, gets
   spectrum.png   all embeddings side by side
   curves.png     their quality, which spectrum.csv and spectrum.json list
   explorer.html  a page whose slider moves from one embedding to the next
-  s=0.5, …       a folder for each embedding: its positions, and a configuration
-                 for cne train to repeat it, before it is moved and turned
+  s=0.5, …       a folder for each embedding: positions, picture, scores, and
+                 config.yaml, with which cne train --config and a new --output
+                 repeat it, before it is moved and turned, with the model that
+                 cne project needs
 
 Points, configuration and --resume are as for cne train. The values come from
 --s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) or --m (every loss); the default is

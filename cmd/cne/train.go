@@ -27,7 +27,7 @@ func trainCmd() *cobra.Command {
 		Long: `Make a map of points: find the nearest neighbours of each point, and place the
 points so that neighbours stay neighbours. The run folder gets the positions
 (embedding.npy, .csv), a picture, the model, the quality (metrics.json), and
-config.yaml, which repeats the run if given with --config.
+config.yaml, which repeats the run if given with --config and a new --output.
 
 INPUT (data.path) names one or several files or folders of points:
   arrays           .npy, .npz, IDX
@@ -40,7 +40,8 @@ data.path, the points are MNIST's 10 000 test images, which come with cne.
 
 Without --output, the folder is named after INPUT: runs/points for points.npy.
 Other settings for the same points go to runs/points-2. If only what is drawn,
-measured or written differs, cne completes the folder without training.
+measured or written differs, cne completes the folder without training, also if
+--output names it. Keys that are not given then keep the values of the folder.
 
 --resume continues a run that was interrupted or killed, with the same result as
 without the interruption. The configuration is the one in the folder. --config,
