@@ -56,8 +56,8 @@ type saver interface {
 	Save(path string, d *model.Description) error
 }
 
-// Embed embeds points [n, D]. It does not change them. With Options.Sample it trains on
-// these points and then places the others.
+// Embed embeds points [n, D]. It does not change them. With Options.Sample, it trains only
+// on these rows, and then places the others.
 //
 // Errors about points wrap ErrPoints, errors about options ErrOption, and errors about
 // Resume train.ErrCheckpoint. If ctx is done, the run diverges (*train.DivergedError), or

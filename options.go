@@ -198,7 +198,9 @@ type Options struct {
 
 	// Seed seeds all random numbers.
 	Seed uint64 `key:"seed" in:"[0,inf)"`
-	// Device computes; nil means the CPU.
+	// Device computes; nil means the CPU. A trained network stays on it, so the device must
+	// stay open for Project. Without a network, Project runs on the CPU. Embedding.UseDevice
+	// changes both.
 	Device *model.Device
 	// Hooks are called after every epoch with the progress (train.State) and the model.
 	// OnBatch, if not nil, is called after every batch: see train.Options.
@@ -216,7 +218,8 @@ type Options struct {
 }
 
 // A Phase is a part of a run with its own schedule: see train.Phase. Fields that are nil
-// or 0 are taken from Options, except Epochs, which is at least 1.
+// or 0 are taken from Options, except Epochs, which is at least 1. In the phases given to
+// Spectrum, Epochs may be 0, too.
 type Phase struct {
 	Epochs    int                 `key:"epochs" in:"[1,inf)"`
 	LR        float64             `key:"lr,null" in:"(0,inf)"`
@@ -298,9 +301,9 @@ func badOption(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
 }
 
-// Check returns an error if the options are invalid for n points; Embed calls it first.
-// Its errors wrap ErrOption, and most wrap an *OptionError. If there are too few points
-// for the neighbours, the error wraps ErrPoints.
+// Check returns an error if the options are invalid for n points to train on: with Sample,
+// the number of its rows. Embed calls it first. Its errors wrap ErrOption, and most wrap an
+// *OptionError. If there are too few points for the neighbours, the error wraps ErrPoints.
 func (o *Options) Check(n int) error {
 	err := o.checkGraph(n)
 	if err == nil {
@@ -561,7 +564,7 @@ func (o *Options) FitOptions() train.Options {
 
 // A Memory is an estimate of the host memory of a run. Its fields are
 //
-//	Live int64     the bytes with which the run works at least
+//	Live int64     the least memory, in bytes, with which the run works
 //	Peak int64     the bytes that the process takes without a memory limit
 //	During string  the step that needs the most memory
 //	Parts []Part   the arrays of this step, the largest first
@@ -571,7 +574,8 @@ func (o *Options) FitOptions() train.Options {
 type Memory = memory.Estimate
 
 // Memory estimates the host memory that Embed needs for points of a size, on the CPU or
-// with a Device. It reads no data.
+// with a Device. It reads no data. With Sample, size is the sample's, and the estimate is
+// without the other points.
 func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estimate() }
 
 // Workload returns the sizes on which Memory's estimate depends. A program that does more

@@ -166,8 +166,8 @@ func (o *Options) Reduces(n, d int) int {
 	return min(o.components(), n)
 }
 
-// ReducesAbove returns the width up to which points are never reduced by PCA, however many
-// there are; 0 means that no points are reduced. Reduces says whether wider points are.
+// ReducesAbove returns the width above which points may be reduced by PCA; Reduces says
+// whether they are. 0 means that no points are reduced.
 func (o *Options) ReducesAbove() int {
 	if angular := o.GraphMetric == data.Cosine || o.GraphMetric == data.Correlation; angular && o.autoComponents() && !o.OnComponents {
 		return maxAngularWidth

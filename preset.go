@@ -20,20 +20,24 @@ type Preset int
 const (
 	// PresetAuto is the default of "cne train": NC-t-SNE, initialised with the Laplacian
 	// eigenmaps of the graph. Edges are drawn by UMAP's weights. With more points it uses
-	// more negatives and fewer epochs. Above 50 000 points it is PresetMillion.
-	// docs/results.md compares it with umap-learn and t-SNE.
+	// more negatives and fewer epochs. Above 50 000 points it is PresetMillion, but with
+	// exact neighbours up to 100 000 (neighbors.Auto). docs/results.md compares it with
+	// umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE, the zero Options.
 	PresetPaper
 	// PresetTSNE preserves neighbours best. It is InfoNC-t-SNE with all pairs as negatives,
-	// or with full batches if train.All is not possible. Below 3000 points it is PresetAuto.
+	// with full batches if train.All is not possible, or with 60 to 200 negatives for a
+	// network. Below 3000 points it is PresetAuto.
 	PresetTSNE
-	// PresetUMAP makes compact clusters. It uses UMAP's loss, weights and initial positions.
+	// PresetUMAP makes compact clusters. It uses UMAP's loss and weights, and up to 100 000
+	// points its initial positions; above, principal components.
 	PresetUMAP
 	// PresetMillion is for many points: InfoNC-t-SNE from the multilevel initialisation
-	// (InitMultilevel). Below 20 000 points it is PresetAuto.
+	// (InitMultilevel), with approximate neighbours. Below 20 000 points it is PresetAuto.
 	PresetMillion
-	// PresetFast is PresetAuto with a quarter of the epochs.
+	// PresetFast is PresetAuto with a quarter of the epochs. Above 50 000 points it remains
+	// NC-t-SNE.
 	PresetFast
 )
 

@@ -136,8 +136,9 @@ func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	return p, nil
 }
 
-// Width returns the dimension of the points that Project accepts. Errors are as for
-// Projector.
+// Width returns the dimension of the points that Project accepts. An empty embedding gives
+// ErrPoints. Without preprocessing, network and training points the error is
+// ErrNoTrainingPoints.
 func (e *Embedding) Width() (int, error) {
 	if before := e.Description.Preprocessing; before != nil {
 		return before.Width, nil
@@ -255,7 +256,7 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 //
 // The error wraps ErrPoints if points have another width, o.Trained does not fit or,
 // unless o.SkipBad is set, a point cannot be placed (*PointError); or it is
-// ErrNoTrainingPoints, or comes from rows, write or ctx.
+// ErrNoTrainingPoints, or comes from rows, write, ctx or the device.
 func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
 	p, err := e.place(ctx, rows, o)
 	if err != nil {

@@ -26,13 +26,14 @@ import (
 // OnBatch may be called from several goroutines; they are called for the shared phases,
 // too. Checkpoints and Resume must be nil; set SpectrumCheckpoints instead.
 //
-// For options from Preset.Apply, let its isSet report "loss.s" as set, although the values
-// come with last. The loss is then Neg-t-SNE unless it is set, and the preset has no
-// phases.
+// If the options come from a preset, it must know that s will vary: pass Preset.Apply an
+// isSet that returns true for "loss.s". The loss is then Neg-t-SNE unless it is set, and
+// the preset has no phases.
 //
 // If ctx is done, or one of the runs fails (*SpectrumError), the others end soon. Spectrum
-// then returns the embeddings as far as they were trained; an embedding whose training
-// had not begun is nil. Errors wrap what Embed's errors wrap.
+// then returns the embeddings as far as they were trained: the slice is nil before the
+// shared phases have ended, and an embedding is nil before its own training has begun.
+// Errors wrap what Embed's errors wrap.
 func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 	return each, len(early)
 }
 
-// Spectrum is Spectrum after Prepare.
+// Spectrum is the function Spectrum for prepared points.
 func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([]*Embedding, error) {
 	if len(last) == 0 {
 		return nil, badOption("got no phases for a spectrum, want 1 or more")

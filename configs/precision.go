@@ -15,10 +15,10 @@ type Precision int
 const (
 	// Float32 rounds nothing.
 	Float32 Precision = iota
-	// TF32 rounds to 10 bits of mantissa on a GPU. A CPU rounds nothing.
+	// TF32 rounds to 10 stored bits of mantissa on a GPU. A CPU rounds nothing.
 	TF32
-	// BF16 rounds to 8 bits of mantissa in the convolutions of cne simclr, and as TF32 does
-	// in all other products.
+	// BF16 rounds to 7 stored bits of mantissa in the convolutions of cne simclr, and as
+	// TF32 does in all other products.
 	BF16
 )
 

@@ -108,8 +108,8 @@ const (
 // Categorical reports whether the labels are names of classes, such as words, digits or
 // the numbers of clusters, not quantities on a scale, such as ages or lengths.
 //
-// Words are classes. Numbers are classes if all are whole, if each occurs twice on
-// average, and if there are at most 12 distinct ones. Up to 50 distinct ones are also
+// Words are classes. Numbers are classes if all are whole, if each occurs at least twice
+// on average, and if there are at most 12 distinct ones. Up to 50 distinct ones are also
 // classes if they start at −1, 0 or 1 and cover at least half of the whole numbers in
 // their range. Years, ages, and numbers that differ for every point are therefore
 // quantities. Nil labels are categorical.

@@ -12,8 +12,8 @@ import (
 // at most all but one. If the labels are Categorical, the split is stratified, to within
 // one point per class; otherwise all points have the same probability. The draw depends on
 // the seed. Both parts keep the order of the points and the class numbers of ds. heldRows
-// has the held-out rows of ds, in that order. The parts share no points with ds, and ds
-// does not change.
+// has the held-out rows of ds, in that order. Points in memory are copied; Stored ones stay
+// where they are. ds does not change.
 //
 // The error wraps ErrOption if share is not between 0 and 1, and ErrEmpty if there are
 // fewer than two points. Other errors are as for Check.
@@ -181,7 +181,8 @@ func (ds *Dataset) take(rows []int) *Dataset {
 // kept. The draw depends on the seed. The draws of one class do not depend on the others.
 //
 // The kept points stay in their order and keep their class numbers. rows has their rows in
-// ds, in that order. The kept points share no memory with ds, and ds does not change.
+// ds, in that order. Points in memory are copied; Stored ones stay where they are. ds does
+// not change.
 //
 // The error wraps ErrLabels if there are no labels or they are not Categorical. Other
 // errors are as for Check.

@@ -14,15 +14,16 @@ import (
 	"cne/model/vm"
 )
 
-// A Device runs models. OpenDevice opens one. A nil *Device is the CPU, without Name and
-// Reason. Callers may use
+// A Device runs models. OpenDevice opens one. A nil *Device is also the CPU, but Name,
+// Reason and TF32 panic for it. Callers may use
 //   - Name, such as "cpu" or "cuda:0";
 //   - OnHost, which reports whether it is the CPU;
 //   - Reason, a sentence that says which device it is and why OpenDevice chose it;
 //   - Properties of an accelerator, such as the vendor's name and the driver's version;
 //   - OnNote, which sets a function that gets sentences about how the device computes;
-//   - TF32, a field: matrix products may round factors to 10 bits of mantissa, and are then
-//     several times as fast. It is true unless set to false before the device is used;
+//   - TF32, a field: matrix products may round factors to 10 stored bits of mantissa, and
+//     are then several times as fast. It is true unless set to false before the device is
+//     used;
 //   - Close, which releases the accelerator and all its memory.
 //
 // The other methods are for the packages of cne.

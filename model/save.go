@@ -53,7 +53,8 @@ type FitInfo struct {
 	Negatives int `json:"negatives"`
 	// Neighbors is the number of neighbours that attract a point, at least 1.
 	Neighbors int `json:"neighbors"`
-	// LR is the initial learning rate, Clip the bound of the gradients.
+	// LR is the last phase's initial learning rate, divided by the number of edges in a batch
+	// if Objective.Mean is set. Clip is the bound of the gradients.
 	LR   float64 `json:"lr"`
 	Clip float64 `json:"clip"`
 	// Seed is the seed of the run.

@@ -274,8 +274,8 @@ type Result struct {
 }
 
 // Run evaluates features: row i is image i, by Features or Pixels. Errors wrap ErrOption,
-// ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are ctx's. All options are checked
-// before anything is computed.
+// ErrShape, ErrLabels, ErrSplit or ErrFeatures, or come from ctx or the device. All
+// options are checked before anything is computed.
 func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *images.Set) (Result, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {

@@ -73,8 +73,9 @@ type Logistic struct {
 //
 // In addition to a standardised copy of the features it takes up to 256·count·D bytes, and
 // about 24·D² for D up to 4096; wider features are not preconditioned, and need more steps.
-// Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or come from ctx or the
-// device. It is not an error if the tolerance is not met.
+// Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit (a class without a row) or
+// ErrFeatures, or come from ctx or the device. It is not an error if the tolerance is not
+// met.
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int, options LogisticOptions) (*Logistic, error) {
 	options, err := options.complete()
 	if err != nil {

@@ -21,7 +21,9 @@ import (
 
 // A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al., 2020;
 // Section 7 of the paper): two views of one image attract each other, and repel the views
-// of other images of the batch. For the paper's values use PaperPretraining.
+// of other images of the batch. For the paper's values use PaperPretraining. The zero
+// value is invalid: Augmentation, Negatives, Epochs and LR (or Stages with these two) have
+// no defaults. Network, Views, BatchSize and LRZ do, and other fields may be zero.
 //
 // It is train.Fit on a graph whose edges are the images: edge i goes from view 0
 // of image i, its head, to view 1, its tail, and both are drawn anew in every
@@ -247,7 +249,7 @@ type Stage struct {
 	Freeze []string `key:"freeze" words:"backbone conv1 bn1 layer1 layer2 layer3 layer4 fc1 fc2"`
 }
 
-// TSimCNE returns the stages of t-SimCNE for epochs epochs in total, at least 3. The
+// TSimCNE returns the stages of t-SimCNE for a total number of epochs, at least 3. The
 // paper's program has 1500: 1000 with the network's own output, 50 that train only a new
 // output of two dimensions, and 450 for the whole network. lr is the learning rate of the
 // first two stages; the last takes a thousandth of it. The first and the last warm up for
@@ -442,7 +444,7 @@ func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *
 }
 
 // Accuracies returns the accuracies by epoch from lines written by Records, and the
-// latest accuracy. Both are nil without accuracies.
+// latest accuracy. Without accuracies the map is empty and latest is nil.
 func Accuracies(lines []byte) (byEpoch map[int]float64, latest *float64) {
 	byEpoch = map[int]float64{}
 	for line := range bytes.Lines(lines) {

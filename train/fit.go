@@ -72,7 +72,8 @@ type Result struct {
 	// Edges is the number of directed edges.
 	Edges int
 	// Negatives is the number of negatives of each edge in the last phase, even if the run
-	// ended earlier. LogConst is the logarithm of the loss's constant in that phase (see
+	// ended earlier. With b edges in a batch it is at most 2b−2, which also stands for Full
+	// and All. LogConst is the logarithm of the loss's constant in that phase (see
 	// op.Contrastive).
 	Negatives int
 	LogConst  float64
@@ -117,8 +118,8 @@ var (
 //
 // When ctx is done, Fit returns ctx.Err() and the result so far after at most a few
 // batches. The model keeps what it has learnt. If the last checkpoint cannot be saved, its
-// error is joined to the returned one. The same holds if a hook returns an error or the
-// run diverges (DivergedError).
+// error is joined to the returned one. If a hook fails or the run diverges
+// (DivergedError), Fit also returns the result so far, but saves no checkpoint.
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
 	if m == nil {
 		return Result{}, kind.Errorf(ErrInput, "train: model: got nil")

@@ -89,8 +89,8 @@ type Options struct {
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to continue from; nil starts from the beginning. Model, edges
-	// and the other options must be the same as when the run was saved, except Hooks, OnBatch
-	// and Checkpoints. The last phase may have more epochs, unless a phase has
+	// and the other options must be the same as when the run was saved, except Device,
+	// Hooks, OnBatch and Checkpoints. The last phase may have more epochs, unless a phase has
 	// ExaggerateEarly; the last phase's schedule then extends over its new number of epochs.
 	Resume *Checkpoint
 }

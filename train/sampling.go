@@ -11,7 +11,8 @@ import (
 	"cne/model/op"
 )
 
-// Full, as a number of negatives, means every endpoint of the batch's other edges, once.
+// Full, as a number of negatives, means every endpoint of the batch's other edges, once:
+// op.AllNegatives.
 const Full = -1
 
 // A Sampling is a way to draw m negatives for each edge of a batch of b edges from the

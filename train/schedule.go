@@ -13,8 +13,8 @@ import (
 type Schedule int
 
 const (
-	// Linear lowers the learning rate to 0, once per epoch, to lr·(1 − (t−W)/(T−W)) in epoch
-	// t, as in the paper.
+	// Linear lowers the learning rate once per epoch, to lr·(1 − (t−W)/(T−W)) in epoch t of
+	// the phase, counted from 0, as in the paper. The last epoch has lr/(T−W).
 	Linear Schedule = iota
 	// Constant keeps the learning rate.
 	Constant

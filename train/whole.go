@@ -23,7 +23,8 @@ import (
 // momentum 0.9. Each point's gradient is divided by the weight of its edges. Learning
 // rates are about 1 to 30, larger if neighbours are farther apart. A phase begins by
 // multiplying all positions by the power of two that minimises the loss. The loss of an
-// epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
+// epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ;
+// with Weights w, whose shares are p, it lacks the constant Σ p log w.
 //
 // The model must be a *model.Embedding[float32] in the plane, and the Optimizer plain SGD.
 // The whole run then uses the CPU.

@@ -14,10 +14,10 @@ import (
 
 // Read reads points from files into memory; see Open for the files and their errors.
 // Values become float32. If float32 would make different values equal, they are relative
-// to an Offset, and the files are read twice. Points of scipy's npz files stay sparse
-// (Matrix.CSR), at 8 bytes per nonzero value. Their columns may be out of order, and
-// values for the same column are added up. Labels may also come from Options.Labels.
-// Every value must be finite.
+// to an Offset, and the files are read twice; from a pipe they are rounded, and
+// Options.Log says so. Points of scipy's npz files stay sparse (Matrix.CSR), at 8 bytes
+// per nonzero value. Their columns may be out of order, and values for the same column are
+// added up. Labels may also come from Options.Labels. Every value must be finite.
 func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error) {
 	list, err := find(paths, &o)
 	if err != nil {
@@ -45,7 +45,8 @@ func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int)
 }
 
 // Decode reads points from a stream as Read reads a file. The dataset has no name. Points
-// that need an Offset are read twice; r must then be an io.Seeker.
+// that need an Offset are read twice if r is an io.Seeker. Otherwise they are rounded to
+// float32, and Options.Log says so.
 func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err

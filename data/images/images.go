@@ -225,9 +225,8 @@ type pictures struct {
 	skipped []string
 }
 
-// From returns decoded images, greyscale if all are of the types image.Gray
-// and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
-// Options.Size.
+// From returns decoded images, with 8 bits for each value: greyscale if all are of the
+// types image.Gray and image.Gray16, and in colour if none is. size is Options.Size.
 //
 // Transparent pixels become white. The error wraps data.ErrEmpty if there is no image or
 // an image without pixels, ErrSizes if sizes differ, data.ErrShape for a mix of greyscale

@@ -409,8 +409,8 @@ func newErrorBound(d int) errorBound {
 }
 
 // newRoundedBound is newErrorBound for points on a device whose coordinates were rounded to
-// TF32's eleven bits of mantissa before their norms and products were computed. The rounding
-// moved each point by at most the share change of its norm.
+// TF32's 10 stored bits of mantissa before their norms and products were computed. The
+// rounding moved each point by at most the share change of its norm.
 //
 // Tensor cores multiply such numbers exactly, whether they truncate or round further
 // digits. The error of s comes from the truncated sums: a step adds a few products,

@@ -4,17 +4,18 @@
 // KNN finds the neighbours of points among themselves. Search finds the neighbours of
 // query points among base points, such as held-out points among training points. An Index
 // keeps the base for many searches. Ranks counts how many points are nearer to a point
-// than a given one. The results are exact: they equal the results of a scan over all
-// pairs, with ties broken by the smaller index, on the CPU and on a device (Options).
-// Results have the same bits regardless of GOMAXPROCS. The functions check their context
-// between blocks of points.
+// than a given one. Exact results equal the results of a scan over all pairs, with ties
+// broken by the smaller index, on the CPU and on a device (Options). Results have the same
+// bits regardless of GOMAXPROCS. The functions check their context between blocks of
+// points.
 //
 // Among more than 100 000 points of more than 8 values KNN, Search and Index are
-// approximate unless Options.Search is Exact: they find more than 95 % of the neighbours
-// in most data, in a time that grows little faster than the number of points. They find
-// fewer in data with little structure, such as hundreds of independent values, and in
-// clusters with fewer points than wanted neighbours. The approximate result depends on
-// Options.Seed. EstimateRecall estimates its recall.
+// approximate unless Options.Search is Exact or KNN's k is large (see
+// SearchMethod.Approximates). In most data KNN then finds more than 97 % of the
+// neighbours, and Search and Index more than 95 %, in a time that grows little faster than
+// the number of points. They find fewer in data with little structure, such as hundreds of
+// independent values, and in clusters with fewer points than wanted neighbours. The
+// approximate result depends on Options.Seed. EstimateRecall estimates its recall.
 //
 // FromNeighbors makes the symmetric graph of neighbours, a Graph in compressed sparse
 // rows. FuzzyGraph makes the same graph with UMAP's weights. ReadFile and Graph.WriteNPZ

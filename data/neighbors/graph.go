@@ -147,9 +147,9 @@ func (g *Graph) Symmetric() bool {
 	return true
 }
 
-// Symmetrized returns the graph with every edge in both directions and without weights.
-// It returns g itself if that is already so. The rows of g must be ascending, as Validate
-// demands.
+// Symmetrized returns the graph with every edge in both directions and without weights,
+// or g itself, with its weights, if it is symmetric. The rows of g must be ascending, as
+// Validate demands.
 func (g *Graph) Symmetrized() *Graph {
 	if g.Symmetric() {
 		return g

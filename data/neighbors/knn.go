@@ -92,14 +92,15 @@ const treeMaxD = 8
 // KNN finds the k nearest other points of every point of m by Euclidean distance. A point
 // is never its own neighbour, but its duplicates are, at distance 0. Ties are in the order
 // of the indices. Distances are sums of squared differences in float64, and the result is
-// exact with respect to them.
+// exact with respect to them unless the search is approximate (Options.Search), as it is
+// by default for many points.
 //
-// It takes O(n²D) operations for D > 8 and about O(n log n) below; in addition to m and
-// the result it needs a copy of m and about 16·n·(k+16) bytes. A device needs memory for
-// three copies of m (two without Device.TF32 or for D ≤ 8) and 64 MiB. With less memory
-// it gets m in parts. The approximate search needs a copy of m, with rows padded to
-// multiples of 16 values, 8·n·(k+10) bytes, and up to 200·n further bytes before the
-// result is made.
+// The exact search takes O(n²D) operations for D > 8 and about O(n log n) below; in
+// addition to m and the result it needs a copy of m and about 16·n·(k+16) bytes. A device
+// needs memory for three copies of m (two without Device.TF32 or for D ≤ 8) and 64 MiB.
+// With less memory it gets m in parts. The approximate search needs a copy of m, with rows
+// padded to multiples of 16 values, 8·n·(k+10) bytes, and up to 200·n further bytes before
+// the result is made.
 //
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if k < 1;
 // ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx is done

@@ -6,9 +6,9 @@ import (
 	"cne/internal/simd"
 )
 
-// Products of bfloat16, the upper half of a float32: 8 bits of mantissa, the exponent
-// and the sign. Factors are stored in pairs, two consecutive steps of the product in a
-// word, the first in its lower half.
+// Products of bfloat16, the upper half of a float32: 7 stored bits of mantissa, the
+// exponent and the sign. Factors are stored in pairs, two consecutive steps of the product
+// in a word, the first in its lower half.
 //
 // A step of a sum is as the instruction VDPBF16PS computes it: the product of the upper
 // halves is added, the sum rounded to float32, then the product of the lower halves.

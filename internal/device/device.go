@@ -163,8 +163,8 @@ type Properties struct {
 type Device struct {
 	name   string
 	reason string
-	// TF32 allows matrix products to round the elements of their operands to 10 bits of
-	// mantissa, which makes them several times as fast. Sums are float32 in any case.
+	// TF32 allows matrix products to round the elements of their operands to 10 stored bits
+	// of mantissa, which makes them several times as fast. Sums are float32 in any case.
 	// Set it before the device is used.
 	TF32 bool
 	// Unpooled takes every allocation from the driver, in exactly the size asked for,

@@ -198,7 +198,7 @@ type Precision int
 const (
 	// Float32 rounds nothing.
 	Float32 Precision = iota
-	// BFloat16 rounds to 8 bits of mantissa, with the exponents of float32.
+	// BFloat16 rounds to 7 stored bits of mantissa, with the exponents of float32.
 	BFloat16
 )
 

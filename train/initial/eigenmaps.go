@@ -22,7 +22,7 @@ const MostEigenmaps = 64
 // degrees, A the adjacency matrix, and L = D − A. Edges count in both directions, and
 // weights are ignored. If the graph has several components, each has its own eigenmaps,
 // moved to the mean of its principal components and scaled to their size. Errors come from
-// Components, or are ctx.Err() if ctx is done.
+// Components, say that the eigenvectors did not converge, or are ctx.Err() if ctx is done.
 //
 // For a small graph all eigenvectors are computed. A larger graph is coarsened repeatedly
 // by grouping neighbours. The eigenvectors of the coarsest graph are then carried back

@@ -30,7 +30,8 @@ const (
 //
 // Fields that end in Error are standard errors of figures estimated from a sample
 // (Options.Sample): the root mean square deviation from the figure of all points. They
-// are nil for exact figures.
+// are nil for exact figures. They do not include what an approximate search for
+// neighbours misses (Options.Neighbors).
 type Figures struct {
 	Trustworthiness        *float64 `json:"trustworthiness,omitempty"` // see the function; only if K < n/2
 	TrustworthinessError   *float64 `json:"trustworthiness_error,omitempty"`
@@ -332,7 +333,8 @@ type lossFigure struct {
 }
 
 // Figures returns the figures of the losses, each at its default constant and at the
-// given ones.
+// given ones. The figure nc_learnt_z is always among them; Measure leaves it out if
+// LearntZ is 0.
 func (o LossOptions) Figures() []Figure {
 	var all []Figure
 	for _, f := range o.figures() {

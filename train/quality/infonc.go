@@ -11,7 +11,7 @@ import (
 )
 
 // An Estimate is a figure, and, if not Exact, its standard error: the root mean square
-// deviation from the figure of all draws.
+// deviation of such estimates from the exact value.
 type Estimate struct {
 	Mean, Error float64
 	Exact       bool
@@ -34,15 +34,15 @@ const (
 //	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
 //
 // (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed form. It is
-// estimated by the mean over draws draws (at least 2) of m negatives for each edge, and
-// the error is the standard error of this estimate. The draws depend on the seed.
-// Similarities below clamp count as clamp.
+// estimated by the mean over several draws (draws, at least 2) of m negatives for each
+// edge, and the error is the standard error of this estimate. The draws depend on the
+// seed. Similarities below clamp count as clamp.
 //
 // If this needs more than about 3·10⁸ similarities, only 2 draws are made. If necessary
 // they are made only for a sample of at least 32 edges; the error then includes the
-// variance of the sample. For m ≥ 100(n−1) only edges are sampled: the sum of the
-// negatives hardly varies, and the expectation is expanded around the mean of the sum, to
-// within 1e-5.
+// variance of the sample. For m ≥ 100(n−1) no negatives are drawn: their sum hardly
+// varies, and the expectation is expanded around the mean of the sum, to within 1e-5.
+// Edges are then sampled only above 16 384 points.
 //
 // Edges, embedding and errors are as for KL. A device, nil for the CPU, uses the same
 // draws, and its result agrees with the CPU's to 1e-6. Embeddings of float64, and

@@ -56,14 +56,16 @@ type Options struct {
 	// the points' K nearest neighbours.
 	Graph *neighbors.Graph
 	// Neighbors are the nearest neighbours of each point, K or more, and Found its nearest
-	// neighbours in the embedding. If nil, Measure searches for them.
+	// neighbours in the embedding. If nil, Measure searches for them. For a sample of points
+	// of more than 8 values, the search is approximate.
 	Neighbors, Found *neighbors.Neighbors
 
-	// Seed seeds the samples, except Spearman's fixed sample, the choice of classified
-	// points, and the negatives of InfoNC-t-SNE.
+	// Seed seeds the samples (but not Spearman's, which is fixed), the choice of classified
+	// points and the negatives of InfoNC-t-SNE.
 	Seed uint64
-	// Device computes the figures over all pairs of points; nil means the CPU. With a sample,
-	// it only searches neighbours.
+	// Device searches neighbours and computes Spearman's correlation, the loss of
+	// InfoNC-t-SNE and, without a sample, the other figures over pairs of points; nil means
+	// the CPU.
 	Device *Device
 	// Measured, if not nil, is called after each metric with the time that it took.
 	Measured func(m Metric, took time.Duration)
@@ -74,9 +76,12 @@ type Options struct {
 // divergence and losses.
 //
 // It takes O(n²) operations up to ExactPoints points; above, it uses a sample
-// (Options.Sample). Errors wrap ErrInput, ErrNotFinite or, if there are too few points for
-// K neighbours each, ErrUndefined; or they are the device's. If ctx is done, Measure
-// returns ctx.Err() and the figures measured so far.
+// (Options.Sample). Give Graph or Neighbors above ExactPoints: without them, divergence
+// and losses search the neighbours of all points.
+//
+// Errors wrap ErrInput, ErrNotFinite or, if there are too few points for K neighbours
+// each, ErrUndefined; or they are the device's. If ctx is done, Measure returns ctx.Err()
+// and the figures measured so far.
 func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
 	m, err := newMeasurement(points, embedding, o)
 	if err != nil {

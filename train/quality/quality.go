@@ -10,11 +10,12 @@
 // Measure returns all figures for the matrices of points and embedding in one call.
 // MeasureHeldOut returns the figures of held-out points.
 //
-// Every result is exact for the given points or for a random sample that depends on the
-// seed. Results have the same bits regardless of GOMAXPROCS. Above ExactPoints, Measure
-// estimates all-pairs figures from a sample, with standard errors. Nearest neighbours and
-// ranks come from package data/neighbors. Sums over all pairs or all edges run on an
-// accelerator if one is given, in an order that depends only on sizes.
+// Results are exact for the given points or for a random sample that depends on the seed.
+// They have the same bits regardless of GOMAXPROCS. Above ExactPoints, Measure estimates
+// all-pairs figures from a sample, with standard errors. The sample's nearest neighbours
+// among points of more than 8 values are then approximate, unless they are given. Nearest
+// neighbours and ranks come from package data/neighbors. Sums over all pairs or all edges
+// run on an accelerator if one is given, in an order that depends only on sizes.
 //
 // Slow functions return the context's error when it is done. Errors about the arguments
 // wrap ErrInput, ErrNotFinite or ErrUndefined.

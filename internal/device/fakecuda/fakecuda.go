@@ -87,8 +87,9 @@ func Open(t testing.TB) *device.Device {
 func InUse() bool { return C.get_launches() >= 0 }
 
 // TF32 runs a test with products and convolutions that may use TF32. With the stand-in
-// it runs twice, with operands rounded to 10 bits of mantissa and truncated to them, since
-// NVIDIA does not say which a GPU does; unit is the largest relative change of an operand.
+// it runs twice, with operands rounded to 10 stored bits of mantissa and truncated to them,
+// since NVIDIA does not say which a GPU does; unit is the largest relative change of an
+// operand.
 // The test is skipped where the stand-in has no TF32.
 func TF32(t *testing.T, d *device.Device, test func(t *testing.T, unit float64)) {
 	t.Helper()
