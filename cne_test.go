@@ -291,6 +291,9 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 			same(t, fmt.Sprintf("embedding %d differs from a separate run", i), embed(t, m, each[i]).Positions.X, spectrum[i].Positions.X)
 		}
 	}
+	if _, err := cne.Spectrum(t.Context(), m, last, few(func(o *cne.Options) { o.Sample = []int{1, 2, 3} })); !errors.Is(err, cne.ErrOption) {
+		t.Errorf("with a sample the error is %v", err)
+	}
 	var failed *cne.SpectrumError
 	if _, err := cne.Spectrum(t.Context(), m, []cne.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
 		t.Errorf("the error is %v", err)
@@ -665,6 +668,15 @@ func TestTableWithoutItsPoints(t *testing.T) {
 	network := embed(t, m, few(func(o *cne.Options) { o.Hidden = []int{5} }))
 	if err := network.UseTrainingPoints(h.Reduced); !errors.Is(err, cne.ErrPoints) {
 		t.Errorf("training points for a network give %v", err)
+	}
+	must(t, e.Save(path))
+	loaded, err = cne.Load(path)
+	must(t, err)
+	must(t, loaded.SaveModel(path))
+	bare, err := cne.Load(path)
+	must(t, err)
+	if !loaded.HasTrainingPoints() || bare.HasTrainingPoints() || new(cne.Embedding).HasTrainingPoints() {
+		t.Errorf("there are training points: %t after Save, %t after SaveModel, %t in an empty embedding", loaded.HasTrainingPoints(), bare.HasTrainingPoints(), new(cne.Embedding).HasTrainingPoints())
 	}
 	same(t, "the points are placed elsewhere", project(t, loaded, m.Rows(0, 4)).X, project(t, e, m.Rows(0, 4)).X)
 }

@@ -36,7 +36,9 @@ func (e *Embedding) SaveModel(path string) error {
 	if e.model == nil {
 		return errEmpty
 	}
-	return e.model.Save(path, &e.Description)
+	d := e.Description
+	d.Points = nil // Load sets them
+	return e.model.Save(path, &d)
 }
 
 // errEmpty is the error for the zero Embedding.
@@ -110,7 +112,7 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 // HasTrainingPoints reports whether the embedding has all that Project needs: the training
 // points, or a network.
 func (e *Embedding) HasTrainingPoints() bool {
-	return e.mapper != nil || e.Positions == nil || e.trainPoints != nil
+	return e.model != nil && (e.mapper != nil || e.Positions == nil || e.trainPoints != nil)
 }
 
 // Projector returns the mapper from points, preprocessed as Description.Preprocessing

@@ -153,6 +153,8 @@ func checkSizes(m *data.Matrix, what string) error {
 		return fmt.Errorf("neighbors: %w: %s: got %d points of %d values, want 1 or more of each", ErrInput, what, m.N, m.D)
 	case m.N > math.MaxInt32:
 		return fmt.Errorf("neighbors: %w: points: got %d, want at most %d", ErrInput, m.N, math.MaxInt32)
+	case m.CSR != nil:
+		return fmt.Errorf("neighbors: %w: %s: %w", ErrInput, what, data.CheckDense(m))
 	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
 		return fmt.Errorf("neighbors: %w: %s: got %d values, want %d points of %d", ErrInput, what, len(m.X), m.N, m.D)
 	}

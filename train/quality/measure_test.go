@@ -147,6 +147,7 @@ func TestMeasureRefuses(t *testing.T) {
 		"no embedding":        {points, nil, Options{}, ErrInput},
 		"sizes":               {points.Rows(0, 39), embedding, Options{}, ErrInput},
 		"a broken matrix":     {points, &data.Matrix{N: 40, D: 2, X: make([]float32, 7)}, Options{}, ErrInput},
+		"sparse points":       {&data.Matrix{N: 40, D: 3, CSR: &data.CSR{Start: make([]int, 41)}}, embedding, Options{}, data.ErrSparse},
 		"another N":           {points, &data.Matrix{N: 41, D: 2, X: embedding.X}, Options{}, ErrInput},
 		"infinite embedding":  {points, broken, Options{}, ErrNotFinite},
 		"infinite data":       {broken, embedding, Options{}, ErrNotFinite},

@@ -65,6 +65,9 @@ func rows(m *data.Matrix, what string) (int, error) {
 	if m == nil {
 		return 0, fmt.Errorf("%w: there is no %s", ErrInput, what)
 	}
+	if m.CSR != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, data.CheckDense(m))
+	}
 	n, err := points(m.X, m.D, what)
 	if err == nil && n != m.N {
 		err = fmt.Errorf("%w: %s: got the values of %d points, want %d", ErrInput, what, n, m.N)
