@@ -43,7 +43,12 @@ var Train = &Schema[Config]{
 		"device.name", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
-	drops: func(c *Config) []string { return c.Data.Options().Drop },
+	drops: func(c *Config) []string {
+		if c.Data.DropText {
+			return c.Data.Drop // the column of names, if it is text
+		}
+		return c.Data.Options().Drop
+	},
 	fixedEpochs: func(c *Config) string {
 		if c.Embed.EarlyExaggeration {
 			return "since its early exaggeration is a share of them"

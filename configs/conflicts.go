@@ -20,7 +20,7 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels", "data.holdout", "[], or paths of held-out points there"),
 		conflictIf(d.Holdout != nil && hasGraph, "data.holdout", "graph.file", "one of them"),
 		conflictIf(d.TrainOn != nil && hasGraph, "data.sample", "graph.file", "one of them"),
-		conflictIf(d.TrainOn != nil && d.Missing == "drop", "data.missing", "data.sample", "refuse or mean, or a file of rows without missing values in data.sample"),
+		conflictIf(d.TrainOn != nil && d.Missing == "drop", "data.missing", "data.sample", "refuse or mean; rows with missing values can be removed from the files"),
 		conflictIf(d.TrainOn != nil && d.Imbalance != nil, "data.sample", "data.imbalance", "one of them"),
 		conflictIf(d.TrainOn != nil && earlier && !named, "data.sample", "model.init", "null, or data.names, by which the points are matched"),
 		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),

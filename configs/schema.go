@@ -18,6 +18,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/internal/option"
+	"cne/internal/simd"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -62,7 +63,8 @@ type Setting struct {
 func ParseSetting(source, setting string) (Setting, error) {
 	k, v, ok := strings.Cut(setting, "=")
 	k = strings.TrimSpace(k)
-	if _, err := strconv.ParseFloat(k, 64); !ok && err == nil {
+	first, _, _ := strings.Cut(k, ",")
+	if v, err := strconv.ParseFloat(first, 64); !ok && err == nil && simd.IsFinite(v) {
 		return Setting{}, errors.New("it must have the form key=value; the position on the spectrum is --s, with two dashes")
 	}
 	if !ok || k == "" {

@@ -131,11 +131,11 @@ func TestNoDirection(t *testing.T) {
 		value  float32
 		want   string // "" if they are well
 	}{
-		{data.Cosine, []int{4}, 0, "row 5 of 20 points: got values that are all 0, want at least one other; leave these points out, or use the euclidean metric"},
+		{data.Cosine, []int{4}, 0, "row 5 of 20 points: got values that are all 0, want at least one other; remove these points, or use the euclidean metric"},
 		{data.Cosine, []int{4, 7}, 0, "row 5 and row 8 of 20 points: "},
 		{data.Cosine, []int{0, 4, 7, 9, 19}, 0, "row 1, row 5, row 8 and 2 more of 20 points: "},
 		{data.Cosine, []int{4}, 7, ""},
-		{data.Correlation, []int{4, 5}, 7, "row 5 and row 6 of 20 points: got values that are all equal, want some that differ; leave these points out, or use the euclidean metric"},
+		{data.Correlation, []int{4, 5}, 7, "row 5 and row 6 of 20 points: got values that are all equal, want some that differ; remove these points, or use the euclidean metric"},
 		{data.Correlation, []int{4}, 0.1, "row 5 of 20 points: "},
 		{data.Euclidean, []int{4}, 0, ""},
 	} {

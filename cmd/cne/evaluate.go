@@ -249,7 +249,9 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 		return err
 	}
 	for _, d := range configs.Train.Compare(a.config, c) {
-		if aboutPoints(d.Key, c) && !aboutLabels(d.Key) {
+		same := aboutLabels(d.Key) && !c.DrawsPoints() ||
+			d.Key == "data.names" && slices.Equal(a.config.Data.Options().Drop, c.Data.Options().Drop)
+		if aboutPoints(d.Key, c) && !same {
 			return fmt.Errorf("%s: got %s %s, want %s as in %s, or the points by which all are measured (--data)",
 				run, d.Key, d.Second, d.First, a.folder)
 		}
@@ -264,7 +266,8 @@ func aboutPoints(key string, c *configs.Config) bool {
 	return section == "data" || section == "graph" && key != "graph.cache" || key == "seed" && c.DrawsPoints()
 }
 
-// aboutLabels reports whether a key has files of labels, which do not change the points.
+// aboutLabels reports whether a key has files of labels. They change the points only if
+// these are drawn.
 func aboutLabels(key string) bool { return key == "data.labels" || key == "data.holdout_labels" }
 
 // checkTrainedOn compares points and graph with the ones that a run was trained on. A

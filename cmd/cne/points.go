@@ -192,7 +192,7 @@ func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins,
 		in.points, err = in.treatMissing(in.points)
 	}
 	if err != nil {
-		return nil, in.explainTable(err, d.Missing == "refuse")
+		return nil, in.explainTable(err, !in.sampled() && c.Graph.File == nil && c.Model.InitPath() == "")
 	}
 	if d.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Embed.Seed); err != nil {
@@ -296,7 +296,7 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	}
 	if what == "mean" {
 		in.fill = m.FiniteMeans()
-		if err := noValues(m, in.fill); err != nil {
+		if err := in.noValues(m, in.fill); err != nil {
 			return nil, err
 		}
 		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
@@ -304,24 +304,29 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	}
 	set, err := set.DropMissing()
 	if err != nil {
-		return nil, cmp.Or(noValues(m, m.FiniteMeans()), fmt.Errorf("data.missing: %w", err))
+		return nil, cmp.Or(in.noValues(m, m.FiniteMeans()), fmt.Errorf("data.missing: %w", err))
 	}
 	in.log.Info("data.missing: left out points with missing values", "points", m.N-set.Points.N, "of", m.N)
 	return set, nil
 }
 
-// noValues returns an error if a column of the points has no finite value, and hence no
+// noValues returns an error if columns of the points have no finite value, and hence no
 // mean.
-func noValues(m *data.Matrix, means []float32) error {
-	j := slices.IndexFunc(means, func(v float32) bool { return v != v })
-	if j < 0 {
+func (in *inputs) noValues(m *data.Matrix, means []float32) error {
+	var names []string
+	for j, v := range means {
+		switch {
+		case v == v:
+		case m.Columns == nil:
+			names = append(names, fmt.Sprintf("column %d of the points", j+1))
+		default:
+			names = append(names, "column "+text.Quote(m.Columns[j]))
+		}
+	}
+	if names == nil {
 		return nil
 	}
-	name := strconv.Itoa(j + 1)
-	if m.Columns != nil {
-		name = m.Columns[j]
-	}
-	return fmt.Errorf("data.missing: column %s: got no values; leave it out with %s", name, setting("data.drop", name))
+	return fmt.Errorf("data.missing: %s: got no values in %s; leave out columns without values", text.Few(in.config.Data.Path, text.Printable), text.Few(names, strings.Clone))
 }
 
 // fewestNumbered is the least number of points where a column that counts them is no
@@ -355,7 +360,7 @@ func setting(key, value string) string {
 }
 
 // explainTable adds to an error of reading a table the keys that help. drops reports
-// whether rows with missing values may be left out.
+// whether points may be left out.
 func (in *inputs) explainTable(err error, drops bool) error {
 	d, table := &in.config.Data, new(file.TextError)
 	switch {
@@ -371,7 +376,7 @@ func (in *inputs) explainTable(err error, drops bool) error {
 		return fmt.Errorf("%w; for instance %s, or --drop-text", err, strings.Join(advice, " "))
 	case errors.Is(err, data.ErrNotFinite) && d.Missing != "mean":
 		remedy := "--set data.missing=mean fills in the means of the columns"
-		if drops {
+		if drops && d.Missing == "refuse" {
 			remedy = "--set data.missing=drop leaves such rows out, mean fills in the means of the columns"
 		}
 		return fmt.Errorf("%w; %s", err, remedy)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -126,7 +127,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 	}
 	images, err := r.pageImages(ctx, s.Embedding.N)
 	if err != nil {
-		return err
+		return errors.New("interrupted while the page was made; the same command makes it")
 	}
 	page := report.Page(s, r.in.points.Name, facts, images)
 	r.in.annotations.AddTo(page)

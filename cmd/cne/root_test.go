@@ -76,6 +76,7 @@ func TestExitCodes(t *testing.T) {
 		{"--frobnicate", 2, "", "cne: unknown flag --frobnicate; see \"cne --help\"\n"},
 		{"config --config", 2, "", "cne: flag needs an argument: --config; see \"cne config --help\"\n"},
 		{"config --set seed", 2, "", "cne: invalid argument \"seed\" for \"-s, --set\" flag: it must have the form key=value; see \"cne config --help\"\n"},
+		{"config -s 0.5", 2, "", "cne: invalid argument \"0.5\" for \"-s, --set\" flag: it must have the form key=value; the position on the spectrum is --s, with two dashes; see \"cne config --help\"\n"},
 		{"config --set =5", 2, "", "cne: invalid argument \"=5\" for \"-s, --set\" flag: it must have the form key=value; see \"cne config --help\"\n"},
 	} {
 		code, stdout, stderr := runCne(context.Background(), strings.Fields(tc.args)...)

@@ -41,7 +41,8 @@ data.path, the points are MNIST's 10 000 test images, which come with cne.
 Without --output, the folder is named after INPUT: runs/points for points.npy.
 Other settings for the same points go to runs/points-2. If only what is drawn,
 measured or written differs, cne completes the folder without training, also if
---output names it. Keys that are not given then keep the values of the folder.
+--output names it. Keys that are not given then keep the values of the folder,
+unless --config gives a file.
 
 --resume continues a run that was interrupted or killed, with the same result as
 without the interruption. The configuration is the one in the folder. --config,

@@ -135,7 +135,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		for _, i := range lists {
 			names = append(names, r.names[i])
 		}
-		return errorf(data.ErrOption, "columns of lists: got %s, want one; name it as the column to take", text.Few(names, text.Quote))
+		return errorf(data.ErrOption, "columns of lists: got %s, want one; name it as the column to take (data.columns)", text.Few(names, text.Quote))
 	}
 	isText := func(i int) bool { return r.file.Columns[i].Kind == 0 || r.file.Columns[i].Kind == parquet.Text }
 	if opt.DropText {
@@ -150,7 +150,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		opt.Columns = nil // its values have no names
 	}
 	if len(r.with(roleData)) == 0 {
-		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(r.roles))
+		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(r.roles))
 	}
 	if err := r.findPlaces(&r.head, opt.Columns); err != nil {
 		return err

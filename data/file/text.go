@@ -80,7 +80,7 @@ func openText(in *Input, o *Options) (reader, error) {
 		t.left = t.dropText(t.isText)
 	}
 	if !slices.Contains(t.roles, roleData) {
-		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(t.roles))
+		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(t.roles))
 	}
 	if err := t.checkRows(); err != nil {
 		return nil, err

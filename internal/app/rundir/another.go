@@ -9,11 +9,12 @@ import (
 )
 
 // Another sets output.dir for a run without one: the default folder, or the first free
-// one with -2, -3, … appended. A folder that is named must be free. If Another finds a
-// finished run, begun with the same command line, that differs only in what is drawn or
-// written, this run completes that folder, and finished is true. If the same run is
-// unfinished, Another returns an error. It sets the number of points of a finished run in
-// given, the sources of c, because a preset may depend on it.
+// one with -2, -3, … appended. If it finds a finished run with a checkpoint, begun with
+// the same command line, that differs only in what is drawn or written, this run completes
+// that folder, and finished is true. If the same run is unfinished, Another returns an
+// error. A folder that is named must be free or hold such a finished run. Another sets the
+// number of points of a finished run in given, the sources of c, because a preset may
+// depend on it.
 func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command string, named bool) (finished bool, err error) {
 	common := s.Common(c)
 	first := *common.Dir
@@ -36,6 +37,8 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again", d.Root(), s.Command())
 		case d.hasCheckpoint():
 			return true, nil
+		case named:
+			return false, fmt.Errorf("the same run in %s is finished, but its checkpoints are gone; --output takes another folder, --force begins it again", d.Root())
 		}
 		given.Points = 0
 		if named {
