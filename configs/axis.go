@@ -99,7 +99,7 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 	whole := len(c.Embed.Phases) == 0
 	switch {
 	case a.Flag == "s" && !loss.HasSpectrum():
-		return fault("loss.name", loss.Word+" with --s", strings.ReplaceAll(op.LossesWithSpectrum(), " and ", " or ")+"; --m compares numbers of negatives")
+		return fault("loss.name", loss.Word+" with --s", "a loss with a spectrum: "+op.LossesWithSpectrum()+"; --m compares numbers of negatives")
 	case a.Flag == "zbar" && loss.Constant != op.FixedZ:
 		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+"; --m compares numbers of negatives")
 	case c.Data.Holdout != nil:

@@ -137,7 +137,7 @@ var badFiles = []struct{ text, want string }{
 	{"data: {holdout: 0.1}\ngraph: {file: g.npz}", `run.yaml:1: data.holdout: got 0.1 with graph.file g.npz (run.yaml:2), want one of them`},
 	{"data: {sample: 0.5}\ngraph: {file: g.npz}", `run.yaml:1: data.sample: got 0.5 with graph.file g.npz (run.yaml:2), want one of them`},
 	{"data: {sample: rows.txt, imbalance: linear}", `run.yaml:1: data.sample: got rows.txt with data.imbalance linear, want one of them`},
-	{"data: {sample: 100}\nmodel: {init: runs/a}", `run.yaml:1: data.sample: got 100 with model.init runs/a (run.yaml:2), want null, or data.names, by which the points are matched`},
+	{"data: {sample: 100}\nmodel: {init: runs/a}", `run.yaml:1: data.sample: got 100 with model.init runs/a (run.yaml:2), want null, or data.names to match the points`},
 	{"graph: {search: approximate, file: g.npz}", `run.yaml:1: graph.search: got approximate with graph.file g.npz, want auto`},
 	{"train: {epochs: 1, phases: [{epochs: 1}, {epochs: 2}]}", `run.yaml:1: train.epochs: got 1 with train.phases of 3 epochs, want null, or more than all phases but the last have`},
 	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2: got 1 with loss.name umap (run.yaml:1), want a loss with a spectrum: neg and infonc`},

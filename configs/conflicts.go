@@ -22,7 +22,7 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(d.TrainOn != nil && hasGraph, "data.sample", "graph.file", "one of them"),
 		conflictIf(d.TrainOn != nil && d.Missing == "drop", "data.missing", "data.sample", "refuse or mean; rows with missing values can be removed from the files"),
 		conflictIf(d.TrainOn != nil && d.Imbalance != nil, "data.sample", "data.imbalance", "one of them"),
-		conflictIf(d.TrainOn != nil && earlier && !named, "data.sample", "model.init", "null, or data.names, by which the points are matched"),
+		conflictIf(d.TrainOn != nil && earlier && !named, "data.sample", "model.init", "null, or data.names to match the points"),
 		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),
 		conflictIf(c.Output.AutoLabels && c.Data.Names == nil, "output.auto_labels", "data.names", "false, or the texts of the points there (--names)"),
 	}

@@ -450,7 +450,7 @@ const (
 
 // SavePoints writes the preprocessed training points [n, p] of an Embedding to a separate
 // file. It can place new points only with them. Their Offset is not written, because the
-// preprocessing has it, too. Errors are those of data.CheckDense and of the file.
+// preprocessing has it, too. The error is data.CheckDense's or the file's.
 func SavePoints(path string, points *data.Matrix) error {
 	if err := data.CheckDense(points); err != nil {
 		return err

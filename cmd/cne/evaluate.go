@@ -252,7 +252,7 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 		same := aboutLabels(d.Key) && !c.DrawsPoints() ||
 			d.Key == "data.names" && slices.Equal(a.config.Data.Options().Drop, c.Data.Options().Drop)
 		if aboutPoints(d.Key, c) && !same {
-			return fmt.Errorf("%s: got %s %s, want %s as in %s, or the points by which all are measured (--data)",
+			return fmt.Errorf("%s: got %s %s, want %s as in %s; --data measures all by the same points",
 				run, d.Key, d.Second, d.First, a.folder)
 		}
 	}

@@ -326,7 +326,7 @@ func (in *inputs) noValues(m *data.Matrix, means []float32) error {
 	if names == nil {
 		return nil
 	}
-	return fmt.Errorf("data.missing: %s: got no values in %s; leave out columns without values", text.Few(in.config.Data.Path, text.Printable), text.Few(names, strings.Clone))
+	return fmt.Errorf("data.missing: %s: got no values in %s; leave out columns without values", text.Few(in.config.Data.Path, text.Printable), text.Few(names, nil))
 }
 
 // fewestNumbered is the least number of points where a column that counts them is no
