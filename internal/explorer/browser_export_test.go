@@ -66,7 +66,6 @@ func TestBrowserSavesSelection(t *testing.T) {
 	p := told()
 	b := show(t, p, setting{}).ready()
 	read := b.saves()
-	b.until("cne.complete")
 	b.after("key x", "cne.selection.length", "30")
 	for view, name := range []string{"s=0", "s=1"} {
 		b.after([]string{"key Home", "key Right"}[view], "cne.t", strconv.Itoa(view))
@@ -105,7 +104,6 @@ func TestBrowserSavesPNG(t *testing.T) {
 		t.Run([]string{"light", "dark"}[theme], func(t *testing.T) {
 			b := show(t, three(), setting{dark: theme == 1}).ready()
 			read := b.saves()
-			b.until("cne.complete")
 			b.wheel(0, -100) // a part of the map
 			b.after("wait", "cne.camera.zoom > 1.1", "true")
 			size := get[[]float64](b, "(() => { const b = document.getElementById('stage').getBoundingClientRect(); return [b.width, b.height]; })()")
@@ -140,7 +138,6 @@ func TestBrowserSavesSVG(t *testing.T) {
 	p.Title, p.ClassNames = `<A> & "B"`, []string{"<ant> & co", "bee", "cat"}
 	b := show(t, p, setting{}).ready()
 	read := b.saves()
-	b.until("cne.complete")
 	b.after("hover 4", "cne.hovered", "4")
 	b.after("click #save-open; click #save-svg", "document.getElementById('save').hidden", "true")
 	var got struct {
@@ -211,7 +208,6 @@ func TestBrowserLink(t *testing.T) {
 	p.ClassNames = []string{"ant, small", "bee&co", "cat"}
 	p.Columns = append(p.Columns, Column{Name: "side=", Classes: p.Classes, ClassNames: []string{"left", "left", "right"}})
 	b := show(t, p, setting{}).ready()
-	b.until("cne.complete")
 	b.expect("at the start", "location.hash", "")
 	b.wheel(7, -300)
 	b.after("key d; key Right", "cne.t", "1")
@@ -222,7 +218,7 @@ func TestBrowserLink(t *testing.T) {
 	b.run(chromedp.Navigate("about:blank"))
 	b.forgive("about:blank")
 	b.run(chromedp.Navigate(b.url + fragment))
-	b.ready().until("cne.complete")
+	b.ready()
 	b.expect("by the link", state, want)
 	// A column by its name; what is not said is as at the start; nonsense is no matter.
 	for _, other := range [][2]string{

@@ -47,7 +47,6 @@ func TestBrowserClassNames(t *testing.T) {
 	p.Columns[2].Classes[7] = 1
 	for dark := range 2 {
 		b := show(t, p, setting{dark: dark == 1}).ready()
-		b.until("cne.complete")
 		b.expect("the classes", namedSorted, "ant bee cat")
 		b.expect("without overlaps, in the stage", tidy, "")
 		b.expect("drawn", written, "true")

@@ -44,7 +44,6 @@ const panelShown = "document.getElementById('point').checkVisibility()"
 func TestBrowserNeighbors(t *testing.T) {
 	t.Parallel()
 	b := show(t, near(), setting{height: 760}).ready()
-	b.until("cne.complete")
 	b.after("away", "cne.neighbors", "", lineTo(0, 7), "false", panelShown, "false")
 	// Lines lead from the point under the pointer to its neighbours, which the tip lists.
 	b.after("hover 0", "cne.neighbors", "3,7,11", lineTo(0, 7), "true", lineTo(0, 11), "true", lineTo(0, 8), "false", panelShown, "false")
@@ -101,7 +100,6 @@ func TestBrowserPointOnAPhone(t *testing.T) {
 	p := near()
 	p.Images = noise(30, 8, 8, 3)
 	b := show(t, p, setting{width: 390, height: 844, phone: true}).ready()
-	b.until("cne.complete")
 	x, y := b.at(0)
 	for _, kind := range []input.DispatchTouchEventType{input.DispatchTouchEventTypeTouchStart, input.DispatchTouchEventTypeTouchEnd} {
 		at := []*input.TouchPoint{{X: x, Y: y}}
@@ -127,7 +125,6 @@ func TestBrowserThumbnails(t *testing.T) {
 		p.Images.Pixels[i] = byte(i / 64 % 256)
 	}
 	b := show(t, p, setting{}).ready()
-	b.until("cne.complete")
 	b.after("away", "cne.thumbnails", "")
 	mark := func(row int) string {
 		return fmt.Sprintf(`(() => {
@@ -191,7 +188,6 @@ func TestBrowserLongTexts(t *testing.T) {
 	p.Names = slices.Repeat([]string{"other"}, 30)
 	p.Names[4] = "First line\r\nsecond <b>bold</b> line\n" + strings.Repeat("a rather long line of words that has to wrap somewhere\n", 20) + "the end"
 	b := show(t, p, setting{}).ready()
-	b.until("cne.complete")
 	b.after("hover 4", "document.getElementById('tip-name').innerText.startsWith('First line\\nsecond <b>bold</b> line\\na rather')", "true",
 		"document.querySelectorAll('#tip-name *, #point-name *').length", "0",
 		// Eight lines of it, on a page that it does not widen.

@@ -107,7 +107,6 @@ func TestBrowserScaleOfAColumn(t *testing.T) {
 	}
 	p.Columns[2].Values[7], p.Columns[2].Values[8] = -5, 5
 	b := show(t, p, setting{}).ready()
-	b.until("cne.complete")
 	b.expect("heavy", "cne.values.kind", "log")
 	b.after("choose 1", "cne.values.kind", "linear")
 	b.after("choose 2", "cne.values.kind", "log") // all but two are 0
@@ -135,7 +134,6 @@ func TestBrowserRange(t *testing.T) {
 	p.Columns = []Column{{Name: "other", Values: make([]float64, 105)}}
 	p.Views = append(p.Views, p.Views[0])
 	b := show(t, p, setting{}).ready()
-	b.until("cne.complete")
 	b.says("#missing", "no label 5")
 	const missing = "document.getElementById('missing').ariaPressed"
 	// Those without a value are hidden by a click, like a class.

@@ -88,7 +88,6 @@ func annotated() *Page {
 func TestBrowserColumns(t *testing.T) {
 	t.Parallel()
 	b := show(t, annotated(), setting{width: 1000, height: 700}).ready()
-	b.until("cne.complete")
 	b.after("opened", "cne.column", "label", "Array.from(document.querySelectorAll('#column option'), (o) => o.textContent).join('|')", "label|"+annotated().Columns[0].Name+"|age")
 	before := b.pixel(1)
 	// What is hidden of one column is shown of another.
@@ -131,7 +130,6 @@ func TestBrowserUnpacks(t *testing.T) {
 		}
 	}
 	b := show(t, p, setting{}).ready()
-	b.until("cne.complete")
 	b.after("key /; find s16999", "cne.standing", "1")
 	b.after("key Enter", "cne.pinned", "16999")
 	b.settle()

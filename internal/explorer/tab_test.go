@@ -220,10 +220,11 @@ func (b *tab) settle() {
 	get[bool](b, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 }
 
-// ready waits for the first picture.
+// ready waits for a picture with everything on it, or without what cannot be read.
 func (b *tab) ready() *tab {
 	b.t.Helper()
-	b.until("window.cne && cne.ready && cne.drawn > 0")
+	b.until("window.cne && cne.settled && (cne.complete || !document.getElementById('without').hidden)")
+	b.settle()
 	return b
 }
 
