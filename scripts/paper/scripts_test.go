@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cne/configs"
 )
 
 // What is wrong on the command line of a script is said in one sentence, before
@@ -36,15 +38,6 @@ func TestScripts(t *testing.T) {
 		{"figS9", "EPOCHS=0", []string{"-o", out, empty}, 2, "EPOCHS is 0, but must be a whole number of at least 1"},
 		{"fig3", "EPOCHS=many", []string{"-o", out, empty}, 2, "EPOCHS is many, but must be a whole number of at least 1"},
 		{"figS5", "", []string{"-o", "", "--", "-help"}, 2, usage},
-		{"table1", "", nil, 2, usage},
-		{"table1", "", []string{"-m"}, 2, usage},
-		{"table1", "", []string{"nowhere", out}, 1, "there is no nowhere; give CIFAR-10's archive"},
-		{"table1", "", []string{"-c", "nowhere.yaml", ".", out}, 1, "there is no configuration nowhere.yaml"},
-		{"table1", "", []string{"-s", "", ".", out}, 2, "there is nothing to run"},
-		{"table1", "", []string{"-s", "01", ".", out}, 2, `-s has "01", but must be whole numbers of at least 0`},
-		{"table1", "", []string{"-m", "2 0", "--array", ".", out}, 2, `-m has "0", but must be whole numbers of at least 1, or full`},
-		{"table1", "", []string{"-m", "2 16 2", "-s", "1", "--array", ".", out}, 2, "-m 2 with -s 1 is there twice"},
-		{"table1", "", []string{"--task", "15", ".", out}, 1, "there is no run 15; they are numbered from 0 to 14"},
 	} {
 		cmd := exec.Command("bash", append([]string{tc.script}, tc.args...)...)
 		cmd.Env = append(os.Environ(), tc.environ)
@@ -60,5 +53,15 @@ func TestScripts(t *testing.T) {
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a folder for the runs is there")
+	}
+}
+
+func TestTable1(t *testing.T) {
+	s, err := configs.ReadSweep(t.Context(), "table1.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := s.Values(0); len(s.Runs) != 15 || first["loss.negatives"] != "2" || first["seed"] != "0" {
+		t.Errorf("%d runs, of which the first has %v", len(s.Runs), first)
 	}
 }

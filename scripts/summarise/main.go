@@ -9,7 +9,6 @@
 // of the run. Folders without metrics.json, such as an interrupted run's, are left out,
 // with a note on standard error.
 //
-// The runs may be of cne train or of cne simclr pretrain, which have separate tables.
 // scripts/results makes the runs of docs/results.md, and the scripts in scripts/paper the
 // runs of the paper.
 package main
@@ -53,36 +52,10 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return writeTable(stdout, groups)
 }
 
-// Metrics are the fields of a metrics.json that the table needs, of cne train or of a
-// pretraining. Figures that a run lacks are nil.
+// Metrics are the fields of the metrics.json of cne train. Figures that a run lacks are nil.
 type Metrics struct {
 	rundir.Metrics
-	Loss       *float64                `json:"loss"`
-	Images     int                     `json:"images"` // above 0: a pretraining on images
-	PretrainOn string                  `json:"pretrain_on"`
-	Split      string                  `json:"split"` // of the accuracies
-	KNN        struct{ Mean *float64 } `json:"knn"`
-	Linear     struct{ Mean *float64 } `json:"linear"`
-	Monitor    *float64                `json:"monitor"`
-	Seconds    Seconds                 `json:"seconds"`
-
-	own splitScore // of a pretraining, from its evaluation.json
-}
-
-// Seconds says where the time of a run went.
-type Seconds struct {
-	rundir.Seconds
-	Evaluate float64 `json:"evaluate"`
-}
-
-// pretraining reports whether the run is of cne simclr pretrain.
-func (m *Metrics) pretraining() bool { return m.Images > 0 }
-
-// A splitScore has the accuracies on one split, nil if there is none.
-type splitScore struct {
-	Seed   uint64   `json:"seed"`
-	KNN    *float64 `json:"knn"`
-	Linear *float64 `json:"linear"`
+	Loss *float64 `json:"loss"`
 }
 
 // A Group is the runs of one configuration.
@@ -94,9 +67,6 @@ type Group struct {
 var (
 	// errNoRuns is the cause when a folder holds no finished run.
 	errNoRuns = errors.New("no folder in it has a metrics.json")
-	// errKinds is the cause when a folder holds runs that have no table in
-	// common.
-	errKinds = errors.New("runs of \"cne train\" and of \"cne simclr pretrain\" are in one folder")
 	// errMetrics is the cause when a metrics.json is not one of cne's.
 	errMetrics = errors.New("not the metrics of a run")
 )
@@ -126,11 +96,6 @@ func readRuns(root string, names []string) (groups []Group, skipped []string, er
 		if err != nil {
 			return nil, nil, err
 		}
-		if m.pretraining() {
-			if m.own, err = readOwnSplit(filepath.Join(path, "evaluation.json"), m.Seed); err != nil {
-				return nil, nil, err
-			}
-		}
 		name := strings.TrimSuffix(e.Name(), "-"+strconv.FormatUint(m.Seed, 10))
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
@@ -142,9 +107,6 @@ func readRuns(root string, names []string) (groups []Group, skipped []string, er
 			groups = append(groups, Group{Name: name})
 		}
 		groups[i].Runs = append(groups[i].Runs, *m)
-		if m.pretraining() != groups[0].Runs[0].pretraining() {
-			return nil, nil, fmt.Errorf("%s: %w; keep them apart", root, errKinds)
-		}
 	}
 	for _, name := range names {
 		if _, ok := index[name]; !ok {
@@ -176,28 +138,6 @@ func readMetrics(path string) (*Metrics, error) {
 	return m, err
 }
 
-// readOwnSplit reads from an evaluation.json, which need not exist, the accuracies on the
-// drawn split with the seed of the run. The paper's program has one split for each run.
-func readOwnSplit(path string, seed uint64) (splitScore, error) {
-	var e struct {
-		Official bool         `json:"official_split"`
-		Splits   []splitScore `json:"splits"`
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return splitScore{}, nil
-	} else if err != nil {
-		return splitScore{}, err
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		return splitScore{}, fmt.Errorf("%s is not the evaluation of a run (%w); evaluate the run again", path, err)
-	}
-	if i := slices.IndexFunc(e.Splits, func(s splitScore) bool { return s.Seed == seed }); i >= 0 && !e.Official {
-		return e.Splits[i], nil
-	}
-	return splitScore{}, nil
-}
-
 func parseMetrics(text []byte) (*Metrics, error) {
 	m := new(Metrics)
 	if err := json.Unmarshal(text, m); err != nil {
@@ -210,7 +150,7 @@ func parseMetrics(text []byte) (*Metrics, error) {
 		key string
 		ok  bool
 	}{
-		{"n", m.N > 0 || m.pretraining()}, {"edges", m.Edges > 0 || m.pretraining()}, {"epochs", m.Epochs > 0},
+		{"n", m.N > 0}, {"edges", m.Edges > 0}, {"epochs", m.Epochs > 0},
 		{"seconds", m.Seconds.Total > 0}, {"version", m.Version != ""}, {"loss", m.Loss != nil},
 	} {
 		if !c.ok {

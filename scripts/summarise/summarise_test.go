@@ -82,61 +82,6 @@ Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the
 	}
 }
 
-// imagesText is a metrics.json of a pretraining, with figures put in for KNN and
-// SEED.
-const imagesText = `{"knn": {"mean": KNN, "std": 0.002}, "linear": {"mean": 0.9, "std": 0.001}, "loss": 1.25, "images": 60000, "pretrain_on": "all", "split": "stratified",
-"negatives": 16, "epochs": 1000, "seconds": {"load": 1, "optimize": 300, "evaluate": 20, "total": 330}, "peak_rss_bytes": 400000000, "seed": SEED, "version": "0.1.0"}`
-
-func TestTableOfPretrainings(t *testing.T) {
-	root := t.TempDir()
-	with := func(knn, seed string) string {
-		return strings.NewReplacer("KNN", knn, "SEED", seed).Replace(imagesText)
-	}
-	writeRun(t, root, "m002-0", with("0.84", "0"))
-	writeRun(t, root, "m002-1", with("0.86", "1"))
-	writeRun(t, root, "mfull-0", strings.Replace(with("0.9", "0"), `"knn": {"mean": 0.9, "std": 0.002}, "linear": {"mean": 0.9, "std": 0.001}`, `"monitor": 0.8`, 1))
-	var stdout bytes.Buffer
-	if err := run([]string{root}, &stdout, &bytes.Buffer{}); err != nil {
-		t.Fatal(err)
-	}
-	want := `| run | runs | kNN accuracy | linear accuracy | monitor | loss per image | optimisation, s |
-|---|---|---|---|---|---|---|
-| m002 | 2 | 0.850 ± 0.014 | 0.9000 | – | 1.250 | 300.0 |
-| mfull | 1 | – | – | 0.8000 | 1.250 | 300.0 |
-
-Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times this for n runs (0.82 for 3). Images to pretrain on: 60000 (all); split for the classifiers: stratified; epochs: 1000; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading and 20.0 s on the evaluation. Memory: 400 MB at most.
-`
-	if got := stdout.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	// The split of an evaluation with the run's seed is also listed by itself.
-	evaluation := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(root, name, "evaluation.json"), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	evaluation("m002-0", `{"official_split": false, "splits": [{"seed": 1, "knn": 0.1, "linear": 0.2}, {"seed": 0, "knn": 0.83, "linear": 0.89}]}`)
-	evaluation("m002-1", `{"official_split": false, "splits": [{"seed": 1, "knn": 0.87, "linear": 0.91}]}`)
-	evaluation("mfull-0", `{"official_split": true, "splits": [{"seed": 0, "knn": 0.9, "linear": 0.9}]}`)
-	stdout.Reset()
-	if err := run([]string{root}, &stdout, &bytes.Buffer{}); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := stdout.String(), "| m002 | 2 | 0.850 ± 0.014 | 0.9000 | 0.850 ± 0.028 | 0.900 ± 0.014 | – | 1.250 | 300.0 |\n| mfull | 1 | – | – | – | – | 0.8000 |"; !strings.Contains(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	evaluation("m002-0", "[")
-	if err := run([]string{root}, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "is not the evaluation of a run") {
-		t.Errorf("error %v", err)
-	}
-	evaluation("m002-0", "{}")
-	writeRun(t, root, "umap-0", withFigures("0.1", "0"))
-	if err := run([]string{root}, &stdout, &bytes.Buffer{}); !errors.Is(err, errKinds) {
-		t.Errorf("runs of both kinds: %v", err)
-	}
-}
-
 // TestDifferentRuns has runs that do not have the same size: the line below the
 // table says so.
 func TestDifferentRuns(t *testing.T) {
@@ -239,7 +184,6 @@ func FuzzParseMetrics(f *testing.F) {
 	f.Add([]byte(withFigures("1e308", "1")))
 	f.Add([]byte(`{"n":1,"edges":1,"epochs":1,"loss":-1e-300,"seconds":{"total":5e-324},"version":"v"}`))
 	f.Add([]byte(`{"seconds": 3}`))
-	f.Add([]byte(strings.NewReplacer("KNN", "0.5", "SEED", "3").Replace(imagesText)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := parseMetrics(text)
 		if err != nil {
@@ -251,10 +195,6 @@ func FuzzParseMetrics(f *testing.F) {
 		var b bytes.Buffer
 		if err := writeTable(&b, []Group{{"name", []Metrics{*m, *m}}}); err != nil {
 			t.Fatal(err)
-		}
-		columns := columns
-		if m.pretraining() {
-			columns = imageColumns
 		}
 		want := len(columns) + 3
 		for _, c := range columns {

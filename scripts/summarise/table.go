@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/train/quality"
 )
 
@@ -36,29 +36,12 @@ func figureColumns() (all []column) {
 	)
 }
 
-// imageColumns are the columns for pretrainings on images.
-var imageColumns = []column{
-	{head: "kNN accuracy", value: func(m *Metrics) *float64 { return m.KNN.Mean }},
-	{head: "linear accuracy", value: func(m *Metrics) *float64 { return m.Linear.Mean }},
-	{head: "kNN, a split each", value: func(m *Metrics) *float64 { return m.own.KNN }, maybe: true},
-	{head: "linear, a split each", value: func(m *Metrics) *float64 { return m.own.Linear }, maybe: true},
-	{head: "monitor", value: func(m *Metrics) *float64 { return m.Monitor }, maybe: true},
-	{head: "loss per image", value: func(m *Metrics) *float64 { return m.Loss }},
-	{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
-}
-
 // deviations says what ± is; the paper's are NumPy's.
 const deviations = "Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times this for n runs (0.82 for 3). "
 
-// writeTable writes a row for each group, and below what the runs have in
-// common. The groups are of one kind.
+// writeTable writes a row for each group, and below what the runs have in common.
 func writeTable(w io.Writer, groups []Group) error {
-	images := groups[0].Runs[0].pretraining()
-	columns := columns
-	if images {
-		columns = imageColumns
-	}
-	columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return c.maybe && !slices.ContainsFunc(groups, func(g Group) bool { return len(c.values(g.Runs)) > 0 })
 	})
 	var b bytes.Buffer
@@ -75,43 +58,27 @@ func writeTable(w io.Writer, groups []Group) error {
 		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
-	var most Seconds
+	var most rundir.Seconds
 	var memory int64
 	said := map[string]string{}
 	for _, g := range groups {
 		for i := range g.Runs {
 			m := &g.Runs[i]
-			most.raise(&m.Seconds)
+			// Only the first of several runs that share a graph has computed it: a mean
+			// would say nothing.
+			most.Load, most.PCA = max(most.Load, m.Seconds.Load), max(most.PCA, m.Seconds.PCA)
+			most.Graph, most.Quality = max(most.Graph, m.Seconds.Graph), max(most.Quality, m.Seconds.Quality)
 			memory = max(memory, m.PeakRSSBytes)
 			said["points"] = join(said["points"], strconv.Itoa(m.N))
 			said["directed edges"] = join(said["directed edges"], strconv.Itoa(m.Edges))
-			said["images"] = join(said["images"], fmt.Sprintf("%d (%s)", m.Images, m.PretrainOn))
-			if m.Split != "" {
-				said["split"] = join(said["split"], m.Split)
-			}
 			said["epochs"] = join(said["epochs"], strconv.Itoa(m.Epochs))
 			said["cne"] = join(said["cne"], m.Version)
 		}
 	}
-	what := fmt.Sprintf("Points: %s; directed edges: %s", said["points"], said["directed edges"])
-	spent := fmt.Sprintf("%.1f s on reading, %.1f s on principal components, %.1f s on the graph and %.1f s on these figures", most.Load, most.PCA, most.Graph, most.Quality)
-	if images {
-		what = fmt.Sprintf("Images to pretrain on: %s; split for the classifiers: %s", said["images"], cmp.Or(said["split"], "none"))
-		spent = fmt.Sprintf("%.1f s on reading and %.1f s on the evaluation", most.Load, most.Evaluate)
-	}
-	fmt.Fprintf(&b, "%s%s; epochs: %s; cne %s. Beside the optimisation, a run spent at most %s. Memory: %.0f MB at most.\n",
-		deviations, what, said["epochs"], said["cne"], spent, float64(memory)/1e6)
+	fmt.Fprintf(&b, "%sPoints: %s; directed edges: %s; epochs: %s; cne %s. Beside the optimisation, a run spent at most %.1f s on reading, %.1f s on principal components, %.1f s on the graph and %.1f s on these figures. Memory: %.0f MB at most.\n",
+		deviations, said["points"], said["directed edges"], said["epochs"], said["cne"], most.Load, most.PCA, most.Graph, most.Quality, float64(memory)/1e6)
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// raise makes s the larger of s and t in what surrounds the optimisation. Only
-// the first of several runs that share a graph has computed it, so that a mean
-// would say nothing.
-func (s *Seconds) raise(t *Seconds) {
-	s.Load, s.PCA = max(s.Load, t.Load), max(s.PCA, t.PCA)
-	s.Graph, s.Quality = max(s.Graph, t.Graph), max(s.Quality, t.Quality)
-	s.Evaluate = max(s.Evaluate, t.Evaluate)
 }
 
 // values returns the figure for the runs that have it.
