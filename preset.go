@@ -56,6 +56,15 @@ func (p *Preset) UnmarshalText(text []byte) error { return presetNames.Parse(p, 
 // Words returns the names of all presets.
 func (Preset) Words() []string { return presetNames.Words }
 
+// For returns the preset whose values p has for n points: PresetAuto for PresetTSNE below
+// 3000 points and for PresetMillion below 20 000, otherwise p.
+func (p Preset) For(n int) Preset {
+	if p == PresetTSNE && n < 3000 || p == PresetMillion && n < 20000 {
+		return PresetAuto
+	}
+	return p
+}
+
 // Apply returns o with the preset's values for n points; n is at least 1. Options that are
 // set keep their values. isSet reports whether the option with a key, such as "train.lr",
 // is set. If isSet is nil, an option is set if it is not zero. If a Spectrum is set, but no
@@ -65,6 +74,7 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 	if isSet == nil {
 		isSet = o.isSet
 	}
+	p = p.For(n)
 	loss := op.NC
 	placed := func(p Phase) bool { return p.Spectrum.Given() }
 	switch {
@@ -74,7 +84,7 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 		loss = op.Neg
 	case p == PresetUMAP:
 		loss = op.UMAP
-	case p == PresetTSNE && n >= 3000, p == PresetMillion && n >= 20000, p == PresetAuto && n > 50000:
+	case p == PresetTSNE, p == PresetMillion, p == PresetAuto && n > 50000:
 		loss = op.InfoNC
 	}
 	chosen := o
@@ -117,8 +127,8 @@ func (o *Options) isSet(key string) bool {
 	return false
 }
 
-// options returns the preset's values for n points, this loss, and the kind of model in
-// o.
+// options returns the values of the preset for n points, this loss, and the kind of model
+// in o. p is p.For(n).
 func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	network := o.network()
 	x := Options{Neighbors: max(1, min(DefaultNeighbors, n/4))}
@@ -152,14 +162,14 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		if x.Epochs = 500; n > 10000 {
 			x.Epochs = 200
 		}
-	case loss == op.InfoNC && p == PresetTSNE && n >= 3000:
+	case loss == op.InfoNC && p == PresetTSNE:
 		x.Init, x.SampleEdges, x.Negatives, x.LR = InitPCA, false, train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
 		if whole {
 			x.Negatives, x.LR = train.All, 24
 			x.Phases[1].Epochs = 400
 		}
-	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion && n >= 20000):
+	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
 		if p == PresetMillion {
 			x.Search = neighbors.Approximate

@@ -7,14 +7,20 @@ import (
 )
 
 // DropMissing returns the points whose values are all finite, and records their rows. It
-// returns ds itself if it drops nothing. It never drops sparse or Stored points: values
-// that sparse points leave out are 0, and file.Read stores only points whose values are
-// all finite. If all points would be dropped, the error wraps ErrEmpty.
+// returns ds itself if it drops nothing. Values that sparse points leave out are 0. It
+// never drops Stored points: file.Read stores only points whose values are all finite. If
+// all points would be dropped, the error wraps ErrEmpty.
 func (ds *Dataset) DropMissing() (*Dataset, error) {
-	if ds.Points == nil || ds.Points.CSR != nil {
+	if ds.Points == nil {
 		return ds, nil
 	}
-	rows := slices.DeleteFunc(upTo[int](ds.Points.N), func(i int) bool { return !simd.AllFinite(ds.Points.Row(i)) })
+	rows := slices.DeleteFunc(upTo[int](ds.Points.N), func(i int) bool {
+		if c := ds.Points.CSR; c != nil {
+			_, values := c.Row(i)
+			return !simd.AllFinite(values)
+		}
+		return !simd.AllFinite(ds.Points.Row(i))
+	})
 	switch len(rows) {
 	case ds.Points.N:
 		return ds, nil

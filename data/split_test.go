@@ -69,6 +69,10 @@ func TestMissing(t *testing.T) {
 	if again := need(kept.DropMissing())(t); again != kept {
 		t.Error("points that lack nothing are copied")
 	}
+	sparse := &data.Dataset{Points: &data.Matrix{N: 3, D: 2, CSR: &data.CSR{Start: []int{0, 1, 2, 2}, Column: []int32{1, 0}, Value: []float32{5, nan}}}}
+	if kept := need(sparse.DropMissing())(t); !slices.Equal(kept.Rows, []int{0, 2}) || !slices.Equal(kept.Points.CSR.Value, []float32{5}) {
+		t.Errorf("left of sparse points are rows %v with %v", kept.Rows, kept.Points.CSR.Value)
+	}
 	m := set().Points
 	means := m.FiniteMeans()
 	if filled := m.FillMissing(means); filled != 2 || !slices.Equal(means, []float32{3, 6}) {

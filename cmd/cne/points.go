@@ -159,6 +159,9 @@ func (r *pointRun) choosePreset(n int) error {
 			c.Embed.Neighbors = r.config.Embed.Neighbors
 		}
 		*r.config = *c
+		if p := c.Preset.For(n); p != c.Preset {
+			r.Log.Info(fmt.Sprintf("preset: %s is %s for so few points", c.Preset, p), "points", n)
+		}
 	}
 	return err
 }
@@ -291,7 +294,13 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 // treatMissing applies data.missing to points of data.path that lack values.
 func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	m, what := set.Points, in.config.Data.Missing
-	if what == "refuse" || m == nil || m.CSR != nil || in.counts != nil {
+	if what == "refuse" || m == nil || in.counts != nil {
+		return set, nil
+	}
+	if what == "mean" && m.CSR != nil {
+		if err := set.Check(); err != nil {
+			return nil, fmt.Errorf("%w; data.missing=mean is for dense points, --set data.missing=drop leaves such rows out", err)
+		}
 		return set, nil
 	}
 	if what == "mean" {
@@ -310,13 +319,13 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	return set, nil
 }
 
-// noValues returns an error if columns of the points have no finite value, and hence no
+// noValues returns an error if columns of dense points have no finite value, and hence no
 // mean.
 func (in *inputs) noValues(m *data.Matrix, means []float32) error {
 	var names []string
 	for j, v := range means {
 		switch {
-		case v == v:
+		case v == v || m.CSR != nil:
 		case m.Columns == nil:
 			names = append(names, fmt.Sprintf("column %d of the points", j+1))
 		default:
