@@ -782,3 +782,18 @@ func TestPrepareFromFiles(t *testing.T) {
 		t.Errorf("no points: %v", err)
 	}
 }
+
+// Below their least numbers of points, presets have the values of PresetAuto.
+func TestPresetFor(t *testing.T) {
+	for _, tc := range []struct {
+		p     cne.Preset
+		least int
+	}{{cne.PresetTSNE, 3000}, {cne.PresetMillion, 20000}} {
+		for _, n := range []int{tc.least - 1, tc.least} {
+			same := reflect.DeepEqual(tc.p.Apply(cne.Options{}, n, nil), cne.PresetAuto.Apply(cne.Options{}, n, nil))
+			if few := n < tc.least; same != few || few != (tc.p.For(n) == cne.PresetAuto) {
+				t.Errorf("%s for %d points: the values of auto: %v, For: %s", tc.p, n, same, tc.p.For(n))
+			}
+		}
+	}
+}

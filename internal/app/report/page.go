@@ -237,7 +237,7 @@ func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err err
 		files = append(files, h.Paths)
 	}
 	for _, paths := range files {
-		if slices.ContainsFunc(paths, counts.Is) {
+		if slices.ContainsFunc(paths, counts.Is) || slices.ContainsFunc(paths, file.IsTable) {
 			return nil, nil
 		}
 		set, err := OpenImages(ctx, paths, images.Options{})
