@@ -83,7 +83,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"ragged, too many", "1,2\n1,2,3\n", file.Options{}, data.ErrFormat, "line 2: fields: got 3, want 2 as in line 1"},
 		{"text among numbers", "x,kind\n1,2\n3,red\n", file.Options{}, data.ErrFormat, `line 3: column "kind": got "red", want a number; is this the label column`},
 		{"a sign for a missing value", "x,y\n1,2\n3,?\n", file.Options{}, data.ErrFormat, `line 3: column "y": got "?", want a number, or an empty field for a missing value`},
-		{"text in the first line", "1,red\n2,3\n", file.Options{}, data.ErrFormat, `line 1: column 2: got "red", want a number; if the line holds names, set the header to yes (data.header)`},
+		{"text in the first line", "1,red\n2,3\n", file.Options{}, data.ErrFormat, `line 1: column 2: got "red", want a number; if the line holds names, set the header to yes (data.header, or --header of cne project)`},
 		{"header although there is none", "x,y\n1,2\n", file.Options{Header: file.HeaderNone}, data.ErrFormat, `line 1: column 1: got "x", want a number; is this`},
 		{"decimal comma", "1,5;2\n", file.Options{}, data.ErrFormat, `line 1: column 1: got "1,5", want a number with a decimal point (1.5)`},
 		{"decimal comma and thousands", "a;b\n1;-1.234,5e3\n", file.Options{}, data.ErrFormat, `line 2: column "b": got "-1.234,5e3", want a number with a decimal point (-1234.5e3)`},
