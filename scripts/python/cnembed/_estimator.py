@@ -50,8 +50,8 @@ class CNE:
     init : "pca", "spectral", "multilevel", "random", or an array (n_samples, n_components)
     parametric : bool, train a network, which places new points by itself
     precomputed_knn : the neighbours of all points, not searched for then: a tuple of their
-        row numbers and distances (both n_samples × k, as umap-learn and scikit-learn give
-        them), an array of row numbers, or a symmetric scipy matrix with a weight for each
+        row numbers and distances (both n_samples × k, in umap-learn's order or in that of
+        scikit-learn's kneighbors), an array of row numbers, or a symmetric scipy matrix with a weight for each
         edge, such as scanpy's connectivities. All count, unless n_neighbors is given.
     random_state : int, None (the program's seed 0), or NumPy's RandomState or Generator
     n_jobs : int, number of processor cores; None or -1: all. Results do not depend on it.
@@ -456,6 +456,8 @@ def _put_graph(folder, graph, n):
     distances = None
     if isinstance(graph, tuple) and len(graph) in (2, 3):  # umap-learn's has its index as a third
         graph, distances = np.asarray(graph[0]), np.asarray(graph[1])
+        if graph.dtype.kind == "f" and distances.dtype.kind in "iu":  # as scikit-learn gives them
+            graph, distances = distances, graph
     graph = np.asarray(graph)
     if graph.ndim != 2 or len(graph) != n:
         raise ValueError("precomputed_knn: got the shape %s, want a row for each of the %d points" % (graph.shape, n))
