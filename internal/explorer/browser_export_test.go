@@ -233,6 +233,11 @@ func TestBrowserLink(t *testing.T) {
 		b.do(fmt.Sprintf("location.hash = %q", other[0]))
 		b.expect(other[0], "JSON.stringify([cne.column, cne.camera.zoom, cne.t, cne.visible])", other[1])
 	}
+	// An address whose event comes after the page would write its own is not lost.
+	b.after("do history.replaceState(null, '', '#zoom=3')", "location.hash", "#zoom=3")
+	b.after("key +")
+	get[bool](b, "new Promise((done) => setTimeout(() => done(true), 500))")
+	b.after("do window.dispatchEvent(new HashChangeEvent('hashchange'))", "cne.camera.zoom", "3")
 	b.after("do location.hash = '#color=weight%2C+kg&scale=quantile'", "cne.values.kind", "quantile")
 	b.after("do location.hash = ''", "cne.column", "label")
 	// Copied.

@@ -46,6 +46,7 @@ class Link {
 
   /** Shows what the address says when the page begins: first the place, and what is late in the end. */
   begin(late) {
+    this.written = location.hash.slice(1);
     if (location.hash.length > 1) this._read(this.keys.filter((k) => Boolean(k.late) === late));
     this.begun = late;
   }
@@ -65,6 +66,7 @@ class Link {
   }
 
   write() {
+    if (location.hash.slice(1) !== this.written) return; // the address is new, and will be read
     const now = new URLSearchParams();
     for (const { key, several, now: text, first } of this.keys) {
       if (several) text().forEach((v) => now.append(key, v));
@@ -72,9 +74,9 @@ class Link {
     }
     const fragment = now.toString();
     if (fragment === this.written) return;
-    this.written = fragment;
     try {
       history.replaceState(null, "", fragment ? "#" + fragment : location.pathname + location.search);
+      this.written = location.hash.slice(1);
     } catch { /* a browser allows only so many in a time */ }
   }
 }
