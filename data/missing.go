@@ -31,25 +31,38 @@ func (ds *Dataset) DropMissing() (*Dataset, error) {
 }
 
 // FillMissing replaces values of m that are NaN or infinite, and returns their number.
-// fill has the replacement for each column. The points must be dense.
+// fill has the replacement for each column.
 func (m *Matrix) FillMissing(fill []float32) (filled int) {
-	for i, v := range m.X {
+	x := m.held()
+	for i, v := range x {
 		if !simd.IsFinite(v) {
-			m.X[i] = fill[i%m.D]
+			x[i] = fill[m.column(i)]
 			filled++
 		}
+	}
+	if m.CSR != nil && filled > 0 {
+		m.CSR.Tidy() // some may be 0 now
 	}
 	return filled
 }
 
-// FiniteMeans returns the mean of the finite values of each column. It is NaN for a
-// column without finite values. The points must be dense.
+// FiniteMeans returns the mean of the finite values of each column, among them the zeros
+// that sparse points leave out. It is NaN for a column without finite values.
 func (m *Matrix) FiniteMeans() []float32 {
 	sum, count, mean := make([]float64, m.D), make([]float64, m.D), make([]float32, m.D)
-	for i, v := range m.X {
+	x := m.held()
+	if m.CSR != nil {
+		for _, j := range m.CSR.Column {
+			count[j]--
+		}
+		for j := range count {
+			count[j] += float64(m.N)
+		}
+	}
+	for i, v := range x {
 		if simd.IsFinite(v) {
-			sum[i%m.D] += float64(v)
-			count[i%m.D]++
+			sum[m.column(i)] += float64(v)
+			count[m.column(i)]++
 		}
 	}
 	for j := range mean {

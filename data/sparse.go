@@ -74,6 +74,14 @@ func (m *Matrix) held() []float32 {
 	return m.X
 }
 
+// column returns the column of value i of held.
+func (m *Matrix) column(i int) int {
+	if m.CSR != nil {
+		return int(m.CSR.Column[i])
+	}
+	return i % m.D
+}
+
 // Dense returns the points as dense points: m itself unless they are sparse. If they would
 // not fit into memory, the error wraps ErrSparse.
 func (m *Matrix) Dense() (*Matrix, error) {

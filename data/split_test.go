@@ -73,6 +73,14 @@ func TestMissing(t *testing.T) {
 	if kept := need(sparse.DropMissing())(t); !slices.Equal(kept.Rows, []int{0, 2}) || !slices.Equal(kept.Points.CSR.Value, []float32{5}) {
 		t.Errorf("left of sparse points are rows %v with %v", kept.Rows, kept.Points.CSR.Value)
 	}
+	sparse.Points.CSR = &data.CSR{Start: []int{0, 2, 4, 5}, Column: []int32{0, 1, 0, 1, 1}, Value: []float32{6, 1, nan, 2, inf}}
+	if means := sparse.Points.FiniteMeans(); !slices.Equal(means, []float32{3, 1.5}) || sparse.Points.FillMissing(means) != 2 || sparse.Check() != nil || !slices.Equal(sparse.Points.CSR.Value, []float32{6, 1, 3, 2, 1.5}) {
+		t.Errorf("the means of sparse points are %v, the values then %v", means, sparse.Points.CSR.Value)
+	}
+	sparse.Points.CSR = &data.CSR{Start: []int{0, 1, 2, 3}, Column: []int32{0, 0, 0}, Value: []float32{1, nan, -1}}
+	if filled := sparse.Points.FillMissing(sparse.Points.FiniteMeans()); filled != 1 || !slices.Equal(sparse.Points.CSR.Value, []float32{1, -1}) {
+		t.Errorf("a mean of 0 leaves %v", sparse.Points.CSR.Value)
+	}
 	m := set().Points
 	means := m.FiniteMeans()
 	if filled := m.FillMissing(means); filled != 2 || !slices.Equal(means, []float32{3, 6}) {

@@ -297,12 +297,6 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	if what == "refuse" || m == nil || in.counts != nil {
 		return set, nil
 	}
-	if what == "mean" && m.CSR != nil {
-		if err := set.Check(); err != nil {
-			return nil, fmt.Errorf("%w; data.missing=mean is for dense points, --set data.missing=drop leaves such rows out", err)
-		}
-		return set, nil
-	}
 	if what == "mean" {
 		in.fill = m.FiniteMeans()
 		if err := in.noValues(m, in.fill); err != nil {
@@ -319,13 +313,13 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	return set, nil
 }
 
-// noValues returns an error if columns of dense points have no finite value, and hence no
+// noValues returns an error if columns of the points have no finite value, and hence no
 // mean.
 func (in *inputs) noValues(m *data.Matrix, means []float32) error {
 	var names []string
 	for j, v := range means {
 		switch {
-		case v == v || m.CSR != nil:
+		case v == v:
 		case m.Columns == nil:
 			names = append(names, fmt.Sprintf("column %d of the points", j+1))
 		default:

@@ -326,7 +326,7 @@ func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err
 		return nil, nil
 	}
 	all := data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
-	if err := all.CheckContext(f.ctx); err != nil { // also checks rows that are not wanted
+	if err := all.CheckContext(f.ctx); err != nil && !(f.o.AllowMissing && errors.Is(err, data.ErrNotFinite)) { // also checks rows that are not wanted
 		return nil, err
 	}
 	some := m.Take(wanted.rows)

@@ -46,7 +46,7 @@ class Link {
 
   /** Shows what the address says when the page begins: first the place, and what is late in the end. */
   begin(late) {
-    this.written = location.hash.slice(1);
+    if (!late) this.written = location.hash.slice(1);
     if (location.hash.length > 1) this._read(this.keys.filter((k) => Boolean(k.late) === late));
     this.begun = late;
   }

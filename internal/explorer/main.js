@@ -782,7 +782,7 @@ begin().catch((error) => {
 
 // What is going on, for tests and for the curious: none of it can be set.
 window.cne = Object.freeze({
-  get settled() { return app?.settled ?? false; }, // names are on the map
+  get settled() { return app?.settled ?? false; }, // the next picture has names
   get complete() { return complete; },
   get views() { return data?.views.map((v) => v.name); },
   get t() { return app?.camera.t; },
