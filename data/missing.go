@@ -50,19 +50,14 @@ func (m *Matrix) FillMissing(fill []float32) (filled int) {
 // that sparse points leave out. It is NaN for a column without finite values.
 func (m *Matrix) FiniteMeans() []float32 {
 	sum, count, mean := make([]float64, m.D), make([]float64, m.D), make([]float32, m.D)
-	x := m.held()
-	if m.CSR != nil {
-		for _, j := range m.CSR.Column {
-			count[j]--
-		}
-		for j := range count {
-			count[j] += float64(m.N)
-		}
+	for j := range count {
+		count[j] = float64(m.N)
 	}
-	for i, v := range x {
-		if simd.IsFinite(v) {
-			sum[m.column(i)] += float64(v)
-			count[m.column(i)]++
+	for i, v := range m.held() {
+		if j := m.column(i); simd.IsFinite(v) {
+			sum[j] += float64(v)
+		} else {
+			count[j]--
 		}
 	}
 	for j := range mean {

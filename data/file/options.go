@@ -79,6 +79,9 @@ const (
 	HeaderNone Header = "no"
 )
 
+// headerKeys says in messages how a user sets the Header.
+const headerKeys = "(data.header, or --header of cne project)"
+
 // Words returns the words that UnmarshalText accepts.
 func (Header) Words() []string {
 	return []string{string(HeaderAuto), string(HeaderPresent), string(HeaderNone)}
@@ -119,7 +122,7 @@ func (o *Options) logReading(h *head, first bool) {
 		return
 	}
 	if h.counted {
-		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, set the header to no (data.header, or --header of cne project)", "file", h.name)
+		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, set the header to no "+headerKeys, "file", h.name)
 	}
 	if h.indexed && first {
 		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)

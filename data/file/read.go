@@ -114,7 +114,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	if wanted != nil {
 		ds.Rows = wanted.rows
 	}
-	if err := ds.CheckContext(ctx); err != nil && !(o.AllowMissing && errors.Is(err, data.ErrNotFinite)) {
+	if err := o.checkPoints(ctx, ds); err != nil {
 		return nil, err
 	}
 	if s, ok := ds.Stored.(*stored); ok {
@@ -203,6 +203,15 @@ func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]strin
 		err = errChanged(list, again.rows(), f.rows())
 	}
 	return labels, err
+}
+
+// checkPoints is ds.CheckContext, but lets values that are not finite pass with AllowMissing.
+func (o *Options) checkPoints(ctx context.Context, ds *data.Dataset) error {
+	err := ds.CheckContext(ctx)
+	if o.AllowMissing && errors.Is(err, data.ErrNotFinite) {
+		return nil
+	}
+	return err
 }
 
 // fill reads the wanted rows into the empty matrix m, and returns their labels.
@@ -325,8 +334,8 @@ func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err
 	if m.N != wanted.n { // read then returns an error
 		return nil, nil
 	}
-	all := data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
-	if err := all.CheckContext(f.ctx); err != nil && !(f.o.AllowMissing && errors.Is(err, data.ErrNotFinite)) { // also checks rows that are not wanted
+	all := &data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
+	if err := f.o.checkPoints(f.ctx, all); err != nil { // also checks rows that are not wanted
 		return nil, err
 	}
 	some := m.Take(wanted.rows)

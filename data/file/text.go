@@ -201,7 +201,7 @@ func isMissing(field string) bool {
 // checkRows returns an error for a table with only a row of names.
 func (t *textReader) checkRows() error {
 	if t.err == io.EOF {
-		return errorf(data.ErrEmpty, "points: got only a header, want at least one point; set the header to no if the first line is a point (data.header, or --header of cne project)")
+		return errorf(data.ErrEmpty, "points: got only a header, want at least one point; set the header to no if the first line is a point "+headerKeys)
 	}
 	return nil
 }
@@ -366,7 +366,7 @@ func (t *textReader) describe(column int, field string, err error) error {
 	case len(t.roles) == 1 && strings.ContainsAny(field, " |"):
 		want = "fields separated by commas, semicolons or tabs"
 	case t.guessed && t.names == nil && t.line() == t.top:
-		want = "a number; if the line holds names, set the header to yes (data.header, or --header of cne project)"
+		want = "a number; if the line holds names, set the header to yes " + headerKeys
 	case field != "" && !strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }):
 		want = "a number, or an empty field for a missing value"
 	case field != "":
@@ -585,7 +585,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 	n, err := strconv.Atoi(wanted)
 	if err != nil {
 		if names == nil {
-			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1, or the header yes (data.header, or --header of cne project)", wanted)
+			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1, or the header yes "+headerKeys, wanted)
 		}
 		return 0, errorf(data.ErrOption, "column: got %q, want one of %s", wanted, firstNames(names))
 	}

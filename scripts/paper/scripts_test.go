@@ -62,6 +62,6 @@ func TestTable1(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first := s.Values(0); len(s.Runs) != 15 || first["loss.negatives"] != "2" || first["seed"] != "0" {
-		t.Errorf("%d runs, of which the first has %v", len(s.Runs), first)
+		t.Errorf("got %d runs, the first with %v, want 15, the first with 2 negatives and seed 0", len(s.Runs), first)
 	}
 }
