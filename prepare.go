@@ -38,6 +38,10 @@ type Neighborhood struct {
 
 	// PCATime and GraphTime are the durations of the principal components and the graph.
 	PCATime, GraphTime time.Duration
+	// PCADevice and GraphDevice say who computed them: "cpu", or the name of Options.Device
+	// and the vendor's. They are empty for what was not computed, but came from the cache
+	// or was given.
+	PCADevice, GraphDevice string
 
 	stored data.Source  // the scaled points if they are not in memory
 	maps   *data.Matrix // the eigenmaps of Graph, once computed
@@ -200,7 +204,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	case equal && o.Graph == nil && o.Log != nil:
 		o.Log.Warn("all points are identical; the embedding is arbitrary", "points", n)
 	}
-	start := time.Now()
+	start, watch := time.Now(), o.Device.Watch()
 	switch {
 	case components == 0:
 		h.Reduced = h.Scaled
@@ -217,6 +221,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		if h.Reduced, err = h.PCA.Transform(ctx, points, o.Device); err != nil {
 			return err
 		}
+		h.PCADevice = watch()
 	}
 	h.PCATime = time.Since(start)
 	o.logVariance(h.PCA)
@@ -241,7 +246,9 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 			told = append(told, "search", "approximate, on the CPU")
 		}
 		o.log("searching the nearest neighbours", told...)
+		watch := o.Device.Watch()
 		h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
+		h.GraphDevice = watch()
 		switch {
 		case errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil:
 			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)

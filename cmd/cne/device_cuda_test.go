@@ -4,11 +4,14 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"cne/internal/app/rundir"
 	"cne/internal/device/fakecuda"
 )
 
@@ -36,14 +39,53 @@ func smallRun(t *testing.T, more ...string) []string {
 		"--set", "train.batch_size=200", "--set", "checkpoint.epochs=1", "--device", "cuda", "-o", "run"}, more...)
 }
 
-// deviceOf returns the device that a run's metrics name.
-func deviceOf(t *testing.T, folder string) string {
+// checkDevices checks what computed which phase according to a run's metrics, such as
+// "graph:gpu optimize:cpu", and returns the device's notes.
+func checkDevices(t *testing.T, folder, want string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "metrics.json"))
 	must(t, err)
-	var m struct{ Device string }
+	var m rundir.Computing
 	must(t, json.Unmarshal(text, &m))
-	return m.Device
+	var got []string
+	for _, phase := range slices.Sorted(maps.Keys(m.Devices)) {
+		device := m.Devices[phase]
+		if strings.HasPrefix(device, "cuda:0, ") {
+			device = "gpu"
+		}
+		got = append(got, phase+":"+device)
+	}
+	if got := strings.Join(got, " "); got != want {
+		t.Errorf("%s: the phases were computed by %s, want %s", folder, got, want)
+	}
+	return m.Notes
+}
+
+// metrics.json, the log and the summary say what a run computed on the device, and what on
+// the CPU.
+func TestRunSaysWhatIsComputedOnDevice(t *testing.T) {
+	fakecuda.Open(t)
+	t.Chdir(t.TempDir())
+	const note = "the run trains on the CPU: the GPU has no kernel for all pairs of points as negatives"
+	all := []string{"--epochs", "2", "--set", "loss.name=infonc", "--set", "loss.negatives=all", "--set", "graph.pca=3"}
+	stdout, stderr := mustRun(t, smallRun(t, all...)...)
+	if notes := checkDevices(t, "run", "graph:gpu optimize:cpu pca:gpu quality:gpu"); !slices.Contains(notes, note) {
+		t.Errorf("the notes %q lack %q", notes, note)
+	}
+	if !strings.Contains(stderr, note) || !strings.Contains(stdout, note) || !strings.Contains(stdout, "cpu: optimize; cuda:0, ") {
+		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
+	}
+	// Components and neighbours come from the cache, then nothing is trained.
+	mustRun(t, smallRun(t, append(all, "--force", "--set", "seed=2")...)...)
+	checkDevices(t, "run", "optimize:cpu quality:gpu")
+	mustRun(t, smallRun(t, append(all, "--set", "seed=2", "--html")...)...)
+	checkDevices(t, "run", "quality:gpu")
+	mustRun(t, smallRun(t, append(all, "--force", "--set", "graph.search=approximate", "--set", "graph.cache=false")...)...)
+	checkDevices(t, "run", "graph:cpu optimize:cpu pca:gpu quality:gpu")
+	mustRun(t, smallRun(t, append(all, "--force", "--device", "cpu", "--set", "graph.cache=false")...)...)
+	if notes := checkDevices(t, "run", "graph:cpu optimize:cpu pca:cpu quality:cpu"); notes != nil {
+		t.Errorf("the CPU has the notes %q", notes)
+	}
 }
 
 // The program's commands compute on a device all that they compute on the CPU.
@@ -54,9 +96,7 @@ func TestCommandsOnDevice(t *testing.T) {
 	if !strings.Contains(stderr, "computing on cuda:0, ") || !strings.Contains(stderr, ", as asked for") {
 		t.Errorf("stderr %s", stderr)
 	}
-	if got := deviceOf(t, "run"); !strings.HasPrefix(got, "cuda:0, ") {
-		t.Errorf("trained on %q", got)
-	}
+	checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu")
 	mustRun(t, "evaluate", "run", "--set", "device=cuda")
 	mustRun(t, smallRun(t, "--epochs", "2", "--set", "model.kind=mlp", "--set", "model.hidden=[8]", "-o", "network")...)
 	mustRun(t, "project", "--model", "network", "points.csv", "-o", "there.npy", "--device", "cuda")
@@ -69,12 +109,11 @@ func TestCommandsOnDevice(t *testing.T) {
 	spectrum := smallRun(t, "--epochs", "4", "-o", "axis")
 	spectrum[0] = "spectrum"
 	mustRun(t, append(spectrum, "--s", "0,1")...)
+	checkDevices(t, "axis/s=1", "graph:gpu optimize:gpu quality:gpu")
 
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny("--device", "cuda", "-o", "images-run")...)
-	if got := deviceOf(t, "images-run"); !strings.HasPrefix(got, "cuda:0, ") {
-		t.Errorf("pretrained on %q", got)
-	}
+	checkDevices(t, "images-run", "evaluate:gpu optimize:gpu")
 	mustRun(t, "simclr", "evaluate", "images-run", "-o", "evaluation.json")
 	mustRun(t, "simclr", "features", "images-run", "images", "-o", "features.npy")
 	if bytes, count := fakecuda.Usage(); bytes > 64<<20 {
@@ -103,7 +142,5 @@ func TestRunGoesOnElsewhereThanOnDevice(t *testing.T) {
 		t.Error("the checkpoint has changed")
 	}
 	mustRun(t, "train", "--resume", "run", "--epochs", "4", "--device", "cpu")
-	if got := deviceOf(t, "run"); got != "cpu" {
-		t.Errorf("trained on %q", got)
-	}
+	checkDevices(t, "run", "optimize:cpu quality:cpu")
 }

@@ -28,13 +28,14 @@ import (
 
 // A result is an embedding with its points and the device that measures it.
 type result struct {
-	log      *slog.Logger
-	config   *configs.Config
-	device   *model.Device // which measures it
-	dir      *rundir.Dir   // where it is kept
-	in       *inputs
-	near     *prepared
-	embedded *cne.Embedding
+	log       *slog.Logger
+	config    *configs.Config
+	device    *model.Device // which measures it
+	dir       *rundir.Dir   // where it is kept
+	in        *inputs
+	near      *prepared
+	embedded  *cne.Embedding
+	trainedOn string // as in trainCommand
 }
 
 // measure measures the embedding as the configuration asks for; held are the positions of
@@ -42,13 +43,14 @@ type result struct {
 func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
-		Device: nameOf(r.device), Seed: r.config.Embed.Seed, Version: version.String(),
+		Seed: r.config.Embed.Seed, Version: version.String(),
 		PointsKey: r.near.pointsKey, GraphKey: r.near.graphKey,
 	}
 	if r.config.Embed.Loss.Info().Constant == op.LearntZ {
 		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)
 		m.Z = &z
 	}
+	watch := r.device.Watch()
 	figures, err := quality.Measure(ctx, r.near.Reduced, r.embedded.Positions, r.measuring())
 	if err != nil {
 		return nil, err
@@ -57,6 +59,10 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 	if held != nil {
 		m.Holdout, err = r.measureHeld(ctx, held)
 	}
+	m.Computing = rundir.Computing{Devices: rundir.Devices{"quality": watch()}, Notes: r.device.Notes()}
+	m.Devices.Add("pca", r.near.PCADevice)
+	m.Devices.Add("graph", r.near.GraphDevice)
+	m.Devices.Add("optimize", r.trainedOn)
 	return m, err
 }
 
@@ -208,6 +214,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	s := m.Seconds
 	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Start, s.Optimize, s.Quality)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
+	m.Computing.Rows(t.device, row)
 	return table.Flush()
 }
 

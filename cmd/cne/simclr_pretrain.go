@@ -197,7 +197,10 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Pretrain.Loss.Loss, "images", len(p.rows), "epochs", c.Pretrain.Epochs)
 		p.Progress.Start(c.Pretrain.Epochs)
-		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
+		watch := p.device.Watch()
+		if p.network, p.result, err = p.options.Run(ctx, p.images, p.rows); p.result.Epochs > p.epochsBefore() {
+			p.trainedOn = watch()
+		}
 		p.Progress.Done()
 
 		if p.network == nil || err == nil {
@@ -244,9 +247,9 @@ type PretrainMetrics struct {
 	Epochs       int             `json:"epochs"`
 	Seconds      PretrainSeconds `json:"seconds"`
 	PeakRSSBytes int64           `json:"peak_rss_bytes"`
-	Device       string          `json:"device"` // that trained it last
-	Seed         uint64          `json:"seed"`
-	Version      string          `json:"version"`
+	rundir.Computing
+	Seed    uint64 `json:"seed"`
+	Version string `json:"version"`
 
 	evaluation *EvaluationMetrics // nil if there was none
 }
@@ -263,10 +266,10 @@ type PretrainSeconds struct {
 // report evaluates the network and writes metrics.json.
 func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMetrics, error) {
 	c := p.config
-	measuring := time.Now()
+	measuring, watch := time.Now(), p.device.Watch()
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
-		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Pretrain.Seed, Version: version.String(),
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Pretrain.Seed, Version: version.String(),
 	}
 	if c.Pretrain.LearnTemperature {
 		temperature := p.network.Objective().Temperature
@@ -304,6 +307,11 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.Seconds.Total += (p.from.Progress.Elapsed + p.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = memory.PeakRSS()
+	m.Computing = rundir.Computing{Devices: rundir.Devices{}, Notes: p.device.Notes()}
+	m.Devices.Add("optimize", p.trainedOn)
+	if c.Evaluate.AtEnd || c.Embeds() {
+		m.Devices.Add("evaluate", watch())
+	}
 	return m, p.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
@@ -336,5 +344,6 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	s := m.Seconds
 	row("seconds", "%.1f (load %.1f, optimisation %.1f, evaluation %.1f)", s.Total, s.Load, s.Optimize, s.Evaluate)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
+	m.Computing.Rows(p.device, row)
 	return table.Flush()
 }

@@ -291,7 +291,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 func (s *spectrum) at(x *sweepPoint) *result {
 	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
 	x.config.Output.Dir = dir.Root() // as in its config.yaml
-	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded}
+	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded, trainedOn: s.trainedOn}
 }
 
 // train runs the shared phases and then all embeddings, or the unfinished ones. o are the
@@ -328,7 +328,11 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 		Epochs: when.Epochs, Interval: when.Interval, Save: s.keep,
 		Resume: func(run int) (*train.Checkpoint, error) { return from[run], nil },
 	}
+	watch := s.device.Watch()
 	embeddings, err := s.near.Spectrum(ctx, last, o)
+	if s.done > s.before {
+		s.trainedOn = watch()
+	}
 	if err != nil {
 		return s.explain(err)
 	}

@@ -84,7 +84,7 @@ type training struct {
 
 // result returns the results of the run so far.
 func (t *training) result() *result {
-	return &result{log: t.Log, config: t.config, device: t.device, dir: t.dir, in: t.in, near: t.near, embedded: t.embedded}
+	return &result{log: t.Log, config: t.config, device: t.device, dir: t.dir, in: t.in, near: t.near, embedded: t.embedded, trainedOn: t.trainedOn}
 }
 
 func (t *training) run(ctx context.Context, stdout io.Writer) error {
@@ -174,7 +174,10 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		o.Checkpoints = t.checkpoints()
 		t.Log.Info("training", "loss", c.Embed.Loss, "edges", t.near.Graph.Edges(), "epochs", c.Embed.Epochs)
 		t.Progress.Start(c.Embed.Epochs)
-		t.embedded, err = t.near.FitModel(ctx, m, *o)
+		watch := t.device.Watch()
+		if t.embedded, err = t.near.FitModel(ctx, m, *o); t.embedded != nil && t.embedded.Result.Epochs > t.epochsBefore() {
+			t.trainedOn = watch()
+		}
 		t.Progress.Done()
 
 		if err == nil {

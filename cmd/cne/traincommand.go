@@ -33,7 +33,8 @@ type trainCommand[C any] struct {
 	force   bool
 	again   bool // completes the folder of a finished run that is the same
 
-	device    *model.Device // where the run is computed
+	device    *model.Device // where the run is computed, as far as it can
+	trainedOn string        // what trained in this process (Device.Watch); "" if nothing did
 	dir       *rundir.Dir
 	resumed   bool
 	from      *train.Checkpoint // where the run continues; nil at its beginning
@@ -319,13 +320,4 @@ func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*mode
 func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
-}
-
-// nameOf returns the name of a device for metrics.json: for an accelerator its own and the
-// vendor's.
-func nameOf(d *model.Device) string {
-	if d.OnHost() {
-		return "cpu"
-	}
-	return d.Name() + ", " + d.Properties().Name
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -176,7 +177,8 @@ type Device struct {
 	failed  error   // the error that ended it
 	closed  bool
 	onNote  func(sentence string)
-	noted   []string // by Note, not yet passed on
+	notes   []string // of the backend and of Note so far
+	passed  int      // how many of them onNote has got
 	// recorder is the thread that captures, 0 if there is no capture; recorded signals
 	// its end.
 	recorder int
@@ -247,22 +249,33 @@ func (d *Device) OnNote(f func(sentence string)) {
 // function given to OnNote, now or once there is one.
 func (d *Device) Note(sentence string) {
 	d.lock()
-	d.noted = append(d.noted, sentence)
+	d.notes = append(d.notes, sentence)
 	d.mu.Unlock()
 	d.flushNotes()
 }
 
-// flushNotes passes the notes of the backend and of Note to the function given to OnNote.
+// Notes returns all notes so far. The CPU has none.
+func (d *Device) Notes() []string {
+	if d.OnHost() {
+		return nil
+	}
+	d.lock()
+	defer d.mu.Unlock()
+	d.notes = append(d.notes, d.backend.Notes()...)
+	return slices.Clone(d.notes)
+}
+
+// flushNotes passes the notes that are new to the function given to OnNote.
 func (d *Device) flushNotes() {
 	d.lock()
 	f := d.onNote
-	var notes []string
+	var fresh []string
 	if f != nil {
-		notes = append(d.backend.Notes(), d.noted...)
-		d.noted = nil
+		d.notes = append(d.notes, d.backend.Notes()...)
+		fresh, d.passed = d.notes[d.passed:], len(d.notes)
 	}
 	d.mu.Unlock()
-	for _, sentence := range notes {
+	for _, sentence := range fresh {
 		f(sentence)
 	}
 }
@@ -312,6 +325,22 @@ func (d *Device) Operations() (asked, replayed int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.asked, d.replayed
+}
+
+// Watch returns a function that returns who has computed since: "cpu", or the device's
+// name and the vendor's if the device was asked for at least one operation. Copies from
+// and to the program's memory do not count.
+func (d *Device) Watch() func() string {
+	if d.OnHost() {
+		return cpu.Name
+	}
+	before, _ := d.Operations()
+	return func() string {
+		if after, _ := d.Operations(); after == before {
+			return cpu.Name()
+		}
+		return d.name + ", " + d.Properties().Name
+	}
 }
 
 // failIf completes an error, and remembers it if the device is lost.

@@ -833,8 +833,27 @@ func TestSay(t *testing.T) {
 	var heard []string
 	d.OnNote(func(sentence string) { heard = append(heard, sentence) })
 	d.Note("second")
-	if want := []string{"first", "second"}; !slices.Equal(heard, want) {
-		t.Errorf("%q were heard, want %q", heard, want)
+	want := []string{"first", "second"}
+	if !slices.Equal(heard, want) || !slices.Equal(d.Notes(), want) {
+		t.Errorf("%q were heard, and %q noted, want %q", heard, d.Notes(), want)
+	}
+}
+
+// Watch names the device once it was asked for an operation.
+func TestWatch(t *testing.T) {
+	d, _ := newDevice(t, 1<<20)
+	watch := d.Watch()
+	p, err := d.Alloc(64)
+	must(t, err)
+	if got := watch(); got != "cpu" {
+		t.Errorf("after no operation it is %q", got)
+	}
+	must(t, d.Fill(p.Pointer(), 0, 16))
+	if got := watch(); !strings.HasPrefix(got, d.Name()+", ") {
+		t.Errorf("after an operation it is %q", got)
+	}
+	if got := CPU().Watch()(); got != "cpu" {
+		t.Errorf("the CPU is %q", got)
 	}
 }
 

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"cne"
+	"cne/model"
 	"cne/train/quality"
 )
 
@@ -35,9 +39,52 @@ type Metrics struct {
 	Epochs       int     `json:"epochs"`
 	Seconds      Seconds `json:"seconds"`
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
-	Device       string  `json:"device"` // that trained it last
-	Seed         uint64  `json:"seed"`
-	Version      string  `json:"version"`
+	Computing
+	Seed    uint64 `json:"seed"`
+	Version string `json:"version"`
+}
+
+// Computing says who computed what in the last process of a run.
+type Computing struct {
+	Devices Devices `json:"devices"`
+	// Notes are the sentences of an accelerator about how it computes.
+	Notes []string `json:"device_notes,omitempty"`
+}
+
+// Devices maps the phases of a run, as Seconds names them, to who computed them: "cpu", or
+// the name of an accelerator and the vendor's. Phases that computed nothing are left out.
+type Devices map[string]string
+
+// Add adds a phase, unless device is empty.
+func (d Devices) Add(phase, device string) {
+	if device != "" {
+		d[phase] = device
+	}
+}
+
+// String returns text such as "cpu: optimize; cuda:0, NVIDIA H100: graph, quality".
+func (d Devices) String() string {
+	phases := map[string][]string{}
+	for _, phase := range slices.Sorted(maps.Keys(d)) {
+		phases[d[phase]] = append(phases[d[phase]], phase)
+	}
+	var text []string
+	for _, device := range slices.Sorted(maps.Keys(phases)) {
+		text = append(text, device+": "+strings.Join(phases[device], ", "))
+	}
+	return strings.Join(text, "; ")
+}
+
+// Rows calls row for each line that a summary has about computing; there are none if only
+// the CPU was at hand.
+func (c *Computing) Rows(on *model.Device, row func(name, format string, values ...any)) {
+	if on.OnHost() {
+		return
+	}
+	row("computed by", "%s", c.Devices)
+	for _, note := range c.Notes {
+		row("note", "%s", note)
+	}
 }
 
 // GraphRecall is the estimated share of the nearest neighbours that an approximate
