@@ -32,5 +32,5 @@
 // cublasCreate (FAKECUDA_CUBLAS_STATUS) and cudnnCreate (FAKECUDNN_STATUS).
 //
 // None of this shows speed, or that a GPU's compiler and libraries do the same:
-// scripts/gpu-check, which needs a GPU, does.
+// scripts/gpu-visit, which needs a GPU, does.
 package fakecuda
