@@ -14,7 +14,7 @@ import (
 	"cne/data/pca"
 )
 
-var digitsFile = flag.String("digits", "", "1000000 points or more for BenchmarkApproximate…: the points.npy of scripts/deformed-mnist -pca 50")
+var digitsFile = flag.String("digits", "", "1000000 points or more for BenchmarkApproximate…: the points.npy of bench/deformed-mnist -pca 50")
 
 // digits returns n points of digitsFile; with -short, digits of MNIST.
 func digits(b testing.TB, n int) *data.Matrix {

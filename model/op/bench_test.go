@@ -34,7 +34,7 @@ func spread(metric op.Metric, rows, d int) []float32 {
 }
 
 // BenchmarkFullBatch times loss and gradient of a batch of 1024 edges. Each head is
-// contrasted with every other row: an operation is one step. scripts/torch_full.py times
+// contrasted with every other row: an operation is one step. bench/torch_full.py times
 // the same in PyTorch.
 func BenchmarkFullBatch(b *testing.B) {
 	const edges = 1024
