@@ -79,7 +79,7 @@ func TestRunSaysWhatIsComputedOnDevice(t *testing.T) {
 	mustRun(t, smallRun(t, append(all, "--force", "--set", "seed=2")...)...)
 	checkDevices(t, "run", "optimize:cpu quality:gpu")
 	mustRun(t, smallRun(t, append(all, "--set", "seed=2", "--html")...)...)
-	checkDevices(t, "run", "quality:gpu")
+	checkDevices(t, "run", "optimize:cpu quality:gpu")
 	mustRun(t, smallRun(t, append(all, "--force", "--set", "graph.search=approximate", "--set", "graph.cache=false")...)...)
 	checkDevices(t, "run", "graph:cpu optimize:cpu pca:gpu quality:gpu")
 	mustRun(t, smallRun(t, append(all, "--force", "--device", "cpu", "--set", "graph.cache=false")...)...)

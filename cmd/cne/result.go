@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,10 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 		m.Holdout, err = r.measureHeld(ctx, held)
 	}
 	m.Computing = rundir.Computing{Devices: rundir.Devices{"quality": watch()}, Notes: r.device.Notes()}
-	m.Devices.Add("pca", r.near.PCADevice)
-	m.Devices.Add("graph", r.near.GraphDevice)
-	m.Devices.Add("optimize", r.trainedOn)
+	before := rundir.ReadMetrics(r.dir.Root()).Devices // of a finished run that is completed
+	m.Devices.Add("pca", cmp.Or(r.near.PCADevice, before["pca"]))
+	m.Devices.Add("graph", cmp.Or(r.near.GraphDevice, before["graph"]))
+	m.Devices.Add("optimize", cmp.Or(r.trainedOn, before["optimize"]))
 	return m, err
 }
 

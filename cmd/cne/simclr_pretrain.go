@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -308,7 +309,8 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	}
 	m.PeakRSSBytes = memory.PeakRSS()
 	m.Computing = rundir.Computing{Devices: rundir.Devices{}, Notes: p.device.Notes()}
-	m.Devices.Add("optimize", p.trainedOn)
+	before := rundir.ReadMetrics(p.dir.Root()).Devices // of a finished run that is completed
+	m.Devices.Add("optimize", cmp.Or(p.trainedOn, before["optimize"]))
 	if c.Evaluate.AtEnd || c.Embeds() {
 		m.Devices.Add("evaluate", watch())
 	}

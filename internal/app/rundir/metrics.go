@@ -44,7 +44,8 @@ type Metrics struct {
 	Version string `json:"version"`
 }
 
-// Computing says who computed what in the last process of a run.
+// Computing says who computed what: of a run that was interrupted, what the last process
+// computed.
 type Computing struct {
 	Devices Devices `json:"devices"`
 	// Notes are the sentences of an accelerator about how it computes.
