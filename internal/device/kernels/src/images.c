@@ -162,21 +162,21 @@ DEVICE void apply_rows(void *y, const void *x, const void *plus, long at, long s
     store_at(y, at + k * step, clamp_below(z, m->floor, width), width, half);
   }
 }
-DEVICE void apply(void *y, const void *x, const void *plus, const float *state, float floor, long rows, int c, int lanes, int strips, int width, int half) {
+// some is the number of rows at a time: a constant, or they would be in local memory.
+DEVICE void apply(void *y, const void *x, const void *plus, const float *state, float floor, long rows, int c, int lanes, int strips, int width, int half, int some) {
   place p = place_of(rows, c, lanes, strips, width);
   if (!p.here) return;
   norm m = norm_at(state + p.column, floor, c, width);
   long r = p.first, step = p.step * c, at = r * c + p.column;
-  const int some = plus ? 2 : 4; // rows at a time
   for (; r + (some - 1) * p.step < p.end; r += some * p.step, at += some * step) apply_rows(y, x, plus, at, step, &m, width, half, some);
   for (; r < p.end; r += p.step, at += step) apply_rows(y, x, plus, at, step, &m, width, half, 1);
 }
 #define APPLY(suffix, width, half) \
   KERNEL(norm_apply##suffix)(void *y, const void *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) { \
-    apply(y, x, 0, state, VALUE(floor), rows, c, lanes, strips, width, half); \
+    apply(y, x, 0, state, VALUE(floor), rows, c, lanes, strips, width, half, 4); \
   } \
   KERNEL(norm_add##suffix)(void *y, const void *x, const void *plus, const float *state, float_bits floor, long rows, int c, int lanes, int strips) { \
-    apply(y, x, plus, state, VALUE(floor), rows, c, lanes, strips, width, half); \
+    apply(y, x, plus, state, VALUE(floor), rows, c, lanes, strips, width, half, 2); \
   }
 FOR_WIDTHS(APPLY)
 
