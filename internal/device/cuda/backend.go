@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -63,6 +64,11 @@ const (
 	clusterLaunch          cu.DeviceAttribute = 120 // CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
 )
 
+// kept are the GPUs whose primary context the process keeps until it ends, once a backend
+// of theirs has started. The last release of a context destroys it: to open the GPU again
+// would take up to half a second, and cuBLAS and cuDNN would meet a second context.
+var kept sync.Map
+
 func open(number int) (b *backend, err error) {
 	b = &backend{functions: map[string]*function{}, modules: map[string]cu.Module{}, allocated: map[cu.DevicePtr]bool{}}
 	for i := range b.params {
@@ -85,6 +91,9 @@ func open(number int) (b *backend, err error) {
 	if err := b.start(); err != nil {
 		_ = b.Close() // its error adds nothing to this one
 		return nil, err
+	}
+	if _, before := kept.LoadOrStore(b.gpu, true); !before {
+		_, _ = b.gpu.RetainPrimaryCtx() // counts only, since the backend has it
 	}
 	return b, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -68,6 +69,69 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 				t.Errorf("the next call returned %v, not %v", again, err)
 			}
 		})
+	}
+}
+
+// alone runs a test again in a process of its own, with more in its environment, and reports
+// whether this is that process.
+func alone(t *testing.T, env ...string) bool {
+	t.Helper()
+	const inner = "CNE_TEST_ALONE"
+	if os.Getenv(inner) != "" {
+		return true
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	again.Env = append(append(os.Environ(), inner+"=1"), env...)
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// A GPU that was opened keeps its context, and nothing in it, until the process ends. One
+// where products do not start keeps none.
+func TestDeviceKeepsItsContext(t *testing.T) {
+	if !fakecuda.InUse() {
+		t.Skip("a GPU's driver does not count contexts")
+	}
+	if !alone(t) {
+		return
+	}
+	t.Run("refused", func(t *testing.T) {
+		t.Setenv("FAKECUDA_CUBLAS_STATUS", "1")
+		for range 2 {
+			if _, err := device.Open("cuda"); err == nil {
+				t.Fatal("a device without products was opened")
+			}
+		}
+	})
+	refused := fakecuda.Contexts()
+	if refused != 2 {
+		t.Errorf("two devices that did not start had %d contexts, want 2", refused)
+	}
+	for range 3 {
+		d, err := device.Open("cuda")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := device.Open("cuda")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Alloc(1 << 20) // Close frees it
+		if err := errors.Join(err, d.Synchronize(), d.Close(), other.Synchronize(), other.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if bytes, count := fakecuda.Usage(); bytes != 0 || count != 0 {
+			t.Errorf("closed devices leave %d bytes in %d pieces", bytes, count)
+		}
+	}
+	if n := fakecuda.Contexts() - refused; n != 1 {
+		t.Errorf("three devices, one after the other, had %d contexts, want 1", n)
 	}
 }
 

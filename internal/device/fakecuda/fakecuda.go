@@ -43,6 +43,10 @@ static void get_transfers(long *up, long *down) {
   *up = *down = -1;
   if (f) f(up, down);
 }
+static long get_contexts(void) {
+  long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_contexts");
+  return f ? f() : -1;
+}
 static long get_launches(void) {
   long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
   return f ? f() : -1;
@@ -203,6 +207,9 @@ func Usage() (bytes int64, count int) {
 	C.get_usage(&b, &n)
 	return int64(b), int(n)
 }
+
+// Contexts returns the number of contexts that the process has made so far.
+func Contexts() int { return int(C.get_contexts()) }
 
 // Launches returns the number of kernels launched so far, without kernels of graphs.
 func Launches() int { return int(C.get_launches()) }

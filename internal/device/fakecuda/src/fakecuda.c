@@ -113,6 +113,9 @@ void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = laun
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
 void fakecuda_transfers(long *up, long *down) { LOCKED; *up = control.up; *down = control.down; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
+static int retained;
+static long contexts;
+long fakecuda_contexts(void) { LOCKED; return contexts; }
 int fakecuda_checked(void) { return hardware; }
 static uint64_t shuffling; // state of the random numbers for shuffling
 void fakecuda_order(uint64_t order) { LOCKED; control.order = shuffling = order; }
@@ -197,12 +200,11 @@ result cuDeviceGetAttribute(int *v, int attribute, int d) {
   }
   return ok;
 }
-static int retained;
 static void release(allocation **a);
 result cuDevicePrimaryCtxRetain(void **c, int d) {
   LOCKED;
   (void)d;
-  retained++;
+  contexts += retained++ == 0;
   *c = the_context;
   return ok;
 }
