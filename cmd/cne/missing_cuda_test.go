@@ -103,6 +103,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		refused = "cne: device cuda cannot be used: "
 		instead = "; convolutions are products with patches of the images instead, which takes longer"
 	)
+	looked := ", neither where the dynamic linker looks nor in Python's packages in " + libraries
 	// both are the lines of what makes the GPU useless.
 	both := func(s situation, reason string) situation {
 		s.auto, s.cuda = cpu+reason, refused+reason
@@ -137,7 +138,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 			"NVIDIA's driver does not start (error 999 of cuInit); see whether nvidia-smi works"),
 
 		"no cuBLAS": both(lacks("libcublas", blas("13000", nil)),
-			"the GPU cannot be opened: cuBLAS was not found (libcublas.so.13, libcublas.so.12, libcublas.so.11 or libcublas.so); install cuBLAS for CUDA 13, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS"),
+			"the GPU cannot be opened: cuBLAS was not found (libcublas.so.13, libcublas.so.12, libcublas.so.11 or libcublas.so"+looked+"); install it for CUDA 13 (pip install nvidia-cublas), add its folder to LD_LIBRARY_PATH, or name the file in CNE_LIBCUBLAS"),
 		"no cuBLAS that starts": both(blas("12020", map[string]string{"libcublas.so.12": "status 1", "libcublas.so.11": "nothing", "libcublas.so.13": "text", "libcublas.so": "status 1"}),
 			"the GPU cannot be opened: no cuBLAS starts (libcublas.so.12: status 1 of cublasCreate; libcublas.so.11: it has no cublasCreate_v2; libcublas.so.13: "+libraries+"/libcublas.so.13: file too short; libcublas.so: status 1 of cublasCreate); install cuBLAS for CUDA 12, which the driver is made for, or name another in CNE_LIBCUBLAS"),
 		"an older cuBLAS that starts": with(blas("12020", map[string]string{"libcublas.so.12": "status 1", "libcublas.so.11": "stand-in"}),
@@ -151,7 +152,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		"a named cuBLAS that does not start": both(situation{env: map[string]string{"FAKECUDA_CUBLAS_STATUS": "1"}, libraries: map[string]string{"libcublas.so.13": "stand-in"}},
 			"the GPU cannot be opened: CNE_LIBCUBLAS names a cuBLAS that cannot be used ("+standIn+": status 1 of cublasCreate); set it to the libcublas.so of CUDA 13 or older, or to nothing"),
 
-		"no cuDNN": with(lacks("libcudnn", dnn("", nil)), "cuDNN was not found (libcudnn.so.9, libcudnn.so.8 or libcudnn.so)"+instead),
+		"no cuDNN": with(lacks("libcudnn", dnn("", nil)), "cuDNN was not found (libcudnn.so.9, libcudnn.so.8 or libcudnn.so"+looked+")"+instead+"; pip install nvidia-cudnn-cu13 brings it"),
 		"no cuDNN that starts": with(dnn("1002", map[string]string{"libcudnn.so.9": "stand-in", "libcudnn.so.8": "nothing", "libcudnn.so": "text"}),
 			"cuDNN does not start (libcudnn.so.9: status 1002 of cudnnCreate; libcudnn.so.8: it has no cudnnCreate; libcudnn.so: "+libraries+"/libcudnn.so: file too short)"+instead),
 		"half a cuDNN 9": with(lacks("libcudnn", dnn("", map[string]string{"libcudnn.so.9": "cuDNN 9", "libcudnn_graph.so.9": "nothing", "libcudnn_ops.so.9": "nothing"})),
@@ -217,7 +218,8 @@ func runWith(t *testing.T, env map[string]string, libraries string, args ...stri
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), mainVariable+"=1", "LD_LIBRARY_PATH="+libraries, "CUDA_CACHE_PATH="+libraries)
+	cmd.Env = append(os.Environ(), mainVariable+"=1", "LD_LIBRARY_PATH="+libraries, "CUDA_CACHE_PATH="+libraries,
+		"PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX=", "PYTHONUSERBASE="+libraries) // so that this machine's Python does not count
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +134,58 @@ func TestDeviceKeepsItsContext(t *testing.T) {
 	}
 	if n := fakecuda.Contexts() - refused; n != 1 {
 		t.Errorf("three devices, one after the other, had %d contexts, want 1", n)
+	}
+}
+
+// cuBLAS and cuDNN are found in the packages of a virtual environment, and notes say where.
+func TestDeviceWithLibrariesOfPython(t *testing.T) {
+	if !fakecuda.InUse() {
+		t.Skip("a GPU's libraries are where they are")
+	}
+	if known, err := exec.Command("ldconfig", "-p").Output(); err != nil || strings.Contains(string(known), "libcublas.so") || strings.Contains(string(known), "libcudnn.so") {
+		t.Skip("this machine may have a cuBLAS or a cuDNN")
+	}
+	environment := t.TempDir()
+	for _, library := range []string{"cu13/lib/libcublas.so.13", "cudnn/lib/libcudnn.so.9"} {
+		file := filepath.Join(environment, "lib/python3.12/site-packages/nvidia", library)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.Symlink(os.Getenv("CNE_LIBCUDA"), file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !alone(t, "CNE_LIBCUBLAS=", "CNE_LIBCUDNN=", "LD_LIBRARY_PATH=", "CONDA_PREFIX=", "PATH=", "PYTHONUSERBASE=/nowhere", "VIRTUAL_ENV="+environment) {
+		return
+	}
+	packages := filepath.Join(os.Getenv("VIRTUAL_ENV"), "lib/python3.12/site-packages/nvidia")
+	t.Run("missing", func(t *testing.T) {
+		t.Setenv("VIRTUAL_ENV", "/nowhere/else")
+		const want = "cuBLAS was not found (libcublas.so.13, libcublas.so.12, libcublas.so.11 or libcublas.so, neither where the dynamic linker looks nor in Python's packages in /nowhere/else or /nowhere); " +
+			"install it for CUDA 13 (pip install nvidia-cublas), add its folder to LD_LIBRARY_PATH, or name the file in CNE_LIBCUBLAS"
+		if _, err := device.Open("cuda"); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	})
+	d, err := device.Open("cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	d.OnNote(func(note string) { notes = append(notes, note) })
+	m, err := d.Alloc(1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := m.Pointer()
+	convolution := device.Convolution{N: 1, H: 4, W: 4, C: 4, K: 4, KH: 1, KW: 1, OH: 4, OW: 4, Stride: 1, Images: x, Weights: x, Result: x}
+	if err := errors.Join(d.Multiply(device.Product{M: 4, N: 4, K: 4, Alpha: 1, A: x, LDA: 4, B: x, LDB: 4, C: x, LDC: 4}), d.Convolve(convolution), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, note := range []string{
+		"products of matrices are computed by " + packages + "/cu13/lib/libcublas.so.13",
+		"convolutions are computed by cuDNN 9.5.1 of " + packages + "/cudnn/lib/libcudnn.so.9",
+	} {
+		if !slices.Contains(notes, note) {
+			t.Errorf("the notes %q lack %q", notes, note)
+		}
 	}
 }
 

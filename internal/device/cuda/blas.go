@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"unsafe"
@@ -19,7 +20,6 @@ import (
 	"gorgonia.org/cu"
 
 	"cne/internal/device"
-	"cne/internal/text"
 )
 
 // blasHasNoMemory is CUBLAS_STATUS_ALLOC_FAILED.
@@ -56,6 +56,9 @@ func blasNames(driver int) []string {
 	return append(names, "libcublas.so")
 }
 
+// blasPackage are Python's packages of cuBLAS by the version of CUDA.
+var blasPackage = map[int]string{11: "nvidia-cublas-cu11", 12: "nvidia-cublas-cu12", 13: "nvidia-cublas"}
+
 // createBLAS creates the backend's cuBLAS handle.
 func (b *backend) createBLAS(driver int) error {
 	blas.Lock()
@@ -67,11 +70,12 @@ func (b *backend) createBLAS(driver int) error {
 		}
 		return fmt.Errorf("%s, which this process computes with already, does not start here (%w); name another cuBLAS in CNE_LIBCUBLAS", blas.name, err)
 	}
-	names, explicit := blasNames(driver), os.Getenv("CNE_LIBCUBLAS")
+	names, explicit, prefixes := blasNames(driver), os.Getenv("CNE_LIBCUBLAS"), pythons()
+	files := candidates(names, prefixes)
 	if explicit != "" {
-		names = []string{explicit}
+		files = []string{explicit}
 	}
-	started, failed, err := start(names, func(name string) error {
+	started, failed, err := start(files, func(name string) error {
 		if err := openBLAS(name); err != nil {
 			return err
 		}
@@ -84,14 +88,19 @@ func (b *backend) createBLAS(driver int) error {
 		return err
 	case started != "":
 		blas.name = started
-		if broken := failed.found(); len(broken) > 0 {
-			b.note(fmt.Sprintf("products of matrices are computed by %s, since cuBLAS does not start otherwise (%v)", started, broken))
+		sentence, broken := "products of matrices are computed by "+started, failed.found()
+		if len(broken) > 0 {
+			sentence += fmt.Sprintf(", since cuBLAS does not start otherwise (%v)", broken)
+		}
+		if len(broken) > 0 || started != explicit && filepath.IsAbs(started) {
+			b.note(sentence)
 		}
 		return nil
 	case explicit != "":
 		return fmt.Errorf("CNE_LIBCUBLAS names a cuBLAS that cannot be used (%v); set it to the libcublas.so of CUDA %d or older, or to nothing", failed, blasOf(driver))
 	case len(failed.found()) == 0:
-		return fmt.Errorf("cuBLAS was not found (%s); install cuBLAS for CUDA %d, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS", text.Enumerate(names), blasOf(driver))
+		return fmt.Errorf("cuBLAS was not found (%s); install it for CUDA %d (pip install %s), add its folder to LD_LIBRARY_PATH, or name the file in CNE_LIBCUBLAS",
+			lookedFor(names, prefixes), blasOf(driver), blasPackage[blasOf(driver)])
 	}
 	return fmt.Errorf("no cuBLAS starts (%v); install cuBLAS for CUDA %d, which the driver is made for, or name another in CNE_LIBCUBLAS", failed, blasOf(driver))
 }

@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"unsafe"
 
+	"gorgonia.org/cu"
+
 	"cne/internal/device"
-	"cne/internal/text"
 )
 
 // workspaceLimit is how much memory cuDNN may use for one convolution, in bytes.
@@ -67,17 +69,17 @@ func (b *backend) openDNN() error {
 		return errors.New("a convolution must have run before one is captured: to open cuDNN needs what a capture forbids")
 	}
 	const instead = "convolutions are products with patches of the images instead, which takes longer"
-	names, explicit := dnnNames, os.Getenv("CNE_LIBCUDNN")
+	explicit, prefixes := os.Getenv("CNE_LIBCUDNN"), pythons()
+	files := []string{explicit}
 	switch explicit {
 	case "":
+		files = candidates(dnnNames, prefixes)
 	case "none":
 		n.tried = true
 		b.note("convolutions are products with patches of the images, as CNE_LIBCUDNN=none asks for")
 		return nil
-	default:
-		names = []string{explicit}
 	}
-	started, failed, err := start(names, b.createDNN, errDNNOutOfMemory, device.ErrLost)
+	started, failed, err := start(files, b.createDNN, errDNNOutOfMemory, device.ErrLost)
 	switch {
 	case errors.Is(err, device.ErrLost):
 		return err
@@ -90,14 +92,18 @@ func (b *backend) openDNN() error {
 	case n.library != nil:
 		b.about.Software += ", " + n.String()
 		sentence := "convolutions are computed by " + n.String()
-		if broken := failed.found(); len(broken) > 0 {
-			sentence += fmt.Sprintf(" of %s, since cuDNN does not start otherwise (%v)", started, broken)
+		broken := failed.found()
+		if len(broken) > 0 || started != explicit && filepath.IsAbs(started) {
+			sentence += " of " + started
+		}
+		if len(broken) > 0 {
+			sentence += fmt.Sprintf(", since cuDNN does not start otherwise (%v)", broken)
 		}
 		b.note(sentence)
 	case explicit != "":
 		n.failed = unusable(fmt.Sprintf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed))
 	case len(failed.found()) == 0:
-		b.note(fmt.Sprintf("cuDNN was not found (%s); %s", text.Enumerate(names), instead))
+		b.note(fmt.Sprintf("cuDNN was not found (%s); %s; pip install nvidia-cudnn-cu%d brings it", lookedFor(dnnNames, prefixes), instead, blasOf(cu.Version())))
 	default:
 		b.note(fmt.Sprintf("cuDNN does not start (%v); %s", failed.found(), instead))
 	}

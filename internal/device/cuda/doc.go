@@ -9,7 +9,8 @@
 //
 // cuBLAS is opened with the first GPU, and the whole process uses the one that starts
 // there: see blasNames. cuDNN is opened by each device's first convolution; without it
-// kernels and cuBLAS compute convolutions.
+// kernels and cuBLAS compute convolutions. Both are also found among Python's packages:
+// see pythons.
 //
 // The kernels are in package device/kernels. The driver gets a module, and compiles it,
 // when the first of its kernels is launched.

@@ -3,10 +3,17 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"cne/internal/text"
 )
 
 // whySize is the size of the buffer for C's messages about a library.
@@ -31,6 +38,61 @@ func notOpened(name, why string) error {
 // notStarted is the error of a library that returned a status instead of a handle.
 func notStarted(status int, function string) error {
 	return fmt.Errorf("status %d of %s", status, function)
+}
+
+// inPrefix are the folders of NVIDIA's libraries in the prefix of a Python: conda's, those
+// of pip, and those of Debian's pip.
+var inPrefix = []string{
+	"lib", "lib/python3*/site-packages/nvidia/*/lib", "lib/python3*/dist-packages/nvidia/*/lib", "local/lib/python3*/dist-packages/nvidia/*/lib",
+}
+
+// pythons returns the prefixes of the current virtual environments, of the python3 on the
+// PATH and of the Pythons that it links to, and of the user's packages.
+func pythons() (prefixes []string) {
+	add := func(prefix string) {
+		if filepath.IsAbs(prefix) && !slices.Contains(prefixes, prefix) {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	add(os.Getenv("VIRTUAL_ENV"))
+	add(os.Getenv("CONDA_PREFIX"))
+	for python, err := exec.LookPath("python3"); err == nil; {
+		add(filepath.Dir(filepath.Dir(python)))
+		var link string
+		if link, err = os.Readlink(python); !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(python), link)
+		}
+		python = link
+	}
+	home, _ := os.UserHomeDir() // "" if there is none
+	add(cmp.Or(os.Getenv("PYTHONUSERBASE"), filepath.Join(home, ".local")))
+	return prefixes
+}
+
+// candidates returns the names of libraries, which the dynamic linker looks for, each
+// followed by the files of that name in the prefixes. (A library finds its parts in its own
+// folder.)
+func candidates(names, prefixes []string) (all []string) {
+	for _, name := range names {
+		all = append(all, name)
+		for _, prefix := range prefixes {
+			for _, folder := range inPrefix {
+				files, _ := fs.Glob(os.DirFS(prefix), folder+"/"+name) // a valid pattern
+				for _, file := range files {
+					all = append(all, filepath.Join(prefix, file))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// lookedFor says which libraries were looked for, and where.
+func lookedFor(names, prefixes []string) string {
+	if len(prefixes) == 0 {
+		return text.Enumerate(names)
+	}
+	return fmt.Sprintf("%s, neither where the dynamic linker looks nor in Python's packages in %s", text.Enumerate(names), text.Enumerate(prefixes))
 }
 
 // attempts are the libraries that were tried, in order, with what was wrong with each.
