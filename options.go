@@ -586,7 +586,7 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.dropsScaled(), Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),
 		Dim: cmp.Or(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: cmp.Or(o.BatchSize, DefaultBatchSize), Device: !o.Device.OnHost(),
 	}
-	w.Approximate = o.Search.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
+	w.Approximate = o.Search.Approximates(o.Device, n, cmp.Or(w.Components, d), w.Neighbors)
 	if w.Components > 0 && !w.KeepsInput {
 		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
 	} else if w.KeepsInput {

@@ -34,7 +34,8 @@ const (
 	// points its initial positions; above, principal components.
 	PresetUMAP
 	// PresetMillion is for many points: InfoNC-t-SNE from the multilevel initialisation
-	// (InitMultilevel), with approximate neighbours. Below 20 000 points it is PresetAuto.
+	// (InitMultilevel), with approximate neighbours (above 100 000 points, neighbors.Auto).
+	// Below 20 000 points it is PresetAuto.
 	PresetMillion
 	// PresetFast is PresetAuto with a quarter of the epochs. Above 50 000 points it remains
 	// NC-t-SNE.
@@ -171,7 +172,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		}
 	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
-		if p == PresetMillion {
+		if p == PresetMillion && n <= 100000 { // above, as the device and the sizes ask for
 			x.Search = neighbors.Approximate
 		}
 		first := Phase{Epochs: 4, LR: 0.5, Negatives: DefaultNegatives, Spectrum: train.FromS(1)}

@@ -24,7 +24,7 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 		network         bool
 		size, negatives int
 	}{
-		{false, 1024, 5}, {false, 1 << 19, 5}, {false, 1024, 500}, {false, 1024, train.Full}, {true, 32768, 5},
+		{false, 1024, 5}, {false, 1 << 15, 5}, {false, 1 << 19, 5}, {false, 1024, 500}, {false, 1024, train.Full}, {true, 32768, 5},
 	} {
 		kind, negatives := "table", fmt.Sprint(c.negatives)
 		if c.network {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/device"
 )
 
 // approximated returns what the approximate search finds.
@@ -298,26 +299,38 @@ func TestApproximateSearchFarAway(t *testing.T) {
 }
 
 func TestSearchMethod(t *testing.T) {
+	accelerator := device.New("cuda:0", struct{ device.Backend }{})
 	for _, tc := range []struct {
-		n, d, k int
-		want    bool
+		n, d, k          int
+		want, wantDevice bool
 	}{
-		{10000, 50, 15, false},
-		{70000, 50, 15, false},
-		{100000, 784, 15, false},
-		{100001, 50, 15, true},
-		{1000000, 8, 15, false},
-		{1000000, 9, 15, true},
-		{150000, 50, 100, false},
-		{170000, 50, 100, true},
-		{250000, 50, 200, false},
-		{350000, 50, 200, true},
+		{10000, 50, 15, false, false},
+		{70000, 50, 15, false, false},
+		{100000, 784, 15, false, false},
+		{100001, 50, 15, true, false},
+		{1000000, 8, 15, false, false},
+		{1000000, 9, 15, true, false},
+		{150000, 50, 100, false, false},
+		{170000, 50, 100, true, false},
+		{250000, 50, 200, false, false},
+		{350000, 50, 200, true, false},
+		{100001, 30000, 1, true, false},
+		{1000000, 784, 15, true, false},
+		{1900000, 50, 15, true, false},
+		{2200000, 50, 15, true, true},
+		{2200000, 50, 30, true, false},
+		{1000000, 50, 5, true, true},
+		{10000000, 8, 15, false, false},
+		{10000000, 784, 15, true, true},
+		{1 << 31, 1 << 20, 1, true, true},
 	} {
-		if got := Auto.Approximates(tc.n, tc.d, tc.k); got != tc.want {
-			t.Errorf("auto, %d points of %d values, k = %d: approximate %v", tc.n, tc.d, tc.k, got)
-		}
-		if Exact.Approximates(tc.n, tc.d, tc.k) || !Approximate.Approximates(tc.n, tc.d, tc.k) {
-			t.Errorf("%v, %v", Exact, Approximate)
+		for on, want := range map[*device.Device]bool{nil: tc.want, accelerator: tc.wantDevice} {
+			if got := Auto.Approximates(on, tc.n, tc.d, tc.k); got != want {
+				t.Errorf("auto, %d points of %d values, k = %d, on the CPU %t: approximate %v", tc.n, tc.d, tc.k, on == nil, got)
+			}
+			if Exact.Approximates(on, tc.n, tc.d, tc.k) || !Approximate.Approximates(on, tc.n, tc.d, tc.k) {
+				t.Errorf("%v, %v", Exact, Approximate)
+			}
 		}
 	}
 	for _, word := range Auto.Words() {

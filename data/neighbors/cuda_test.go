@@ -47,6 +47,35 @@ func searchOnDevice(t *testing.T, d *device.Device, base, points *data.Matrix, k
 	return nb, a.count, improved
 }
 
+// Where an automatic search is approximate on the CPU, a device searches exactly, unless the
+// approximate search is asked for.
+func TestAutoOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	defer func(before int) { autoPoints = before }(autoPoints)
+	autoPoints = 1000
+	launches := func(f func()) bool {
+		before := fakecuda.Launches()
+		f()
+		return fakecuda.Launches() > before
+	}
+	m, wide := normal(2500, 30, 1), normal(2500, 700, 2)
+	if !Auto.Approximates(nil, m.N, m.D, 1) || !Auto.Approximates(nil, wide.N, wide.D, searchListLen) {
+		t.Fatal("the CPU searches exactly")
+	}
+	exact := need(KNN(t.Context(), m, 1, Options{Search: Exact}))(t)
+	if !launches(func() { same(t, need(KNN(t.Context(), m, 1, Options{Device: d}))(t), exact) }) && fakecuda.InUse() {
+		t.Error("an automatic search does not use the device")
+	}
+	if launches(func() { need(KNN(t.Context(), m, 1, Options{Search: Approximate, Device: d}))(t) }) {
+		t.Error("an approximate search uses the device")
+	}
+	queries := wide.Rows(0, 20)
+	exact = need(Search(t.Context(), wide, queries, 3, Options{Search: Exact}))(t)
+	if !launches(func() { same(t, need(Search(t.Context(), wide, queries, 3, Options{Device: d}))(t), exact) }) && fakecuda.InUse() {
+		t.Error("an automatic index does not use the device")
+	}
+}
+
 // The device rounds as the CPU does.
 func TestRoundingOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)

@@ -9,8 +9,8 @@
 // bits regardless of GOMAXPROCS. The functions check their context between blocks of
 // points.
 //
-// Among more than 100 000 points of more than 8 values KNN, Search and Index are
-// approximate unless Options.Search is Exact or KNN's k is large (see
+// Among more than 100 000 points of more than 8 values (some two million on a device) KNN,
+// Search and Index are approximate unless Options.Search is Exact or KNN's k is large (see
 // SearchMethod.Approximates). In most data KNN then finds more than 97 % of the
 // neighbours, and Search and Index more than 95 %, in a time that grows little faster than
 // the number of points. They find fewer in data with little structure, such as hundreds of

@@ -28,8 +28,8 @@ var (
 // Options are the options of a search. The zero value searches on the CPU, exactly
 // unless there are many points.
 type Options struct {
-	// Search is the method. The zero value, Auto, is exact for up to 100 000 points
-	// (SearchMethod.Approximates).
+	// Search is the method. The zero value, Auto, is exact for up to 100 000 points, and on
+	// a device for some two million (SearchMethod.Approximates).
 	Search SearchMethod
 	// Seed is the seed of an approximate search.
 	Seed uint64
@@ -109,7 +109,7 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 	if err := check(m, k); err != nil {
 		return nil, err
 	}
-	if opt.Search.Approximates(m.N, m.D, k) {
+	if opt.Search.Approximates(opt.Device, m.N, m.D, k) {
 		nb, err := approximateKNN(ctx, m, k, opt.Seed)
 		runtime.GC() // the caller's next arrays get the memory of the search
 		return nb, err
@@ -247,17 +247,36 @@ func (SearchMethod) Words() []string { return searchMethods.Words }
 // n·(D+12). Both are equally fast if n·(D+12)/k is 90 000 for D = 10 and k = 5, 54 000
 // for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100, and a million for 784 and
 // 15. Up to 100 000 points the exact search takes only seconds, and Auto uses it.
+// (autoPoints is a variable for tests.)
+var autoPoints = 100_000
+
+const autoPerNeighbor = 100_000
+
+// An H100 takes an estimated 5·10⁻¹⁵·(D+500) s for a pair of points, since it writes and
+// reads their product in the time of 500 multiplications: 3 s for a million points of 50
+// values. The approximate search takes some 7.5·10⁻⁹·k·(D+100) s for a point on two cores
+// (17 s for k = 15), by the ratios above. Auto uses the device as long as it is faster than
+// six cores: for k = 15 up to 2 million points of 50 values, or 5 million of 784. A device's
+// memory sets no limit: copying points in parts takes little of the time of such a search.
 const (
-	autoPoints      = 100_000
-	autoPerNeighbor = 100_000
+	deviceOverhead      = 500 // per pair, in multiplications
+	approximateOverhead = 100 // per comparison
+	devicePerNeighbor   = 500_000
 )
 
-// Approximates reports whether the method finds the k nearest of n points of d
-// values approximately. Auto does if there are more than 100 000 points, of more
-// than 8 values (in fewer dimensions a tree finds the nearest as fast), and
-// n·(d+12) is above 100 000·k.
-func (s SearchMethod) Approximates(n, d, k int) bool {
-	return s == Approximate || s == Auto && n > autoPoints && d > treeMaxD && float64(n)*float64(d+12) > autoPerNeighbor*float64(k)
+// Approximates reports whether the method finds the k nearest of n points of d values
+// approximately. Auto does if there are more than 100 000 points, of more than 8 values (in
+// fewer dimensions a tree finds the nearest as fast), and n·(d+12) is above 100 000·k on the
+// CPU, and n·(d+500) above 500 000·k·(d+100) on a device.
+func (s SearchMethod) Approximates(on *device.Device, n, d, k int) bool {
+	if s != Auto || n <= autoPoints || d <= treeMaxD {
+		return s == Approximate
+	}
+	points, width, neighbors := float64(n), float64(d), float64(k)
+	if on.OnHost() {
+		return points*(width+12) > autoPerNeighbor*neighbors
+	}
+	return points*(width+deviceOverhead) > devicePerNeighbor*neighbors*(width+approximateOverhead)
 }
 
 // A Recall is the share of the nearest neighbours that a search has found, as

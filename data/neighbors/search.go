@@ -41,7 +41,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if err := checkFinite(base, "base "); err != nil {
 		return nil, err
 	}
-	if opt.Search.Approximates(base.N, base.D, searchListLen) {
+	if opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
 		if x.graph, err = newSearchGraph(ctx, base, opt); err != nil {

@@ -85,8 +85,10 @@ func (p *Points) Estimate() (e Estimate) {
 	}
 
 	search := 16 * (k + 16)
-	if p.Approximate || width <= 8 { // or in a tree
+	if p.Approximate || width <= 8 && !p.Device { // or in a tree
 		search = 4 * max(k+5, 43)
+	} else if p.Device { // which has the lists
+		search = 16
 	}
 	e.step("the nearest neighbours are searched", columns, input, components, Part{"nearest neighbours", "graph.k", 12 * n * k},
 		Part{"a copy of the points with lists for the search", "graph.k", n * (4*width + search)})

@@ -37,6 +37,7 @@ func TestMoreTakesMore(t *testing.T) {
 		"pairs":        {func(p *Points) { p.Spearman = 15000 }, func(p *Points) { p.Spearman++ }},
 		"all pairs":    {func(p *Points) { p.Approximate = true }, func(p *Points) { p.Approximate = false }},
 		"on a device":  {func(p *Points) { network(p); p.Device = true }, func(p *Points) { p.Device = false }},
+		"lists":        {func(p *Points) { p.Neighbors, p.Spearman, p.Device = 1, 0, true }, func(p *Points) { p.Approximate = true }},
 		"in files":     {func(p *Points) { p.ValueBytes, p.Components, p.Width = 0, 50, 5000 }, func(p *Points) { p.ValueBytes = 1 }},
 		"as bytes":     {func(p *Points) { p.ValueBytes, p.Components, p.Width = 1, 50, 5000 }, func(p *Points) { p.ValueBytes = 4 }},
 		"dense":        {func(p *Points) { p.Nonzeros, p.Components, p.Width = 1e8, 20, 5000 }, func(p *Points) { p.Components = 0 }},

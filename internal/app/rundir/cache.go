@@ -72,7 +72,7 @@ func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	n, d := points.Dims()
 	components := o.Reduces(n, d)
 	key := fmt.Sprintf("%s, %d components, %d neighbours", pointsKey, components, k)
-	if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, d), k) {
+	if o.Graph == nil && o.Search.Approximates(o.Device, n, cmp.Or(components, d), k) {
 		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
 	}
 	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
@@ -81,28 +81,38 @@ func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	return key
 }
 
-// path returns the file of the key.
-func (c *Cache) path() string {
+// path returns the file of a key.
+func (c *Cache) path(key string) string {
 	if c.shared == "" {
 		return c.run.Path(CacheFile)
 	}
-	hash := sha256.Sum256([]byte(c.key))
+	hash := sha256.Sum256([]byte(key))
 	return filepath.Join(c.shared, "neighbors-"+hex.EncodeToString(hash[:8])+".safetensors")
 }
 
 // Load implements cne.Cache. A file that cannot be read is computed and written again. If
 // several runs miss the same entry of a shared cache at once, the first computes it; the
 // others wait until it saves the entry or gives up (Release), or until their context
-// ends.
+// ends. A resumed run keeps its neighbours on another device, where an automatic search may
+// be exact instead of approximate, or the other way round.
 func (c *Cache) Load(ctx context.Context, h *cne.Neighborhood, o *cne.Options, k int) (found bool, err error) {
 	if c.PointsKey, err = c.pointsKey(ctx, h.Source()); err != nil || !c.keep {
 		return false, err
 	}
 	c.key = keyOf(c.PointsKey, h.Source(), o, k)
 	n, d := h.Source().Dims()
-	reduced, path := o.Reduces(n, d) > 0, c.path()
+	reduced, path := o.Reduces(n, d) > 0, c.path(c.key)
 	if load(path, c.key, h, reduced, k) {
 		return true, nil
+	}
+	if o.Resume != nil && o.Search == neighbors.Auto {
+		for _, search := range []neighbors.SearchMethod{neighbors.Exact, neighbors.Approximate} {
+			other := *o
+			other.Search = search
+			if key := keyOf(c.PointsKey, h.Source(), &other, k); load(c.path(key), key, h, reduced, k) {
+				return true, nil
+			}
+		}
 	}
 	if c.shared == "" || c.run.readOnly {
 		return false, nil
@@ -223,7 +233,7 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 		f.Metadata["recall"] = string(text)
 	}
 	f.Seal(cacheKind, cacheFormat)
-	return f.WriteFile(c.path())
+	return f.WriteFile(c.path(c.key))
 }
 
 // KeepGraph writes a graph for other programs: as GraphFile in the run folder, or once

@@ -18,7 +18,9 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/data/neighbors"
+	"cne/internal/device"
 	"cne/internal/safetensors"
+	"cne/train"
 )
 
 // cacheAt returns the cache in a shared folder, or the cache of a run ("").
@@ -44,6 +46,65 @@ func TestCacheOutOfRange(t *testing.T) {
 		ok, err := cacheAt(dir, "").Load(t.Context(), again, new(cne.Options), k)
 		if err != nil || ok != (bad == 3) || (again.Nearest != nil) != ok {
 			t.Errorf("a cache with the neighbour %d: %t, %v", bad, ok, err)
+		}
+	}
+}
+
+// Exact and approximate neighbours have different keys. Which ones an automatic search finds
+// depends on the device, and a resumed run takes those that it has.
+func TestCacheOnAnotherDevice(t *testing.T) {
+	const n, k, d = 200_000, 3, 9
+	points := &data.Matrix{N: n, D: d}
+	accelerator := device.New("cuda:0", struct{ device.Backend }{})
+	options := func(on *device.Device, search neighbors.SearchMethod) *cne.Options {
+		return &cne.Options{Device: on, Search: search, Components: new(0)}
+	}
+	exact := keyOf("points", points, options(nil, neighbors.Exact), k)
+	approximate := keyOf("points", points, options(nil, neighbors.Approximate), k)
+	if exact == approximate {
+		t.Fatalf("exact and approximate neighbours have the key %s", exact)
+	}
+	for _, c := range []struct {
+		on     *device.Device
+		search neighbors.SearchMethod
+		want   string
+	}{
+		{nil, neighbors.Auto, approximate}, {accelerator, neighbors.Auto, exact}, {accelerator, neighbors.Approximate, approximate}, {accelerator, neighbors.Exact, exact},
+	} {
+		if got := keyOf("points", points, options(c.on, c.search), k); got != c.want {
+			t.Errorf("%v, on the CPU %t: the key is %s, want %s", c.search, c.on == nil, got, c.want)
+		}
+	}
+	points.X = make([]float32, n*d)
+	h := &cne.Neighborhood{Scaled: points}
+	for _, shared := range []string{"", t.TempDir()} {
+		for from, to := range map[*device.Device]*device.Device{nil: accelerator, accelerator: nil} {
+			dir := NewDir(t.TempDir())
+			cache := cacheAt(dir, shared)
+			if found, err := cache.Load(t.Context(), h, options(from, neighbors.Auto), k); found || err != nil {
+				t.Fatal(found, err)
+			}
+			saved := *h
+			saved.Nearest = &neighbors.Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
+			must(t, cache.Save(&saved))
+			resumed := options(to, neighbors.Auto)
+			resumed.Resume = new(train.Checkpoint)
+			explicit := options(to, neighbors.Exact)
+			if from == accelerator {
+				explicit = options(to, neighbors.Approximate)
+			}
+			explicit.Resume = resumed.Resume
+			for what, o := range map[string]*cne.Options{"a resumed run": resumed, "a resumed run with the other search": explicit, "a new run": options(to, neighbors.Auto)} {
+				again, other := *h, cacheAt(dir, shared)
+				found, err := other.Load(t.Context(), &again, o, k)
+				other.Release()
+				if err != nil || found != (o == resumed) {
+					t.Errorf("%s, from the CPU %t, finds the neighbours: %t, %v", what, from == nil, found, err)
+				}
+			}
+			if shared != "" {
+				must(t, os.RemoveAll(shared))
+			}
 		}
 	}
 }
