@@ -14,6 +14,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/data/file"
+	"cne/data/neighbors"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
@@ -188,6 +189,25 @@ func TestPresets(t *testing.T) {
 		must(t, err)
 		if got := phasesOf(l); !reflect.DeepEqual(got, c.want) || l.Embed.Neighbors != c.k || l.Embed.Loss != c.loss {
 			t.Errorf("%s for %d points: k = %d, loss %v, phases %+v; want %d, %v, %+v", c.preset, c.n, l.Embed.Neighbors, l.Embed.Loss, got, c.k, c.loss, c.want)
+		}
+	}
+}
+
+// The preset million searches approximately where auto would not: above 100 000 points this
+// depends on the device.
+func TestSearchOfPresets(t *testing.T) {
+	for _, c := range []struct {
+		preset string
+		n      int
+		want   neighbors.SearchMethod
+	}{
+		{"auto", 70000, neighbors.Auto}, {"auto", 1000000, neighbors.Auto}, {"million", 19999, neighbors.Auto},
+		{"million", 20000, neighbors.Approximate}, {"million", 100000, neighbors.Approximate}, {"million", 100001, neighbors.Auto},
+	} {
+		l, _, err := Train.Load(Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
+		must(t, err)
+		if l.Embed.Search != c.want {
+			t.Errorf("%s for %d points searches neighbours by %v, want %v", c.preset, c.n, l.Embed.Search, c.want)
 		}
 	}
 }
