@@ -64,9 +64,10 @@ const (
 	clusterLaunch          cu.DeviceAttribute = 120 // CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
 )
 
-// kept are the GPUs whose primary context the process keeps until it ends, once a backend
-// of theirs has started. The last release of a context destroys it: to open the GPU again
-// would take up to half a second, and cuBLAS and cuDNN would meet a second context.
+// kept are the GPUs whose primary context the process keeps until it ends or the GPU fails,
+// once a backend of theirs has started. The last release of a context destroys it: to open
+// the GPU again would take up to half a second, and cuBLAS and cuDNN would meet a second
+// context.
 var kept sync.Map
 
 func open(number int) (b *backend, err error) {
@@ -515,6 +516,11 @@ func (b *backend) Close() error {
 	for _, s := range []*cu.Stream{&b.side, &b.stream} {
 		if *s != (cu.Stream{}) {
 			keep(b.failure(s.Destroy(), 0))
+		}
+	}
+	if errors.Is(failed, device.ErrLost) { // memory is freed only with the context
+		if _, held := kept.LoadAndDelete(b.gpu); held {
+			_ = b.gpu.ReleasePrimaryCtx() // the release below returns the same error
 		}
 	}
 	keep(b.failure(b.gpu.ReleasePrimaryCtx(), 0))

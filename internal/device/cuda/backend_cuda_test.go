@@ -95,7 +95,7 @@ func alone(t *testing.T, env ...string) bool {
 }
 
 // A GPU that was opened keeps its context, and nothing in it, until the process ends. One
-// where products do not start keeps none.
+// that fails, or where products do not start, keeps none.
 func TestDeviceKeepsItsContext(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's driver does not count contexts")
@@ -115,25 +115,49 @@ func TestDeviceKeepsItsContext(t *testing.T) {
 	if refused != 2 {
 		t.Errorf("two devices that did not start had %d contexts, want 2", refused)
 	}
-	for range 3 {
+	open := func(t *testing.T) *device.Device {
+		t.Helper()
 		d, err := device.Open("cuda")
+		if err == nil {
+			_, err = d.Alloc(1 << 20) // Close frees it
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := device.Open("cuda")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = d.Alloc(1 << 20) // Close frees it
-		if err := errors.Join(err, d.Synchronize(), d.Close(), other.Synchronize(), other.Close()); err != nil {
-			t.Fatal(err)
+		return d
+	}
+	closed := func(t *testing.T, all ...*device.Device) {
+		t.Helper()
+		for _, d := range all {
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if bytes, count := fakecuda.Usage(); bytes != 0 || count != 0 {
 			t.Errorf("closed devices leave %d bytes in %d pieces", bytes, count)
 		}
 	}
+	for range 3 {
+		closed(t, open(t), open(t))
+	}
 	if n := fakecuda.Contexts() - refused; n != 1 {
-		t.Errorf("three devices, one after the other, had %d contexts, want 1", n)
+		t.Errorf("devices, one after the other, had %d contexts, want 1", n)
+	}
+	t.Run("failed", func(t *testing.T) {
+		d, other := open(t), open(t)
+		fakecuda.Fail(t, 0, fakecuda.LaunchFailed)
+		if err := errors.Join(d.Launch("sum", device.Launch{Grid: 1, Block: 1}, 0, 0, 0, 0), d.Synchronize()); !errors.Is(err, device.ErrLost) {
+			t.Fatalf("the device did not fail: %v", err)
+		}
+		if err := errors.Join(d.Close(), other.Synchronize()); !errors.Is(err, device.ErrLost) {
+			t.Fatalf("the other device did not fail: %v", err)
+		}
+		closed(t, other)
+	})
+	closed(t, open(t))
+	closed(t, open(t))
+	if n := fakecuda.Contexts() - refused; n != 2 {
+		t.Errorf("devices before and after a failure had %d contexts, want 2", n)
 	}
 }
 
