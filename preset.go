@@ -20,7 +20,7 @@ type Preset int
 const (
 	// PresetAuto is the default of "cne train": NC-t-SNE, initialised with the Laplacian
 	// eigenmaps of the graph. Edges are drawn by UMAP's weights. With more points it uses
-	// more negatives and fewer epochs. Above 50 000 points it is PresetMillion, but with
+	// more negatives and fewer epochs. Above 20 000 points it is PresetMillion, but with
 	// exact neighbours up to 100 000 (neighbors.Auto). docs/results.md compares it with
 	// umap-learn and t-SNE.
 	PresetAuto Preset = iota
@@ -37,7 +37,7 @@ const (
 	// (InitMultilevel), with approximate neighbours (above 100 000 points, neighbors.Auto).
 	// Below 20 000 points it is PresetAuto.
 	PresetMillion
-	// PresetFast is PresetAuto with a quarter of the epochs. Above 50 000 points it remains
+	// PresetFast is PresetAuto with a quarter of the epochs. Above 20 000 points it remains
 	// NC-t-SNE.
 	PresetFast
 )
@@ -57,10 +57,14 @@ func (p *Preset) UnmarshalText(text []byte) error { return presetNames.Parse(p, 
 // Words returns the names of all presets.
 func (Preset) Words() []string { return presetNames.Words }
 
+// manyPoints is the number of points from which steps over all pairs and the multilevel
+// start give better maps than NC-t-SNE in less time.
+const manyPoints = 20000
+
 // For returns the preset whose values p has for n points: PresetAuto for PresetTSNE below
 // 3000 points and for PresetMillion below 20 000, otherwise p.
 func (p Preset) For(n int) Preset {
-	if p == PresetTSNE && n < 3000 || p == PresetMillion && n < 20000 {
+	if p == PresetTSNE && n < 3000 || p == PresetMillion && n < manyPoints {
 		return PresetAuto
 	}
 	return p
@@ -85,7 +89,7 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 		loss = op.Neg
 	case p == PresetUMAP:
 		loss = op.UMAP
-	case p == PresetTSNE, p == PresetMillion, p == PresetAuto && n > 50000:
+	case p == PresetTSNE, p == PresetMillion, p == PresetAuto && n > manyPoints:
 		loss = op.InfoNC
 	}
 	chosen := o
@@ -154,6 +158,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0 &&
 		(o.Negatives == 0 || o.Negatives == train.All)
 	many := max(DefaultNegatives, min(200, n/50))
+	thousands := max(1, float64(n)/1000)
 	switch {
 	case network:
 		if loss == op.NC || loss == op.InfoNC {
@@ -164,13 +169,18 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			x.Epochs = 200
 		}
 	case loss == op.InfoNC && p == PresetTSNE:
-		x.Init, x.SampleEdges, x.Negatives, x.LR = InitPCA, false, train.Full, 16
+		x.Init, x.Negatives, x.LR = InitPCA, train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
 		if whole {
-			x.Negatives, x.LR = train.All, 24
+			// Steps are stable while the rate times the mean similarity of neighbours is at
+			// most about 2; above, the points spread until it is. At the optimum neighbours
+			// have similarities of about 0.6 for 3000 points and 0.3 for 70 000. A rate of
+			// three times the bound rearranges neighbours before it falls, and six times as
+			// much melts the map.
+			x.Negatives, x.LR = train.All, min(24, thousands)
 			x.Phases[1].Epochs = 400
 		}
-	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion):
+	case loss == op.InfoNC && (p == PresetAuto && n > manyPoints || p == PresetMillion):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
 		if p == PresetMillion && n <= 100000 { // above, as the device and the sizes ask for
 			x.Search = neighbors.Approximate
@@ -179,12 +189,12 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		last := Phase{Epochs: 5, LR: 0.5, Negatives: 50, Spectrum: train.FromS(4)}
 		x.Phases = []Phase{first, {Epochs: 14}, last}
 		if whole {
+			// A run takes as long as PresetTSNE's up to 50 000 points; with more points each
+			// has fewer steps. The start needs no hot steps, so half of PresetTSNE's rate does.
 			x.Negatives, x.LR = train.All, 12
-			last.Epochs = 4
-			x.Phases = []Phase{first, {Epochs: 40, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: 12, Schedule: new(train.Constant)}, last}
+			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: min(400, max(60, 20_000_000/n))}}
 		}
 	default:
-		thousands := max(1, float64(n)/1000)
 		x.Negatives, x.LR = many, min(4, thousands)
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: max(15, int(750*elementary.Pow(thousands, -0.8)))}}
 	}

@@ -179,11 +179,14 @@ func TestPresets(t *testing.T) {
 		{"umap", 70000, 15, op.UMAP, []train.Phase{{Epochs: 200, LR: 1, Negatives: 5}}},
 		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 400, LR: 24, Negatives: train.All}}},
 		{"million", 1000000, 15, op.InfoNC, []train.Phase{
-			{Epochs: 4, LR: 0.5, Spectrum: train.FromS(1.), Negatives: 5},
-			{Epochs: 40, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
-			{Epochs: 12, LR: 12, Negatives: train.All, Schedule: train.Constant},
-			{Epochs: 4, LR: 0.5, Spectrum: train.FromS(4.), Negatives: 50},
+			{Epochs: 44, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
+			{Epochs: 60, LR: 12, Negatives: train.All},
 		}},
+		{"auto", 100000, 15, op.InfoNC, []train.Phase{
+			{Epochs: 44, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
+			{Epochs: 200, LR: 12, Negatives: train.All},
+		}},
+		{"auto", 20000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 68, LR: 4, Negatives: 200}}},
 	} {
 		l, _, err := Train.Load(Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
 		must(t, err)
@@ -224,8 +227,8 @@ func TestPresetsGiveWay(t *testing.T) {
 		"train: {lr: 2}":                                        "nc [{20 1} {118 2}]",
 		"train: {phases: [{epochs: 3, s: 1}]}":                  "neg [{3 1}]",
 		"{preset: million, loss: {name: nc}}":                   "nc [{20 1} {118 4}]",
-		"preset: tsne":                                          "infonc [{20 1} {400 24}]",
-		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {400 24}]",
+		"preset: tsne":                                          "infonc [{20 1} {400 10}]",
+		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {400 10}]",
 		"{preset: tsne, loss: {negatives: full}}":               "infonc [{20 1} {100 16}]",
 		"{preset: tsne, model: {dim: 3}}":                       "infonc [{20 1} {100 16}]",
 		"{preset: tsne, loss: {metric: cosine}}":                "infonc [{20 1} {100 16}]",

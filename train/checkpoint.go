@@ -59,8 +59,9 @@ type Progress struct {
 	// Loss is the loss of the last whole epoch, Sum the sum of the edges' losses since.
 	Loss float64 `json:"loss"`
 	Sum  float64 `json:"sum"`
-	// Least is the lowest loss of an epoch.
+	// Least is the lowest loss of an epoch, and First the loss of the phase's first epoch.
 	Least float64 `json:"least"`
+	First float64 `json:"first"`
 	// Elapsed is the time that the whole epochs took, and ElapsedSince the time that
 	// the batches since took.
 	Elapsed      time.Duration `json:"elapsed"`
@@ -125,7 +126,7 @@ func (r *run) saveIf(wanted bool) error {
 	}
 	err := r.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
-			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum, Least: r.lowestLoss,
+			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum, Least: r.lowestLoss, First: r.firstLoss,
 			Elapsed: r.result.Elapsed, ElapsedSince: r.epochState.elapsed, Follows: r.Follows.Epochs, Total: r.epochs,
 			Seed: r.Seed, BatchSize: r.size, Points: r.n, Edges: r.edges, Precision: precisionOf(r.model),
 		},
@@ -187,7 +188,7 @@ func (r *run) restore(c *Checkpoint) error {
 		}
 	}
 	r.epochState.position = position{p.Epochs, p.Batches}
-	r.epochState.sum, r.epochState.elapsed, r.lowestLoss = p.Sum, p.ElapsedSince, p.Least
+	r.epochState.sum, r.epochState.elapsed, r.lowestLoss, r.firstLoss = p.Sum, p.ElapsedSince, p.Least, p.First
 	r.result.Epochs, r.result.Loss, r.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
 	return r.engine.restored()
 }

@@ -107,6 +107,9 @@ var (
 	// ErrDiverging is wrapped by errors about points that are too far apart to attract each
 	// other.
 	ErrDiverging = errors.New("the points move ever farther apart")
+	// ErrRose is wrapped by errors about a phase with All negatives that ends with a higher
+	// loss than it began with: its steps were too long to reach a minimum.
+	ErrRose = errors.New("the loss has risen")
 	// ErrLogZ is wrapped by errors about an exp(log Z) of NC-t-SNE that is too large or too
 	// small. A lower LRZ may help.
 	ErrLogZ = errors.New("log Z diverges")
@@ -152,6 +155,7 @@ type run struct {
 
 	epochState epochState
 	lowestLoss float64 // the lowest loss of an epoch so far
+	firstLoss  float64 // the loss of the phase's first epoch (see checkLoss)
 	result     Result
 	saves      saves
 
@@ -242,6 +246,9 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 	if err := r.checkSpread(); err != nil {
 		return err
 	}
+	if err := r.checkLoss(phaseEpoch); err != nil {
+		return err
+	}
 	if err := r.checkFinite(); err != nil {
 		return err
 	}
@@ -292,6 +299,20 @@ func (r *run) checkSpread() error {
 		return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrDiverging, distance)}
 	}
 	return nil
+}
+
+// checkLoss checks that a phase with All negatives ends with a loss that is not clearly above
+// the loss of its first epoch. In between the loss may rise: large rates rearrange the points.
+// In other phases the loss depends on the draws, and for ρ ≠ 1 it is not what the steps lower.
+func (r *run) checkLoss(phaseEpoch int) error {
+	e, loss := &r.epochState, r.result.Loss
+	if phaseEpoch == 0 {
+		r.firstLoss = loss
+	}
+	if e.Negatives != All || r.logConst(e.spectrum, 1, 0) != 0 || phaseEpoch < e.Phase.Epochs-1 || loss <= r.firstLoss+0.1*max(math.Abs(r.firstLoss), 1) {
+		return nil
+	}
+	return &DivergedError{Epoch: r.result.Epochs, LR: e.Phase.LR, Cause: fmt.Errorf("%w from %.4g to %.4g", ErrRose, r.firstLoss, loss)}
 }
 
 // checkFinite checks that all parameters and state are finite. A finite loss does not

@@ -203,7 +203,8 @@ func (w *wholeBatch) evaluate(points []float32) (attraction, z float64) {
 }
 
 // rescale multiplies the positions by the power of two that makes the loss least: steps would
-// take long to change the size of an embedding of many points.
+// take long to change the size of an embedding of many points. Groups without edges between
+// them lower the loss at any distance, so a gain below worthwhile counts for nothing.
 func (w *wholeBatch) rescale(points []float32, rho float64) {
 	loss := func() float64 {
 		w.field.place(points, 1)
@@ -215,11 +216,12 @@ func (w *wholeBatch) rescale(points []float32, rho float64) {
 			points[i] *= factor
 		}
 	}
+	const worthwhile = 1e-3
 	least := loss()
 	for _, factor := range []float32{2, 0.5} {
 		for range 10 {
 			by(factor)
-			if l := loss(); l < least {
+			if l := loss(); l < least-worthwhile {
 				least = l
 				continue
 			}

@@ -257,8 +257,11 @@ func (r *trainCommand[C]) epochsBefore() int {
 func (r *trainCommand[C]) diverged(err *train.DivergedError, also string) error {
 	r.resumable = false // it would diverge again
 	key := fmt.Sprintf("train.lr (%g in that epoch)%s", err.LR, also)
-	if errors.Is(err, train.ErrLogZ) {
+	switch {
+	case errors.Is(err, train.ErrLogZ):
 		key = "train.lr_z"
+	case errors.Is(err, train.ErrRose):
+		key = fmt.Sprintf("train.lr (%g when the phase began)", err.LR)
 	}
 	return fmt.Errorf("training diverged in epoch %d (%w); lower %s", err.Epoch, err.Cause, key)
 }
