@@ -174,6 +174,9 @@ func TestReadCounts(t *testing.T) {
 		"spaces and tabs":   {mtx(" 2\t1  2 ", "\t1 1\t5 ", "2  1 6\r"), [][]float64{{5, 6}}},
 		"Windows":           {[]byte("%%MatrixMarket matrix coordinate integer general\r\n1 1 1\r\n1 1 3\r\n"), [][]float64{{3}}},
 		"no last line end":  {[]byte("%%matrixmarket MATRIX Coordinate Real General\n1 2 2\n1 1 3\n1 2 12.5"), [][]float64{{3}, {12.5}}},
+		"unsigned":          {[]byte("%%MatrixMarket matrix coordinate unsigned-integer general\n% scipy\n2 2 3\n1 1 65535\n2 1 4294967295\n1 2 3\n"), [][]float64{{65535, 1 << 32}, {3, 0}}},
+		"double":            {[]byte("%%MatrixMarket matrix coordinate double general\n2 1 1\n2 1 1.5\n"), [][]float64{{0, 1.5}}},
+		"pattern":           {[]byte("%%MatrixMarket matrix coordinate pattern general\n3 2 4\n1 1\n3 1\n 2  2 \n3\t2\n"), [][]float64{{1, 0, 1}, {0, 1, 1}}},
 		"real": {[]byte("%%MatrixMarket matrix coordinate real general\n7 1 7\n1 1 1.000000e+00\n2 1 .5\n3 1 2.\n4 1 1E3\n5 1 25e-1\n6 1 +4\n7 1 0.0\n"),
 			[][]float64{{1, .5, 2, 1000, 2.5, 4, 0}}},
 	} {
@@ -250,8 +253,9 @@ func TestReadCountsErrors(t *testing.T) {
 		{"banner", head("%%MatrixMarket matrix coordinate"), data.ErrFormat, `.mtx:1: got "%%MatrixMarket matrix coordinate", want %%MatrixMarket matrix coordinate integer g`},
 		{"vector", head("%%MatrixMarket vector coordinate real general"), data.ErrFormat, `.mtx:1: got "%%MatrixMarket vector coordinate real general", want %%MatrixMarket matrix coordin`},
 		{"array", head("%%MatrixMarket matrix array real general"), data.ErrUnsupported, `.mtx: matrix: got "array", want coordinate (sparse); save it as an array with np.save`},
-		{"pattern", head("%%MatrixMarket matrix coordinate pattern general"), data.ErrUnsupported, `.mtx: values: got "pattern", want integer or real`},
-		{"complex", head("%%MatrixMarket matrix coordinate complex general"), data.ErrUnsupported, `.mtx: values: got "complex", want integer or real`},
+		{"value of a pattern", []byte("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n2 2 5\n"), data.ErrFormat, `.mtx:4: got "2 2 5", want a row and a column`},
+		{"few of a pattern", []byte("%%MatrixMarket matrix coordinate pattern general\n9 9 80\n1 1\n2 2\n"), data.ErrFormat, `want enough for 80 entries; the file is truncated`},
+		{"complex", head("%%MatrixMarket matrix coordinate complex general"), data.ErrUnsupported, `.mtx: values: got "complex", want integer, real, pattern, unsigned-integer or double`},
 		{"symmetric", head("%%MatrixMarket matrix coordinate real symmetric"), data.ErrUnsupported, `.mtx: matrix: got "symmetric", want general, with genes as rows and cells as columns; is this a`},
 		{"hermitian", head("%%MatrixMarket matrix coordinate real Hermitian"), data.ErrUnsupported, `.mtx: matrix: got "hermitian", want general, with genes as rows and cells as columns; is this a`},
 		{"no sizes", mtx("% only"), data.ErrFormat, "the file ends before the numbers of its rows"},
@@ -632,6 +636,7 @@ func FuzzReadCounts(f *testing.F) {
 	f.Add(gz(mtx("1 1 1", "1 1 1")))
 	f.Add(mtx("010 010 2", "09 010 012", "008\t09  7"))
 	f.Add(mtx("1 2000000000 1000000000", "1 1999999999 1"))
+	f.Add([]byte("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n2 2\n"))
 	f.Add([]byte("%%MatrixMarket matrix coordinate real general\r\n1 1 1\r\n1 1 .5e-3\r\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		c, err := readCounts(bytes.NewReader(content))
@@ -660,9 +665,14 @@ func FuzzReadCounts(f *testing.F) {
 			want[i] = make([]float64, c.Genes)
 		}
 		seen := 0
-		for _, line := range strings.Split(string(content), "\n")[1:] {
+		banner, lines, _ := strings.Cut(string(content), "\n")
+		pattern := strings.EqualFold(strings.Fields(banner)[3], "pattern")
+		for _, line := range strings.Split(lines, "\n") {
 			if line = strings.TrimLeft(line, " \t\r"); line == "" || line[0] == '%' {
 				continue
+			}
+			if pattern && seen > 0 {
+				line += " 1"
 			}
 			var row, column int
 			var value float64

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// minEntry is the length of the shortest entry of such a file, "1 1 1\n".
+	// minEntry is the length of the shortest entry of such a file, "1 1 1\n". Files of the
+	// field pattern have entries without a value, of 2 bytes less.
 	minEntry = 6
 	// maxCount bounds a count, so sums of counts stay finite.
 	maxCount = 1e15
@@ -25,12 +26,17 @@ const (
 	freeGenes = 1 << 20
 )
 
+// mtxFields are the types of values that are read. unsigned-integer is scipy's and double
+// that of fast_matrix_market; the specification has the others.
+var mtxFields = []string{"integer", "real", "pattern", "unsigned-integer", "double"}
+
 // An mtxReader reads the columns of a matrix in the Matrix Market format, of genes ×
 // cells, as sparse points, one for each cell. Entries may be in any order, so it reads
 // all at once.
 type mtxReader struct {
 	head
 	line    int // lines read so far
+	pattern bool
 	genes   int
 	entries int
 	matrix  *data.Matrix // once it has been read
@@ -38,8 +44,9 @@ type mtxReader struct {
 }
 
 // openMTX begins to read the cells of a matrix of counts. Its header must say
-// "coordinate", "general", and "integer" or "real", and values must be at least 0.
-// Entries for the same gene and cell are added up, as in scipy.io.mmread.
+// "coordinate", "general", and one of mtxFields, and values must be at least 0; the values
+// of a pattern are 1. Entries for the same gene and cell are added up, as in
+// scipy.io.mmread.
 func openMTX(in *Input, _ *Options) (reader, error) {
 	m := &mtxReader{head: head{in: in, exact: true, counts: true}}
 	if err := m.begin(); err != nil {
@@ -111,7 +118,7 @@ func (m *mtxReader) nextLine() ([]byte, error) {
 	switch {
 	case err == bufio.ErrBufferFull:
 		m.line++
-		return nil, m.bad(line, "a row, a column and a value")
+		return nil, m.bad(line, m.wantEntry())
 	case err == io.EOF && len(line) > 0:
 	case err == io.EOF:
 		return nil, err
@@ -136,11 +143,12 @@ func (m *mtxReader) begin() error {
 	switch layout, field, symmetry := words[2], words[3], words[4]; {
 	case layout != "coordinate":
 		return errorf(data.ErrUnsupported, "matrix: got %.40q, want coordinate (sparse); save it as an array with np.save", layout)
-	case field != "integer" && field != "real":
-		return errorf(data.ErrUnsupported, "values: got %.40q, want integer or real", field)
+	case !slices.Contains(mtxFields, field):
+		return errorf(data.ErrUnsupported, "values: got %.40q, want %s", field, text.Enumerate(mtxFields))
 	case symmetry != "general":
 		return errorf(data.ErrUnsupported, "matrix: got %.40q, want general, with genes as rows and cells as columns; is this a graph?", symmetry)
 	}
+	m.pattern = words[3] == "pattern"
 	for {
 		line, err := m.nextLine()
 		if err == io.EOF {
@@ -162,12 +170,16 @@ func (m *mtxReader) begin() error {
 // checkSizes returns an error for sizes that a header may not announce. With other sizes,
 // the number of counts that are found bounds the memory for reading.
 func (m *mtxReader) checkSizes() error {
+	least := minEntry
+	if m.pattern {
+		least -= 2
+	}
 	switch {
 	case m.genes == 0 || m.n == 0 || m.entries == 0:
 		return errorf(data.ErrEmpty, "matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.genes, m.n, m.entries)
 	case m.genes > math.MaxInt32 || m.n > math.MaxInt32:
 		return errorf(data.ErrUnsupported, "matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
-	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/minEntry:
+	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/int64(least):
 		return errorf(data.ErrFormat, "bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
 	case m.n/2 > m.entries:
 		return errorf(data.ErrEmpty, "matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.entries)
@@ -233,8 +245,11 @@ func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, line
 	for ; lines < limit; lines++ {
 		row, j := wholeNumber(text, i)
 		column, k := wholeNumber(text, j)
-		value, next := wholeNumber(text, k)
-		if uint(row-1) >= uint(m.genes) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || text[k-1] != ' ' || text[next-1] != '\n' {
+		value, next := 1, k
+		if !m.pattern {
+			value, next = wholeNumber(text, k)
+		}
+		if uint(row-1) >= uint(m.genes) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || !m.pattern && text[k-1] != ' ' || text[next-1] != '\n' {
 			break
 		}
 		b.add(row-1, column-1, float64(value))
@@ -260,11 +275,22 @@ func wholeNumber(text []byte, i int) (v, next int) {
 	return -1, i
 }
 
+// wantEntry says in messages what a line has.
+func (m *mtxReader) wantEntry() string {
+	if m.pattern {
+		return "a row and a column"
+	}
+	return "a row, a column and a value"
+}
+
 // entry reads an entry in any notation.
 func (m *mtxReader) entry(line []byte) (row, column int, value float64, err error) {
 	fields := bytes.Fields(line)
+	if m.pattern {
+		fields = append(fields, []byte("1"))
+	}
 	if len(fields) != 3 {
-		return 0, 0, 0, m.bad(line, "a row, a column and a value")
+		return 0, 0, 0, m.bad(line, m.wantEntry())
 	}
 	row, errRow := strconv.Atoi(string(fields[0]))
 	column, errColumn := strconv.Atoi(string(fields[1]))
@@ -273,7 +299,7 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64, err erro
 	case err == nil && !simd.IsFinite(value):
 		return 0, 0, 0, &lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])}
 	case cmp.Or(errRow, errColumn, err) != nil:
-		return 0, 0, 0, m.bad(line, "a row, a column and a value")
+		return 0, 0, 0, m.bad(line, m.wantEntry())
 	case row < 1 || row > m.genes || column < 1 || column > m.n:
 		return 0, 0, 0, m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.genes, m.n))
 	case value < 0:
