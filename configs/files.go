@@ -140,10 +140,11 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 	case slices.ContainsFunc(points, func(path string) bool { _, err := os.Stat(path); return err != nil }):
 		return nil
 	}
-	if _, err := file.FindColumn(ctx, points, column, o); err != nil {
-		return fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
+	_, err := file.FindColumn(ctx, points, column, o)
+	if errors.Is(err, data.ErrOption) {
+		err = fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
 	}
-	return nil
+	return err
 }
 
 // NoColumnsError is the error for a column of points that come from no table.

@@ -23,9 +23,10 @@ type table interface {
 
 // ReadColumns reads columns as text, such as names of points, from files with the options
 // of Read. Result k is column wanted[k], with one entry per point. A column is given as in
-// Options.LabelColumn, and may be in Options.Drop. For files that are not tables in text
-// or Parquet, and for pipes, the error wraps data.ErrUnsupported; for text that is not
-// UTF-8, data.ErrFormat. Other errors are as for Read.
+// Options.LabelColumn, and may be in Options.Drop. For files without such a column, and
+// arrays, the error wraps data.ErrOption; for pipes, and columns that are neither numbers
+// nor text, data.ErrUnsupported; for text that is not UTF-8, data.ErrFormat. Other errors
+// are as for Read.
 func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
 	columns := make([][]string, len(wanted))
 	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error { return t.appendText(columns, at) })
@@ -52,7 +53,7 @@ func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t
 	for _, from := range list {
 		err := withTable(ctx, from.path, &o, func(t table) error {
 			if t == nil {
-				return errorf(data.ErrUnsupported, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
+				return errorf(data.ErrOption, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
 			}
 			names, columns := t.fields()
 			at := make([]int, len(wanted))

@@ -2,6 +2,7 @@ package file
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -118,6 +119,10 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	if r.roles, err = findRoles(len(r.names), r.names, &opt); err != nil {
 		return err
 	}
+	isText := func(i int) bool {
+		kind := r.file.Columns[i].Kind
+		return kind == 0 || kind == parquet.Text || kind == parquet.Time
+	}
 	var left []string
 	leave := func(i int) { r.roles[i], left = roleDrop, append(left, r.names[i]) }
 	var lists []int
@@ -126,7 +131,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		switch {
 		case strings.HasPrefix(r.names[i], pandasIndex) && !slices.Contains(opt.Only, r.names[i]) && !slices.Contains(opt.Columns, r.names[i]):
 			leave(i)
-		case c.List && c.Kind != parquet.Text && c.Kind != 0:
+		case c.List && !isText(i):
 			lists = append(lists, i)
 		}
 	}
@@ -137,7 +142,6 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		}
 		return errorf(data.ErrOption, "columns of lists: got %s, want one; name it as the column to take (data.columns)", text.Few(names, text.Quote))
 	}
-	isText := func(i int) bool { return r.file.Columns[i].Kind == 0 || r.file.Columns[i].Kind == parquet.Text }
 	if opt.DropText {
 		left = append(left, r.dropText(isText)...)
 	}
@@ -167,8 +171,8 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		}
 	}
 	for _, i := range r.with(roleLabel) {
-		if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
-			return errorf(data.ErrUnsupported, "label column %s: got %s, want numbers or text", text.Quote(r.names[i]), c.Is)
+		if err := r.check(i); err != nil {
+			return fmt.Errorf("label %w", err)
 		}
 	}
 	return nil
@@ -185,13 +189,14 @@ func (r *parquetReader) openColumns() error {
 		r.values[r.place[i]] = r.column(i)
 	}
 	for _, i := range r.with(roleLabel) {
-		c := r.column(i)
-		r.label = &c
+		r.label = r.texts(i)
 	}
 	if r.list {
 		r.columns = nil
 		var err error
-		if r.width, err = r.values[0].Width(); err != nil {
+		if r.width, err = r.values[0].Width(); err == io.EOF {
+			return errorf(data.ErrEmpty, "column %s: got lists without values, want numbers", text.Quote(r.values[0].name))
+		} else if err != nil {
 			return parquetError(err)
 		}
 	}
@@ -201,10 +206,23 @@ func (r *parquetReader) openColumns() error {
 	return nil
 }
 
+// column opens the numbers of a column.
 func (r *parquetReader) column(i int) parquetColumn {
 	c := &r.file.Columns[i]
 	t := scalarType{kind: byte(c.Kind), size: c.Size}
-	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(), name: r.names[i]}
+	if c.Kind == parquet.Time {
+		t.kind = byte(parquet.Float)
+	}
+	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, exact: c.Byte || t.isFloat32(), name: r.names[i]}
+}
+
+// texts opens a column to read the text of its values.
+func (r *parquetReader) texts(i int) *parquetColumn {
+	c := r.column(i)
+	if cursor, ok := r.file.TextCursor(i); ok {
+		c.Cursor, c.isText = cursor, true
+	}
+	return &c
 }
 
 // read implements reader.
@@ -328,7 +346,16 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
 			return r.short(err)
 		}
-		r.convertAll(c.scalarType, dst[from*d:(from+count)*d], raw, (r.done+from)*d)
+		values := dst[from*d : (from+count)*d]
+		for _, i := range c.Missing {
+			if copy(raw[i*c.size:], make([]byte, c.size)); c.kind == 'f' && c.size == 8 { // for the sample
+				binary.LittleEndian.PutUint64(raw[i*8:], math.Float64bits(math.NaN()))
+			}
+		}
+		r.convertAll(c.scalarType, values, raw, (r.done+from)*d)
+		for _, i := range c.Missing {
+			values[i] = float32(math.NaN())
+		}
 	}
 	return nil
 }
@@ -431,8 +458,7 @@ func (r *parquetReader) appendText(to [][]string, columns []int) error {
 		if err := r.check(i); err != nil {
 			return err
 		}
-		column := r.column(i)
-		r.label, r.labels = &column, to[k]
+		r.label, r.labels = r.texts(i), to[k]
 		if err := r.readLabels(r.file.Rows); err != nil {
 			return parquetError(err)
 		}

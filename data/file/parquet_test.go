@@ -138,6 +138,66 @@ func TestParquetMissing(t *testing.T) {
 	}
 }
 
+// Decimals are numbers, and dates, times and UUIDs have the text that they have in CSV.
+func TestParquetLogicalTypes(t *testing.T) {
+	paths := []string{parquetFile("duckdb-logical"), filepath.Join("testdata", "parquet", "duckdb-logical.csv")}
+	names := []string{"price", "mass", "huge", "uid", "day", "ts", "clock"}
+	texts := need(file.ReadColumns(t.Context(), paths[:1], names, file.Options{}))(t)
+	want := need(file.ReadColumns(t.Context(), paths[1:], names, file.Options{}))(t)
+	for k, name := range names {
+		if !slices.Equal(texts[k], want[k]) {
+			t.Errorf("%s: the texts are %q, want %q", name, texts[k], want[k])
+		}
+	}
+	numbers := file.Options{Only: names[:3], AllowMissing: true}
+	got, csv := need(file.Read(t.Context(), paths[:1], numbers))(t), need(file.Read(t.Context(), paths[1:], numbers))(t)
+	if !math.IsNaN(float64(got.Points.Row(3)[0])) || got.Points.N != 20 {
+		t.Errorf("a missing decimal is %v", got.Points.Row(3)[0])
+	}
+	got.Points.FillMissing(make([]float32, 3))
+	csv.Points.FillMissing(make([]float32, 3))
+	if sameMatrix(t, got.Points, csv.Points); !slices.Equal(got.Points.Offset, csv.Points.Offset) {
+		t.Errorf("offsets %v, from CSV %v", got.Points.Offset, csv.Points.Offset)
+	}
+	lists := need(file.Read(t.Context(), paths[:1], file.Options{Only: []string{"pair"}, LabelColumn: "day"}))(t)
+	if !slices.Equal(lists.Points.Row(3), []float32{1.5, 1.25}) || !slices.Equal(lists.Labels.Names, []string{"2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04"}) {
+		t.Errorf("lists of decimals: %v, labels %q", lists.Points.Row(3), lists.Labels.Names)
+	}
+	prefix := need(file.ReadColumns(t.Context(), []string{parquetFile("arrow-prefix")}, []string{"name"}, file.Options{}))(t)
+	for i, got := range prefix[0] {
+		if want := fmt.Sprintf("papers/2020/article-%d", i); got != want {
+			t.Errorf("name %d is %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Lists that are null or empty are points without values.
+func TestParquetMissingLists(t *testing.T) {
+	paths := []string{parquetFile("duckdb-null-lists")}
+	_, err := file.Read(t.Context(), paths, file.Options{})
+	wantError(t, err, data.ErrNotFinite, "row 1: column 1: got NaN")
+	ds := need(file.Read(t.Context(), paths, file.Options{AllowMissing: true}))(t)
+	kept := need(ds.DropMissing())(t)
+	var rows []int
+	for i := range 30 {
+		if i%5 > 0 && i != 1 && i != 7 {
+			rows = append(rows, i)
+		}
+	}
+	if !slices.Equal(kept.Rows, rows) || ds.Points.Row(7)[2] != 2 {
+		t.Fatalf("the rows with values are %v, want %v", kept.Rows, rows)
+	}
+	for k, i := range rows {
+		if got := kept.Points.Row(k); !slices.Equal(got, []float32{float32(i), float32(i) / 2, -float32(i)}) {
+			t.Errorf("row %d is %v", i, got)
+		}
+	}
+	some := need(file.ReadRows(t.Context(), paths, file.Options{AllowMissing: true}, []int{0, 8, 29}, 30))(t)
+	if !slices.Equal(some.Points.X[3:], []float32{8, 4, -8, 29, 14.5, -29}) {
+		t.Errorf("rows 8 and 29 are %v", some.Points.X[3:])
+	}
+}
+
 // Bad files and options are refused in a sentence.
 func TestOpenParquetErrors(t *testing.T) {
 	for _, tc := range []struct {
@@ -155,15 +215,14 @@ func TestOpenParquetErrors(t *testing.T) {
 		{"duckdb-brotli", file.Options{LabelColumn: "kind"}, data.ErrUnsupported, "compression: got Brotli, want snappy, gzip or zstd"},
 		{"duckdb-nulls", file.Options{LabelColumn: "kind"}, data.ErrNotFinite, `row 8: column "a": got NaN, want a finite number`},
 		{"duckdb-ragged", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got another number of values, want 3`},
-		{"duckdb-null-in-list", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got null, no values or a null among them`},
+		{"duckdb-null-in-list", file.Options{}, data.ErrNotFinite, `row 8: column 2: got NaN, want a finite number`},
 		{"duckdb-empty", file.Options{}, data.ErrEmpty, "rows: got none"},
-		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrUnsupported, `column "t": got a point in time`},
+		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrUnsupported, `column "t": got a point in time, want numbers`},
 		{"duckdb-types", file.Options{Only: []string{"day"}}, data.ErrUnsupported, `column "day": got a date`},
-		{"duckdb-types", file.Options{Only: []string{"price"}}, data.ErrUnsupported, `column "price": got a decimal number`},
 		{"duckdb-types", file.Options{Only: []string{"pair"}}, data.ErrUnsupported, `column "pair": got a structure`},
 		{"duckdb-types", file.Options{Only: []string{"nested"}}, data.ErrUnsupported, `column "nested": got a structure`},
 		{"duckdb-types", file.Options{Only: []string{"words"}}, data.ErrUnsupported, `column "words": got a list of texts`},
-		{"duckdb-types", file.Options{Only: []string{"a"}, LabelColumn: "day"}, data.ErrUnsupported, `label column "day": got a date`},
+		{"duckdb-types", file.Options{Only: []string{"a"}, LabelColumn: "words"}, data.ErrUnsupported, `label column "words": got a list of texts, want numbers or text`},
 	} {
 		_, err := file.Read(t.Context(), []string{parquetFile(tc.content)}, tc.opt)
 		wantError(t, err, tc.kind, tc.want)
@@ -184,7 +243,7 @@ func TestOpenParquetErrors(t *testing.T) {
 // A truncated file, or one with a changed byte, is refused or read, with memory in
 // proportion to its size.
 func TestParquetDamaged(t *testing.T) {
-	for _, name := range []string{"arrow", "arrow-list", "arrow-split", "duckdb-v2", "duckdb-zstd", "duckdb-gzip", "duckdb-nulls"} {
+	for _, name := range []string{"arrow", "arrow-list", "arrow-split", "duckdb-v2", "duckdb-zstd", "duckdb-gzip", "duckdb-nulls", "duckdb-logical", "duckdb-null-lists", "arrow-prefix"} {
 		content, err := os.ReadFile(parquetFile(name))
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func (k *Cursor) IsMissing(i int) bool {
 
 // Cursor returns a reader of column i.
 func (f *File) Cursor(i int) *Cursor {
-	k := &Cursor{f: f, c: &f.Columns[i], scratch: make([]uint32, scratchSize), width: 1}
+	k := &Cursor{f: f, c: &f.Columns[i], scratch: make([]uint32, 2*scratchSize), width: 1}
 	if k.c.List {
 		k.width = 0
 	}
@@ -116,7 +116,7 @@ func (k *Cursor) readPage() error {
 	if p.crc.id != 0 && crc32.ChecksumIEEE(k.packed) != uint32(p.crc.number) {
 		return k.damaged("has the wrong checksum")
 	}
-	isText, isDictionary := k.c.Kind == Text, p.kind == pageDictionary
+	isText, isDictionary := k.c.format != nil, p.kind == pageDictionary
 	if !isDictionary && p.kind != pageData && p.kind != pageDataV2 {
 		return nil // it has no values
 	}
@@ -162,7 +162,6 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	k.taken += p.values
 	k.indexed, k.gaps = true, there < p.values
 	switch isBool := k.c.physical == typeBool; {
 	case p.encoding == encodingDictionary || p.encoding == encodingPlainDictionary:
@@ -185,44 +184,45 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 // What may be wrong with a page.
 const fewLevels, wrongIndex = "has fewer levels than values", "has an index that is not in its dictionary"
 
-// checkLevels checks that no list of a page of the given number of values misses a number, and
-// that all have the same width. It returns how many values are present.
+// checkLevels checks the levels of a page of the given number of values, which for lists
+// includes null lists: all lists must have the same width. It returns how many values are
+// not null.
 func (k *Cursor) checkLevels(values int) (there int, err error) {
-	def, most := k.def, uint32(k.c.maxDef) // a copy, since Texts reads them again
-	if def.all(values, most) {
-		there = values
-	}
-	for at := 0; there < values && at < values; at += scratchSize {
-		part := k.scratch[:min(values-at, scratchSize)]
-		if !def.next(part) {
-			return 0, k.damaged(fewLevels)
-		}
-		for i, v := range part {
-			if v == most {
-				there++
-			} else if v > most && k.c.Kind != Text {
-				return 0, k.damaged("has an invalid level")
-			} else if k.c.List {
-				return 0, k.c.badRow((k.taken+at+i)/k.width, "list: got null, no values or a null among them, want numbers; remove the row, or drop the column")
-			}
-		}
+	def, most := k.def, uint32(k.c.maxDef) // a copy, since the values' readers read them again
+	full := def.all(values, most)
+	if full && !k.c.List {
+		k.taken += values
+		return values, nil
 	}
 	within := k.taken % k.width
-	for at := 0; k.c.List && at < values; at += scratchSize {
-		part := k.scratch[:min(values-at, scratchSize)]
-		if !k.rep.next(part) {
+	for at := 0; at < values; at += scratchSize {
+		n := min(values-at, scratchSize)
+		defs, reps := k.scratch[:n], k.scratch[scratchSize:][:n]
+		if !def.next(defs) || k.c.List && !k.rep.next(reps) {
 			return 0, k.damaged(fewLevels)
 		}
-		for i, v := range part {
+		for i, v := range defs {
+			if v == most {
+				there++
+			} else if v > most {
+				return 0, k.damaged("has an invalid level")
+			}
+			if !k.c.List {
+				k.taken++
+				continue
+			}
+			isNull := int(v) < k.c.itemDef
 			// A list begins with level 0 and continues with level 1.
-			if v != uint32(min(1, within)) {
-				row := (k.taken + at + i) / k.width
+			if reps[i] != uint32(min(1, within)) || isNull && within > 0 {
+				row := k.taken / k.width
 				if within == 0 {
 					row = max(1, row) - 1
 				}
 				return 0, k.c.badRow(row, fmt.Sprintf("list: got another number of values, want %d as in the rows before", k.width))
 			}
-			if within++; within == k.width {
+			if isNull {
+				k.taken += k.width
+			} else if k.taken, within = k.taken+1, within+1; within == k.width {
 				within = 0
 			}
 		}
@@ -231,21 +231,27 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 }
 
 // Numbers fills dst with the next numbers, little-endian and of the column's size; lists
-// are concatenated. Missing ones are in Missing, but a list with one, or of another length,
-// gives ErrRow. If fewer numbers are left than fit dst, the error is io.EOF and they are lost.
+// are concatenated, and dst must have room for whole ones. Missing ones are in Missing; for
+// a null or empty list, all its numbers. A list of another length gives ErrRow. If fewer
+// numbers are left than fit dst, the error is io.EOF and they are lost.
 func (k *Cursor) Numbers(dst []byte) error {
 	k.Missing = k.Missing[:0]
 	for size, done := k.c.Size, 0; len(dst) > 0; {
 		if err := k.load(); err != nil {
 			return err
 		}
-		n := min(k.count, len(dst)/size)
+		n, taken := min(k.count, len(dst)/size), 0
 		if k.gaps { // there is no number where one is missing
 			n = 1
 		}
 		switch {
 		case k.gaps && k.def.next(k.scratch[:1]) && k.scratch[0] != uint32(k.c.maxDef):
-			k.Missing = append(k.Missing, done)
+			if taken = 1; k.c.List && int(k.scratch[0]) < k.c.itemDef {
+				n = min(k.width, len(dst)/size)
+			}
+			for i := range n {
+				k.Missing = append(k.Missing, done+i)
+			}
 		case !k.indexed:
 			copy(dst, k.content.numbers[:n*size])
 			k.content.numbers = k.content.numbers[n*size:]
@@ -255,7 +261,7 @@ func (k *Cursor) Numbers(dst []byte) error {
 			}
 		}
 		dst, done = dst[n*size:], done+n
-		k.count -= n
+		k.count -= cmp.Or(taken, n)
 	}
 	return nil
 }
@@ -320,14 +326,14 @@ func (k *Cursor) SkipGroups(rows int) (skipped int) {
 	return skipped
 }
 
-// Width returns the length of the first list of a column of lists; the cursor then expects
-// the same of the other lists. Without rows it returns io.EOF.
+// Width returns the length of the first list of a column of lists that is neither null nor
+// empty; the cursor then expects the same of the other lists. Without one it returns io.EOF.
 func (k *Cursor) Width() (width int, _ error) {
-	probe, level := *k, make([]uint32, 1)
-	for ; ; width++ {
+	probe, level := *k, make([]uint32, 2)
+	for {
 		err := probe.load()
 		switch {
-		case err == nil && !probe.rep.next(level):
+		case err == nil && (!probe.rep.next(level[:1]) || !probe.def.next(level[1:])):
 			return 0, k.damaged(fewLevels)
 		case width > 0 && (err == io.EOF || err == nil && level[0] == 0):
 			k.width = width
@@ -338,6 +344,9 @@ func (k *Cursor) Width() (width int, _ error) {
 			return 0, damaged("column %.60q: got a start within a list", k.c.Name)
 		case width > k.f.Most():
 			return 0, damaged("column %.60q: got a first list of more than %d values", k.c.Name, width)
+		}
+		if int(level[1]) >= k.c.itemDef {
+			width++
 		}
 		probe.count--
 	}

@@ -9,10 +9,10 @@
 // takes three times as long for MNIST in 784 columns, and adds 33 MB to a program.
 //
 // The package reads the encodings PLAIN, dictionaries, RLE (of booleans),
-// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY and BYTE_STREAM_SPLIT, in pages of both
-// versions, uncompressed or compressed with snappy, gzip or zstd: what pandas, pyarrow,
-// DuckDB, Polars and Spark write by default. DELTA_BYTE_ARRAY is not read. The files of
-// testdata were written with arrow-go v18.8.0 and parquet-go v0.32.0.
+// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT, in
+// pages of both versions, uncompressed or compressed with snappy, gzip or zstd: what pandas,
+// pyarrow, DuckDB, Polars and Spark write by default. Decimals are numbers; dates, times and
+// UUIDs can also be read as text. The files of testdata were written with arrow-go v18.8.0 and parquet-go v0.32.0.
 package parquet
 
 import (
@@ -36,8 +36,9 @@ const required, optional, repeated = 0, 1, 2
 // A Kind is the type of a column's values, by NumPy's letters.
 type Kind byte
 
-// Kinds of columns that can be read. Bools are bytes, 0 or 1.
-const Bool, Signed, Unsigned, Float, Text Kind = 'b', 'i', 'u', 'f', 'S'
+// Kinds of columns that can be read. Bools are bytes, 0 or 1. Decimals are Float. The
+// number of a Time, a date or time of day or both, is in days, since 1970 if it has a date.
+const Bool, Signed, Unsigned, Float, Text, Time Kind = 'b', 'i', 'u', 'f', 'S', 'M'
 
 // A Column is a field of a file's rows.
 type Column struct {
@@ -50,8 +51,15 @@ type Column struct {
 	Byte bool // numbers from 0 to 255
 
 	physical       int
+	stored         int // bytes of a stored value; 0 if they vary
 	leaf           int // index among the columns that are stored
 	maxDef, maxRep int
+	itemDef        int // of lists: the lowest definition level of an item, which may be null
+
+	// number, if not nil, and format make numbers and texts of stored values, without their
+	// length. Without format, numbers are stored as they are.
+	number func(raw []byte) float64
+	format func(raw []byte) string
 }
 
 // A File is a Parquet file.
@@ -175,7 +183,7 @@ func (f *File) describe(meta value) error {
 const maxColumns = 1 << 18
 
 // Fields of an element of the schema; the logical type is a union.
-const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, schemaConverted, schemaLogical = 1, 2, 3, 4, 5, 6, 10
+const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, schemaConverted, schemaScale, schemaLogical = 1, 2, 3, 4, 5, 6, 7, 10
 
 // columns makes the columns of the fields of the schema, and returns the number of stored
 // columns.
@@ -204,32 +212,6 @@ func (f *File) columns(schema []value) (leaves int, err error) {
 	return leaves, nil
 }
 
-// Logical types, by their field in the union.
-const logicalList, logicalDecimal, logicalDate, logicalTime, logicalTimestamp, logicalInteger, logicalFloat16 = 3, 5, 6, 7, 8, 10, 15
-
-// others are the logical types that are neither plain numbers nor text.
-var others = map[int]string{logicalDecimal: "a decimal number", logicalDate: "a date", logicalTime: "a time", logicalTimestamp: "a point in time"}
-
-// converted maps the old converted types to the logical types, their successors.
-var converted = map[int]int{3: logicalList, 5: logicalDecimal, 6: logicalDate, 7: logicalTime, 8: logicalTime, 9: logicalTimestamp, 10: logicalTimestamp, 21: logicalTime}
-
-// logicalType returns the logical type of an element, or 0, and the number of bits of
-// unsigned whole numbers, or 0.
-func logicalType(element value) (id, unsigned int) {
-	for only := range element.field(schemaLogical).parts() {
-		if only.id == logicalInteger && only.get(2, 0) == 0 {
-			return logicalInteger, only.get(1, 0)
-		}
-		return only.id, 0
-	}
-	switch old := element.get(schemaConverted, -1); {
-	case old >= 11 && old <= 14: // of 8 to 64 bits
-		return logicalInteger, 1 << (old - 8)
-	default:
-		return converted[old], 0
-	}
-}
-
 // newColumn makes a column of the elements of a field.
 func newColumn(field []value) Column {
 	last := len(field) - 1
@@ -244,7 +226,8 @@ func newColumn(field []value) Column {
 		switch e.get(schemaRepetition, 0) {
 		case repeated:
 			c.maxRep++
-			fallthrough
+			c.maxDef++
+			c.itemDef = c.maxDef
 		case optional:
 			c.maxDef++
 		}
@@ -255,33 +238,6 @@ func newColumn(field []value) Column {
 		c.Is = "a list of " + strings.TrimPrefix(c.Is, "a ") + "s"
 	}
 	return c
-}
-
-// setKind sets the kind of a leaf's values.
-func (c *Column) setKind(leaf value) {
-	number := func(kind Kind, size int) { c.Kind, c.Size, c.Is = kind, size, "a number" }
-	logical, unsigned := logicalType(leaf)
-	switch is := others[logical]; {
-	case is != "":
-		c.Is = is
-	case c.physical == typeInt96:
-		c.Is = others[logicalTimestamp]
-	case c.physical == typeBool:
-		number(Bool, 1)
-	case c.physical == typeInt32 || c.physical == typeInt64:
-		number(Signed, 4*c.physical)
-		if c.Byte = unsigned == 8; unsigned > 0 {
-			c.Kind = Unsigned
-		}
-	case c.physical == typeFloat || c.physical == typeDouble:
-		number(Float, 4*(c.physical-typeInt96))
-	case c.physical == typeFixed && logical == logicalFloat16 && leaf.get(schemaLength, 0) == 2:
-		number(Float, 2)
-	case c.physical == typeBytes:
-		c.Kind, c.Is = Text, "text"
-	default:
-		c.Is = "of a type other than number and text"
-	}
 }
 
 // The kinds of the errors of reading, other than the file system's.

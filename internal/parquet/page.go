@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"io"
+	"math"
 	"slices"
 	"sync"
 
@@ -21,6 +22,7 @@ const (
 	encodingPlain, encodingSplit, encodingRLE   = 0, 9, 3
 	encodingDictionary, encodingPlainDictionary = 8, 2
 	encodingDelta, encodingDeltaLength          = 5, 6
+	encodingDeltaBytes                          = 7
 )
 
 // Codecs.
@@ -36,6 +38,8 @@ const (
 	// A page of numbers takes at most valueRoom bytes per value, with levels and the headers
 	// of differences, plus pageRoom bytes.
 	valueRoom, pageRoom = 16, 1 << 13
+	// maxDecimal bounds the bytes of a decimal number.
+	maxDecimal = 64
 	// maxDelta bounds the number of values of a page in an encoding of differences, because
 	// the page's size does not bound it.
 	maxDelta = 1 << 24
@@ -125,55 +129,124 @@ type content struct {
 
 // decode reads count values that are stored without a dictionary.
 func (c *Column) decode(encoding int, b []byte, count int) (out content, err error) {
-	short := damaged("column %.60q: page has fewer values than announced", c.Name)
+	var texts []string
+	var numbers []byte
+	isText, isFixed := c.physical == typeBytes, c.physical == typeFixed
 	switch {
-	case encoding == encodingPlain && c.Kind == Text:
-		all := string(b) // shared by the texts
-		for d := (decoder{b: b}); len(out.texts) < count; {
-			size := len(d.sized())
-			if d.err != nil {
-				return out, short
-			}
-			end := len(all) - len(d.b)
-			out.texts = append(out.texts, all[end-size:end])
+	case isText && encoding == encodingPlain:
+		texts, err = sizedTexts(b, count)
+	case isText && encoding == encodingDeltaLength:
+		texts, err = deltaLengths(b, count)
+	case (isText || isFixed) && encoding == encodingDeltaBytes:
+		texts, err = deltaTexts(b, count)
+		if isFixed && slices.ContainsFunc(texts, func(s string) bool { return len(s) != c.stored }) {
+			err = damaged("column %.60q: got values of other than %d bytes", c.Name, c.stored)
 		}
-	case encoding == encodingDeltaLength && c.Kind == Text, encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
-		values, rest, err := deltas(b, count)
-		if err != nil {
-			return out, err
-		}
-		all := string(rest)
+	case encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
+		var values []int64
+		values, _, err = deltas(b, count)
 		for i, v := range values {
-			switch {
-			case c.Kind != Text:
-				out.numbers = binary.LittleEndian.AppendUint64(out.numbers, uint64(v))[:(i+1)*c.Size]
-			case v < 0 || v > int64(len(all)):
-				return out, short
-			default:
-				out.texts, all = append(out.texts, all[:v]), all[v:]
-			}
+			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(v))[:(i+1)*c.stored]
 		}
-	case c.Kind != Text && c.physical != typeBool && (encoding == encodingPlain || encoding == encodingSplit):
-		if count > len(b)/c.Size {
-			return out, short
+	case c.stored > 0 && (encoding == encodingPlain || encoding == encodingSplit):
+		if count > len(b)/c.stored {
+			return out, damaged("column %.60q: page has fewer values than announced", c.Name)
 		}
-		if out.numbers = b[:count*c.Size]; encoding == encodingSplit {
-			out.numbers = make([]byte, count*c.Size)
-			for k := range c.Size {
+		if numbers = b[:count*c.stored]; encoding == encodingSplit {
+			numbers = make([]byte, count*c.stored)
+			for k := range c.stored {
 				for i, v := range b[k*count : (k+1)*count] {
-					out.numbers[i*c.Size+k] = v
+					numbers[i*c.stored+k] = v
 				}
 			}
 		}
 	default:
 		return out, unsupported("column %.60q: got encoding %d, want plain or dictionary encoding", c.Name, encoding)
 	}
-	for i := 0; c.Byte && i < len(out.numbers); i += 4 {
-		if binary.LittleEndian.Uint32(out.numbers[i:]) > 255 {
-			return out, damaged("column %.60q: got numbers above 255 in a column of bytes", c.Name)
+	for i := 0; err == nil && c.Byte && i < len(numbers); i += 4 {
+		if binary.LittleEndian.Uint32(numbers[i:]) > 255 {
+			err = damaged("column %.60q: got numbers above 255 in a column of bytes", c.Name)
 		}
 	}
+	switch {
+	case err != nil:
+		return out, err
+	case isText && c.number == nil: // as it is stored
+		return content{texts: texts}, nil
+	case c.format == nil:
+		return content{numbers: numbers}, nil
+	}
+	for _, s := range texts {
+		if isText && len(s) > maxDecimal {
+			return out, damaged("column %.60q: got a decimal number of %d bytes", c.Name, len(s))
+		}
+		c.convert(&out, []byte(s))
+	}
+	for ; len(numbers) > 0; numbers = numbers[c.stored:] {
+		c.convert(&out, numbers[:c.stored])
+	}
 	return out, nil
+}
+
+// convert adds a stored value to a content, as a text or a number.
+func (c *Column) convert(to *content, raw []byte) {
+	if c.Kind == Text {
+		to.texts = append(to.texts, c.format(raw))
+	} else {
+		to.numbers = binary.LittleEndian.AppendUint64(to.numbers, math.Float64bits(c.number(raw)))
+	}
+}
+
+// sizedTexts decodes count texts of PLAIN.
+func sizedTexts(b []byte, count int) (texts []string, err error) {
+	all, d := string(b), decoder{b: b} // all is shared by the texts
+	for len(texts) < count {
+		size := len(d.sized())
+		if d.err != nil {
+			return nil, damaged("page of texts: got fewer values than announced")
+		}
+		end := len(all) - len(d.b)
+		texts = append(texts, all[end-size:end])
+	}
+	return texts, nil
+}
+
+// deltaLengths decodes count texts of DELTA_LENGTH_BYTE_ARRAY.
+func deltaLengths(b []byte, count int) (texts []string, err error) {
+	sizes, rest, err := deltas(b, count)
+	all := string(rest) // shared by the texts
+	for _, n := range sizes {
+		if n < 0 || n > int64(len(all)) {
+			return nil, damaged("page of texts: got fewer values than announced")
+		}
+		texts, all = append(texts, all[:n]), all[n:]
+	}
+	return texts, err
+}
+
+// deltaTexts decodes count texts of DELTA_BYTE_ARRAY: each begins with some bytes of the
+// one before.
+func deltaTexts(b []byte, count int) (texts []string, err error) {
+	shared, rest, err := deltas(b, count)
+	if err != nil {
+		return nil, err
+	}
+	if texts, err = deltaLengths(rest, count); err != nil {
+		return nil, err
+	}
+	most := max(freePage, pageRatio*len(b))
+	last, size := "", 0
+	for i, n := range shared {
+		if n < 0 || n > int64(len(last)) {
+			return nil, damaged("page of texts: got one that shares %d bytes with one of %d", n, len(last))
+		}
+		if size += int(n) + len(texts[i]); size > most {
+			return nil, damaged("page of texts: got more than %d bytes in %d", most, len(b))
+		}
+		last = last[:n] + texts[i]
+		texts[i] = last
+	}
+	return texts, nil
 }
 
 // deltas decodes count whole numbers from their differences (DELTA_BINARY_PACKED), and

@@ -186,7 +186,7 @@ func TestNumbers(t *testing.T) {
 func TestTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := []string{"", "a", "ab", "größe", strings.Repeat("long ", 100), "abc"}
-	for _, encoding := range []int{encodingPlain, encodingDictionary, encodingDeltaLength} {
+	for _, encoding := range []int{encodingPlain, encodingDictionary, encodingDeltaLength, encodingDeltaBytes} {
 		allPages(t, fmt.Sprintf("encoding %d", encoding), func(t *testing.T, kind, codec int) {
 			c := testColumn{name: "x", physical: typeBytes, codec: codec, optional: r.IntN(2) == 0}
 			var want []string
@@ -221,6 +221,8 @@ func TestTexts(t *testing.T) {
 						p.body = append([]byte{5}, runs(r, indices, 5)...)
 					case encodingDeltaLength:
 						p.body = append(differences(lengths), strings.Join(texts, "")...)
+					case encodingDeltaBytes:
+						p.body = deltaBytes(texts)
 					}
 					pages = append(pages, p)
 				}
@@ -235,6 +237,165 @@ func TestTexts(t *testing.T) {
 			}
 			if err := cursor.End(); err != nil || !slices.Equal(got, want) {
 				t.Fatalf("other texts come back (%v)", err)
+			}
+		})
+	}
+}
+
+// deltaBytes is DELTA_BYTE_ARRAY of texts.
+func deltaBytes(texts []string) []byte {
+	var shared, lengths []int64
+	rest, last := "", ""
+	for _, s := range texts {
+		n := 0
+		for n < min(len(s), len(last)) && s[n] == last[n] {
+			n++
+		}
+		shared, lengths, rest, last = append(shared, int64(n)), append(lengths, int64(len(s)-n)), rest+s[n:], s
+	}
+	return append(slices.Concat(differences(shared), differences(lengths)), rest...)
+}
+
+// Lists that are null or empty, and null among the numbers of a list, are missing numbers,
+// however many are taken at once.
+func TestMissingLists(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, encoding := range []int{encodingPlain, encodingDictionary} {
+		allPages(t, fmt.Sprintf("encoding %d", encoding), func(t *testing.T, kind, codec int) {
+			const width, rows = 3, 700
+			c := testColumn{name: "x", physical: typeInt32, codec: codec, optional: r.IntN(2) == 0, list: true}
+			_, most := c.levels()
+			var pages []testPage
+			if encoding == encodingDictionary {
+				pages = append(pages, testPage{kind: pageDictionary, encoding: encodingPlain, values: 50, body: ints(50).body})
+			}
+			var want []int // -1: missing
+			for row := 0; row < rows; {
+				p := testPage{kind: kind, encoding: encoding}
+				var there []uint32
+				for end := min(rows, row+1+r.IntN(90)); row < end; row++ {
+					if row == 0 || r.IntN(3) == 0 { // null, or empty
+						p.rep, p.def = append(p.rep, 0), append(p.def, uint32(r.IntN(most-1)))
+						want = append(want, -1, -1, -1)
+						continue
+					}
+					for i := range width {
+						v, level := r.IntN(50), most
+						if r.IntN(5) == 0 {
+							v, level = -1, most-1
+						} else {
+							there = append(there, uint32(v))
+						}
+						p.rep, p.def, want = append(p.rep, uint32(min(1, i))), append(p.def, uint32(level)), append(want, v)
+					}
+				}
+				p.values = len(p.rep)
+				if p.body = append([]byte{6}, runs(r, there, 6)...); encoding == encodingPlain {
+					p.body = nil
+					for _, v := range there {
+						p.body = binary.LittleEndian.AppendUint32(p.body, v)
+					}
+				}
+				pages = append(pages, p)
+			}
+			c.groups = [][]testPage{pages}
+			f := open(t, buildFile(t, r, []int{rows}, []testColumn{c}))
+			cursor := f.Cursor(0)
+			if got, err := cursor.Width(); err != nil || got != width {
+				t.Fatalf("lists of %d values: %v", got, err)
+			}
+			for at := 0; at < len(want); {
+				raw := make([]byte, min(len(want)-at, width*(1+r.IntN(100)))*4)
+				if err := cursor.Numbers(raw); err != nil {
+					t.Fatal(err)
+				}
+				for i := range len(raw) / 4 {
+					got := int(binary.LittleEndian.Uint32(raw[4*i:]))
+					if cursor.IsMissing(i) {
+						got = -1
+					}
+					if got != want[at+i] {
+						t.Fatalf("number %d is %d, want %d", at+i, got, want[at+i])
+					}
+				}
+				at += len(raw) / 4
+			}
+			if err := cursor.End(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Decimals are the nearest numbers, and their text has all digits; dates, times and UUIDs
+// have text, and dates and times are days.
+func TestLogicalTypes(t *testing.T) {
+	little := func(v ...int64) (raw [][]byte) {
+		for _, v := range v {
+			raw = append(raw, binary.LittleEndian.AppendUint64(nil, uint64(v)))
+		}
+		return raw
+	}
+	const day = 24 * 60 * 60
+	for name, tc := range map[string]struct {
+		physical, length int
+		fields           []any // of the schema
+		raw              [][]byte
+		texts            []string
+		numbers          []float64 // nil: the column is text
+	}{
+		"decimal of 4 bytes":  {typeInt32, 0, []any{6, int32(5), 7, int32(2), 8, int32(9)}, little(0, 5, -5, 12345, -100), []string{"0.00", "0.05", "-0.05", "123.45", "-1.00"}, []float64{0, .05, -.05, 123.45, -1}},
+		"decimal of 8 bytes":  {typeInt64, 0, []any{10, structure(5, structure(1, int32(3), 2, int32(18)))}, little(1, 999999999999999999, -999999999999999999), []string{"0.001", "999999999999999.999", "-999999999999999.999"}, []float64{.001, 999999999999999.999, -999999999999999.999}},
+		"whole decimal":       {typeInt64, 0, []any{10, structure(5, structure(1, int32(0), 2, int32(18)))}, little(7, -7), []string{"7", "-7"}, []float64{7, -7}},
+		"decimal of 16 bytes": {typeFixed, 16, []any{10, structure(5, structure(1, int32(10), 2, int32(38)))}, [][]byte{append(make([]byte, 15), 1), bytes.Repeat([]byte{0xff}, 16), append([]byte{0x4b, 0x3b, 0x4c, 0xa8, 0x5a, 0x86, 0xc4, 0x7a}, 0x09, 0x8a, 0x22, 0x3f, 0xff, 0xff, 0xff, 0xff)}, []string{"0.0000000001", "-0.0000000001", "9999999999999999999999999999.9999999999"}, []float64{1e-10, -1e-10, 1e28}},
+		"decimal of bytes":    {typeBytes, 0, []any{6, int32(5), 7, int32(1), 8, int32(30)}, [][]byte{{}, {0x7f}, {0x80}, {0x00, 0xff}, append([]byte{1}, make([]byte, 12)...)}, []string{"0.0", "12.7", "-12.8", "25.5", "7922816251426433759354395033.6"}, []float64{0, 12.7, -12.8, 25.5, 7922816251426433759354395033.6}},
+		"date":                {typeInt32, 0, []any{6, int32(6)}, little(0, 18262, -1), []string{"1970-01-01", "2020-01-01", "1969-12-31"}, []float64{0, 18262, -1}},
+		"milliseconds":        {typeInt64, 0, []any{6, int32(9)}, little(1500, -1), []string{"1970-01-01 00:00:01.5", "1969-12-31 23:59:59.999"}, []float64{1.5 / day, -.001 / day}},
+		"microseconds":        {typeInt64, 0, []any{10, structure(8, structure(2, structure(2, structure())))}, little(1577836800000001), []string{"2020-01-01 00:00:00.000001"}, []float64{18262 + 1e-6/day}},
+		"nanoseconds":         {typeInt64, 0, []any{10, structure(8, structure(2, structure(3, structure())))}, little(1577923200000000000), []string{"2020-01-02 00:00:00"}, []float64{18263}},
+		"time":                {typeInt32, 0, []any{6, int32(7)}, little(day * 500), []string{"12:00:00"}, []float64{.5}},
+		"fine time":           {typeInt64, 0, []any{10, structure(7, structure(2, structure(3, structure())))}, little(day * 250000000), []string{"06:00:00"}, []float64{.25}},
+		"96 bits":             {typeInt96, 0, nil, [][]byte{append(little(day * 250000000)[0], 0x8e, 0x3d, 0x25, 0)}, []string{"1970-01-03 06:00:00"}, []float64{2.25}},
+		"UUID":                {typeFixed, 16, []any{10, structure(14, structure())}, [][]byte{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xd, 0xe, 0xff}}, []string{"00010203-0405-0607-0809-0a0b0c0d0eff"}, nil},
+		"fixed text":          {typeFixed, 2, nil, [][]byte{[]byte("ab"), []byte("cd")}, []string{"ab", "cd"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var body []byte
+			for _, raw := range tc.raw {
+				switch tc.physical {
+				case typeInt32:
+					raw = raw[:4]
+				case typeBytes:
+					raw = sized(raw)
+				}
+				body = append(body, raw...)
+			}
+			element := append([]any{1, int32(tc.physical), 2, int32(tc.length), 4, "x"}, tc.fields...)
+			page := (&testPage{kind: pageData, encoding: encodingPlain, values: len(tc.raw), body: body}).bytes(t, rand.New(rand.NewPCG(1, 1)), &testColumn{})
+			chunk := structure(3, structure(1, int32(tc.physical), 4, int32(0), 5, int64(len(tc.raw)), 7, int64(len(page)), 9, int64(4)))
+			f := open(t, withFooter(append([]byte(Magic), page...), 2, []any{root(1), structure(element...)}, 3, int64(len(tc.raw)), 4, []any{structure(1, []any{chunk}, 3, int64(len(tc.raw)))}))
+			cursor, ok := f.TextCursor(0)
+			if !ok {
+				t.Fatalf("it is %s, without text", f.Columns[0].Is)
+			}
+			texts, err := cursor.Texts(nil, f.Rows)
+			if err != nil || !slices.Equal(texts, tc.texts) {
+				t.Errorf("texts: %q (%v), want %q", texts, err, tc.texts)
+			}
+			if tc.numbers == nil {
+				if f.Columns[0].Kind != Text {
+					t.Errorf("it is %s", f.Columns[0].Is)
+				}
+				return
+			}
+			raw := make([]byte, 8*f.Rows)
+			if err := f.Cursor(0).Numbers(raw); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range tc.numbers {
+				if got := math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])); got != want {
+					t.Errorf("number %d is %v, want %v", i, got, want)
+				}
 			}
 		})
 	}
@@ -278,7 +439,7 @@ func number(t *testing.T, c *Column, b []byte) float64 {
 		u |= uint64(x) << (8 * k)
 	}
 	switch {
-	case c.Kind == Float && c.Size == 8:
+	case (c.Kind == Float || c.Kind == Time) && c.Size == 8:
 		return math.Float64frombits(u)
 	case c.Kind == Float && c.Size == 4:
 		return float64(math.Float32frombits(uint32(u)))
@@ -306,9 +467,6 @@ func TestOtherWriters(t *testing.T) {
 				c, cursor := &f.Columns[ci], f.Cursor(ci)
 				if c.Kind == Text {
 					texts, err := cursor.Texts(nil, f.Rows)
-					if errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "encoding 7") {
-						continue // DELTA_BYTE_ARRAY, which is not supported
-					}
 					if err != nil {
 						t.Fatalf("%s: %v", c.Name, err)
 					}
@@ -380,6 +538,11 @@ const mostRows = 1 << 16
 
 func readColumn(f *File, i int) error {
 	c, cursor := &f.Columns[i], f.Cursor(i)
+	if k, ok := f.TextCursor(i); ok && !c.List && f.Rows <= mostRows {
+		if _, err := k.Texts(nil, f.Rows); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.Kind == 0 || f.Rows > mostRows || c.Kind == Text && c.List:
 		return nil

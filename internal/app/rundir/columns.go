@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -96,7 +97,7 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 	}
 	columns, err := file.ReadColumns(ctx, from.Paths, []string{column}, from.Options)
 	switch {
-	case err != nil && ofPoints:
+	case ofPoints && errors.Is(err, data.ErrOption):
 		return nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
 	case err != nil:
 		return nil, err

@@ -21,6 +21,13 @@ await copy(`SELECT CASE WHEN i=7 THEN NULL ELSE i END AS a, i AS b, CASE WHEN i=
 await copy('SELECT CASE WHEN i=7 THEN [1, 2]::DOUBLE[] ELSE [i, i, i] END AS v FROM range(20) t(i)', 'duckdb-ragged')
 await copy('SELECT CASE WHEN i=7 THEN [1, NULL, 2]::DOUBLE[] ELSE [i, i, i] END AS v FROM range(20) t(i)', 'duckdb-null-in-list')
 await copy(`SELECT i AS a, TIMESTAMP '2020-01-01' AS t, DATE '2020-01-01' AS day, i::DECIMAL(9, 2) AS price, {x: i, y: i} AS pair, [[i]] AS nested, ['a'] AS words FROM range(5) t(i)`, 'duckdb-types')
+// Types that are neither plain numbers nor text, and how DuckDB writes them in CSV.
+const logical = `SELECT CASE WHEN i=3 THEN NULL ELSE (i*1.25-2)::DECIMAL(4,2) END AS price, (i*100001.5)::DECIMAL(18,3) AS mass, (i*0.0000000001)::DECIMAL(38,10) AS huge,
+  md5(i::VARCHAR)::UUID AS uid, DATE '2020-01-01' + (i%4)::INT AS day, TIMESTAMP '2020-01-01' + INTERVAL (i) HOUR AS ts, TIME '12:30:00' + INTERVAL (i) MINUTE AS clock, [i*0.5, 1.25] AS pair FROM range(20) t(i)`
+await copy(logical, 'duckdb-logical')
+await db.run(`COPY (${logical}) TO '${folder}/duckdb-logical.csv'`)
+await copy(`SELECT CASE WHEN i%5=0 THEN NULL WHEN i=1 THEN [] WHEN i=7 THEN [1, NULL, 2]::DOUBLE[] ELSE [i, i/2, -i]::DOUBLE[] END AS v FROM range(30) t(i)`, 'duckdb-null-lists')
+await copy(`SELECT sin(i) AS a, NULL AS note FROM range(20) t(i)`, 'duckdb-all-null')
 await copy('SELECT i AS a FROM range(0) t(i)', 'duckdb-empty')
 await copy('SELECT i::INTEGER AS a, (i*i)::UINTEGER AS b, (i%3)::SMALLINT AS c FROM range(5000) t(i)', 'duckdb-groups', ', ROW_GROUP_SIZE 2048, PARQUET_VERSION v2')
 
@@ -43,3 +50,5 @@ write('arrow-list', { vector: arrow.vectorFromArray(rows.map(vector), list), kin
 const split = new wasm.WriterPropertiesBuilder().setEncoding(wasm.Encoding.BYTE_STREAM_SPLIT).setDictionaryEnabled(false).setWriterVersion(wasm.WriterVersion.V2).setCompression(wasm.Compression.ZSTD).setDataPageSizeLimit(128).setWriteBatchSize(7).build()
 write('arrow-split', { a: arrow.vectorFromArray(rows.map(i => i * 0.5), new arrow.Float32), b: arrow.vectorFromArray(rows.map(i => i / 3), new arrow.Float64) }, split)
 write('arrow-half', { a: arrow.vectorFromArray(rows.map(i => i * 0.5), new arrow.Float16) })
+write('arrow-prefix', { a: arrow.vectorFromArray(rows.map(i => i * 0.5), new arrow.Float32), name: arrow.vectorFromArray(rows.map(i => `papers/2020/article-${i}`), new arrow.Utf8) },
+  new wasm.WriterPropertiesBuilder().setDictionaryEnabled(false).setWriterVersion(wasm.WriterVersion.V2).build())
