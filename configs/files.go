@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"cne/data"
 	"cne/data/file"
 	"cne/internal/text"
 )

@@ -506,7 +506,7 @@ func pictureShape(file []byte) (shape, error) {
 		return shape{}, err
 	}
 	s := shape{config.Height, config.Width, 3}
-	if file[0] == jpegMagic[0] && orientation(file) >= turned {
+	if orientation(file) >= turned {
 		s.h, s.w = s.w, s.h
 	}
 	if gray {
@@ -525,12 +525,12 @@ func pictureShape(file []byte) (shape, error) {
 // decodePicture decodes a file of a shape found by pictureShape, and writes its pixels to
 // dst, upright, as writePicture does.
 func decodePicture(file, dst []byte, s shape) error {
-	decode, o := png.Decode, upright
+	decode, o := png.Decode, orientation(file)
 	switch {
 	case isWebP(file):
 		decode = webp.Decode
 	case file[0] == jpegMagic[0]:
-		decode, o = jpeg.Decode, orientation(file)
+		decode = jpeg.Decode
 	}
 	m, err := decode(bytes.NewReader(file))
 	if err != nil {
@@ -575,13 +575,18 @@ func fullRange(m image.Image) {
 // writePicture brings an image to a shape and writes the values of its pixels to dst. The
 // shape is a square or the image's own shape. Transparent pixels become white.
 func writePicture(dst []byte, m image.Image, s shape) {
+	if a, ok := m.(*image.NYCbCrA); ok && isSubsampled(&a.YCbCr) {
+		smooth := *a
+		smooth.YCbCr = *smoothChroma(&a.YCbCr)
+		m = &smooth
+	}
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
 		flat := image.NewRGBA(m.Bounds())
 		draw.Draw(flat, flat.Rect, image.White, image.Point{}, draw.Src)
 		draw.Draw(flat, flat.Rect, m, flat.Rect.Min, draw.Over)
 		m = flat
 	}
-	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 && y.Rect.Min == (image.Point{}) {
+	if y, ok := m.(*image.YCbCr); ok && isSubsampled(y) {
 		m = smoothChroma(y)
 	}
 	if m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h {
@@ -590,7 +595,12 @@ func writePicture(dst []byte, m image.Image, s shape) {
 	copyPixels(dst, m, s)
 }
 
-// smoothChroma gives every pixel of a decoded JPEG its own colour difference if the file
+// isSubsampled reports whether smoothChroma applies.
+func isSubsampled(m *image.YCbCr) bool {
+	return m.SubsampleRatio == image.YCbCrSubsampleRatio420 && m.Rect.Min == (image.Point{})
+}
+
+// smoothChroma gives every pixel of a decoded JPEG or WebP its own colour difference if the file
 // has one for 2×2 pixels. Like libjpeg, and hence the programs built on it, it
 // interpolates with the weights 3/4 and 1/4 in both directions, with the same rounding.
 // Without it, colours in small images would be visibly blocky.

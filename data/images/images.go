@@ -115,7 +115,7 @@ func (opt Options) check() error {
 // Image files are ordered by class, then by name; numbers in names are compared as
 // numbers. In other layouts, all files in the folder and below are read, without labels.
 // 16 bits per colour become 8. If some images of a folder are in colour, its greyscale
-// images become colour. JPEG images are rotated as their Exif orientation says.
+// images become colour. Images are rotated as their Exif orientation says.
 // Transparent pixels become white.
 //
 // Files of arrays and batches may be compressed with gzip. Images of all paths must have

@@ -315,6 +315,40 @@ func TestWebP(t *testing.T) {
 	}
 }
 
+// A lossy WebP image with transparency has the colours that libwebp gives it over white (by
+// sharp, which wrote both files).
+func TestWebPColours(t *testing.T) {
+	root := plant(t, tree{
+		"webp/1.webp": need(os.ReadFile("testdata/lossy-alpha-colours.webp"))(t),
+		"png/1.png":   need(os.ReadFile("testdata/lossy-alpha-colours.png"))(t),
+	})
+	got := need(images.Open(t.Context(), []string{filepath.Join(root, "webp")}, images.Options{}))(t)
+	want := need(images.Open(t.Context(), []string{filepath.Join(root, "png")}, images.Options{}))(t)
+	largest, sum := 0, 0
+	for i, v := range got.Pixels {
+		d := max(int(v)-int(want.Pixels[i]), int(want.Pixels[i])-int(v))
+		largest, sum = max(largest, d), sum+d
+	}
+	if mean := float64(sum) / float64(len(want.Pixels)); largest > 5 || mean > 1 || len(got.Pixels) != len(want.Pixels) {
+		t.Errorf("values differ by up to %d, %.2f on average", largest, mean)
+	}
+}
+
+// PNG and WebP images are turned as their Exif says, too.
+func TestTurned(t *testing.T) {
+	for _, name := range []string{"turned.png", "turned.webp"} {
+		im := need(images.Open(t.Context(), []string{plant(t, tree{"a/" + name: need(os.ReadFile("testdata/" + name))(t)})}, images.Options{}))(t)
+		wantImages(t, im, 1, 6, 4, 3, []string{"a"}, nil)
+		for y := range 6 {
+			for x := range 4 { // row 0 is at the right, column 0 at the top
+				if got := im.Pixels[3*(4*y+x):][:3]; !slices.Equal(got, []byte{byte(40 * y), byte(60 * (3 - x)), 9}) {
+					t.Fatalf("%s: pixel %d, %d is %v", name, x, y, got)
+				}
+			}
+		}
+	}
+}
+
 // TestImageSize scales images of several shapes to one size.
 func TestImageSize(t *testing.T) {
 	// Two squares side by side, between borders that are cut off.
