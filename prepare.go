@@ -123,7 +123,7 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 		o.log("made the sparse points dense, since no principal components are taken", "points", m.N, "width", m.D)
 		set.Points = dense
 	}
-	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Metric: o.GraphMetric}
+	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Codings: set.Codings, Metric: o.GraphMetric}
 	var err error
 	scaling := cmp.Or(o.Scaling, data.ScaleAuto)
 	if before.Scaler, err = set.Scale(ctx, scaling); err == nil {

@@ -68,6 +68,9 @@ type Data struct {
 	Columns       []string    `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string    `key:"drop" as:"columns"`        // names or numbers
 	DropText      bool        `key:"drop_text"`                // columns that are not numbers
+	Categories    []string    `key:"categories" as:"columns"`  // names or numbers
+	Dates         []string    `key:"dates" as:"columns"`       // names or numbers
+	NA            []string    `key:"na" as:"columns"`          // words for missing values
 	Missing       string      `key:"missing" words:"refuse drop mean"`
 	Header        file.Header `key:"header"`
 	Genes         int         `key:"genes" in:"[1,inf)"` // of counts

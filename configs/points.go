@@ -76,6 +76,9 @@ func (c *Config) CheckSize(size data.Size) error {
 	}
 	size.Low, _ = c.Data.Divide(size.Low)
 	size.High, _ = c.Data.Divide(size.High)
+	if size.High == 1 {
+		return fmt.Errorf("%s: points: got one, want at least two", text.Few(c.Data.Path, nil))
+	}
 	o := c.Options()
 	if c.Graph.File != nil {
 		o.Neighbors = 1 // any graph will do

@@ -26,6 +26,9 @@ type Dataset struct {
 	// value is 255.
 	Bytes bool
 
+	// Codings say how columns of a table that are not plain numbers became numbers.
+	Codings []Coding
+
 	// Parts says which rows came from which file, for error messages.
 	Parts []Part
 	// Rows has the row of each point, counted over all files. It is nil if all rows are

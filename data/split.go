@@ -158,7 +158,7 @@ func pick[T any](all []T, rows []int) []T {
 // take returns a dataset of copies of these rows, with their names. Rows that are not in
 // memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
-	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, Parts: ds.Parts, Rows: make([]int, len(rows))}
+	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, Codings: ds.Codings, Parts: ds.Parts, Rows: make([]int, len(rows))}
 	if ds.Stored != nil {
 		part.Stored = &rowSubset{ds.Stored, rows}
 	} else {

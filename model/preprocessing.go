@@ -23,6 +23,10 @@ type Preprocessing struct {
 	// Columns are the names of those values, to match the values of new points by name;
 	// nil without names.
 	Columns []string `json:"columns,omitempty"`
+	// Codings and NA say how columns of tables that are not plain numbers become numbers, and
+	// which further words mean missing values. Apply does not do this step.
+	Codings []data.Coding `json:"codings,omitempty"`
+	NA      []string      `json:"na,omitempty"`
 	// Fill, if not nil, has the means of the columns. They replace values of new points that
 	// are NaN or infinite. Apply does not do this step.
 	Fill []float32 `json:"fill,omitempty"`
@@ -53,6 +57,9 @@ func (p *Preprocessing) Check() error {
 	}
 	if p.Columns != nil && len(p.Columns) != p.Width {
 		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
+	}
+	if err := data.CheckCodings(p.Codings, p.Width); err != nil {
+		return err
 	}
 	if p.Fill != nil && (len(p.Fill) != p.Width || !simd.AllFinite(p.Fill)) {
 		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d means of columns, want %d finite ones as the width says", len(p.Fill), p.Width)
@@ -89,7 +96,7 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 	if p == nil {
 		return opt
 	}
-	opt.Columns = p.Columns
+	opt.Columns, opt.Codings, opt.NA = p.Columns, p.Codings, p.NA
 	if p.Scaler != nil {
 		opt.Offset = p.Scaler.Offset
 	}

@@ -228,7 +228,7 @@ func (in *inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) 
 	d := in.config.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	o := in.config.ReadOptions(&d)
-	o.Columns, o.Offset, o.AllowMissing = in.points.Columns(), in.points.Offset(), in.fill != nil
+	o.Columns, o.Offset, o.Codings, o.AllowMissing = in.points.Columns(), in.points.Offset(), in.points.Codings, in.fill != nil
 	if in.held, err = in.readPoints(ctx, &d, o); err == nil && in.fill != nil {
 		in.held.Points.FillMissing(in.fill)
 	}
@@ -353,8 +353,63 @@ func (in *inputs) warnOfRowNumbers() {
 	}
 }
 
-// setting returns the flag that sets a key, for a shell.
-func setting(key, value string) string {
+// advise returns flags for columns that are not numbers: the one with the fewest values is
+// the label, others with few are categories, signs among numbers mean missing values.
+func (in *inputs) advise(columns []file.TextColumn) (advice []string) {
+	d := &in.config.Data
+	label := -1
+	for i, c := range columns {
+		if d.LabelColumn == nil && len(d.Labels) == 0 && !c.Number && c.Values > 1 && (label < 0 || c.Values < columns[label].Values) {
+			label = i
+		}
+	}
+	lists := []struct {
+		key       string
+		set, more []string
+	}{{"data.categories", d.Categories, nil}, {"data.dates", d.Dates, nil}, {"data.na", d.NA, nil}, {"data.drop", d.Drop, nil}}
+	for i, c := range columns {
+		of, items := &lists[3], []string{c.Name}
+		switch {
+		case i == label:
+			advice = append(advice, setting("data.label_column", c.Name))
+			continue
+		case c.Number && len(c.Fields) <= mostSigns:
+			of, items = &lists[2], nil
+			for _, f := range c.Fields {
+				if !slices.Contains(of.more, f.Text) {
+					items = append(items, f.Text)
+				}
+			}
+		case len(c.Fields) > 0 && text.IsDate(c.Fields[0].Text):
+			of = &lists[1]
+		case !c.Number && c.Values > 1 && c.Values <= mostCategories:
+			of = &lists[0]
+		}
+		of.more = append(of.more, items...)
+	}
+	for _, l := range lists {
+		if len(l.more) > 0 {
+			advice = append(advice, setting(l.key, slices.Concat(l.set, l.more)...))
+		}
+	}
+	return advice
+}
+
+// mostCategories is the largest number of values of a column that is suggested as a
+// category, and mostSigns that of words among numbers that are suggested as missing values.
+const mostCategories, mostSigns = 20, 2
+
+// setting returns the flag that sets a key, for a shell. Several values, or one that is not
+// a plain item, are a list.
+func setting(key string, values ...string) string {
+	value := strings.Join(values, ",")
+	if strings.ContainsAny(strings.Join(values, ""), ",\"[]?*&!|>%@`#:") || slices.Contains(values, "-") {
+		quoted := make([]string, len(values))
+		for i, v := range values {
+			quoted[i] = strconv.Quote(v)
+		}
+		return "--set '" + key + "=[" + strings.Join(quoted, ",") + "]'"
+	}
 	s := key + "=" + text.Escape(value)
 	if strings.ContainsAny(s, " ()[]{}*?&|;<>$!#'\"\\`~") {
 		s = strconv.Quote(s)
@@ -365,18 +420,18 @@ func setting(key, value string) string {
 // explainTable adds to an error of reading a table the keys that help. drops reports
 // whether points may be left out.
 func (in *inputs) explainTable(err error, drops bool) error {
-	d, table := &in.config.Data, new(file.TextError)
+	d, table, empty := &in.config.Data, new(file.TextError), new(file.EmptyError)
 	switch {
 	case errors.As(err, &table):
-		var advice []string
-		drop := table.Columns
-		if d.LabelColumn == nil && len(d.Labels) == 0 {
-			advice, drop = []string{setting("data.label_column", drop[0])}, drop[1:]
+		advice, fill := in.advise(table.Columns), " --set data.missing=mean"
+		lacking := d.Missing == "refuse" && (table.Missing || slices.ContainsFunc(advice, func(s string) bool { return strings.Contains(s, "data.na=") }))
+		other := map[bool]string{true: fill}[d.Missing == "refuse" && table.Missing]
+		return fmt.Errorf("%w; for instance %s%s, or --drop-text%s", err, strings.Join(advice, " "), map[bool]string{true: fill}[lacking], other)
+	case errors.As(err, &empty):
+		if len(d.Columns) > 0 {
+			return fmt.Errorf("%w; take them out of data.columns", err)
 		}
-		if len(drop) > 0 {
-			advice = append(advice, setting("data.drop", strings.Join(slices.Concat(d.Drop, drop), ",")))
-		}
-		return fmt.Errorf("%w; for instance %s, or --drop-text", err, strings.Join(advice, " "))
+		return fmt.Errorf("%w; %s, or --drop-text", err, setting("data.drop", slices.Concat(d.Drop, empty.Columns)...))
 	case errors.Is(err, data.ErrNotFinite) && d.Missing != "mean":
 		remedy := "--set data.missing=mean fills in the means of the columns"
 		if drops && d.Missing == "refuse" {
@@ -554,7 +609,7 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	if err != nil {
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
 	}
-	h.Preprocessing.Fill = in.fill
+	h.Preprocessing.Fill, h.Preprocessing.NA = in.fill, c.Data.NA
 	if in.counts != nil { // they have the names of the genes
 		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
 	}

@@ -2,9 +2,11 @@ package file
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cne/data"
 	"cne/internal/text"
@@ -16,9 +18,13 @@ type table interface {
 	fields() (names []string, columns int)
 	// check returns an error if column i cannot be read as text.
 	check(i int) error
-	// appendText appends the texts of some columns for each point. NaN and missing values
-	// become "".
-	appendText(to [][]string, columns []int) error
+	// inspector returns what finds out how column i is coded; nil for plain numbers, and for
+	// dates if they are numbers.
+	inspector(i int, date bool) *inspector
+	// scan calls each with the texts of some columns for each point, until it returns an
+	// error, and with what names the point in the file. NaN and missing values are "" in
+	// columns of numbers, and missing ones in others. The texts are valid until each returns.
+	scan(columns []int, each func(where func() string, fields []string) error) error
 }
 
 // ReadColumns reads columns as text, such as names of points, from files with the options
@@ -29,8 +35,24 @@ type table interface {
 // are as for Read.
 func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
 	columns := make([][]string, len(wanted))
-	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error { return t.appendText(columns, at) })
+	interned := make(map[string]string)
+	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error {
+		return t.scan(at, func(_ func() string, fields []string) error {
+			for k, field := range fields {
+				if !utf8.ValidString(field) {
+					return notUTF8(fmt.Sprintf("column %d: ", at[k]+1), field)
+				}
+				columns[k] = append(columns[k], intern(interned, field))
+			}
+			return nil
+		})
+	})
 	return columns, err
+}
+
+// notUTF8 is the error for text that is not in UTF-8.
+func notUTF8(where, got string) error {
+	return errorf(data.ErrFormat, "%sgot %.40q, want text in UTF-8; convert the file, for instance with iconv -f LATIN1 -t UTF-8 FILE > NEW", where, got)
 }
 
 // FindColumn returns the index of a column in the last file. It reads only the heads of

@@ -15,9 +15,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"cne/data"
 	"cne/internal/simd"
+	"cne/internal/text"
 )
 
 // Rows are points that are read a block at a time, so their memory depends only on the
@@ -118,6 +120,7 @@ type files struct {
 	opened  []*opened // and not yet begun
 	current *opened
 	first   *head // of the first file
+	begun   []*head
 	parts   []data.Part
 	isByte  bool // all values so far are unsigned bytes
 	labels  []string
@@ -174,6 +177,9 @@ func (f *files) openNext() error {
 	}
 	f.opened = append(f.opened, file)
 	h := file.about()
+	if len(f.opened) == 1 && f.first == nil { // where fields are ambiguous, other files have the same codings
+		f.o.Codings = slices.Concat(f.o.Codings, h.used)
+	}
 	h.name, h.labeled = from.path, h.labeled || from.labels != "" && len(f.o.Labels) == 0
 	if h.beside != nil {
 		h.beside.name = h.name
@@ -191,7 +197,13 @@ func (f *files) openNext() error {
 // begin starts the next file, or returns io.EOF after the last one.
 func (f *files) begin() error {
 	if f.current != nil {
-		f.sums = append(f.sums, f.current.about().sum)
+		h := f.current.about()
+		f.sums = append(f.sums, h.sum)
+		for _, c := range h.coded {
+			if c.unknown != "" && f.o.Log != nil {
+				f.o.Log.Warn("values that training did not have are 0 in all columns of their category", "file", h.name, "column", c.Column, "value", text.Shorten(c.unknown))
+			}
+		}
 		f.current.close()
 		f.current = nil
 	}
@@ -213,7 +225,9 @@ func (f *files) begin() error {
 			return err
 		}
 	}
-	f.o.logReading(h, h == f.first)
+	if f.begun = append(f.begun, h); !f.o.later {
+		f.o.logReading(h, h == f.first)
+	}
 	f.convert(f.conversion)
 	f.isByte = f.isByte && h.isByte
 	f.parts = append(f.parts, data.Part{Name: h.name, Lines: h.lines})

@@ -92,6 +92,9 @@ func recognize(path string, in *Input) (*format, error) {
 			return &formats[i], nil
 		}
 	}
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) || isWide(head) {
+		return nil, errorf(data.ErrFormat, "the file is text in UTF-16, want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW")
+	}
 	head = bytes.Join(bytes.Fields(head), nil) // JSON has white space anywhere
 	for _, f := range foreign {
 		if begins(f.magic) {
@@ -107,6 +110,19 @@ func recognize(path string, in *Input) (*format, error) {
 		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8")
 	}
 	return &formats[len(formats)-1], nil
+}
+
+// isWide reports whether text in ASCII has a zero byte in every character.
+func isWide(head []byte) bool {
+	zeros := [2]int{}
+	for i, c := range head {
+		if c == 0 {
+			zeros[i%2]++
+		} else if c >= 0x80 {
+			return false
+		}
+	}
+	return len(head) >= 4 && min(zeros[0], zeros[1]) == 0 && max(zeros[0], zeros[1]) == len(head)/2
 }
 
 // hasEnding reports whether the name of a file has an extension of the format.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,15 +138,19 @@ func openLabels(in *Input, f *format) (*arrayReader, error) {
 // item may be missing, empty lines may only be at the end.
 func readTextLines(in *Input, missing bool) ([]string, error) {
 	skipBOM(in)
-	scanner := bufio.NewScanner(in.r)
+	from := io.Reader(in.r)
+	if hasReturns(in.Peek(readBuffer)) {
+		from = lineEnds{from}
+	}
+	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, readBuffer)
 	var lines []string
 	blank := 0 // number of the first of the blank lines seen last
 	for line := 1; scanner.Scan(); line++ {
 		item := strings.TrimSpace(scanner.Text())
 		switch {
-		case missing && !utf8.ValidString(item):
-			return nil, &lineError{line, errorf(data.ErrFormat, "got %.40q, want text in UTF-8", item)}
+		case !utf8.ValidString(item):
+			return nil, &lineError{line, notUTF8("", item)}
 		case missing:
 		case item == "":
 			if blank == 0 {

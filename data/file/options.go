@@ -30,9 +30,20 @@ type Options struct {
 	// Drop lists columns of CSV, TSV and Parquet files that are not read, each given as in
 	// LabelColumn.
 	Drop []string
-	// DropText leaves out columns of tables that are not numbers, unless other options name
-	// them. Without it, reading returns a *TextError for them.
+	// DropText leaves out columns of tables that are not numbers, or have no values, unless
+	// other options name them; tables are read twice. Without it, reading returns a
+	// *TextError for them.
 	DropText bool
+	// Dates lists columns of dates or times that become numbers: days since 1970, or of a day.
+	// Otherwise such columns are text. Each is given as in LabelColumn.
+	Dates []string
+	// Categories lists columns that become a column of 0 and 1 for each of their values, at
+	// most 1000. Each is given as in LabelColumn. The files are read twice.
+	Categories []string
+	// NA lists further words, and numbers, for a missing value.
+	NA []string
+	// Codings says how columns become numbers, as Dataset.Codings of earlier points.
+	Codings []data.Coding
 	// AllowMissing lets Read and ReadRows return values that are NaN or infinite. The caller
 	// must then remove them with Dataset.DropMissing or Matrix.FillMissing. Points are read
 	// into memory.
@@ -63,6 +74,8 @@ type Options struct {
 	// Log, if not nil, reports how an ambiguous file was read, and which differences between
 	// values float32 does not keep.
 	Log *slog.Logger
+
+	later bool // what logReading logs is logged after reading
 }
 
 // Header says whether a CSV or TSV file begins with a line of column names.
@@ -126,6 +139,17 @@ func (o *Options) logReading(h *head, first bool) {
 	}
 	if h.indexed && first {
 		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
+	}
+	for kind, what := range map[data.CodingKind]string{data.CodingPoint: "separators between thousands", data.CodingComma: "decimal commas"} {
+		var columns []string
+		for _, c := range h.used {
+			if c.Kind == kind {
+				columns = append(columns, c.Column)
+			}
+		}
+		if first && columns != nil {
+			o.Log.Info("read numbers with "+what, "file", h.name, "columns", text.Few(columns, text.Printable))
+		}
 	}
 	switch {
 	case first && len(o.Columns) == 0 && len(h.left) > 0:

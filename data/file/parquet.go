@@ -37,6 +37,9 @@ type parquetReader struct {
 	values []parquetColumn // by position; a single column with all values if they are lists
 	list   bool
 	label  *parquetColumn
+	coded  []codedTexts
+	na     []string  // words for a missing value
+	naFor  []float32 // of them the numbers
 	// missing reports whether NaN means a missing label.
 	missing bool
 	done    int // rows read
@@ -51,13 +54,25 @@ type parquetColumn struct {
 	name   string
 }
 
+// codedTexts is a column of text that becomes numbers from a place in a point on.
+type codedTexts struct {
+	*parquetColumn
+	*coded
+	place int
+}
+
 // newParquet reads the descriptions of a file's columns.
-func newParquet(in *Input) (*parquetReader, error) {
+func newParquet(in *Input, o *Options) (*parquetReader, error) {
 	f, err := parquet.Open(in.at, in.size)
 	if err != nil {
 		return nil, parquetError(err)
 	}
-	r := &parquetReader{head: head{in: in, n: f.Rows, packed: true}, file: f}
+	r := &parquetReader{head: head{in: in, n: f.Rows, packed: true}, file: f, na: o.NA}
+	for _, word := range o.NA {
+		if v, err := text.ParseFloat(word, 32); err == nil {
+			r.naFor = append(r.naFor, float32(v))
+		}
+	}
 	for _, c := range f.Columns {
 		r.names = append(r.names, text.ValidName(c.Name))
 	}
@@ -70,7 +85,7 @@ func newParquet(in *Input) (*parquetReader, error) {
 // which to take or drop. Columns that pandas adds for its index are skipped unless
 // Options names them.
 func openParquet(in *Input, o *Options) (reader, error) {
-	r, err := newParquet(in)
+	r, err := newParquet(in, o)
 	if err != nil {
 		return nil, err
 	}
@@ -119,19 +134,17 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	if r.roles, err = findRoles(len(r.names), r.names, &opt); err != nil {
 		return err
 	}
-	isText := func(i int) bool {
+	isNumber := func(i int) bool {
 		kind := r.file.Columns[i].Kind
-		return kind == 0 || kind == parquet.Text || kind == parquet.Time
+		return kind != 0 && kind != parquet.Text && kind != parquet.Time
 	}
-	var left []string
-	leave := func(i int) { r.roles[i], left = roleDrop, append(left, r.names[i]) }
+	leave := func(i int) { r.roles[i], r.left = roleDrop, append(r.left, r.names[i]) }
 	var lists []int
 	for _, i := range r.with(roleData) {
-		c := &r.file.Columns[i]
 		switch {
 		case strings.HasPrefix(r.names[i], pandasIndex) && !slices.Contains(opt.Only, r.names[i]) && !slices.Contains(opt.Columns, r.names[i]):
 			leave(i)
-		case c.List && !isText(i):
+		case r.file.Columns[i].List && isNumber(i):
 			lists = append(lists, i)
 		}
 	}
@@ -140,10 +153,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		for _, i := range lists {
 			names = append(names, r.names[i])
 		}
-		return errorf(data.ErrOption, "columns of lists: got %s, want one; name it as the column to take (data.columns)", text.Few(names, text.Quote))
-	}
-	if opt.DropText {
-		left = append(left, r.dropText(isText)...)
+		return tooManyLists(names)
 	}
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {
@@ -153,22 +163,21 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		}
 		opt.Columns = nil // its values have no names
 	}
-	if len(r.with(roleData)) == 0 {
-		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(r.roles))
+	texts, err := r.inspect(&opt)
+	if err == nil {
+		err = r.leaveText(&r.head, &opt, texts)
 	}
-	if err := r.findPlaces(&r.head, opt.Columns); err != nil {
-		return err
-	}
-	if r.left == nil {
-		r.left = left
-	}
-	if texts := r.dropText(isText); texts != nil {
-		return &TextError{texts}
-	}
-	for _, i := range r.with(roleData) {
-		if c := &r.file.Columns[i]; isText(i) {
-			return errorf(data.ErrUnsupported, "column %s: got %s, want numbers; is this the label column, or one to drop?", text.Quote(r.names[i]), c.Is)
+	if err == nil {
+		left := r.left
+		if err = r.findPlaces(&r.head, opt.Columns); r.left == nil {
+			r.left = left
 		}
+	}
+	if err == nil {
+		err = r.textError(texts)
+	}
+	if err != nil {
+		return err
 	}
 	for _, i := range r.with(roleLabel) {
 		if err := r.check(i); err != nil {
@@ -178,6 +187,41 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	return nil
 }
 
+// inspect sets the codings of the columns, by their types and the first rows of text. It
+// returns the columns that are not numbers.
+func (r *parquetReader) inspect(opt *Options) (texts []TextColumn, err error) {
+	dates, err := indices(slices.Concat(opt.Dates, datesOf(opt.Codings)), len(r.names), r.names)
+	if err != nil {
+		return nil, err
+	}
+	inspectors := make(map[int]*inspector)
+	for _, i := range r.with(roleData) {
+		s := r.inspector(i, slices.Contains(dates, i))
+		if s == nil {
+			continue
+		}
+		if inspectors[i] = s; r.check(i) != nil {
+			continue
+		}
+		fields, err := r.readTexts(r.texts(i), nil, min(r.file.Rows, parquetRows))
+		if err != nil {
+			return nil, parquetError(err)
+		}
+		for k, field := range fields {
+			if !isMissing(field) {
+				s.add(field, func() string { return fmt.Sprintf("row %d", k+1) }, slices.Contains(dates, i))
+			}
+		}
+	}
+	texts = r.encode(inspectors, opt, false)
+	for _, i := range dates {
+		if r.file.Columns[i].Kind == parquet.Time {
+			r.codings[i].Kind = data.CodingDate
+		}
+	}
+	return texts, nil
+}
+
 // openColumns opens cursors for the columns.
 func (r *parquetReader) openColumns() error {
 	columns := r.width
@@ -185,8 +229,13 @@ func (r *parquetReader) openColumns() error {
 		columns = 1
 	}
 	r.values = make([]parquetColumn, columns)
+	r.coded = nil
 	for _, i := range r.with(roleData) {
-		r.values[r.place[i]] = r.column(i)
+		if c := &r.codings[i]; c.Kind == "" || r.file.Columns[i].Kind == parquet.Time {
+			r.values[r.place[i]] = r.column(i)
+		} else {
+			r.coded = append(r.coded, codedTexts{r.texts(i), c, r.place[i]})
+		}
 	}
 	for _, i := range r.with(roleLabel) {
 		r.label = r.texts(i)
@@ -233,7 +282,10 @@ func (r *parquetReader) read(dst []float32) (int, error) {
 	if err == nil && r.list {
 		err = r.readLists(dst, rows)
 	} else if err == nil {
-		err = r.readColumns(dst, rows)
+		picked, sampled := r.picked(rows)
+		if err = r.readColumns(dst, rows, picked, sampled); err == nil {
+			err = r.readCoded(dst, rows, picked, sampled)
+		}
 	}
 	if err != nil {
 		return 0, parquetError(err)
@@ -241,8 +293,8 @@ func (r *parquetReader) read(dst []float32) (int, error) {
 	if r.done += rows; r.done < r.file.Rows {
 		return len(dst), nil
 	}
-	for i := range r.values {
-		if err := r.values[i].End(); err != nil {
+	for _, cursor := range r.cursors() {
+		if err := cursor.End(); err != nil {
 			return 0, parquetError(err)
 		}
 	}
@@ -267,9 +319,60 @@ func (r *parquetReader) picked(rows int) (picked []int, values [][]float64) {
 	return picked, values
 }
 
-// readColumns reads rows of columns with a value each.
-func (r *parquetReader) readColumns(dst []float32, rows int) error {
-	picked, sampled := r.picked(rows)
+// cursors returns the cursors of all columns with data.
+func (r *parquetReader) cursors() (cursors []*parquet.Cursor) {
+	for _, c := range r.values {
+		if c.Cursor != nil {
+			cursors = append(cursors, c.Cursor)
+		}
+	}
+	for _, c := range r.coded {
+		cursors = append(cursors, c.Cursor)
+	}
+	return cursors
+}
+
+// readCoded reads rows of columns of text that become numbers; see readColumns.
+func (r *parquetReader) readCoded(dst []float32, rows int, picked []int, sampled [][]float64) error {
+	for _, c := range r.coded {
+		fields, err := r.readTexts(c.parquetColumn, nil, rows)
+		if err != nil {
+			return err
+		}
+		numbers := make([]float64, c.width)
+		for i, field := range fields {
+			where := fmt.Sprintf("row %d (counted from 1)", r.done+i+1)
+			switch {
+			case isMissing(field):
+				err = c.put(numbers, "")
+			case c.several():
+				err = c.put(numbers, field)
+			default:
+				number, ok := plain(c.coded.Kind, field)
+				if numbers[0], err = parseFloat(number, 64); !ok || err != nil {
+					err = fieldError{errorf(data.ErrFormat, "column %s: got %.40q, want a number", text.Quote(c.name), field)}
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("%s, %w", where, err)
+			}
+			if k, ok := slices.BinarySearch(picked, i); ok {
+				copy(sampled[k][c.place:], numbers)
+			}
+			for k, v := range numbers {
+				if r.offset != nil {
+					v -= r.offset[c.place+k]
+				}
+				dst[i*r.width+c.place+k] = float32(v)
+			}
+		}
+	}
+	return nil
+}
+
+// readColumns reads rows of columns with a value each. It also puts the picked rows into
+// those of the sample.
+func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampled [][]float64) error {
 	groups := parallel.Pieces(r.width, parquetColumns)
 	faults := make([]error, groups)
 	parallel.For(r.width, parquetColumns, func(group, lo, hi int) {
@@ -284,6 +387,9 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 			}
 			for j := lo; j < hi; j++ {
 				c := &r.values[j]
+				if c.Cursor == nil { // readCoded
+					continue
+				}
 				out := turned[(j-lo)*parquetStride:][:count]
 				far := r.offset != nil && r.offset[j] != 0
 				if err := c.Numbers(raw[:count*c.size]); err != nil {
@@ -291,6 +397,12 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 					return
 				}
 				c.float32s(out, raw)
+				for i, v := range out {
+					if r.naFor != nil && slices.Contains(r.naFor, v) && !c.IsMissing(i) {
+						c.Missing = append(c.Missing, i)
+						slices.Sort(c.Missing)
+					}
+				}
 				for i := 0; far && i < len(out); i++ {
 					out[i] = float32(c.minus(raw, i, r.offset[j]))
 				}
@@ -370,41 +482,48 @@ func (r *parquetReader) short(err error) error {
 
 // readLabels reads the labels of rows.
 func (r *parquetReader) readLabels(rows int) (err error) {
-	if r.label == nil {
-		return nil
+	if r.label != nil {
+		r.labels, err = r.readTexts(r.label, r.labels, rows)
 	}
-	had, c := len(r.labels), r.label
+	return err
+}
+
+// readTexts appends the text of the next rows of a column, opened by texts. Missing values are
+// empty.
+func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) (_ []string, err error) {
+	had := len(to)
 	if c.isText {
-		if r.labels, err = c.Texts(r.labels, rows); err != nil {
-			return r.short(err)
+		if to, err = c.Texts(to, rows); err != nil {
+			return nil, r.short(err)
 		}
-		for i, label := range r.labels[had:] {
-			if !utf8.ValidString(label) {
-				return errorf(data.ErrFormat, "row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), label)
-			}
-			r.labels[had+i] = strings.TrimSpace(label)
-		}
-		return nil
 	}
 	raw := make([]byte, c.size*min(rows, parquetRows))
-	for done := 0; done < rows; {
-		count := min(parquetRows, rows-done)
+	for len(to) < had+rows {
+		count := min(parquetRows, had+rows-len(to))
 		if err := c.Numbers(raw[:count*c.size]); err != nil {
-			return r.short(err)
+			return nil, r.short(err)
 		}
 		for i := range count {
 			label, err := "", error(nil)
 			if !c.IsMissing(i) {
-				label, err = c.label(raw, i, r.missing)
+				label, err = c.scalarType.label(raw, i, r.missing)
 			}
 			if err != nil {
-				return fmt.Errorf("row %d, column %s: %w", r.done+done+i+1, text.Quote(c.name), err)
+				return nil, fmt.Errorf("row %d, column %s: %w", r.done+len(to)-had+1, text.Quote(c.name), err)
 			}
-			r.labels = append(r.labels, label)
+			to = append(to, label)
 		}
-		done += count
 	}
-	return nil
+	for i, field := range to[had:] {
+		if !utf8.ValidString(field) {
+			return nil, errorf(data.ErrFormat, "row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), field)
+		}
+		if field = strings.TrimSpace(field); slices.Contains(r.na, field) {
+			field = ""
+		}
+		to[had+i] = field
+	}
+	return to, nil
 }
 
 // skip implements reader. It does not read row groups that are skipped as a whole.
@@ -419,8 +538,8 @@ func (r *parquetReader) skip(rows int) (passed int, err error) {
 		}
 	}
 	end := r.done + rows
-	for i := range r.values {
-		r.done = r.values[i].SkipGroups(end)
+	for _, cursor := range r.cursors() {
+		r.done = cursor.SkipGroups(end)
 	}
 	if r.label != nil {
 		r.label.SkipGroups(end)
@@ -438,10 +557,22 @@ func (r *parquetReader) skip(rows int) (passed int, err error) {
 }
 
 // parquetTable begins to read the columns of a Parquet file.
-func parquetTable(in *Input, _ *Options) (table, error) { return newParquet(in) }
+func parquetTable(in *Input, o *Options) (table, error) { return newParquet(in, o) }
 
 // fields implements table.
 func (r *parquetReader) fields() (names []string, columns int) { return r.names, len(r.names) }
+
+// inspector implements table.
+func (r *parquetReader) inspector(i int, date bool) *inspector {
+	switch c := &r.file.Columns[i]; {
+	case c.Kind == parquet.Time && date:
+	case c.Kind == parquet.Text && !c.List:
+		return new(inspector)
+	case c.Kind == 0 || c.Kind == parquet.Text || c.Kind == parquet.Time:
+		return &inspector{none: c.Is}
+	}
+	return nil
+}
 
 // check implements table.
 func (r *parquetReader) check(i int) error {
@@ -451,18 +582,26 @@ func (r *parquetReader) check(i int) error {
 	return nil
 }
 
-// appendText implements table.
-func (r *parquetReader) appendText(to [][]string, columns []int) error {
+// scan implements table.
+func (r *parquetReader) scan(columns []int, each func(where func() string, fields []string) error) error {
 	r.missing = true
+	all, fields := make([][]string, len(columns)), make([]string, len(columns))
 	for k, i := range columns {
 		if err := r.check(i); err != nil {
 			return err
 		}
-		r.label, r.labels = r.texts(i), to[k]
-		if err := r.readLabels(r.file.Rows); err != nil {
+		var err error
+		if all[k], err = r.readTexts(r.texts(i), nil, r.file.Rows); err != nil {
 			return parquetError(err)
 		}
-		to[k] = r.takeLabels()
+	}
+	for row := range r.file.Rows {
+		for k := range columns {
+			fields[k] = all[k][row]
+		}
+		if err := each(func() string { return fmt.Sprintf("row %d", row+1) }, fields); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -217,11 +217,11 @@ func TestOpenParquetErrors(t *testing.T) {
 		{"duckdb-ragged", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got another number of values, want 3`},
 		{"duckdb-null-in-list", file.Options{}, data.ErrNotFinite, `row 8: column 2: got NaN, want a finite number`},
 		{"duckdb-empty", file.Options{}, data.ErrEmpty, "rows: got none"},
-		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrUnsupported, `column "t": got a point in time, want numbers`},
-		{"duckdb-types", file.Options{Only: []string{"day"}}, data.ErrUnsupported, `column "day": got a date`},
-		{"duckdb-types", file.Options{Only: []string{"pair"}}, data.ErrUnsupported, `column "pair": got a structure`},
-		{"duckdb-types", file.Options{Only: []string{"nested"}}, data.ErrUnsupported, `column "nested": got a structure`},
-		{"duckdb-types", file.Options{Only: []string{"words"}}, data.ErrUnsupported, `column "words": got a list of texts`},
+		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrFormat, `columns that are not numbers: t (row 1: "2020-01-01 00:00:00", a date)`},
+		{"duckdb-types", file.Options{Only: []string{"day"}}, data.ErrFormat, `columns that are not numbers: day (row 1: "2020-01-01", a date)`},
+		{"duckdb-types", file.Options{Only: []string{"pair"}}, data.ErrFormat, `columns that are not numbers: pair (a structure of several columns)`},
+		{"duckdb-types", file.Options{Only: []string{"nested"}}, data.ErrFormat, `columns that are not numbers: nested (a structure of several columns)`},
+		{"duckdb-types", file.Options{Only: []string{"words"}}, data.ErrFormat, `columns that are not numbers: words (a list of texts)`},
 		{"duckdb-types", file.Options{Only: []string{"a"}, LabelColumn: "words"}, data.ErrUnsupported, `label column "words": got a list of texts, want numbers or text`},
 	} {
 		_, err := file.Read(t.Context(), []string{parquetFile(tc.content)}, tc.opt)

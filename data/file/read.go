@@ -23,7 +23,7 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, list, o, nil)
+	return readTable(ctx, list, o, nil)
 }
 
 // ReadRows is Read for the given rows of n points; data.CheckRows must accept rows. The
@@ -41,7 +41,7 @@ func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int)
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, list, o, &choice{rows, n})
+	return readTable(ctx, list, o, &choice{rows, n})
 }
 
 // Decode reads points from a stream as Read reads a file. The dataset has no name. Points
@@ -92,6 +92,7 @@ type choice struct {
 
 // read reads the wanted points.
 func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.Dataset, error) {
+	o.later = true
 	f, err := open(ctx, list, o)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	if err != nil {
 		return nil, err
 	}
-	ds.Name, ds.Parts = o.Name, f.parts
+	ds.Name, ds.Parts, ds.Codings = o.Name, f.parts, f.first.used
 	if f.Labeled() {
 		ds.Labels = data.NewLabels(labels)
 		if err := checkClasses(list[0].path, ds.Labels); err != nil {
@@ -114,8 +115,16 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	if wanted != nil {
 		ds.Rows = wanted.rows
 	}
+	if o.Columns == nil {
+		if err := f.first.checkEmpty(ds.Points); err != nil {
+			return nil, err
+		}
+	}
 	if err := o.checkPoints(ctx, ds); err != nil {
 		return nil, err
+	}
+	for i, h := range f.begun {
+		o.logReading(h, i == 0)
 	}
 	if s, ok := ds.Stored.(*stored); ok {
 		s.finite = true // this has been checked

@@ -37,18 +37,21 @@ type head struct {
 	name string // path of the file; may be empty
 	in   *Input // source of the values
 
-	n        int      // points, unless open
-	open     bool     // their number is not known
-	width    int      // values of a point
-	shape    []int    // of the array; nil for tables
-	dtype    string   // the type of its values
-	columns  []string // names of the values; may be nil
-	left     []string // names of columns that are not in Options.Columns
-	counted  bool     // the header counts 0, 1, 2, …, as points may
-	indexed  bool     // the first column, without a name, is row numbers or names, and is left out
-	labeled  bool     // the points have labels, in this file or another
-	counts   bool     // the values are counts, see package counts
-	nonzeros int      // values of sparse points
+	n        int           // points, unless open
+	open     bool          // their number is not known
+	width    int           // values of a point
+	shape    []int         // of the array; nil for tables
+	dtype    string        // the type of its values
+	columns  []string      // names of the values; may be nil
+	left     []string      // names of columns that are not in Options.Columns
+	coded    []coded       // all columns of a table
+	used     []data.Coding // of the columns of a table that are not plain numbers
+	sources  []string      // the names, or numbers, of the columns of a table with the values
+	counted  bool          // the header counts 0, 1, 2, …, as points may
+	indexed  bool          // the first column, without a name, is row numbers or names, and is left out
+	labeled  bool          // the points have labels, in this file or another
+	counts   bool          // the values are counts, see package counts
+	nonzeros int           // values of sparse points
 
 	// sparse and bytes are the reader itself if it implements them; otherwise nil.
 	sparse sparseReader

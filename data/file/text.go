@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"cne/data"
@@ -31,9 +30,10 @@ const (
 
 // A layout has the roles of a table's columns.
 type layout struct {
-	names []string // of the columns, nil without a header
-	roles []role   // of the columns
-	place []int    // for each column with data, its position in a point
+	names   []string // of the columns, nil without a header
+	roles   []role   // of the columns
+	place   []int    // for each column with data, its first position in a point
+	codings []coded  // of the columns
 }
 
 // A textReader reads a table in text, always one row ahead. Values may be NaN or
@@ -48,16 +48,17 @@ type textReader struct {
 	guessed bool       // Header was HeaderAuto
 	top     int        // line of the first row
 	first   [][]string // some of the first rows after the header
-	texts   error      // that columns are text; returned by read
+
+	firstLines []int     // where they begin
+	single     string    // the first line, if nothing separates fields in it
+	texts      error     // that columns are text; returned by read
+	na         []string  // words for a missing value
+	coded      []float64 // numbers of a field
 
 	row      []string // the next row, or nil with the reason in err
 	err      error
 	interned map[string]string
 }
-
-// maxInterned bounds the number of labels that are remembered to let equal labels share
-// memory. This does not pay off if labels hardly repeat.
-const maxInterned = 1 << 12
 
 // openText begins to read points from a table in text: one point per line, with fields
 // separated by commas, semicolons or tabs. Fields may be quoted as in RFC 4180. See
@@ -76,21 +77,35 @@ func openText(in *Input, o *Options) (reader, error) {
 	if t.indexed = columns > 1 && t.names != nil && t.names[0] == "" && t.roles[0] == roleData && len(o.Only) == 0 && !slices.Contains(o.Columns, "") && t.isIndex(); t.indexed {
 		t.roles[0] = roleDrop
 	}
-	if o.DropText {
-		t.left = t.dropText(t.isText)
+	inspectors := make(map[int]*inspector)
+	dates, err := indices(slices.Concat(o.Dates, datesOf(o.Codings)), columns, t.names)
+	if err != nil {
+		return nil, err
 	}
-	if !slices.Contains(t.roles, roleData) {
-		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(t.roles))
+	for i, r := range t.roles {
+		if r != roleData {
+			continue
+		}
+		s := t.inspector(i, false)
+		for k, row := range t.first {
+			if i < len(row) && !t.isMissing(row[i]) {
+				s.add(strings.TrimSpace(row[i]), func() string { return fmt.Sprintf("line %d", t.firstLines[k]) }, slices.Contains(dates, i))
+			}
+		}
+		inspectors[i] = s
 	}
+	texts := t.encode(inspectors, o, false)
 	if err := t.checkRows(); err != nil {
+		return nil, err
+	}
+	if err := t.leaveText(&t.head, o, texts); err != nil {
 		return nil, err
 	}
 	if err := t.findPlaces(&t.head, o.Columns); err != nil {
 		return nil, err
 	}
-	if texts := t.dropText(t.isText); texts != nil {
-		t.texts = &TextError{texts}
-	}
+	t.texts = t.textError(texts)
+	t.coded = make([]float64, t.width)
 	return t, nil
 }
 
@@ -112,6 +127,24 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// hasReturns reports whether lines end with a carriage return only, as on old systems.
+func hasReturns(top []byte) bool {
+	return bytes.IndexByte(top, '\r') >= 0 && bytes.IndexByte(top, '\n') < 0
+}
+
+// lineEnds reads text whose lines end with a carriage return only.
+type lineEnds struct{ io.Reader }
+
+func (r lineEnds) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
+}
+
 // A lineError is about a line, counted from 1.
 type lineError struct {
 	line int
@@ -124,11 +157,17 @@ func (e *lineError) Unwrap() error { return e.error }
 // newRows returns a reader of a table's rows after the header, if any.
 func newRows(in *Input, opt *Options) (*textReader, error) {
 	skipBOM(in)
-	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, interned: make(map[string]string)}
+	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, na: opt.NA, interned: make(map[string]string)}
 	t.limit.r = in
 	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
 	top := in.Peek(readBuffer)
+	if hasReturns(top) {
+		t.limit.r, top = lineEnds{in}, bytes.ReplaceAll(top, []byte("\r"), []byte("\n"))
+	}
+	if line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n")); !bytes.ContainsAny(line, ",;\t") {
+		t.single = string(bytes.TrimSpace(line))
+	}
 	if t.csv.Comma = opt.Separator; t.csv.Comma == 0 {
 		t.csv.Comma = guessSeparator(top)
 	}
@@ -137,7 +176,14 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	}
 	r := csv.NewReader(bytes.NewReader(top))
 	r.Comma, r.FieldsPerRecord = t.csv.Comma, -1
-	t.first, _ = r.ReadAll()
+	for {
+		row, err := r.Read()
+		if err != nil {
+			break
+		}
+		line, _ := r.FieldPos(0)
+		t.first, t.firstLines = append(t.first, row), append(t.firstLines, line)
+	}
 	if t.advance(); t.err == io.EOF {
 		return nil, errorf(data.ErrEmpty, "table: got no lines, want a point on each line")
 	} else if t.err != nil {
@@ -147,11 +193,11 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
 		t.names, t.counted = fieldNames(t.row), t.guessed && counts(t.row)
-		t.first = t.first[min(1, len(t.first)):]
+		t.first, t.firstLines = t.first[min(1, len(t.first)):], t.firstLines[min(1, len(t.first)):]
 		t.advance()
 	}
 	if len(t.first) == 0 && t.err == nil { // the rows are long
-		t.first = [][]string{slices.Clone(t.row)}
+		t.first, t.firstLines = [][]string{slices.Clone(t.row)}, []int{t.line()}
 	}
 	if t.names != nil && len(t.row) == len(t.names)+1 && t.isIndex() { // R's row names have no heading
 		t.names = slices.Insert(t.names, 0, "")
@@ -167,35 +213,21 @@ func (t *textReader) isIndex() bool {
 	seen := map[string]bool{}
 	for _, row := range t.first {
 		if _, err := strconv.ParseUint(row[0], 10, 64); err != nil || seen[row[0]] {
-			return t.isText(0)
+			return !slices.ContainsFunc(t.first, func(row []string) bool { _, ok := plain("", row[0]); return ok })
 		}
 		seen[row[0]] = true
 	}
 	return len(seen) > 0
 }
 
-// isText reports whether a column holds text in the first rows: fields that are not empty
-// and not numbers.
-func (t *textReader) isText(column int) bool {
-	found := false
-	for _, row := range t.first {
-		if column >= len(row) || isMissing(row[column]) {
-			continue
-		}
-		field := strings.TrimSpace(row[column])
-		_, err := text.ParseFloat(field, 64)
-		_, decimal := withPoint(field)
-		if decimal || err == nil || errors.Is(err, strconv.ErrRange) || strings.Trim(strings.TrimLeft(field, "+-"), "0123456789.,") == "" {
-			return false
-		}
-		found = true
-	}
-	return found
-}
-
 // isMissing reports whether a field means a missing value.
 func isMissing(field string) bool {
 	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none"}, strings.ToLower(strings.TrimSpace(field)))
+}
+
+// isMissing reports whether a field of the table means a missing value.
+func (t *textReader) isMissing(field string) bool {
+	return isMissing(field) || slices.Contains(t.na, strings.TrimSpace(field))
 }
 
 // checkRows returns an error for a table with only a row of names.
@@ -222,7 +254,9 @@ func (t *textReader) checkWidth() {
 func (t *textReader) advance() {
 	t.limit.n = 0
 	t.row, t.err = t.csv.Read()
-	if bad := new(csv.ParseError); errors.As(t.err, &bad) {
+	if bad := new(csv.ParseError); errors.As(t.err, &bad) && t.single != "" {
+		t.err = &lineError{bad.StartLine, notSeparated(t.single)}
+	} else if errors.As(t.err, &bad) {
 		t.err = &lineError{bad.StartLine, errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)}
 	}
 	if t.wide > 0 {
@@ -277,38 +311,82 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 // nil. It returns the label of the row, or "" if the table has none.
 func (t *textReader) parse(row []string, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
+		if t.na != nil && slices.Contains(t.na, strings.TrimSpace(field)) {
+			field = ""
+		}
 		switch t.roles[i] {
 		case roleData:
-			at := t.place[i]
+			at, c := t.place[i], &t.codings[i]
+			if c.several() {
+				if err := t.putSeveral(c, at, field, dst, sampled); err != nil {
+					return "", err
+				}
+				continue
+			}
+			number := field
+			if c.Kind != "" && !isMissing(field) {
+				var ok bool
+				if number, ok = plain(c.Kind, strings.TrimSpace(field)); !ok {
+					return "", t.describe(i, field, strconv.ErrSyntax)
+				}
+			}
 			if t.offset != nil && t.offset[at] != 0 {
-				dst[at], err = parseMinus(field, t.offset[at])
+				dst[at], err = parseMinus(number, t.offset[at])
 			} else {
-				dst[at], err = parseFloat32(field)
+				dst[at], err = parseFloat32(number)
 			}
 			if err != nil {
 				return "", t.describe(i, field, err)
 			}
 			if sampled != nil {
 				// A number that float32 can hold fits float64, too.
-				sampled[at], _ = parseFloat(field, 64)
+				sampled[at], _ = parseFloat(number, 64)
 			}
 		case roleLabel:
-			label = t.intern(strings.TrimSpace(field))
+			label = intern(t.interned, strings.TrimSpace(field))
+			if !utf8.ValidString(label) {
+				return "", &lineError{t.line(), notUTF8(fmt.Sprintf("column %d: ", i+1), label)}
+			}
 		}
 	}
 	return label, nil
 }
 
-// intern returns one string for all labels equal to label. The string does not keep the
-// row in memory.
-func (t *textReader) intern(label string) string {
-	l, ok := t.interned[label]
-	if !ok {
-		if len(t.interned) == maxInterned {
-			clear(t.interned)
+// putSeveral puts the numbers of a field that has several into a row, from at on.
+func (t *textReader) putSeveral(c *coded, at int, field string, dst []float32, sampled []float64) error {
+	numbers := t.coded[:c.width]
+	if field = strings.TrimSpace(field); isMissing(field) {
+		field = ""
+	}
+	if err := c.put(numbers, field); err != nil {
+		return &lineError{t.line(), err}
+	}
+	if sampled != nil {
+		copy(sampled[at:], numbers)
+	}
+	for k, v := range numbers {
+		if t.offset != nil {
+			v -= t.offset[at+k]
 		}
-		l = strings.Clone(label)
-		t.interned[l] = l
+		dst[at+k] = float32(v)
+	}
+	return nil
+}
+
+// maxInterned bounds the number of texts that are remembered to let equal texts share
+// memory. This does not pay off if they hardly repeat.
+const maxInterned = 1 << 12
+
+// intern returns one string for all texts equal to s. The string does not keep a row in
+// memory.
+func intern(known map[string]string, s string) string {
+	l, ok := known[s]
+	if !ok {
+		if len(known) == maxInterned {
+			clear(known)
+		}
+		l = strings.Clone(s)
+		known[l] = l
 	}
 	return l
 }
@@ -349,40 +427,33 @@ func parseMinus(s string, offset float64) (float32, error) {
 	return float32(v), err
 }
 
+// A fieldError reports a field that is not a number.
+type fieldError struct{ error }
+
+func (e fieldError) Unwrap() error { return e.error }
+
 // describe returns the error for a field of the last row that is not a number.
 func (t *textReader) describe(column int, field string, err error) error {
 	where := fmt.Sprintf("column %d", column+1)
 	if t.names != nil && t.names[column] != "" {
 		where = "column " + strconv.Quote(t.names[column])
 	}
-	field = strings.TrimSpace(field)
 	want := "a number"
-	point, isNumber := withPoint(field)
-	switch {
+	switch kind := t.codings[column].Kind; {
 	case errors.Is(err, strconv.ErrRange):
 		want = "a number that float32 can hold"
-	case isNumber:
-		want = fmt.Sprintf("a number with a decimal point (%.40s)", point)
-	case len(t.roles) == 1 && strings.ContainsAny(field, " |"):
-		want = "fields separated by commas, semicolons or tabs"
+	case isDate(kind):
+		want = "a date, as in the rows before"
+	case kind == data.CodingTruth:
+		want = "true or false, as in the rows before"
 	case t.guessed && t.names == nil && t.line() == t.top:
 		want = "a number; if the line holds names, set the header to yes " + headerKeys
-	case field != "" && !strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }):
-		want = "a number, or an empty field for a missing value"
-	case field != "":
-		want = "a number; is this the label column, or one to drop?"
 	}
-	return &lineError{t.line(), errorf(data.ErrFormat, "%s: got %.40q, want %s", where, field, want)}
-}
-
-// withPoint converts a number with a decimal comma, and optional full stops between
-// thousands, to one with a decimal point. It returns false if the field is not such a
-// number.
-func withPoint(field string) (string, bool) {
-	before, after, ok := strings.Cut(field, ",")
-	point := strings.ReplaceAll(before, ".", "") + "." + after
-	_, err := text.ParseFloat(point, 64)
-	return point, ok && (err == nil || errors.Is(err, strconv.ErrRange))
+	fault := errorf(data.ErrFormat, "%s: got %.40q, want %s", where, strings.TrimSpace(field), want)
+	if t.names == nil && t.line() == t.top { // names?
+		return &lineError{t.line(), fault}
+	}
+	return &lineError{t.line(), fieldError{fault}}
 }
 
 // notDigits reports whether a field is not just digits with an optional sign. Splitting
@@ -464,25 +535,48 @@ func fieldNames(row []string) []string {
 	return names
 }
 
-// findPlaces sets the position of each data column in a point, and the fields of h about
-// columns. wanted is Options.Columns.
+// findPlaces sets the first position of each data column in a point, and the fields of h
+// about columns. wanted is Options.Columns.
 func (l *layout) findPlaces(h *head, wanted []string) error {
 	l.place = make([]int, len(l.roles))
-	var at []int // the data columns
+	var of []int // the column of each number of a point
 	for i, r := range l.roles {
 		if r != roleData {
 			continue
 		}
-		l.place[i] = len(at)
-		at = append(at, i)
+		c := &l.codings[i]
+		l.place[i], c.First = len(of), len(of)
+		of = append(of, slices.Repeat([]int{i}, c.width)...)
+		h.sources = append(h.sources, slices.Repeat([]string{l.nameOf(i)}, c.width)...)
 		if l.names != nil {
-			h.columns = append(h.columns, l.names[i])
+			c.Column = l.nameOf(i)
+			h.columns = append(h.columns, c.outputs()...)
 		}
 	}
-	h.width = len(at)
-	if len(wanted) == 0 || l.names == nil || slices.Equal(h.columns, wanted) {
-		return nil
+	h.width, h.coded = len(of), l.codings
+	for i, c := range l.codings {
+		if c.Kind == data.CodingVector && l.roles[i] == roleData {
+			h.columns = nil
+			return nil
+		}
 	}
+	if len(wanted) > 0 && l.names != nil && !slices.Equal(h.columns, wanted) {
+		if err := l.match(h, wanted, of); err != nil {
+			return err
+		}
+	}
+	for i, c := range l.codings {
+		if c.Kind != "" && (l.roles[i] == roleData || c.Kind == data.CodingText) {
+			c.First = l.place[i]
+			h.used = append(h.used, c.Coding)
+		}
+	}
+	return nil
+}
+
+// match finds the places of the wanted numbers by their names. of has the column of each
+// number.
+func (l *layout) match(h *head, wanted []string, of []int) error {
 	for i, r := range l.roles {
 		if name := l.names[i]; r != roleData && slices.Contains(wanted, name) {
 			return errorf(data.ErrOption, "column %s: got a label or dropped column, want a value, as in training", text.Quote(name))
@@ -492,46 +586,94 @@ func (l *layout) findPlaces(h *head, wanted []string) error {
 	if err != nil {
 		return err
 	}
-	for _, i := range at {
+	first := slices.Clone(l.place)
+	for _, i := range of {
 		l.roles[i] = roleDrop
 	}
 	for place, k := range from {
-		l.place[at[k]], l.roles[at[k]] = place, roleData
+		if i := of[k]; k == first[i] { // the others of a category follow
+			l.place[i], l.roles[i] = place, roleData
+		}
 	}
 	h.width, h.columns, h.left = len(wanted), wanted, left
 	return nil
 }
 
-// A TextError reports columns of a table that are not numbers. It wraps data.ErrFormat.
-type TextError struct {
-	Columns []string // names, or numbers counted from 1
-}
-
-func (e *TextError) Error() string {
-	return "columns that are not numbers: " + strings.Join(e.Columns, ", ")
-}
-
-// Unwrap returns data.ErrFormat.
-func (e *TextError) Unwrap() error { return data.ErrFormat }
-
-// dropText drops the data columns that are text, and returns their names or numbers. If
-// all are text, it drops none, because reading then returns a clearer error.
-func (l *layout) dropText(isText func(column int) bool) (dropped []string) {
-	roles := slices.Clone(l.roles)
+// leaveText drops the columns that are no numbers by Options or, with DropText, by their
+// fields, and all others if one has lists. It returns an error if nothing is left.
+func (l *layout) leaveText(h *head, o *Options, texts []TextColumn) error {
+	var lists []string
+	for i := range l.roles {
+		if l.roles[i] == roleData && l.codings[i].Kind == data.CodingVector {
+			lists = append(lists, l.nameOf(i))
+		}
+	}
+	if len(lists) > 1 {
+		return tooManyLists(lists)
+	}
+	roles, left := slices.Clone(l.roles), []string(nil)
 	for i, r := range roles {
-		if r == roleData && isText(i) {
-			name := strconv.Itoa(i + 1)
-			if l.names != nil {
-				name = cmp.Or(l.names[i], name)
-			}
-			roles[i], dropped = roleDrop, append(dropped, name)
+		isText := l.codings[i].Kind == data.CodingText
+		asked := !slices.ContainsFunc(texts, func(c TextColumn) bool { return c.Name == l.nameOf(i) })
+		if r == roleData && (isText && (asked || o.DropText) || lists != nil && l.codings[i].Kind != data.CodingVector) {
+			roles[i], left = roleDrop, append(left, l.nameOf(i))
 		}
 	}
 	if !slices.Contains(roles, roleData) {
+		if slices.Contains(l.roles, roleData) { // reading then returns a clearer error
+			return nil
+		}
+		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(l.roles))
+	}
+	l.roles, h.left = roles, append(h.left, left...)
+	return nil
+}
+
+func tooManyLists(names []string) error {
+	return errorf(data.ErrOption, "columns of lists: got %s, want one; name it as the column to take (data.columns)", text.Few(names, text.Quote))
+}
+
+func notSeparated(line string) error {
+	return errorf(data.ErrFormat, "fields: got %.40q, want fields separated by commas, semicolons or tabs", line)
+}
+
+// textError returns the error for the columns with data that are not numbers, or nil.
+func (l *layout) textError(texts []TextColumn) error {
+	texts = slices.DeleteFunc(texts, func(c TextColumn) bool {
+		i := slices.IndexFunc(l.roles, func(r role) bool { return r == roleData })
+		for ; i < len(l.roles) && (l.roles[i] != roleData || l.nameOf(i) != c.Name); i++ {
+		}
+		return i == len(l.roles)
+	})
+	if len(texts) == 0 {
 		return nil
 	}
-	l.roles = roles
-	return dropped
+	if of := texts[0].Fields; len(l.roles) == 1 && len(of) > 0 && strings.ContainsAny(of[0].Text, " |") {
+		return notSeparated(of[0].Text)
+	}
+	return &TextError{Columns: texts}
+}
+
+// datesOf returns the columns whose fields are dates.
+func datesOf(codings []data.Coding) (columns []string) {
+	for _, c := range codings {
+		if isDate(c.Kind) {
+			columns = append(columns, c.Column)
+		}
+	}
+	return columns
+}
+
+// indices returns the indices of columns that are there.
+func indices(wanted []string, columns int, names []string) (at []int, err error) {
+	for _, name := range wanted {
+		i, err := findColumn(name, columns, names)
+		if err != nil {
+			return nil, err
+		}
+		at = append(at, i)
+	}
+	return at, nil
 }
 
 // findRoles returns the role of each column.
@@ -556,6 +698,9 @@ func findRoles(columns int, names []string, o *Options) ([]role, error) {
 		set(roleLabel, o.LabelColumn)
 	}
 	set(roleOnly, o.Only...)
+	if len(o.Only) > 0 {
+		set(roleOnly, slices.Concat(o.Categories, o.Dates)...)
+	}
 	for c, is := range roles {
 		switch {
 		case is == roleOnly:
@@ -617,18 +762,25 @@ func (t *textReader) fields() (names []string, columns int) {
 // check implements table: every column is text.
 func (t *textReader) check(int) error { return nil }
 
-// appendText implements table.
-func (t *textReader) appendText(to [][]string, columns []int) error {
+// inspector implements table.
+func (t *textReader) inspector(int, bool) *inspector {
+	return &inspector{semicolons: t.csv.Comma == ';'}
+}
+
+// scan implements table.
+func (t *textReader) scan(columns []int, each func(where func() string, fields []string) error) error {
 	if err := t.checkRows(); err != nil {
 		return err
 	}
+	fields := make([]string, len(columns))
 	for ; t.err == nil; t.advance() {
 		for k, i := range columns {
-			field := strings.TrimSpace(t.row[i])
-			if !utf8.ValidString(field) {
-				return &lineError{t.line(), errorf(data.ErrFormat, "column %d: got %.40q, want text in UTF-8", i+1, field)}
+			if fields[k] = strings.TrimSpace(t.row[i]); slices.Contains(t.na, fields[k]) {
+				fields[k] = ""
 			}
-			to[k] = append(to[k], t.intern(field))
+		}
+		if err := each(func() string { return fmt.Sprintf("line %d", t.line()) }, fields); err != nil {
+			return &lineError{t.line(), err}
 		}
 	}
 	if t.err != io.EOF {

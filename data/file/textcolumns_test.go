@@ -48,7 +48,7 @@ func TestOpenColumns(t *testing.T) {
 		"not UTF-8":   {"t.csv", "a,b\nx,\xff\n", "b", data.ErrFormat, ":2: column 2: got"},
 		"only a head": {"t.csv", "a,b\n", "a", data.ErrEmpty, "got only a header"},
 		"empty":       {"t.csv", "", "a", data.ErrEmpty, "empty"},
-		"an array":    {"t.npy", string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), "a", data.ErrUnsupported, "got an array"},
+		"an array":    {"t.npy", string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), "a", data.ErrOption, "got an array"},
 	} {
 		path := writeFile(t, tc.name, tc.content)
 		_, err := file.ReadColumns(context.Background(), []string{path}, []string{tc.column}, file.Options{})

@@ -1,0 +1,306 @@
+package file
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/data"
+	"cne/internal/text"
+)
+
+// A coded column is a column of a table with the coding of its fields.
+type coded struct {
+	data.Coding
+	width   int            // numbers of a field
+	index   map[string]int // of the values of a category
+	unknown string         // the first value that is not among them
+}
+
+// groups are numbers with separators between thousands.
+var groups = map[data.CodingKind]*regexp.Regexp{
+	data.CodingPoint: regexp.MustCompile(`^[+-]?(\d{1,3}(,\d{3})+|\d{1,3}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?$`),
+	data.CodingComma: regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})+|\d{1,3}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(,\d*)?([eE][+-]?\d+)?$`),
+}
+
+// dateOrders are the orders of the kinds of dates.
+var dateOrders = map[data.CodingKind]text.DateOrder{data.CodingDate: text.DateClear, data.CodingMonthDay: text.DateMonthDay, data.CodingDayMonth: text.DateDayMonth}
+
+// isCategory and isDate report whether a column becomes numbers only if it is asked for.
+func isCategory(kind data.CodingKind) bool { return kind == data.CodingCategory }
+
+func isDate(kind data.CodingKind) bool { _, ok := dateOrders[kind]; return ok }
+
+// plain returns a field, which is not missing, as a plain number. ok is false if it is not
+// of the kind.
+func plain(kind data.CodingKind, field string) (number string, ok bool) {
+	switch {
+	case kind == "":
+		_, err := text.ParseFloat(field, 64)
+		return field, err == nil || errors.Is(err, strconv.ErrRange)
+	case kind == data.CodingTruth:
+		isTrue := strings.EqualFold(field, "true")
+		return map[bool]string{true: "1", false: "0"}[isTrue], isTrue || strings.EqualFold(field, "false")
+	case isDate(kind):
+		days, ok := text.ParseDays(field, dateOrders[kind])
+		return strconv.FormatFloat(days, 'g', -1, 64), ok
+	case groups[kind] != nil && groups[kind].MatchString(field):
+		number = strings.Map(func(r rune) rune {
+			switch {
+			case r == ',' && kind == data.CodingComma, r == '.' && kind == data.CodingPoint:
+				return '.'
+			case r >= '0' && r <= '9', strings.ContainsRune("+-eE", r):
+				return r
+			}
+			return -1
+		}, field)
+		return plain("", number)
+	}
+	return "", false
+}
+
+// vector returns the numbers of a list such as [1, 2], {1,2} or [1 2]; nil if the field is
+// none. null and nan are missing.
+func vector(field string) (numbers []float64) {
+	n := len(field)
+	if n < 2 || field[:1]+field[n-1:] != "[]" && field[:1]+field[n-1:] != "{}" {
+		return nil
+	}
+	for _, item := range strings.FieldsFunc(field[1:n-1], func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
+		v, err := parseFloat(item, 64)
+		if err != nil {
+			return nil
+		}
+		numbers = append(numbers, v)
+	}
+	return numbers
+}
+
+// several reports whether a field becomes several numbers, by put.
+func (c *coded) several() bool { return isCategory(c.Kind) || c.Kind == data.CodingVector }
+
+// put writes the numbers of a field. A value that is not among the known ones of a category
+// is all 0.
+func (c *coded) put(dst []float64, field string) error {
+	clear(dst)
+	at, known := c.index[field]
+	switch numbers := vector(field); {
+	case field == "":
+		for i := range dst {
+			dst[i] = math.NaN()
+		}
+	case isCategory(c.Kind) && known:
+		dst[at] = 1
+	case isCategory(c.Kind):
+		c.unknown = cmp.Or(c.unknown, field)
+	case len(numbers) != len(dst):
+		return errorf(data.ErrFormat, "column %s: got %.40q with %d numbers, want a list of %d, as in the rows before", text.Quote(c.Column), field, len(numbers), len(dst))
+	default:
+		copy(dst, numbers)
+	}
+	return nil
+}
+
+// outputs returns the names of the numbers of a field.
+func (c *coded) outputs() []string {
+	if !isCategory(c.Kind) {
+		return slices.Repeat([]string{c.Column}, c.width)
+	}
+	names := make([]string, len(c.Values))
+	for i, v := range c.Values {
+		names[i] = c.Column + "=" + v
+	}
+	return names
+}
+
+// codingKinds are the kinds that a column may have by its fields, the preferred ones first.
+var codingKinds = [...]data.CodingKind{"", data.CodingTruth, data.CodingPoint, data.CodingComma, data.CodingVector, data.CodingDate, data.CodingMonthDay, data.CodingDayMonth}
+
+const (
+	// mostValues bounds the values of a category, and mostCounted the different fields of a
+	// column that are counted.
+	mostValues, mostCounted = 1000, 10000
+	mostOdd                 = 3
+)
+
+// An inspector finds out how a column is coded.
+type inspector struct {
+	seen, width int // fields that are not missing, and numbers of the first vector
+	hits        [len(codingKinds)]int
+	odd         [len(codingKinds)][]TextField // some different fields that are not of the kind
+	values      map[string]bool
+	semicolons  bool   // they separate the fields, as where numbers have decimal commas
+	none        string // what the column is if not even its text can be numbers
+}
+
+// A TextField is a field of a column that is not a number, in a row or line.
+type TextField struct {
+	Text  string
+	Where string
+}
+
+// add looks at a field; dates reports whether dates are numbers.
+func (s *inspector) add(field string, where func() string, dates bool) {
+	s.seen++
+	if s.values == nil {
+		s.values = make(map[string]bool)
+	}
+	if len(s.values) < mostCounted && !s.values[field] {
+		s.values[strings.Clone(field)] = true
+	}
+	for k, kind := range codingKinds {
+		ok := false
+		switch _, isPlain := plain("", field); {
+		case kind == "":
+			ok = isPlain
+		case kind == data.CodingVector:
+			numbers := vector(field)
+			s.width = cmp.Or(s.width, len(numbers))
+			ok = numbers != nil && len(numbers) == s.width
+		case isPlain && kind == data.CodingComma && !strings.Contains(field, "."), isPlain && kind == data.CodingPoint: // the usual case
+			ok = strings.ContainsAny(field, "0123456789")
+		case !isDate(kind) || dates:
+			_, ok = plain(kind, field)
+		}
+		if ok {
+			s.hits[k]++
+		} else if odd := s.odd[k]; len(odd) <= mostOdd && !slices.ContainsFunc(odd, func(f TextField) bool { return f.Text == field }) {
+			s.odd[k] = append(odd, TextField{strings.Clone(field), where()})
+		}
+	}
+}
+
+// kind returns the kind of a column: the wanted one if it has only such fields. swapped
+// prefers decimal commas where a field such as 1,234 may also have one between thousands.
+// ok is false for a column that is not numbers; most is then the kind of most fields.
+func (s *inspector) kind(wanted data.CodingKind, swapped bool) (most data.CodingKind, ok bool) {
+	order := slices.Clone(codingKinds[:])
+	if swapped {
+		order[2], order[3] = order[3], order[2]
+	}
+	best := -1
+	for _, kind := range append([]data.CodingKind{wanted}, order...) {
+		k := slices.Index(codingKinds[:], kind)
+		if k >= 0 && s.hits[k] == s.seen && (kind != data.CodingVector || s.seen > 0) {
+			return kind, true
+		}
+		if k >= 0 && (best < 0 || s.hits[k] > s.hits[best]) {
+			best = k
+		}
+	}
+	return codingKinds[best], false
+}
+
+// A TextColumn is a column of a table that is not numbers.
+type TextColumn struct {
+	Name   string
+	Fields []TextField // examples
+	Values int         // different fields that have been seen
+	// Number reports whether the other fields are numbers.
+	Number bool
+	Is     string // what the column is, if it cannot be numbers or text; or empty
+}
+
+var unit = regexp.MustCompile(`^[+-]?[\d.,]+\s*[\pL%°$€£]|^[$€£]\s*[\d.,]+`)
+
+// String names the column with an example and the reason.
+func (c TextColumn) String() string {
+	if len(c.Fields) == 0 {
+		return fmt.Sprintf("%s (%s)", text.Printable(c.Name), c.Is)
+	}
+	example, reason := c.Fields[0].Text, ""
+	switch {
+	case text.IsDate(example):
+		reason = ", a date"
+	case c.Number:
+		reason = " among numbers"
+	case unit.MatchString(example):
+		reason = ", a number with a unit"
+	case vector(example) != nil:
+		reason = ", a list of another length than the others"
+	}
+	return fmt.Sprintf("%s (%s: %.40q%s)", text.Printable(c.Name), c.Fields[0].Where, example, reason)
+}
+
+// A TextError reports the columns of a table that are not numbers. It wraps data.ErrFormat.
+type TextError struct {
+	Columns []TextColumn
+	// Missing reports whether other columns lack values.
+	Missing bool
+
+	only error // of the first field if there is one column; or nil
+}
+
+func (e *TextError) Error() string {
+	if e.only != nil {
+		return e.only.Error()
+	}
+	names := make([]string, len(e.Columns))
+	for i, c := range e.Columns {
+		names[i] = c.String()
+	}
+	return "columns that are not numbers: " + strings.Join(names, ", ")
+}
+
+// Unwrap returns data.ErrFormat.
+func (e *TextError) Unwrap() error { return data.ErrFormat }
+
+// encode sets the codings of the columns with data, by their first fields or what Options
+// says of them, and returns the columns that are not numbers; of the first fields, only if
+// none is one, as then reading finds it.
+func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts []TextColumn) {
+	l.codings = make([]coded, len(l.roles))
+	semicolons, points, commas := false, false, false // points and commas that can only be decimal
+	for _, s := range columns {
+		point, comma := s.hits[2] == s.seen, s.hits[3] == s.seen
+		points, commas, semicolons = points || point && !comma, commas || comma && !point, semicolons || s.semicolons
+	}
+	semicolons = !points && (commas || semicolons)
+	for i := range l.codings {
+		c, s := &l.codings[i], columns[i]
+		c.Coding, c.width = data.CodingOf(o.Codings, l.nameOf(i)), 1
+		switch {
+		case isCategory(c.Kind):
+			c.width, c.index = len(c.Values), make(map[string]int)
+			for k, v := range c.Values {
+				c.index[v] = k
+			}
+			continue
+		case c.Kind == data.CodingText:
+			continue
+		case s == nil:
+			c.Kind = ""
+			continue
+		}
+		kind, ok := s.kind(c.Kind, semicolons)
+		if s.none == "" && (ok || !all && s.hits[slices.Index(codingKinds[:], kind)] > 0) {
+			if c.Kind = kind; kind == data.CodingVector {
+				c.width = s.width
+			}
+			continue
+		}
+		c.Kind = data.CodingText
+		texts = append(texts, s.column(l.nameOf(i), kind))
+	}
+	return texts
+}
+
+// column describes the column, whose fields are not numbers; most is the kind of most.
+func (s *inspector) column(name string, most data.CodingKind) TextColumn {
+	k := slices.Index(codingKinds[:], most)
+	c := TextColumn{Name: name, Fields: s.odd[k], Values: len(s.values), Number: s.hits[k] > 0, Is: s.none}
+	return c
+}
+
+// nameOf returns the name of a column, or its number, counted from 1.
+func (l *layout) nameOf(i int) string {
+	if l.names != nil && l.names[i] != "" {
+		return l.names[i]
+	}
+	return strconv.Itoa(i + 1)
+}
