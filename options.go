@@ -392,6 +392,9 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
 	case o.OnComponents && o.components() == 0:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
+	case slices.ContainsFunc(o.Phases, func(p Phase) bool { return p.Epochs < 1 }):
+		i := slices.IndexFunc(o.Phases, func(p Phase) bool { return p.Epochs < 1 })
+		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Phases[i].Epochs), List: "train.phases", Item: fmt.Sprintf("phase %d", i+1), Want: "1 or more"}
 	case len(o.Phases) > 0 && o.Epochs != total && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
 		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
 	case len(o.Phases) > 0 && o.EarlyExaggeration:

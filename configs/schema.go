@@ -265,6 +265,10 @@ func located(err error, origins Origins) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
+	if fault.List == "train.phases" && origins.IsDefault(fault.List) && !origins.IsDefault(fault.Key) { // a phase of the preset has too few epochs
+		fault.List, fault.Item, fault.Other = "", "", ""
+		fault.Want += " than " + fault.OtherGot + ", the epochs of a phase of the preset"
+	}
 	source, other := origins[cmp.Or(fault.List, fault.Key)], origins[fault.OtherName()]
 	note, otherNote := "", ""
 	switch {

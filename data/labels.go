@@ -16,7 +16,8 @@ type Labels struct {
 	// Names holds the distinct labels: in order of value if all are numbers,
 	// in lexicographic order otherwise.
 	Names []string
-	// Value has the number of each point if every label is a number; otherwise it is nil.
+	// Value has the number of each point if every label is a number or a date; otherwise it
+	// is nil.
 	Value []float64
 }
 
@@ -24,10 +25,14 @@ type Labels struct {
 const maxExactLabel = 1 << 53
 
 // LabelValue returns the value of a label that is a number: finite, and not so
-// large that different integers would become equal.
+// large that different integers would become equal. The value of a date is its year, with
+// fractions.
 func LabelValue(label string) (float64, bool) {
-	v, err := text.ParseFloat(label, 64)
-	return v, err == nil && math.Abs(v) <= maxExactLabel
+	if v, err := text.ParseFloat(label, 64); err == nil {
+		return v, math.Abs(v) <= maxExactLabel
+	}
+	days, ok := text.ParseDays(label, text.DateClear)
+	return 1970 + days/365.2425, ok && strings.IndexByte(label, ':') != 2 // no time of day
 }
 
 // NewLabels finds the classes among the labels of points, one per point. If all labels
@@ -108,7 +113,8 @@ const (
 // Categorical reports whether the labels are names of classes, such as words, digits or
 // the numbers of clusters, not quantities on a scale, such as ages or lengths.
 //
-// Words are classes. Numbers are classes if all are whole, if each occurs at least twice
+// Words are classes. Dates are classes if there are at most 12, each occurring at least
+// twice on average. Numbers are classes if all are whole, if each occurs at least twice
 // on average, and if there are at most 12 distinct ones. Up to 50 distinct ones are also
 // classes if they start at −1, 0 or 1 and cover at least half of the whole numbers in
 // their range. Years, ages, and numbers that differ for every point are therefore
@@ -121,14 +127,16 @@ func (l *Labels) Categorical() bool {
 	if distinct > maxNumberedClasses || 2*distinct > len(l.Value) {
 		return false
 	}
+	_, err := text.ParseFloat(l.Names[0], 64)
+	isDate := err != nil
 	for _, v := range l.Value {
-		if v != math.Trunc(v) {
+		if v != math.Trunc(v) && !isDate {
 			return false
 		}
 	}
 	lowest, highest := slices.Min(l.Value), slices.Max(l.Value)
 	consecutive := lowest >= -1 && lowest <= 1 && highest-lowest < float64(2*distinct)
-	return distinct <= fewClasses || consecutive
+	return distinct <= fewClasses || consecutive && !isDate
 }
 
 // Known returns the points that have a label, and the labels of only these points. An

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -332,22 +333,39 @@ func (in *inputs) noValues(m *data.Matrix, means []float32) error {
 	return fmt.Errorf("data.missing: %s: got no values in %s; leave out columns without values", text.Few(in.config.Data.Path, text.Printable), text.Few(names, nil))
 }
 
-// fewestNumbered is the least number of points where a column that counts them is no
-// coincidence.
-const fewestNumbered = 5
+// fewestNumbered and fewestAscending are the least numbers of points where a column that
+// counts them, without or with gaps, is no coincidence.
+const fewestNumbered, fewestAscending = 5, 20
 
-// warnOfRowNumbers warns of columns that count the points from 0 or 1.
+// warnOfRowNumbers warns of columns that count the points: whole numbers that ascend, most of
+// them different, or that are nearly all numbers of a range, in any order.
 func (in *inputs) warnOfRowNumbers() {
 	m := in.points.Points
-	if m == nil || m.N < fewestNumbered {
+	if m == nil || m.CSR != nil || m.N < fewestNumbered {
 		return
 	}
 	for j, name := range m.Columns {
-		i, first := 0, m.At(0, j)
-		for (first == 0 || first == 1) && i < m.N && m.At(i, j) == first+float64(i) {
-			i++
+		low, high, last, ascending, changes, i := m.At(0, j), m.At(0, j), m.At(0, j), true, 0, 0
+		for ; i < m.N; i++ {
+			v := m.At(i, j)
+			if v != math.Trunc(v) {
+				break
+			}
+			if v != last {
+				changes++
+			}
+			low, high, ascending, last = min(low, v), max(high, v), ascending && v >= last, v
 		}
-		if i == m.N {
+		if i < m.N {
+			continue
+		}
+		seen, count := make(map[float64]bool), 0
+		for i := 0; i < m.N && high-low < 1.25*float64(m.N); i++ {
+			seen[m.At(i, j)] = true
+		}
+		count = len(seen)
+		gapless := changes == m.N-1 && ascending && high-low == float64(m.N-1)
+		if gapless || m.N >= fewestAscending && (ascending && 2*changes >= m.N || 10*count >= 9*m.N) {
 			in.log.Warn(fmt.Sprintf("column %s counts the rows and is part of all distances; %s leaves it out", text.Quote(name), setting("data.drop", name)))
 		}
 	}

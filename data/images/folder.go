@@ -60,6 +60,8 @@ type listing struct {
 	// labeled reports whether the innermost folders are classes, split whether the outermost
 	// are train and test.
 	labeled, split bool
+	// stray is an image or folder that is in no class, because of which others have no labels.
+	stray string
 }
 
 // readImageFolder reads the PNG, JPEG and WebP files of a folder, with a subfolder for
@@ -74,7 +76,7 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 	if err != nil {
 		return nil, err
 	}
-	p.skipped = d.skipped
+	p.skipped, p.stray = d.skipped, list.stray
 	for _, f := range d.files {
 		name, err := filepath.Rel(folder, f.path)
 		if err != nil {
@@ -151,6 +153,17 @@ func (l *listing) findClasses() error {
 	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return readable(f) && len(f.above) == 1 }); split {
 		want = 2
 	}
+	inClasses := 0
+	for _, f := range l.files {
+		if len(f.above) == want {
+			inClasses++
+		}
+	}
+	if len(tops) > 1 && 2*inClasses > len(l.files) {
+		if l.stray = deepest.path; hasDirect {
+			l.stray = direct.path
+		}
+	}
 	switch {
 	case hasDirect || len(tops) == 0:
 		return nil
@@ -162,7 +175,7 @@ func (l *listing) findClasses() error {
 	if len(l.empty) > 0 {
 		return errorf(data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder", l.empty[0].path)
 	}
-	l.labeled, l.split = true, split
+	l.labeled, l.split, l.stray = true, split, ""
 	if split {
 		slices.SortStableFunc(l.files, func(a, b imageFile) int {
 			return slices.Compare(b.above[:min(1, len(b.above))], a.above[:min(1, len(a.above))])

@@ -4,6 +4,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ type Set struct {
 	// Skipped are the files that Options.SkipBroken has left out, or that Thumbnail has
 	// replaced by white images, each with the reason in brackets.
 	Skipped []string
+	// Stray is an image, or an empty folder, that is not in the folder of a class as most
+	// images are. Because of it there are no labels. It is empty if there is none.
+	Stray string
 }
 
 // Image returns the H×W×C bytes of image i, a slice of Pixels.
@@ -170,6 +174,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 	split := true
 	for _, p := range parts {
 		im.Names, im.Skipped = append(im.Names, p.names...), append(im.Skipped, p.skipped...)
+		im.Stray = cmp.Or(im.Stray, p.stray)
 		if len(opt.Labels) == 0 && (p.labels == nil) != (first.labels == nil) {
 			with, without := first, p
 			if first.labels == nil {
@@ -223,6 +228,7 @@ type pictures struct {
 	names  []string // one per image, nil if they come from no folder of images
 	// skipped are the files of a folder that were left out.
 	skipped []string
+	stray   string // see Set.Stray
 }
 
 // From returns decoded images, with 8 bits for each value: greyscale if all are of the

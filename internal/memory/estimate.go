@@ -96,6 +96,7 @@ func (p *Points) Estimate() (e Estimate) {
 	edges := 1.45 * n * k // 1 if all neighbours are mutual, 2 if none is
 	nearest, graph := Part{"nearest neighbours", "graph.k", 4 * n * k}, Part{"the graph", "graph.k", 4*edges + 8*n}
 	dim, number, b, at, perEdge := float64(p.Dim), float64(p.NumberBytes), float64(p.Batch), float64(max(1, p.Embeddings)), 20.
+	b = min(b, 2*n*k) // a graph has no more edges
 	if p.Device {
 		b, at, perEdge = 0, 1, 8
 	}

@@ -52,7 +52,8 @@ const mostClasses = 4096
 
 // ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
 // given rows if rows is not nil; n may then be 0 for unknown. Cells are named by their
-// barcodes, unless other names are wanted. It returns nil if there are none.
+// barcodes, unless other names are wanted. It returns nil if there are none. It warns of
+// columns that cannot colour points, and leaves them out.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
 	if w.Names == "" && len(w.Columns) == 0 && !w.AutoLabels && from.Barcodes == nil {
 		return nil, nil
@@ -76,8 +77,11 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 		if err == nil {
 			err = a.addColumn(log, name, values)
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.ColumnsFrom, err)
+			log.Warn(text.ErrorMessage(fmt.Errorf("%s: %w; the page leaves it out", w.ColumnsFrom, err)))
 		}
 	}
 	return a, nil

@@ -179,6 +179,9 @@ func (p *Placed) heldOut() []bool {
 
 // WarnSkipped warns of the files of a folder that cannot be read.
 func WarnSkipped(log *slog.Logger, images *images.Set) {
+	if images.Stray != "" && images.Labels == nil {
+		log.Warn("the images have no labels, since this is not in the folder of a class, as most images are", "path", images.Stray)
+	}
 	if n := len(images.Skipped); n > 0 {
 		log.Warn("images that cannot be read are left out", "count", n, "files", text.Few(images.Skipped, nil))
 	}

@@ -264,11 +264,16 @@ func Check(path string, force bool, inputs ...string) error {
 	if _, err := NewDir(path).replaced(force, inputs); err != nil {
 		return err
 	}
-	there := filepath.Clean(path)
-	if missing := missingFolders(path); len(missing) > 0 {
-		there = filepath.Dir(missing[len(missing)-1])
+	missing := missingFolders(path)
+	if len(missing) == 0 {
+		return NewDir(path).probe()
 	}
-	return NewDir(there).probe()
+	there, fault := filepath.Dir(missing[len(missing)-1]), new(fs.PathError)
+	err := NewDir(there).probe()
+	if errors.As(err, &fault) {
+		err = fmt.Errorf("cannot make the run folder %s in %s: %w", path, there, fault.Err)
+	}
+	return err
 }
 
 // replaced returns the files of an earlier run that a new one replaces, or an error if it
