@@ -127,7 +127,7 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 	var err error
 	scaling := cmp.Or(o.Scaling, data.ScaleAuto)
 	if before.Scaler, err = set.Scale(ctx, scaling); err == nil {
-		o.logScaling(scaling, before.Scaler)
+		o.logScaling(scaling, before.Scaler, before.Columns)
 		err = set.Normalize(ctx, o.GraphMetric, before.Scaler)
 	}
 	switch {
@@ -282,15 +282,25 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 func (o *Options) dropsScaled() bool { return !o.network() || o.OnComponents }
 
 // logScaling logs which scaling data.ScaleAuto chose.
-func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler) {
+func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler, columns []string) {
 	switch {
 	case wanted != data.ScaleAuto:
 	case s.Kind == data.ScaleStandard:
 		o.log(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.0f-fold; data.scale: unit keeps them", len(s.SD), s.SpreadRatio()))
 	default:
-		o.log(fmt.Sprintf("data.scale: divided all values by %.6g; data.scale: standard gives each column the same weight", s.Divisor))
+		o.log(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
+	}
+	if column, share := s.Dominant(); column >= 0 && share > mostOfOne && len(s.Spread) > 1 && o.Log != nil && o.GraphMetric != data.Cosine && o.GraphMetric != data.Correlation {
+		name := fmt.Sprint(column + 1)
+		if columns != nil {
+			name = columns[column]
+		}
+		o.Log.Warn(fmt.Sprintf("column %q alone makes %.1f %% of the variance of the points; data.scale: standard gives each column the same weight", name, 100*share))
 	}
 }
+
+// mostOfOne is the share of the variance above which a single column is reported.
+const mostOfOne = 0.9
 
 // enoughVariance is the share of the variance below which principal components are
 // reported with a warning.

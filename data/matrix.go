@@ -1,7 +1,10 @@
 package data
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
+	"math"
 	"reflect"
 	"slices"
 
@@ -211,6 +214,29 @@ func (m *Matrix) Check() error {
 		return errorf(ErrNotFinite, "offset of column %d (counted from 1): got %v, want a finite number", j+1, m.Offset[j])
 	}
 	return nil
+}
+
+// Distinct returns the number of different points.
+func (m *Matrix) Distinct() int {
+	seed, seen, b := maphash.MakeSeed(), make(map[uint64]bool), []byte(nil)
+	for i := range m.N {
+		b = b[:0]
+		row := []float32(nil)
+		if m.CSR == nil {
+			row = m.Row(i)
+		} else {
+			var columns []int32
+			columns, row = m.CSR.Row(i)
+			for _, c := range columns {
+				b = binary.LittleEndian.AppendUint32(b, uint32(c))
+			}
+		}
+		for _, v := range row {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v+0)) // −0 is 0
+		}
+		seen[maphash.Bytes(seed, b)] = true
+	}
+	return len(seen)
 }
 
 // MissingColumns returns the wanted names that are not in names, or nil.

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"regexp"
@@ -15,10 +16,12 @@ import (
 type Scaling string
 
 const (
-	// ScaleAuto is ScaleStandard if the columns are different quantities: most have names
-	// that are not numbered like x1, x2, and the largest standard deviation is more than ten
-	// times the smallest one (without constant columns). Otherwise, and for bytes and sparse
-	// points, it is ScaleUnit. The Scaler has the choice.
+	// ScaleAuto is ScaleStandard if the columns are different quantities, of which few would
+	// make nearly all distances: there are categories, or the largest standard deviation is
+	// more than ten times the median, or, of columns that most have a name that is not
+	// numbered like x1, x2, ten times the smallest. It is ScaleUnit for equal quantities:
+	// bytes, sparse points, counts, principal components, columns in an order such as spectra,
+	// and more than 200 columns. The Scaler has the choice.
 	ScaleAuto Scaling = "auto"
 	// ScaleNone changes only the Offset of the values.
 	ScaleNone Scaling = "none"
@@ -63,6 +66,9 @@ type Scaler struct {
 	// by SD. An SD of 0 marks a column that becomes 0.
 	Mean []float64 `json:"mean,omitempty"`
 	SD   []float64 `json:"sd,omitempty"`
+	// Spread has the standard deviations of the fitted points where ScaleAuto has chosen
+	// ScaleUnit after looking at them. It is not saved.
+	Spread []float64 `json:"-"`
 }
 
 // FitScaler fits a scaling to the points of ds, without changing them. For ScaleAuto it
@@ -76,29 +82,159 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 	if kind != ScaleAuto {
 		return fitScaler(ctx, ds, kind)
 	}
-	if !ds.Bytes && CheckDense(ds.Source()) == nil && differ(ds.Columns()) {
-		s, err := fitScaler(ctx, ds, ScaleStandard)
-		if err != nil || s.SpreadRatio() > maxSpreadRatio {
-			return s, err
+	_, d := ds.Dims()
+	if ds.Bytes || CheckDense(ds.Source()) != nil || d > maxQuantities && !differ(ds.Columns()) {
+		return fitScaler(ctx, ds, ScaleUnit)
+	}
+	s, err := fitScaler(ctx, ds, ScaleStandard)
+	if err != nil {
+		return nil, err
+	}
+	hot := oneHot(ds.Codings, d)
+	var spreads []float64
+	for j, sd := range s.SD {
+		if sd > 0 && !hot[j] {
+			spreads = append(spreads, sd)
 		}
 	}
-	return fitScaler(ctx, ds, ScaleUnit)
+	slices.Sort(spreads)
+	unlike := slices.Contains(hot, true)
+	if n := len(spreads); n > 1 {
+		unlike = unlike || spreads[n-1] > maxSpreadRatio*spreads[n/2] || differ(ds.Columns()) && spreads[n-1] > maxSpreadRatio*spreads[0]
+	}
+	if unlike && !slices.Contains(hot, true) {
+		equal, err := oneQuantity(ctx, ds.Source(), s)
+		if err != nil {
+			return nil, err
+		}
+		unlike = !equal
+	}
+	if unlike {
+		return s, nil
+	}
+	spread := s.SD
+	if s, err = fitScaler(ctx, ds, ScaleUnit); err == nil {
+		s.Spread = spread
+	}
+	return s, err
 }
 
-// maxSpreadRatio is the largest ratio of standard deviations where ScaleAuto chooses
-// ScaleUnit.
-const maxSpreadRatio = 10
+const (
+	// maxSpreadRatio is the largest ratio of standard deviations where ScaleAuto chooses
+	// ScaleUnit.
+	maxSpreadRatio = 10
+	// maxQuantities is the largest number of columns without own names that may be different
+	// quantities.
+	maxQuantities = 200
+)
+
+// oneQuantity reports whether the columns of points hold one quantity: whole numbers of at
+// least 0 of which many are 0 (counts); columns without correlation whose standard
+// deviations fall (principal components); or columns of which neighbours are more alike
+// than others (spectra, time series, pixels). s has their means and standard deviations. It
+// looks at some two thousand points.
+func oneQuantity(ctx context.Context, points Source, s *Scaler) (bool, error) {
+	n, d := points.Dims()
+	if d < leastOrdered {
+		return false, nil
+	}
+	var rows [][]float32
+	counts, zeros, step := true, 0, max(1, n/2000)
+	err := points.Each(ctx, 0, func(lo int, block *Matrix) error {
+		for i := (step - lo%step) % step; i < block.N; i += step {
+			rows = append(rows, slices.Clone(block.Row(i)))
+			for _, v := range block.Row(i) {
+				counts = counts && v >= 0 && v == float32(math.Trunc(float64(v)))
+				if v == 0 {
+					zeros++
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || counts && 3*zeros > len(rows)*d {
+		return err == nil, err
+	}
+	var varying []int
+	for j, sd := range s.SD {
+		if sd > 0 {
+			varying = append(varying, j)
+		}
+	}
+	// correlation returns the mean correlation of columns at a distance, and the mean of its
+	// magnitude.
+	correlation := func(distance int) (mean, size float64) {
+		pairs := float64(len(varying) - distance)
+		for k := range len(varying) - distance {
+			a, b, sum := varying[k], varying[k+distance], 0.
+			for _, row := range rows {
+				sum += float64((float64(row[a]) - s.Mean[a]) / s.SD[a] * (float64(row[b]) - s.Mean[b]) / s.SD[b])
+			}
+			r := sum / float64(len(rows))
+			mean, size = mean+r/pairs, size+math.Abs(r)/pairs
+		}
+		return mean, size
+	}
+	if len(varying) < leastOrdered {
+		return false, nil
+	}
+	near, size := correlation(1)
+	far, _ := correlation(len(varying) / 2)
+	falling := 0. // Spearman's correlation of the standard deviations with their order
+	ordered := slices.SortedStableFunc(slices.Values(varying), func(a, b int) int { return cmp.Compare(s.SD[b], s.SD[a]) })
+	for k, j := range ordered {
+		difference := float64(slices.Index(varying, j) - k)
+		falling += difference * difference
+	}
+	m := float64(len(varying))
+	falling = 1 - 6*falling/(m*(m*m-1))
+	steps, squares, mean := 0., 0., 0. // of the logarithms of the standard deviations
+	for k, j := range varying {
+		mean += math.Log(s.SD[j]) / m
+		if k > 0 {
+			steps += math.Pow(math.Log(s.SD[j]/s.SD[varying[k-1]]), 2)
+		}
+	}
+	for _, j := range varying {
+		squares += math.Pow(math.Log(s.SD[j])-mean, 2)
+	}
+	smooth := steps < 0.2*squares && math.Abs(falling) < 0.9
+	return falling > 0.95 && size < 0.25 || near-far > 0.15 && near > 0.5 || near-far > 0.1 && smooth, nil
+}
+
+// leastOrdered is the least number of columns whose order oneQuantity takes into account.
+const leastOrdered = 6
+
+// Dominant returns the column with the largest share of the variance of points that are not
+// standardised, and the share; or −1 if it is not known.
+func (s *Scaler) Dominant() (column int, share float64) {
+	column, sum := -1, 0.
+	for j, sd := range s.Spread {
+		sum += sd * sd
+		if column < 0 || sd > s.Spread[column] {
+			column = j
+		}
+	}
+	if sum == 0 {
+		return -1, 0
+	}
+	return column, s.Spread[column] * s.Spread[column] / sum
+}
 
 // SpreadRatio returns the ratio of the largest to the smallest standard deviation of the
-// columns that are not constant. It returns 0 if there are none, or if the scaling is not
-// ScaleStandard.
+// columns that are not constant, and not of categories. It returns 0 if there are none, or
+// if the scaling is not ScaleStandard.
 func (s *Scaler) SpreadRatio() float64 {
-	sd := slices.DeleteFunc(slices.Clone(s.SD), func(v float64) bool { return v == 0 })
+	sd := slices.DeleteFunc(slices.Clone(s.SD), func(v float64) bool { return v == 0 || v == oneHotSD })
 	if len(sd) == 0 {
 		return 0
 	}
 	return slices.Max(sd) / slices.Min(sd)
 }
+
+// oneHotSD is the divisor of a column of a category: two values are then as far apart as
+// two standard deviations of a number, since their points differ by √2 in two columns.
+const oneHotSD = math.Sqrt2 / 2
 
 // differ reports whether most names of columns differ in more than digits. Names such as
 // pixel0, pixel1, … or PC1, PC2, … only number the values of one quantity.
@@ -142,10 +278,14 @@ func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 			return nil, err
 		}
 		n, d := points.Dims()
+		hot := oneHot(ds.Codings, d)
 		s.Mean, s.SD = mean, make([]float64, d)
 		for j := range s.SD {
 			if !constant[j] {
 				s.SD[j] = math.Sqrt(squares[j] / float64(n))
+				if hot[j] {
+					s.SD[j] = oneHotSD
+				}
 			}
 		}
 	default:

@@ -2,7 +2,9 @@ package data_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -98,6 +100,95 @@ func TestScaleStandardMoments(t *testing.T) {
 		}
 		sameMatrix(t, m, first)
 	})
+}
+
+// Columns of different quantities are standardised, whatever their names are; components,
+// spectra, counts and embeddings are not.
+func TestScaleByTheData(t *testing.T) {
+	const n = 900
+	r := rand.New(rand.NewPCG(1, 2))
+	classes := func(d int) *data.Matrix { // in which columns are correlated
+		m := normal(3, n, d)
+		for i := range n {
+			for j := range d {
+				m.X[i*d+j] += float32((i % 3) * (1 + j%3))
+			}
+		}
+		return m
+	}
+	scaled := func(m *data.Matrix, by func(j int) float64) *data.Matrix {
+		for i, v := range m.X {
+			m.X[i] = float32(float64(v) * by(i%m.D))
+		}
+		return m
+	}
+	decay := func(j int) float64 { return math.Exp(-float64(j) / 5) }
+	spectra := data.NewMatrix(n, 100)
+	for i := range n {
+		low, high := 1+r.Float64(), 50*(1+r.Float64())
+		for j := range 100 {
+			peak := func(at float64) float64 { return math.Exp(-(float64(j) - at) * (float64(j) - at) / 20) }
+			spectra.X[i*100+j] = float32(low*peak(20) + high*peak(60) + 0.1*r.NormFloat64())
+		}
+	}
+	counts := scaled(normal(5, n, 40), func(j int) float64 { return math.Exp(float64(j%9) - 3) })
+	for i, v := range counts.X {
+		counts.X[i] = float32(math.Floor(math.Max(0, float64(v))))
+	}
+	named := func(m *data.Matrix, name string) *data.Matrix {
+		for j := range m.D {
+			m.Columns = append(m.Columns, fmt.Sprint(name, j))
+		}
+		return m
+	}
+	for name, tc := range map[string]struct {
+		m    *data.Matrix
+		want data.Scaling
+	}{
+		"one of 15 columns":      {scaled(classes(15), func(j int) float64 { return map[int]float64{0: 1e4}[j] + 1 }), data.ScaleStandard},
+		"one, with names":        {named(scaled(classes(15), func(j int) float64 { return map[int]float64{7: 300}[j] + 1 }), "V"), data.ScaleStandard},
+		"many scales":            {named(scaled(classes(12), func(j int) float64 { return math.Pow(10, float64(j)/2) }), "f"), data.ScaleStandard},
+		"falling scales":         {scaled(classes(12), decay), data.ScaleUnit},
+		"very falling scales":    {scaled(classes(12), func(j int) float64 { return math.Pow(10, -float64(j)/2) }), data.ScaleStandard},
+		"two columns":            {scaled(classes(2), func(j int) float64 { return math.Pow(100, float64(j)) }), data.ScaleUnit},
+		"alike":                  {classes(15), data.ScaleUnit},
+		"components":             {scaled(normal(4, n, 50), decay), data.ScaleUnit},
+		"components with others": {scaled(normal(4, n, 30), func(j int) float64 { return map[int]float64{0: 1e4, 29: 500}[j] + decay(j) }), data.ScaleStandard},
+		"spectra":                {spectra, data.ScaleUnit},
+		"counts":                 {counts, data.ScaleUnit},
+		"embeddings":             {scaled(classes(384), func(j int) float64 { return map[int]float64{5: 50}[j] + 1 }), data.ScaleUnit},
+	} {
+		ds := &data.Dataset{Points: tc.m}
+		s := need(data.FitScaler(t.Context(), ds, data.ScaleAuto))(t)
+		if s.Kind != tc.want {
+			t.Errorf("%s: %s, want %s", name, s.Kind, tc.want)
+		}
+	}
+	s := need(data.FitScaler(t.Context(), &data.Dataset{Points: scaled(normal(4, n, 50), func(j int) float64 { return math.Exp(-2 * float64(j)) })}, data.ScaleAuto))(t)
+	if column, share := s.Dominant(); s.Kind != data.ScaleUnit || column != 0 || share < 0.95 {
+		t.Errorf("%s: column %d has %.2f of the variance", s.Kind, column, share)
+	}
+}
+
+// Two values of a category are as far apart as two standard deviations of a number.
+func TestScaleCategories(t *testing.T) {
+	ds := &data.Dataset{
+		Points:  matrix(4, 4, 10, 1, 0, 0, 30, 0, 1, 0, 10, 0, 0, 1, 30, 1, 0, 0),
+		Codings: []data.Coding{{Column: "kind", Kind: data.CodingCategory, Values: []string{"a", "b", "c"}, First: 1}},
+	}
+	s := need(ds.Scale(t.Context(), data.ScaleAuto))(t)
+	if s.Kind != data.ScaleStandard || s.SpreadRatio() != 1 {
+		t.Errorf("%s, spreads differ %v-fold", s.Kind, s.SpreadRatio())
+	}
+	for _, pair := range [][2]int{{0, 2}, {1, 3}} {
+		sum := 0.
+		for j, v := range ds.Points.Row(pair[0]) {
+			sum += math.Pow(float64(v-ds.Points.Row(pair[1])[j]), 2)
+		}
+		if math.Abs(math.Sqrt(sum)-2) > 1e-6 {
+			t.Errorf("points %v have a distance of %v, want 2", pair, math.Sqrt(sum))
+		}
+	}
 }
 
 func TestScaleErrors(t *testing.T) {

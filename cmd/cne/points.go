@@ -50,6 +50,7 @@ type inputs struct {
 	builtin *data.Dataset // all points of data.path, with data.sample; nil for files
 	infos   []fs.FileInfo // of data.path, as they were when they were read
 
+	different  int             // points, if fewer than nine of ten; otherwise 0
 	fill       []float32       // replaces missing values; nil: nothing does
 	counts     *counts.Scaling // how counts became points; nil for other data
 	emptyCells int             // cells without counts
@@ -119,6 +120,12 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	}
 	n, width := in.points.Dims()
 	r.Log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
+	if m := in.points.Points; m != nil {
+		if different := m.Distinct(); different < n-n/10 {
+			in.different = different
+			r.Log.Info("many points are equal, and a map cannot keep which of equal neighbours are the nearest", "points", n, "different", different)
+		}
+	}
 	in.logCounts()
 	if in.maybeCounts() {
 		r.Log.Warn("all values are whole numbers, like counts, and are not normalised; give counts of cells as a folder of 10x or as Matrix Market (scripts/h5ad2npy writes one), and use graph.metric: cosine for counts of words")

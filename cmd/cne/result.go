@@ -195,7 +195,11 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	if t.in.sampled() {
 		row("placed", "%d points after training; all scores are for the points trained on", m.Placed)
 	}
-	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
+	different := ""
+	if t.in.different > 0 {
+		different = fmt.Sprintf(" (%d different)", t.in.different)
+	}
+	row("points", "%d%s, joined by %d directed edges", m.N, different, m.Edges)
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours: %s", m.GraphRecall)
 	}

@@ -271,7 +271,7 @@ func Check(path string, force bool, inputs ...string) error {
 	there, fault := filepath.Dir(missing[len(missing)-1]), new(fs.PathError)
 	err := NewDir(there).probe()
 	if errors.As(err, &fault) {
-		err = fmt.Errorf("cannot make the run folder %s in %s: %w", path, there, fault.Err)
+		err = fmt.Errorf("cannot write in the run folder %s: it cannot be made in %s: %w", path, there, fault.Err)
 	}
 	return err
 }
