@@ -384,7 +384,7 @@ func (in *inputs) advise(columns []file.TextColumn) (advice []string) {
 	d := &in.config.Data
 	label := -1
 	for i, c := range columns {
-		if d.LabelColumn == nil && len(d.Labels) == 0 && !c.Number && c.Values > 1 && (label < 0 || c.Values < columns[label].Values) {
+		if d.LabelColumn == nil && len(d.Labels) == 0 && !c.Number && !c.IsDate() && c.Values > 1 && (label < 0 || c.Values < columns[label].Values) {
 			label = i
 		}
 	}
@@ -405,7 +405,7 @@ func (in *inputs) advise(columns []file.TextColumn) (advice []string) {
 					items = append(items, f.Text)
 				}
 			}
-		case len(c.Fields) > 0 && text.IsDate(c.Fields[0].Text):
+		case c.IsDate():
 			of = &lists[1]
 		case !c.Number && c.Values > 1 && c.Values <= mostCategories:
 			of = &lists[0]

@@ -208,6 +208,9 @@ type TextColumn struct {
 
 var unit = regexp.MustCompile(`^[+-]?[\d.,]+\s*[\pL%°$€£]|^[$€£]\s*[\d.,]+`)
 
+// IsDate reports whether the column may hold dates.
+func (c *TextColumn) IsDate() bool { return len(c.Fields) > 0 && text.IsDate(c.Fields[0].Text) }
+
 // String names the column with an example and the reason.
 func (c TextColumn) String() string {
 	if len(c.Fields) == 0 {
@@ -215,7 +218,7 @@ func (c TextColumn) String() string {
 	}
 	example, reason := c.Fields[0].Text, ""
 	switch {
-	case text.IsDate(example):
+	case c.IsDate():
 		reason = ", a date"
 	case c.Number:
 		reason = " among numbers"
