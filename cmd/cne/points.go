@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -307,37 +306,15 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	}
 	if what == "mean" {
 		in.fill = m.FiniteMeans()
-		if err := in.noValues(m, in.fill); err != nil {
-			return nil, err
-		}
 		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
 		return set, set.Check()
 	}
 	set, err := set.DropMissing()
 	if err != nil {
-		return nil, cmp.Or(in.noValues(m, m.FiniteMeans()), fmt.Errorf("data.missing: %w", err))
+		return nil, fmt.Errorf("data.missing: %w", err)
 	}
 	in.log.Info("data.missing: left out points with missing values", "points", m.N-set.Points.N, "of", m.N)
 	return set, nil
-}
-
-// noValues returns an error if columns of the points have no finite value, and hence no
-// mean.
-func (in *inputs) noValues(m *data.Matrix, means []float32) error {
-	var names []string
-	for j, v := range means {
-		switch {
-		case v == v:
-		case m.Columns == nil:
-			names = append(names, fmt.Sprintf("column %d of the points", j+1))
-		default:
-			names = append(names, "column "+text.Quote(m.Columns[j]))
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return fmt.Errorf("data.missing: %s: got no values in %s; leave out columns without values", text.Few(in.config.Data.Path, text.Printable), text.Few(names, nil))
 }
 
 // fewestNumbered and fewestAscending are the least numbers of points where a column that
@@ -453,8 +430,8 @@ func (in *inputs) explainTable(err error, drops bool) error {
 		other := map[bool]string{true: fill}[d.Missing == "refuse" && table.Missing]
 		return fmt.Errorf("%w; for instance %s%s, or --drop-text%s", err, strings.Join(advice, " "), map[bool]string{true: fill}[lacking], other)
 	case errors.As(err, &empty):
-		if len(d.Columns) > 0 {
-			return fmt.Errorf("%w; take them out of data.columns", err)
+		if !empty.Table || len(d.Columns) > 0 {
+			return fmt.Errorf("%w; leave it out", err)
 		}
 		return fmt.Errorf("%w; %s, or --drop-text", err, setting("data.drop", slices.Concat(d.Drop, empty.Columns)...))
 	case errors.Is(err, data.ErrNotFinite) && d.Missing != "mean":

@@ -31,9 +31,6 @@ var groups = map[data.CodingKind]*regexp.Regexp{
 // dateOrders are the orders of the kinds of dates.
 var dateOrders = map[data.CodingKind]text.DateOrder{data.CodingDate: text.DateClear, data.CodingMonthDay: text.DateMonthDay, data.CodingDayMonth: text.DateDayMonth}
 
-// isCategory and isDate report whether a column becomes numbers only if it is asked for.
-func isCategory(kind data.CodingKind) bool { return kind == data.CodingCategory }
-
 func isDate(kind data.CodingKind) bool { _, ok := dateOrders[kind]; return ok }
 
 // plain returns a field, which is not missing, as a plain number. ok is false if it is not
@@ -81,34 +78,57 @@ func vector(field string) (numbers []float64) {
 	return numbers
 }
 
-// several reports whether a field becomes several numbers, by put.
-func (c *coded) several() bool { return isCategory(c.Kind) || c.Kind == data.CodingVector }
+// wanted says what fields of a kind are.
+var wanted = map[data.CodingKind]string{data.CodingTruth: "true or false", data.CodingDate: "a date", data.CodingMonthDay: "a date", data.CodingDayMonth: "a date"}
 
-// put writes the numbers of a field. A value that is not among the known ones of a category
-// is all 0.
+// put writes the numbers of a field, NaN for a missing one. A value that is not among the
+// known ones of a category is all 0.
 func (c *coded) put(dst []float64, field string) error {
-	clear(dst)
 	at, known := c.index[field]
-	switch numbers := vector(field); {
-	case field == "":
+	switch clear(dst); {
+	case isMissing(field):
 		for i := range dst {
 			dst[i] = math.NaN()
 		}
-	case isCategory(c.Kind) && known:
+	case c.Kind == data.CodingCategory && known:
 		dst[at] = 1
-	case isCategory(c.Kind):
+	case c.Kind == data.CodingCategory:
 		c.unknown = cmp.Or(c.unknown, field)
-	case len(numbers) != len(dst):
-		return errorf(data.ErrFormat, "column %s: got %.40q with %d numbers, want a list of %d, as in the rows before", text.Quote(c.Column), field, len(numbers), len(dst))
+	case c.Kind == data.CodingVector:
+		if numbers := vector(field); copy(dst, numbers) < len(dst) || len(numbers) > len(dst) {
+			return errorf(data.ErrFormat, "column %s: got %.40q with %d numbers, want a list of %d, as in the rows before", text.Quote(c.Column), field, len(numbers), len(dst))
+		}
 	default:
-		copy(dst, numbers)
+		number, ok := plain(c.Kind, field)
+		if dst[0], _ = text.ParseFloat(number, 64); !ok {
+			return fieldError{errorf(data.ErrFormat, "column %s: got %.40q, want %s, as in the rows before", text.Quote(c.Column), field, cmp.Or(wanted[c.Kind], "a number"))}
+		}
+	}
+	return nil
+}
+
+// write puts the numbers of a field into a point, relative to an offset, and into sampled
+// unless that is nil. numbers is memory for them.
+func (c *coded) write(dst []float32, offset, sampled, numbers []float64, place int, field string) error {
+	numbers = numbers[:c.width]
+	if err := c.put(numbers, field); err != nil {
+		return err
+	}
+	if sampled != nil {
+		copy(sampled[place:], numbers)
+	}
+	for k, v := range numbers {
+		if offset != nil {
+			v -= offset[place+k]
+		}
+		dst[place+k] = float32(v)
 	}
 	return nil
 }
 
 // outputs returns the names of the numbers of a field.
 func (c *coded) outputs() []string {
-	if !isCategory(c.Kind) {
+	if c.Kind != data.CodingCategory {
 		return slices.Repeat([]string{c.Column}, c.width)
 	}
 	names := make([]string, len(c.Values))
@@ -268,7 +288,7 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		c, s := &l.codings[i], columns[i]
 		c.Coding, c.width = data.CodingOf(o.Codings, l.nameOf(i)), 1
 		switch {
-		case isCategory(c.Kind):
+		case c.Kind == data.CodingCategory:
 			c.width, c.index = len(c.Values), make(map[string]int)
 			for k, v := range c.Values {
 				c.index[v] = k

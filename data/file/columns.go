@@ -18,9 +18,8 @@ type table interface {
 	fields() (names []string, columns int)
 	// check returns an error if column i cannot be read as text.
 	check(i int) error
-	// inspector returns what finds out how column i is coded; nil for plain numbers, and for
-	// dates if they are numbers.
-	inspector(i int, date bool) *inspector
+	// inspector returns what finds out how column i is coded; nil for plain numbers.
+	inspector(i int) *inspector
 	// scan calls each with the texts of some columns for each point, until it returns an
 	// error, and with what names the point in the file. NaN and missing values are "" in
 	// columns of numbers, and missing ones in others. The texts are valid until each returns.

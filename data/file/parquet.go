@@ -134,10 +134,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	if r.roles, err = findRoles(len(r.names), r.names, &opt); err != nil {
 		return err
 	}
-	isNumber := func(i int) bool {
-		kind := r.file.Columns[i].Kind
-		return kind != 0 && kind != parquet.Text && kind != parquet.Time
-	}
+	isNumber := func(i int) bool { kind := r.file.Columns[i].Kind; return kind != 0 && kind != parquet.Text }
 	leave := func(i int) { r.roles[i], r.left = roleDrop, append(r.left, r.names[i]) }
 	var lists []int
 	for _, i := range r.with(roleData) {
@@ -196,14 +193,15 @@ func (r *parquetReader) inspect(opt *Options) (texts []TextColumn, err error) {
 	}
 	inspectors := make(map[int]*inspector)
 	for _, i := range r.with(roleData) {
-		s := r.inspector(i, slices.Contains(dates, i))
+		s := r.inspector(i)
 		if s == nil {
 			continue
 		}
 		if inspectors[i] = s; r.check(i) != nil {
 			continue
 		}
-		fields, err := r.readTexts(r.texts(i), nil, min(r.file.Rows, parquetRows))
+		c := r.column(i)
+		fields, err := r.readTexts(&c, nil, min(r.file.Rows, parquetRows))
 		if err != nil {
 			return nil, parquetError(err)
 		}
@@ -213,13 +211,7 @@ func (r *parquetReader) inspect(opt *Options) (texts []TextColumn, err error) {
 			}
 		}
 	}
-	texts = r.encode(inspectors, opt, false)
-	for _, i := range dates {
-		if r.file.Columns[i].Kind == parquet.Time {
-			r.codings[i].Kind = data.CodingDate
-		}
-	}
-	return texts, nil
+	return r.encode(inspectors, opt, false), nil
 }
 
 // openColumns opens cursors for the columns.
@@ -231,14 +223,16 @@ func (r *parquetReader) openColumns() error {
 	r.values = make([]parquetColumn, columns)
 	r.coded = nil
 	for _, i := range r.with(roleData) {
-		if c := &r.codings[i]; c.Kind == "" || r.file.Columns[i].Kind == parquet.Time {
-			r.values[r.place[i]] = r.column(i)
+		column := r.column(i)
+		if c := &r.codings[i]; c.Kind == "" {
+			r.values[r.place[i]] = column
 		} else {
-			r.coded = append(r.coded, codedTexts{r.texts(i), c, r.place[i]})
+			r.coded = append(r.coded, codedTexts{&column, c, r.place[i]})
 		}
 	}
 	for _, i := range r.with(roleLabel) {
-		r.label = r.texts(i)
+		c := r.column(i)
+		r.label = &c
 	}
 	if r.list {
 		r.columns = nil
@@ -255,23 +249,10 @@ func (r *parquetReader) openColumns() error {
 	return nil
 }
 
-// column opens the numbers of a column.
 func (r *parquetReader) column(i int) parquetColumn {
 	c := &r.file.Columns[i]
 	t := scalarType{kind: byte(c.Kind), size: c.Size}
-	if c.Kind == parquet.Time {
-		t.kind = byte(parquet.Float)
-	}
-	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, exact: c.Byte || t.isFloat32(), name: r.names[i]}
-}
-
-// texts opens a column to read the text of its values.
-func (r *parquetReader) texts(i int) *parquetColumn {
-	c := r.column(i)
-	if cursor, ok := r.file.TextCursor(i); ok {
-		c.Cursor, c.isText = cursor, true
-	}
-	return &c
+	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(), name: r.names[i]}
 }
 
 // read implements reader.
@@ -341,29 +322,12 @@ func (r *parquetReader) readCoded(dst []float32, rows int, picked []int, sampled
 		}
 		numbers := make([]float64, c.width)
 		for i, field := range fields {
-			where := fmt.Sprintf("row %d (counted from 1)", r.done+i+1)
-			switch {
-			case isMissing(field):
-				err = c.put(numbers, "")
-			case c.several():
-				err = c.put(numbers, field)
-			default:
-				number, ok := plain(c.coded.Kind, field)
-				if numbers[0], err = parseFloat(number, 64); !ok || err != nil {
-					err = fieldError{errorf(data.ErrFormat, "column %s: got %.40q, want a number", text.Quote(c.name), field)}
-				}
-			}
-			if err != nil {
-				return fmt.Errorf("%s, %w", where, err)
-			}
+			var sample []float64
 			if k, ok := slices.BinarySearch(picked, i); ok {
-				copy(sampled[k][c.place:], numbers)
+				sample = sampled[k]
 			}
-			for k, v := range numbers {
-				if r.offset != nil {
-					v -= r.offset[c.place+k]
-				}
-				dst[i*r.width+c.place+k] = float32(v)
+			if err := c.write(dst[i*r.width:][:r.width], r.offset, sample, numbers, c.place, field); err != nil {
+				return fmt.Errorf("row %d, %w", r.done+i+1, err)
 			}
 		}
 	}
@@ -488,8 +452,7 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 	return err
 }
 
-// readTexts appends the text of the next rows of a column, opened by texts. Missing values are
-// empty.
+// readTexts appends the text of the next rows of a column. Missing values are empty.
 func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) (_ []string, err error) {
 	had := len(to)
 	if c.isText {
@@ -563,12 +526,11 @@ func parquetTable(in *Input, o *Options) (table, error) { return newParquet(in, 
 func (r *parquetReader) fields() (names []string, columns int) { return r.names, len(r.names) }
 
 // inspector implements table.
-func (r *parquetReader) inspector(i int, date bool) *inspector {
+func (r *parquetReader) inspector(i int) *inspector {
 	switch c := &r.file.Columns[i]; {
-	case c.Kind == parquet.Time && date:
 	case c.Kind == parquet.Text && !c.List:
 		return new(inspector)
-	case c.Kind == 0 || c.Kind == parquet.Text || c.Kind == parquet.Time:
+	case c.Kind == 0 || c.Kind == parquet.Text:
 		return &inspector{none: c.Is}
 	}
 	return nil
@@ -590,8 +552,9 @@ func (r *parquetReader) scan(columns []int, each func(where func() string, field
 		if err := r.check(i); err != nil {
 			return err
 		}
+		c := r.column(i)
 		var err error
-		if all[k], err = r.readTexts(r.texts(i), nil, r.file.Rows); err != nil {
+		if all[k], err = r.readTexts(&c, nil, r.file.Rows); err != nil {
 			return parquetError(err)
 		}
 	}

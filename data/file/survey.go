@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"cne/data"
 	"cne/internal/text"
@@ -73,7 +74,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 			}
 			var scanned []int
 			for i, r := range roles {
-				s := t.inspector(i, slices.Contains(dates, i))
+				s := t.inspector(i)
 				if s == nil && slices.Contains(categories, i) {
 					s = new(inspector)
 				}
@@ -131,8 +132,11 @@ func survey(ctx context.Context, list sources, o *Options) error {
 	return nil
 }
 
-// An EmptyError reports columns of a table without values. It wraps data.ErrNotFinite.
-type EmptyError struct{ Columns []string }
+// An EmptyError reports columns without values. It wraps data.ErrNotFinite.
+type EmptyError struct {
+	Columns []string // names, or numbers counted from 1
+	Table   bool     // columns of a table, and not of an array
+}
 
 func (e *EmptyError) Error() string {
 	return "got no values in column " + text.Few(e.Columns, text.Quote)
@@ -141,18 +145,22 @@ func (e *EmptyError) Error() string {
 // Unwrap returns data.ErrNotFinite.
 func (e *EmptyError) Unwrap() error { return data.ErrNotFinite }
 
-// checkEmpty returns an *EmptyError if columns of a table have no values.
+// checkEmpty returns an *EmptyError if columns of dense points have no values.
 func (h *head) checkEmpty(m *data.Matrix) error {
-	if m == nil || m.CSR != nil || h.sources == nil {
+	if m == nil || m.CSR != nil {
 		return nil
 	}
 	if _, _, _, missing := m.FirstNotFinite(); !missing {
 		return nil
 	}
-	e := new(EmptyError)
+	e := &EmptyError{Table: h.sources != nil}
 	for j, mean := range m.FiniteMeans() {
-		if mean != mean && !slices.Contains(e.Columns, h.sources[j]) {
-			e.Columns = append(e.Columns, h.sources[j])
+		name := strconv.Itoa(j + 1)
+		if e.Table {
+			name = h.sources[j]
+		}
+		if mean != mean && !slices.Contains(e.Columns, name) {
+			e.Columns = append(e.Columns, name)
 		}
 	}
 	if e.Columns == nil {

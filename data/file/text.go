@@ -86,7 +86,7 @@ func openText(in *Input, o *Options) (reader, error) {
 		if r != roleData {
 			continue
 		}
-		s := t.inspector(i, false)
+		s := t.inspector(i)
 		for k, row := range t.first {
 			if i < len(row) && !t.isMissing(row[i]) {
 				s.add(strings.TrimSpace(row[i]), func() string { return fmt.Sprintf("line %d", t.firstLines[k]) }, slices.Contains(dates, i))
@@ -317,30 +317,23 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 		switch t.roles[i] {
 		case roleData:
 			at, c := t.place[i], &t.codings[i]
-			if c.several() {
-				if err := t.putSeveral(c, at, field, dst, sampled); err != nil {
-					return "", err
+			if c.Kind != "" {
+				if err := c.write(dst, t.offset, sampled, t.coded, at, strings.TrimSpace(field)); err != nil {
+					return "", &lineError{t.line(), err}
 				}
 				continue
 			}
-			number := field
-			if c.Kind != "" && !isMissing(field) {
-				var ok bool
-				if number, ok = plain(c.Kind, strings.TrimSpace(field)); !ok {
-					return "", t.describe(i, field, strconv.ErrSyntax)
-				}
-			}
 			if t.offset != nil && t.offset[at] != 0 {
-				dst[at], err = parseMinus(number, t.offset[at])
+				dst[at], err = parseMinus(field, t.offset[at])
 			} else {
-				dst[at], err = parseFloat32(number)
+				dst[at], err = parseFloat32(field)
 			}
 			if err != nil {
 				return "", t.describe(i, field, err)
 			}
 			if sampled != nil {
 				// A number that float32 can hold fits float64, too.
-				sampled[at], _ = parseFloat(number, 64)
+				sampled[at], _ = parseFloat(field, 64)
 			}
 		case roleLabel:
 			label = intern(t.interned, strings.TrimSpace(field))
@@ -350,27 +343,6 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 		}
 	}
 	return label, nil
-}
-
-// putSeveral puts the numbers of a field that has several into a row, from at on.
-func (t *textReader) putSeveral(c *coded, at int, field string, dst []float32, sampled []float64) error {
-	numbers := t.coded[:c.width]
-	if field = strings.TrimSpace(field); isMissing(field) {
-		field = ""
-	}
-	if err := c.put(numbers, field); err != nil {
-		return &lineError{t.line(), err}
-	}
-	if sampled != nil {
-		copy(sampled[at:], numbers)
-	}
-	for k, v := range numbers {
-		if t.offset != nil {
-			v -= t.offset[at+k]
-		}
-		dst[at+k] = float32(v)
-	}
-	return nil
 }
 
 // maxInterned bounds the number of texts that are remembered to let equal texts share
@@ -439,13 +411,9 @@ func (t *textReader) describe(column int, field string, err error) error {
 		where = "column " + strconv.Quote(t.names[column])
 	}
 	want := "a number"
-	switch kind := t.codings[column].Kind; {
+	switch {
 	case errors.Is(err, strconv.ErrRange):
 		want = "a number that float32 can hold"
-	case isDate(kind):
-		want = "a date, as in the rows before"
-	case kind == data.CodingTruth:
-		want = "true or false, as in the rows before"
 	case t.guessed && t.names == nil && t.line() == t.top:
 		want = "a number; if the line holds names, set the header to yes " + headerKeys
 	}
@@ -763,7 +731,7 @@ func (t *textReader) fields() (names []string, columns int) {
 func (t *textReader) check(int) error { return nil }
 
 // inspector implements table.
-func (t *textReader) inspector(int, bool) *inspector {
+func (t *textReader) inspector(int) *inspector {
 	return &inspector{semicolons: t.csv.Comma == ';'}
 }
 

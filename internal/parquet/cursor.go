@@ -116,7 +116,7 @@ func (k *Cursor) readPage() error {
 	if p.crc.id != 0 && crc32.ChecksumIEEE(k.packed) != uint32(p.crc.number) {
 		return k.damaged("has the wrong checksum")
 	}
-	isText, isDictionary := k.c.format != nil, p.kind == pageDictionary
+	isText, isDictionary := k.c.format != nil || k.c.number != nil, p.kind == pageDictionary
 	if !isDictionary && p.kind != pageData && p.kind != pageDataV2 {
 		return nil // it has no values
 	}

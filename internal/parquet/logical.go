@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -63,43 +64,33 @@ const secondsPerDay = 24 * 60 * 60
 // setKind sets the kind of a leaf's values.
 func (c *Column) setKind(leaf value) {
 	number := func(kind Kind, size int) { c.Kind, c.Size, c.Is = kind, size, "a number" }
-	moment := func(is, layout string, number func(int64) float64, at func(int64) time.Time) {
-		c.Kind, c.Size, c.Is = Time, 8, is
-		c.number = func(raw []byte) float64 { return number(whole(raw)) }
-		c.format = func(raw []byte) string { return at(whole(raw)).UTC().Format(layout) }
+	texts := func(is string, format func(raw []byte) string) { c.Kind, c.Is, c.format = Text, is, format }
+	moment := func(is, layout string, at func(v int64) time.Time) {
+		texts(is, func(raw []byte) string { return at(whole(raw)).UTC().Format(layout) })
 	}
 	logical, of := logicalType(leaf)
 	isWhole := c.physical == typeInt32 || c.physical == typeInt64
 	c.stored = map[int]int{typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8, typeFixed: max(0, leaf.get(schemaLength, 0))}[c.physical]
 	unit := perSecond(leaf, of)
-	inDays := func(v int64) float64 { return float64(v) / float64(unit*secondsPerDay) }
-	at := func(v int64) time.Time {
-		second := floorDiv(v, unit)
-		return time.Unix(second, (v-second*unit)*(1e9/unit))
-	}
+	at := func(v int64) time.Time { return time.Unix(v/unit, v%unit*(1e9/unit)) }
 	switch {
 	case c.physical == typeFixed && c.stored == 0 || logical == logicalInterval:
 		c.Is = "of a type other than number and text"
 	case logical == logicalDecimal && (isWhole || c.physical == typeFixed && c.stored <= maxDecimal || c.physical == typeBytes):
 		number(Float, 8)
 		scale := of.get(1, leaf.get(schemaScale, 0))
-		bigEndian := !isWhole
-		c.number = func(raw []byte) float64 { return decimalNumber(raw, bigEndian, scale) }
-		c.format = func(raw []byte) string { return decimal(raw, bigEndian, scale) }
+		c.number = func(raw []byte) float64 { return decimal(raw, !isWhole, scale) }
 	case logical == logicalDate && c.physical == typeInt32:
-		moment("a date", dayLayout, func(v int64) float64 { return float64(v) }, func(v int64) time.Time { return time.Unix(v*secondsPerDay, 0) })
+		moment("a date", dayLayout, func(v int64) time.Time { return time.Unix(v*secondsPerDay, 0) })
 	case logical == logicalTimestamp && c.physical == typeInt64 && unit > 0:
-		moment("a point in time", dayLayout+" "+clockLayout, inDays, at)
+		moment("a point in time", dayLayout+" "+clockLayout, at)
 	case logical == logicalTime && isWhole && unit > 0:
-		moment("a time", clockLayout, inDays, at)
-	case c.physical == typeInt96: // nanoseconds of a day, counted from noon on 24 November 4714 BC
+		moment("a time", clockLayout, at)
+	case c.physical == typeInt96: // nanoseconds of a day, counted from 24 November 4714 BC
 		const epoch = 2440588
-		day := func(raw []byte) int64 { return whole(raw[8:]) - epoch }
-		moment("a point in time", "", nil, nil)
-		c.number = func(raw []byte) float64 { return float64(day(raw)) + float64(whole(raw[:8]))/(1e9*secondsPerDay) }
-		c.format = func(raw []byte) string {
-			return time.Unix(day(raw)*secondsPerDay, whole(raw[:8])).UTC().Format(dayLayout + " " + clockLayout)
-		}
+		texts("a point in time", func(raw []byte) string {
+			return time.Unix((whole(raw[8:])-epoch)*secondsPerDay, whole(raw[:8])).UTC().Format(dayLayout + " " + clockLayout)
+		})
 	case c.physical == typeBool:
 		number(Bool, 1)
 	case isWhole:
@@ -114,11 +105,13 @@ func (c *Column) setKind(leaf value) {
 		number(Float, 4*(c.physical-typeInt96))
 	case c.physical == typeFixed && logical == logicalFloat16 && c.stored == 2:
 		number(Float, 2)
+	case c.physical == typeFixed && logical == logicalUUID && c.stored == 16:
+		texts("text", func(raw []byte) string {
+			s := hex.EncodeToString(raw)
+			return strings.Join([]string{s[:8], s[8:12], s[12:16], s[16:20], s[20:]}, "-")
+		})
 	case c.physical == typeFixed || c.physical == typeBytes:
-		c.Kind, c.Is = Text, "text"
-		if c.format = func(raw []byte) string { return string(raw) }; logical == logicalUUID && c.stored == 16 {
-			c.format = uuid
-		}
+		texts("text", func(raw []byte) string { return string(raw) })
 	default:
 		c.Is = "of a type other than number and text"
 	}
@@ -132,77 +125,18 @@ func whole(raw []byte) int64 {
 	return int64(binary.LittleEndian.Uint64(raw))
 }
 
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
-// uuid writes 16 bytes as 8-4-4-4-12 hexadecimal digits.
-func uuid(raw []byte) string {
-	s := hex.EncodeToString(raw)
-	return strings.Join([]string{s[:8], s[8:12], s[12:16], s[16:20], s[20:]}, "-")
-}
-
-// unscaled returns the whole number of a decimal: in two's complement, big-endian in bytes.
-func unscaled(raw []byte, bigEndian bool) *big.Int {
-	if !bigEndian {
-		return big.NewInt(whole(raw))
-	}
-	v := new(big.Int).SetBytes(raw)
-	if len(raw) > 0 && raw[0] >= 0x80 {
+// decimal returns the float64 nearest to a decimal number: a whole number, in bytes
+// big-endian in two's complement, times 10 to the power of −scale.
+func decimal(raw []byte, bytes bool, scale int) float64 {
+	v := new(big.Int)
+	if !bytes {
+		v.SetInt64(whole(raw))
+	} else if v.SetBytes(raw); len(raw) > 0 && raw[0] >= 0x80 {
 		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))
 	}
-	return v
-}
-
-// decimal writes a decimal number with all of its digits.
-func decimal(raw []byte, bigEndian bool, scale int) string {
-	v := unscaled(raw, bigEndian)
-	digits := new(big.Int).Abs(v).String()
-	if scale > 0 && scale <= maxScale {
-		digits = strings.Repeat("0", max(0, scale+1-len(digits))) + digits
-		digits = digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
-	} else if scale != 0 {
-		digits += "e" + strconv.Itoa(-scale)
+	if u := v.Int64(); v.IsInt64() && u > -1<<53 && u < 1<<53 && scale >= 0 && scale <= 22 {
+		return float64(u) / math.Pow10(scale) // of two exact numbers
 	}
-	if v.Sign() < 0 {
-		digits = "-" + digits
-	}
-	return digits
-}
-
-// maxScale bounds the digits that decimal writes after the point.
-const maxScale = 100
-
-// decimalNumber returns the float64 nearest to a decimal number.
-func decimalNumber(raw []byte, bigEndian bool, scale int) float64 {
-	if v := unscaled(raw, bigEndian); v.IsInt64() && scale >= 0 && scale < len(powers) && v.CmpAbs(exact) <= 0 {
-		return float64(v.Int64()) / powers[scale] // of two exact numbers
-	}
-	v, _ := strconv.ParseFloat(decimal(raw, bigEndian, scale), 64) // ±Inf if out of range
-	return v
-}
-
-var exact = big.NewInt(1 << 53)
-
-// powers of ten that float64 holds exactly.
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
-
-// TextCursor is Cursor for Texts of the column's values. ok is false if they are plain
-// numbers or cannot be read.
-func (f *File) TextCursor(i int) (k *Cursor, ok bool) {
-	k = f.Cursor(i)
-	if k.c.Kind == Text {
-		return k, true
-	}
-	if k.c.format == nil {
-		return nil, false
-	}
-	c := *k.c
-	c.Kind, c.Byte = Text, false
-	k.c = &c
-	return k, true
+	f, _ := strconv.ParseFloat(v.String()+"e"+strconv.Itoa(-scale), 64) // ±Inf if out of range
+	return f
 }

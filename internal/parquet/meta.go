@@ -36,9 +36,9 @@ const required, optional, repeated = 0, 1, 2
 // A Kind is the type of a column's values, by NumPy's letters.
 type Kind byte
 
-// Kinds of columns that can be read. Bools are bytes, 0 or 1. Decimals are Float. The
-// number of a Time, a date or time of day or both, is in days, since 1970 if it has a date.
-const Bool, Signed, Unsigned, Float, Text, Time Kind = 'b', 'i', 'u', 'f', 'S', 'M'
+// Kinds of columns that can be read. Bools are bytes, 0 or 1. Decimals are Float, and dates,
+// times and UUIDs are Text.
+const Bool, Signed, Unsigned, Float, Text Kind = 'b', 'i', 'u', 'f', 'S'
 
 // A Column is a field of a file's rows.
 type Column struct {
@@ -56,8 +56,8 @@ type Column struct {
 	maxDef, maxRep int
 	itemDef        int // of lists: the lowest definition level of an item, which may be null
 
-	// number, if not nil, and format make numbers and texts of stored values, without their
-	// length. Without format, numbers are stored as they are.
+	// number and format make numbers or texts of stored values. Without them, numbers are
+	// stored as they are.
 	number func(raw []byte) float64
 	format func(raw []byte) string
 }

@@ -173,7 +173,7 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 		return out, err
 	case isText && c.number == nil: // as it is stored
 		return content{texts: texts}, nil
-	case c.format == nil:
+	case c.format == nil && c.number == nil:
 		return content{numbers: numbers}, nil
 	}
 	for _, s := range texts {

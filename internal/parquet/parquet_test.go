@@ -327,8 +327,7 @@ func TestMissingLists(t *testing.T) {
 	}
 }
 
-// Decimals are the nearest numbers, and their text has all digits; dates, times and UUIDs
-// have text, and dates and times are days.
+// Decimals are the nearest numbers; dates, times and UUIDs are text.
 func TestLogicalTypes(t *testing.T) {
 	little := func(v ...int64) (raw [][]byte) {
 		for _, v := range v {
@@ -341,21 +340,21 @@ func TestLogicalTypes(t *testing.T) {
 		physical, length int
 		fields           []any // of the schema
 		raw              [][]byte
-		texts            []string
-		numbers          []float64 // nil: the column is text
+		texts            []string  // of the others
+		numbers          []float64 // of decimals; otherwise nil
 	}{
-		"decimal of 4 bytes":  {typeInt32, 0, []any{6, int32(5), 7, int32(2), 8, int32(9)}, little(0, 5, -5, 12345, -100), []string{"0.00", "0.05", "-0.05", "123.45", "-1.00"}, []float64{0, .05, -.05, 123.45, -1}},
-		"decimal of 8 bytes":  {typeInt64, 0, []any{10, structure(5, structure(1, int32(3), 2, int32(18)))}, little(1, 999999999999999999, -999999999999999999), []string{"0.001", "999999999999999.999", "-999999999999999.999"}, []float64{.001, 999999999999999.999, -999999999999999.999}},
-		"whole decimal":       {typeInt64, 0, []any{10, structure(5, structure(1, int32(0), 2, int32(18)))}, little(7, -7), []string{"7", "-7"}, []float64{7, -7}},
-		"decimal of 16 bytes": {typeFixed, 16, []any{10, structure(5, structure(1, int32(10), 2, int32(38)))}, [][]byte{append(make([]byte, 15), 1), bytes.Repeat([]byte{0xff}, 16), append([]byte{0x4b, 0x3b, 0x4c, 0xa8, 0x5a, 0x86, 0xc4, 0x7a}, 0x09, 0x8a, 0x22, 0x3f, 0xff, 0xff, 0xff, 0xff)}, []string{"0.0000000001", "-0.0000000001", "9999999999999999999999999999.9999999999"}, []float64{1e-10, -1e-10, 1e28}},
-		"decimal of bytes":    {typeBytes, 0, []any{6, int32(5), 7, int32(1), 8, int32(30)}, [][]byte{{}, {0x7f}, {0x80}, {0x00, 0xff}, append([]byte{1}, make([]byte, 12)...)}, []string{"0.0", "12.7", "-12.8", "25.5", "7922816251426433759354395033.6"}, []float64{0, 12.7, -12.8, 25.5, 7922816251426433759354395033.6}},
-		"date":                {typeInt32, 0, []any{6, int32(6)}, little(0, 18262, -1), []string{"1970-01-01", "2020-01-01", "1969-12-31"}, []float64{0, 18262, -1}},
-		"milliseconds":        {typeInt64, 0, []any{6, int32(9)}, little(1500, -1), []string{"1970-01-01 00:00:01.5", "1969-12-31 23:59:59.999"}, []float64{1.5 / day, -.001 / day}},
-		"microseconds":        {typeInt64, 0, []any{10, structure(8, structure(2, structure(2, structure())))}, little(1577836800000001), []string{"2020-01-01 00:00:00.000001"}, []float64{18262 + 1e-6/day}},
-		"nanoseconds":         {typeInt64, 0, []any{10, structure(8, structure(2, structure(3, structure())))}, little(1577923200000000000), []string{"2020-01-02 00:00:00"}, []float64{18263}},
-		"time":                {typeInt32, 0, []any{6, int32(7)}, little(day * 500), []string{"12:00:00"}, []float64{.5}},
-		"fine time":           {typeInt64, 0, []any{10, structure(7, structure(2, structure(3, structure())))}, little(day * 250000000), []string{"06:00:00"}, []float64{.25}},
-		"96 bits":             {typeInt96, 0, nil, [][]byte{append(little(day * 250000000)[0], 0x8e, 0x3d, 0x25, 0)}, []string{"1970-01-03 06:00:00"}, []float64{2.25}},
+		"decimal of 4 bytes":  {typeInt32, 0, []any{6, int32(5), 7, int32(2), 8, int32(9)}, little(0, 5, -5, 12345, -100), nil, []float64{0, .05, -.05, 123.45, -1}},
+		"decimal of 8 bytes":  {typeInt64, 0, []any{10, structure(5, structure(1, int32(3), 2, int32(18)))}, little(1, 999999999999999999, -999999999999999999), nil, []float64{.001, 999999999999999.999, -999999999999999.999}},
+		"whole decimal":       {typeInt64, 0, []any{10, structure(5, structure(1, int32(0), 2, int32(18)))}, little(7, -7), nil, []float64{7, -7}},
+		"decimal of 16 bytes": {typeFixed, 16, []any{10, structure(5, structure(1, int32(10), 2, int32(38)))}, [][]byte{append(make([]byte, 15), 1), bytes.Repeat([]byte{0xff}, 16), append([]byte{0x4b, 0x3b, 0x4c, 0xa8, 0x5a, 0x86, 0xc4, 0x7a}, 0x09, 0x8a, 0x22, 0x3f, 0xff, 0xff, 0xff, 0xff)}, nil, []float64{1e-10, -1e-10, 1e28}},
+		"decimal of bytes":    {typeBytes, 0, []any{6, int32(5), 7, int32(1), 8, int32(30)}, [][]byte{{}, {0x7f}, {0x80}, {0x00, 0xff}, append([]byte{1}, make([]byte, 12)...)}, nil, []float64{0, 12.7, -12.8, 25.5, 7922816251426433759354395033.6}},
+		"date":                {typeInt32, 0, []any{6, int32(6)}, little(0, 18262, -1), []string{"1970-01-01", "2020-01-01", "1969-12-31"}, nil},
+		"milliseconds":        {typeInt64, 0, []any{6, int32(9)}, little(1500, -1), []string{"1970-01-01 00:00:01.5", "1969-12-31 23:59:59.999"}, nil},
+		"microseconds":        {typeInt64, 0, []any{10, structure(8, structure(2, structure(2, structure())))}, little(1577836800000001), []string{"2020-01-01 00:00:00.000001"}, nil},
+		"nanoseconds":         {typeInt64, 0, []any{10, structure(8, structure(2, structure(3, structure())))}, little(1577923200000000000), []string{"2020-01-02 00:00:00"}, nil},
+		"time":                {typeInt32, 0, []any{6, int32(7)}, little(day * 500), []string{"12:00:00"}, nil},
+		"fine time":           {typeInt64, 0, []any{10, structure(7, structure(2, structure(3, structure())))}, little(day * 250000000), []string{"06:00:00"}, nil},
+		"96 bits":             {typeInt96, 0, nil, [][]byte{append(little(day * 250000000)[0], 0x8e, 0x3d, 0x25, 0)}, []string{"1970-01-03 06:00:00"}, nil},
 		"UUID":                {typeFixed, 16, []any{10, structure(14, structure())}, [][]byte{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xd, 0xe, 0xff}}, []string{"00010203-0405-0607-0809-0a0b0c0d0eff"}, nil},
 		"fixed text":          {typeFixed, 2, nil, [][]byte{[]byte("ab"), []byte("cd")}, []string{"ab", "cd"}, nil},
 	} {
@@ -374,17 +373,10 @@ func TestLogicalTypes(t *testing.T) {
 			page := (&testPage{kind: pageData, encoding: encodingPlain, values: len(tc.raw), body: body}).bytes(t, rand.New(rand.NewPCG(1, 1)), &testColumn{})
 			chunk := structure(3, structure(1, int32(tc.physical), 4, int32(0), 5, int64(len(tc.raw)), 7, int64(len(page)), 9, int64(4)))
 			f := open(t, withFooter(append([]byte(Magic), page...), 2, []any{root(1), structure(element...)}, 3, int64(len(tc.raw)), 4, []any{structure(1, []any{chunk}, 3, int64(len(tc.raw)))}))
-			cursor, ok := f.TextCursor(0)
-			if !ok {
-				t.Fatalf("it is %s, without text", f.Columns[0].Is)
-			}
-			texts, err := cursor.Texts(nil, f.Rows)
-			if err != nil || !slices.Equal(texts, tc.texts) {
-				t.Errorf("texts: %q (%v), want %q", texts, err, tc.texts)
-			}
 			if tc.numbers == nil {
-				if f.Columns[0].Kind != Text {
-					t.Errorf("it is %s", f.Columns[0].Is)
+				texts, err := f.Cursor(0).Texts(nil, f.Rows)
+				if err != nil || !slices.Equal(texts, tc.texts) || f.Columns[0].Kind != Text {
+					t.Errorf("texts: %q (%v), want %q", texts, err, tc.texts)
 				}
 				return
 			}
@@ -439,7 +431,7 @@ func number(t *testing.T, c *Column, b []byte) float64 {
 		u |= uint64(x) << (8 * k)
 	}
 	switch {
-	case (c.Kind == Float || c.Kind == Time) && c.Size == 8:
+	case c.Kind == Float && c.Size == 8:
 		return math.Float64frombits(u)
 	case c.Kind == Float && c.Size == 4:
 		return float64(math.Float32frombits(uint32(u)))
@@ -538,11 +530,6 @@ const mostRows = 1 << 16
 
 func readColumn(f *File, i int) error {
 	c, cursor := &f.Columns[i], f.Cursor(i)
-	if k, ok := f.TextCursor(i); ok && !c.List && f.Rows <= mostRows {
-		if _, err := k.Texts(nil, f.Rows); err != nil {
-			return err
-		}
-	}
 	switch {
 	case c.Kind == 0 || f.Rows > mostRows || c.Kind == Text && c.List:
 		return nil
