@@ -194,6 +194,11 @@ func TestParquetMissingLists(t *testing.T) {
 			t.Errorf("row %d is %v", i, got)
 		}
 	}
+	_, err = file.Read(t.Context(), []string{parquetFile("duckdb-all-null")}, file.Options{AllowMissing: true})
+	wantError(t, err, data.ErrNotFinite, `got no values in column "note"`)
+	if ds := need(file.Read(t.Context(), []string{parquetFile("duckdb-all-null")}, file.Options{DropText: true}))(t); ds.Points.D != 1 {
+		t.Errorf("%d columns without the one that has no values", ds.Points.D)
+	}
 	some := need(file.ReadRows(t.Context(), paths, file.Options{AllowMissing: true}, []int{0, 8, 29}, 30))(t)
 	if !slices.Equal(some.Points.X[3:], []float32{8, 4, -8, 29, 14.5, -29}) {
 		t.Errorf("rows 8 and 29 are %v", some.Points.X[3:])

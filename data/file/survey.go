@@ -153,7 +153,7 @@ func (h *head) checkEmpty(m *data.Matrix) error {
 	if _, _, _, missing := m.FirstNotFinite(); !missing {
 		return nil
 	}
-	e := &EmptyError{Table: h.sources != nil}
+	e := &EmptyError{Table: len(h.sources) == m.D} // not the items of lists
 	for j, mean := range m.FiniteMeans() {
 		name := strconv.Itoa(j + 1)
 		if e.Table {
