@@ -61,8 +61,11 @@ const (
 	DefaultClamp         = 1e-10
 )
 
-// AutoComponents as Options.Components means 50 components, with two exceptions. The
-// points themselves are used if an exact search over them is cheap (up to 22 000 images of
+// SparseComponents is the number of components for sparse points with AutoComponents.
+const SparseComponents = 100
+
+// AutoComponents as Options.Components means 50 components, or 100 for sparse points (see
+// ChooseComponents). Dense points have two exceptions. The points themselves are used if an exact search over them is cheap (up to 22 000 images of
 // MNIST). They are also used if GraphMetric is data.Cosine or data.Correlation and points
 // have at most 1024 values. Neither exception applies if a network sees the components
 // (OnComponents).
@@ -215,6 +218,8 @@ type Options struct {
 	Checkpoints         *train.Checkpoints
 	Resume              *train.Checkpoint
 	SpectrumCheckpoints *SpectrumCheckpoints
+
+	spread bool // the points are sparse or counts, see ChooseComponents
 }
 
 // A Phase is a part of a run with its own schedule: see train.Phase. Fields that are nil
@@ -467,7 +472,9 @@ func (o *Options) checkWeights(width int) error {
 
 // checkSparse refuses options that sparse points do not allow.
 func (o *Options) checkSparse(size data.Size) error {
-	if size.Nonzeros == 0 || o.Reduces(size.Low, size.Width) == 0 { // they become dense
+	x := *o
+	x.ChooseComponents(true, false)
+	if size.Nonzeros == 0 || x.Reduces(size.Low, size.Width) == 0 { // they become dense
 		return nil
 	}
 	wide := o.network() && !o.OnComponents
@@ -584,6 +591,9 @@ func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estima
 // Workload returns the sizes on which Memory's estimate depends. A program that does more
 // than Embed sets further fields, such as Held for held-out points, and calls Estimate.
 func (o *Options) Workload(size data.Size) *memory.Points {
+	x := *o
+	o = &x
+	o.ChooseComponents(size.Nonzeros > 0, false)
 	n, d := size.Likely, max(1, size.Width)
 	w := &memory.Points{
 		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.dropsScaled(), Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),

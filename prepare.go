@@ -83,6 +83,7 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 	if o.Graph == nil {
 		k = max(k, cmp.Or(o.Neighbors, DefaultNeighbors))
 	}
+	o.ChooseComponents(set.Points != nil && set.Points.CSR != nil, false)
 	h, err := scale(ctx, set, &o)
 	if err != nil {
 		return nil, err
@@ -177,6 +178,20 @@ func (o *Options) ReducesAbove() int {
 		return maxAngularWidth
 	}
 	return o.components()
+}
+
+// ChooseComponents replaces AutoComponents for sparse points and for counts of cells. Few of
+// their columns are alike, so that components hold little of the variance; they keep
+// structure that the distances of the points themselves hide.
+func (o *Options) ChooseComponents(sparse, counts bool) {
+	o.spread = o.spread || sparse || counts
+	switch {
+	case !o.autoComponents():
+	case counts:
+		o.Components = new(DefaultComponents)
+	case sparse:
+		o.Components = new(SparseComponents)
+	}
 }
 
 func (o *Options) autoComponents() bool {
@@ -317,7 +332,7 @@ func (o *Options) logVariance(p *pca.PCA) {
 	}
 	share := sum / p.TotalVariance
 	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
-	if share < enoughVariance {
+	if share < enoughVariance && !o.spread {
 		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")
 		return
 	}

@@ -1,11 +1,14 @@
 package cne_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"cne"
@@ -108,6 +111,39 @@ func TestSparsePointsBecomeDense(t *testing.T) {
 	wide.CSR.Start[40], wide.CSR.Column, wide.CSR.Value = 1, []int32{69999}, []float32{1}
 	if _, err := cne.Embed(t.Context(), wide, cne.Options{Components: new(1), Epochs: 1, Hidden: []int{4}}); !errors.Is(err, cne.ErrOption) {
 		t.Errorf("wide points for a network: %v", err)
+	}
+}
+
+// Automatic components are 100 of sparse points, as many as asked for otherwise, and none of
+// the same points if they are dense and few. Their share of the variance is no reason for a
+// warning.
+func TestComponentsOfSparsePoints(t *testing.T) {
+	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {
+		m, dense := densePoints(t, 200)
+		var log bytes.Buffer
+		o := cne.Options{Components: new(cne.AutoComponents), GraphMetric: metric, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		prepare := func(m *data.Matrix) *cne.Neighborhood {
+			h, err := cne.Prepare(t.Context(), &data.Dataset{Points: m}, o)
+			must(t, err)
+			return h
+		}
+		if h := prepare(m.Clone()); h.PCA == nil || h.PCA.K != cne.SparseComponents {
+			t.Errorf("%s: sparse points have the components %v", metric, h.PCA)
+		}
+		if h := prepare(dense); h.PCA != nil {
+			t.Errorf("%s: dense points have %d components", metric, h.PCA.K)
+		}
+		o.Components = new(2)
+		if h := prepare(m); h.PCA.K != 2 {
+			t.Errorf("%s: %d components, want 2", metric, h.PCA.K)
+		}
+		if text := log.String(); !strings.Contains(text, "the 2 principal components hold") || strings.Contains(text, "WARN") {
+			t.Errorf("%s: the log is\n%s", metric, text)
+		}
+	}
+	o := cne.Options{Components: new(cne.AutoComponents)}
+	if o.ChooseComponents(false, true); *o.Components != cne.DefaultComponents {
+		t.Errorf("counts have %d components", *o.Components)
 	}
 }
 

@@ -482,6 +482,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	e.Data, in.held = in.points.Name, nil
 	o := a.config.Options()
+	o.ChooseComponents(in.points.Points != nil && in.points.Points.CSR != nil, in.counts != nil)
 	o.Components = new(o.Reduces(in.points.Dims()))           // they depend on the network
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // no network needs the points themselves
 	near, err := in.prepare(ctx, &o, rundir.OpenReadOnly(a.folder))

@@ -607,6 +607,7 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	if in.counts != nil && o.Scaling == data.ScaleAuto { // the columns are one quantity
 		o.Scaling = data.ScaleUnit
 	}
+	o.ChooseComponents(in.points.Points != nil && in.points.Points.CSR != nil, in.counts != nil)
 	h, err := cne.Prepare(ctx, in.points, *o)
 	if err != nil {
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))

@@ -203,8 +203,10 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours: %s", m.GraphRecall)
 	}
-	o := t.config.Options()
-	components := o.Reduces(m.N, t.near.Preprocessing.Width)
+	components := 0
+	if p := t.near.PCA; p != nil {
+		components = p.K
+	}
 	for _, f := range quality.DisplayTable() {
 		if value, standardError := f.Of(&m.Figures); value != nil {
 			row(f.Title, f.Format+"%s%s%s", *value, quality.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, components), f.Direction())
