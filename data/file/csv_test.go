@@ -119,7 +119,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"no column of dates", "a\n1\n", file.Options{Dates: []string{"day"}}, data.ErrOption, `column: got "day", want one of ["a"]`},
 		{"a label that is not UTF-8", "x,l\n1,caf\xe9\n", file.Options{LabelColumn: "l"}, data.ErrFormat, `line 2: column 2: got "caf\xe9", want text in UTF-8; convert the file, for instance with iconv -f LATIN1 -t UTF-8`},
 		{"UTF-16", "\xff\xfea\x00,\x00b\x00\n\x00", file.Options{}, data.ErrFormat, "the file is text in UTF-16, want UTF-8"},
-		{"UTF-16 without a mark", "a\x00,\x00b\x00\n\x00", file.Options{}, data.ErrFormat, "the file is text in UTF-16, want UTF-8"},
+		{"UTF-16 without a mark", "a\x00,\x00b\x00\n\x00", file.Options{}, data.ErrUnsupported, "nor text in UTF-8; if it is text in UTF-16, want UTF-8; save it"},
 		{"big-endian UTF-16", "\xfe\xff\x00a\x00,\x00b\x00\n", file.Options{}, data.ErrFormat, "the file is text in UTF-16, want UTF-8"},
 		{"a column without values", "a,b\n1,\n2,NA\n", file.Options{AllowMissing: true}, data.ErrNotFinite, "got no values in column \"b\""},
 		{"spaces between fields", "1 2 3\n4 5 6\n", file.Options{Header: file.HeaderNone}, data.ErrFormat, `"1 2 3", want fields separated by commas, semicolons or tabs`},

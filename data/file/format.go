@@ -69,6 +69,8 @@ var foreign = []struct{ magic, advice string }{
 	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
 }
 
+const wantUTF8 = "want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW"
+
 // fromPandas says how to convert a file of a kind that pandas reads.
 func fromPandas(kind, ending string) string {
 	return fmt.Sprintf("convert it with Python: pandas.read_%s('points.%s').to_csv('points.csv', index=False)", kind, ending)
@@ -92,8 +94,8 @@ func recognize(path string, in *Input) (*format, error) {
 			return &formats[i], nil
 		}
 	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) || isWide(head) {
-		return nil, errorf(data.ErrFormat, "the file is text in UTF-16, want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW")
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		return nil, errorf(data.ErrFormat, "the file is text in UTF-16, "+wantUTF8)
 	}
 	head = bytes.Join(bytes.Fields(head), nil) // JSON has white space anywhere
 	for _, f := range foreign {
@@ -107,22 +109,9 @@ func recognize(path string, in *Input) (*format, error) {
 		}
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8")
+		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8; if it is text in UTF-16, "+wantUTF8)
 	}
 	return &formats[len(formats)-1], nil
-}
-
-// isWide reports whether text in ASCII has a zero byte in every character.
-func isWide(head []byte) bool {
-	zeros := [2]int{}
-	for i, c := range head {
-		if c == 0 {
-			zeros[i%2]++
-		} else if c >= 0x80 {
-			return false
-		}
-	}
-	return len(head) >= 4 && min(zeros[0], zeros[1]) == 0 && max(zeros[0], zeros[1]) == len(head)/2
 }
 
 // hasEnding reports whether the name of a file has an extension of the format.

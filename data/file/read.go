@@ -116,7 +116,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 		ds.Rows = wanted.rows
 	}
 	if o.Columns == nil {
-		if err := f.first.checkEmpty(ds.Points); err != nil {
+		if err := f.first.checkEmpty(ds.Points, o.AllowMissing); err != nil {
 			return nil, err
 		}
 	}

@@ -26,7 +26,11 @@ func readTable(ctx context.Context, list sources, o Options, wanted *choice) (*d
 	ds, err := read(ctx, list, o, wanted)
 	if !surveyed && again && (errors.As(err, new(fieldError)) || errors.As(err, new(*TextError))) {
 		if fault := survey(ctx, list, &o); fault != nil {
-			if e := new(TextError); errors.As(fault, &e) && errors.As(err, new(fieldError)) && len(e.Columns) == 1 {
+			e := new(TextError)
+			switch isField := errors.As(err, new(fieldError)); {
+			case !errors.As(fault, &e): // a later line has another fault
+				return nil, err
+			case isField && len(e.Columns) == 1:
 				e.only, fault = err, e
 			}
 			return nil, fault
@@ -145,8 +149,9 @@ func (e *EmptyError) Error() string {
 // Unwrap returns data.ErrNotFinite.
 func (e *EmptyError) Unwrap() error { return data.ErrNotFinite }
 
-// checkEmpty returns an *EmptyError if columns of dense points have no values.
-func (h *head) checkEmpty(m *data.Matrix) error {
+// checkEmpty returns an *EmptyError if columns of dense points have no values; of an array
+// only if values may be missing, as another error has the row otherwise.
+func (h *head) checkEmpty(m *data.Matrix, allowed bool) error {
 	if m == nil || m.CSR != nil {
 		return nil
 	}
@@ -163,7 +168,7 @@ func (h *head) checkEmpty(m *data.Matrix) error {
 			e.Columns = append(e.Columns, name)
 		}
 	}
-	if e.Columns == nil {
+	if e.Columns == nil || !e.Table && !allowed {
 		return nil
 	}
 	return h.named(e)

@@ -8,31 +8,13 @@ import (
 // orientation returns the value of Exif's tag Orientation in a PNG, JPEG or WebP file: 1
 // to 8, where 1 is upright. If the tag is missing or invalid, it returns 1.
 func orientation(file []byte) int {
-	switch {
-	case bytes.HasPrefix(file, []byte(pngMagic)): // chunks of size, name, content, checksum
-		for rest := file[len(pngMagic):]; len(rest) >= 12; {
-			size := uint64(binary.BigEndian.Uint32(rest))
-			if size+12 > uint64(len(rest)) {
-				break
-			}
-			if string(rest[4:8]) == "eXIf" {
-				return tiffOrientation(rest[8 : 8+size])
-			}
-			rest = rest[12+size:]
-		}
-		return upright
-	case isWebP(file): // chunks of name, size and content, of an even number of bytes
-		for rest := file[12:]; len(rest) >= 8; {
-			size := uint64(binary.LittleEndian.Uint32(rest[4:]))
-			if size+8 > uint64(len(rest)) {
-				break
-			}
-			if string(rest[:4]) == "EXIF" {
-				return tiffOrientation(bytes.TrimPrefix(rest[8:8+size], []byte("Exif\x00\x00")))
-			}
-			rest = rest[min(uint64(len(rest)), 8+size+size%2):]
-		}
-		return upright
+	// Of PNG and WebP the chunk is not searched for one by one: what follows a name that is
+	// none is no TIFF file.
+	if _, tiff, ok := bytes.Cut(file, []byte("eXIf")); ok && bytes.HasPrefix(file, []byte(pngMagic)) {
+		return tiffOrientation(tiff)
+	}
+	if _, chunk, ok := bytes.Cut(file, []byte("EXIF")); ok && isWebP(file) {
+		return tiffOrientation(bytes.TrimPrefix(chunk[min(4, len(chunk)):], []byte("Exif\x00\x00")))
 	}
 	for rest := file[min(2, len(file)):]; len(rest) >= 4 && rest[0] == 0xff; {
 		const app1, startOfScan = 0xe1, 0xda
