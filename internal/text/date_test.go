@@ -55,3 +55,16 @@ func TestParseDays(t *testing.T) {
 		t.Error("other texts are dates")
 	}
 }
+
+// Any text is a date, with days that are finite, or none.
+func FuzzParseDays(f *testing.F) {
+	for _, s := range []string{"2020-01-01", "1/2/2020 3:04:05 PM", "12:00", "2020-01-01T00:00:00.5+01:00", "T:", "- :"} {
+		f.Add(s, 0)
+	}
+	f.Fuzz(func(t *testing.T, s string, order int) {
+		days, ok := ParseDays(s, DateOrder(order&1+order>>1&1))
+		if math.IsNaN(days) || math.Abs(days) > 4e6 || !ok && days != 0 {
+			t.Errorf("%q: %v, %v", s, days, ok)
+		}
+	})
+}

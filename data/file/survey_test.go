@@ -1,0 +1,102 @@
+package file_test
+
+import (
+	"bytes"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/data/file"
+)
+
+// Whole tables say how columns become numbers, where their first rows do not suffice, and
+// all that do not are named at once.
+func TestReadSurveysTables(t *testing.T) {
+	long := strings.Repeat("\"1,234\",5,,x\n", 9000) // more than is looked at first
+	first := put(t, t.TempDir(), "a.csv", []byte("sum,n,none,word\n"+long+"\"12,5\",-,,y\n7,6,,x\n"))
+	other := put(t, t.TempDir(), "b.csv", []byte("sum,n,none,word\n\"1,234\",5 kg,,x\n"))
+
+	_, err := file.Read(t.Context(), []string{first, other}, file.Options{})
+	wantError(t, err, data.ErrFormat, `a.csv: columns that are not numbers: n (line 9002: "-" among numbers), word (line 2: "x")`)
+	var log bytes.Buffer
+	ds := need(file.Read(t.Context(), []string{first, other}, file.Options{DropText: true, Log: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+	if !slices.Equal(ds.Points.Columns, []string{"sum"}) || ds.Points.N != 9003 || ds.Points.X[0] != 1.234 || ds.Points.X[9000] != 12.5 || ds.Points.X[9002] != 1.234 {
+		t.Errorf("%d points of %q: %v, %v, %v", ds.Points.N, ds.Points.Columns, ds.Points.X[0], ds.Points.X[9000], ds.Points.X[9002])
+	}
+	for _, want := range []string{`columns="n, word"`, "columns without values are left out", "read numbers with decimal commas"} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("the log has not once %q:\n%s", want, log.String())
+		}
+	}
+	ds = need(file.Read(t.Context(), []string{first}, file.Options{NA: []string{"-"}, Drop: []string{"none", "word"}, AllowMissing: true}))(t)
+	if v := ds.Points.Row(9000); !math.IsNaN(float64(v[1])) || v[0] != 12.5 {
+		t.Errorf("row 9000 is %v", v)
+	}
+	_, err = file.Read(t.Context(), []string{first}, file.Options{Drop: []string{"n", "word"}})
+	wantError(t, err, data.ErrNotFinite, `got no values in column "none"`)
+}
+
+// Categories have a column for each value, in their order, in text and in Parquet, and the
+// same for new points.
+func TestReadCategories(t *testing.T) {
+	opt := file.Options{Only: []string{"a"}, Categories: []string{"kind"}}
+	for _, path := range []string{
+		parquetFile("arrow"),
+		put(t, t.TempDir(), "a.csv", []byte("kind,a\nk0,0\nk1,0.5\nk2,1\nk0,1.5\n")),
+	} {
+		ds := need(file.Read(t.Context(), []string{path}, opt))(t)
+		order := []string{"a", "kind=k0", "kind=k1", "kind=k2"}
+		at := func(name string) int { return slices.Index(ds.Points.Columns, name) }
+		if got := slices.Sorted(slices.Values(ds.Points.Columns)); !slices.Equal(got, order) {
+			t.Fatalf("%s: the columns are %q", path, ds.Points.Columns)
+		}
+		for i := range min(4, ds.Points.N) {
+			row := ds.Points.Row(i)
+			if row[at("a")] != float32(i)/2 || row[at("kind=k0")] != b2f(i%3 == 0) || row[at("kind=k1")] != b2f(i%3 == 1) || row[at("kind=k2")] != b2f(i%3 == 2) {
+				t.Errorf("%s: row %d is %v", path, i, row)
+			}
+		}
+		var log bytes.Buffer
+		rows := need(file.Open(t.Context(), []string{put(t, t.TempDir(), "new.csv", []byte("a,kind,z\n1,k2,9\n2,new,9\n3,,9\n"))},
+			file.Options{Columns: ds.Points.Columns, Codings: ds.Codings, Log: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+		block := data.NewMatrix(3, 4)
+		need(rows.Next(block))(t)
+		need(rows.Skip(1))(t)
+		if k := at("kind=k2"); block.Row(0)[k] != 1 || block.Row(1)[k] != 0 || !math.IsNaN(float64(block.Row(2)[k])) || block.Row(1)[at("a")] != 2 {
+			t.Errorf("new points: %v", block.X)
+		}
+		if strings.Count(log.String(), "values that training did not have") != 1 {
+			t.Errorf("the log is\n%s", log.String())
+		}
+		must(t, rows.Close())
+	}
+	many := "id,a\n" + strings.Repeat("x,1\n", 3)
+	for i := range 1001 {
+		many += strings.Repeat("y", 1+i%40) + string(rune('a'+i%26)) + strings.Repeat("z", i/40) + ",1\n"
+	}
+	_, err := file.Read(t.Context(), []string{put(t, t.TempDir(), "many.csv", []byte(many))}, file.Options{Categories: []string{"id"}})
+	wantError(t, err, data.ErrOption, `column "id": got `)
+	_, err = file.Read(t.Context(), []string{put(t, t.TempDir(), "many.csv", []byte(many))}, file.Options{Categories: []string{"idd"}})
+	wantError(t, err, data.ErrOption, `column: got "idd"`)
+}
+
+func b2f(b bool) float32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Words and numbers for missing values apply to Parquet, too.
+func TestParquetNA(t *testing.T) {
+	ds := need(file.Read(t.Context(), []string{parquetFile("arrow")}, file.Options{Only: []string{"a", "d"}, NA: []string{"-7", "2.5"}, AllowMissing: true}))(t)
+	for i := range ds.Points.N {
+		row := ds.Points.Row(i)
+		if (i == 5) != math.IsNaN(float64(row[0])) || (i == 7) != math.IsNaN(float64(row[1])) {
+			t.Errorf("row %d is %v", i, row)
+		}
+	}
+}
