@@ -83,6 +83,7 @@ type product[T Float] struct {
 	bias        []T // nil for none
 	floor       T
 	alone       bool // on the calling goroutine
+	panels      []T  // op(B) as the inner loops read it; nil to pack it
 }
 
 // An operand is a matrix op(X) as stored.
@@ -153,7 +154,7 @@ func multiply[T Float](p product[T]) {
 	case *product[float32]:
 		multiplySingle(p)
 	case *product[float64]:
-		multiplyDoubles(p)
+		multiplyDoubles(p, inUse())
 	}
 }
 

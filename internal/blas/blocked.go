@@ -90,8 +90,11 @@ func multiplySingle(what *product[float32]) {
 	products.Put(p)
 }
 
+// depthOf returns how many steps of a product a tile adds up.
+func depthOf(k int) int { return max(8, roundUp(ceil(k, max(1, ceil(k, maxDepth))), 8)) }
+
 func (p *blocked) run() {
-	p.depth = max(8, roundUp(ceil(p.k, max(1, ceil(p.k, maxDepth))), 8))
+	p.depth = depthOf(p.k)
 	p.shareA = p.a.trans && p.m <= fewRows && p.k > 0
 	p.shareB = p.m > fewRows || p.n <= fewColumns
 	steps, columns := max(1, p.k), p.n
@@ -167,12 +170,14 @@ func (p *blocked) task(task int) {
 	block := task - p.packs
 	i, j := block/p.columnBlocks*p.rows, p.j0+block%p.columnBlocks*p.columns
 	i1, j1 := min(p.m, i+p.rows), min(p.j1, j+p.columns)
+	w := workspaces.Get()
+	defer workspaces.Put(w)
 	if p.shareB {
-		p.block(i, i1, j, j1)
+		p.block(w, i, i1, j, j1)
 		return
 	}
 	for ; j < j1; j += ownColumns {
-		p.block(i, i1, j, min(j1, j+ownColumns))
+		p.block(w, i, i1, j, min(j1, j+ownColumns))
 	}
 }
 
@@ -196,9 +201,7 @@ func (p *blocked) panelAt(j, l int) int {
 }
 
 // block adds the round's steps to rows [i0, i1) and columns [j0, j1) of C.
-func (p *blocked) block(i0, i1, j0, j1 int) {
-	w := workspaces.Get()
-	defer workspaces.Put(w)
+func (p *blocked) block(w *workspace, i0, i1, j0, j1 int) {
 	for l := p.l0; l == p.l0 || l < p.l1; l += p.depth {
 		end := min(p.l1, l+p.depth)
 		p.packOwnB(w, l, end, j0, j1)

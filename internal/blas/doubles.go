@@ -50,9 +50,9 @@ var (
 	doubleSpaces = parallel.Pool[doubleSpace]{}
 )
 
-func multiplyDoubles(what *product[float64]) {
+func multiplyDoubles(what *product[float64], by *kernels) {
 	p := doubledProducts.Get()
-	p.product, p.doubleKernel = *what, inUse().doubles
+	p.product, p.doubleKernel = *what, by.doubles
 	p.blocks = ceil(p.n, doubleColumns)
 	// A serial product needs no more tasks, which would each pack their columns.
 	for p.height = doubleRows; !p.alone && p.height > leastDoubleRows && p.blocks*ceil(p.m, p.height) < fewTasks; {
@@ -81,10 +81,15 @@ func (p *doubled) task(task int) {
 	for l := 0; l < p.k; l += doubleDepth {
 		steps := min(doubleDepth, p.k-l)
 		packDoubles(w.a[:], &p.a, !p.a.trans, i0, m, l, steps, p.rows, p.alpha)
-		packDoubles(w.b[:], &p.b, p.b.trans, j0, n, l, steps, p.columns, 1)
+		columns := w.b[:]
+		if p.panels != nil {
+			columns = p.panels[p.panelsAt(j0, l):]
+		} else {
+			p.packB(columns, j0, l)
+		}
 		for j := 0; j < n; j += p.columns {
 			for i := 0; i < m; i += p.rows {
-				a, b := &w.a[i*steps], &w.b[j*steps]
+				a, b := &w.a[i*steps], &columns[j*steps]
 				if i+p.rows <= m && j+p.columns <= n {
 					p.tile(steps, a, b, &c[i*p.c.ld+j], 8*p.c.ld)
 					continue
@@ -101,6 +106,16 @@ func (p *doubled) task(task int) {
 		}
 	}
 	p.finish(m, n, j0, c)
+}
+
+// packB packs a block of op(B), from column j0 and step l on.
+func (p *doubled) packB(dst []float64, j0, l int) {
+	packDoubles(dst, &p.b, p.b.trans, j0, min(doubleColumns, p.n-j0), l, min(doubleDepth, p.k-l), p.columns, 1)
+}
+
+// panelsAt returns the index in panels of the block from column j0 and step l on.
+func (p *doubled) panelsAt(j0, l int) int {
+	return j0*p.k + roundUp(min(doubleColumns, p.n-j0), p.columns)*l
 }
 
 // finish adds the bias to an m×n block of C and raises it to the floor.

@@ -59,7 +59,9 @@ func portableDoubles(k int, a, b, c *float64, ldc int) {
 	}
 }
 
-// at returns the address some bytes after p.
+// at returns the address some bytes after p, which may be the end of the memory.
+//
+//go:nocheckptr
 func at[T any](p *T, bytes int) *T { return (*T)(unsafe.Add(unsafe.Pointer(p), bytes)) }
 
 // addRow sets a row of a tile to the product of k elements of a and rows of b, as addSingle
