@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 
 	"cne/data"
 	"cne/internal/simd"
@@ -15,9 +17,10 @@ import (
 	"cne/train/initial"
 )
 
-// An Embedding has the positions of points, and can place new points. It is not safe for
-// concurrent use. A service can guard it with a mutex, since Project itself uses all
-// cores, or Load one for each goroutine.
+// An Embedding has the positions of points, and can place new points. Any number of
+// goroutines may call Project, ProjectInto, ProjectSet and ProjectRows at once, with the
+// same results as one after the other. They must not run while a field is changed, or
+// UseTrainingPoints or UseDevice runs.
 type Embedding struct {
 	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, because
 	// the file has no training points, or if its device failed.
@@ -37,10 +40,12 @@ type Embedding struct {
 	FromPyTorch bool
 
 	model          saver         // written by Save
+	mu             sync.Mutex    // guards mapper until it is made
 	mapper         model.Mapper  // places new points; without a network it is nil until the first use
 	trainPoints    *data.Matrix  // preprocessed; nil for a network
 	trainPositions *data.Matrix  // positions of Rows; nil if Positions has only these
 	device         *model.Device // where points are placed without a network; nil for the CPU
+	placer         atomic.Pointer[placer]
 }
 
 // Trainable is a model that can be trained and saved: a non-parametric embedding
@@ -150,8 +155,10 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	}
 	switch m := m.(type) {
 	case *model.Parametric[float32]:
+		m.Network().Freeze()
 		e.mapper = m.Network()
 	case *model.Parametric[float64]:
+		m.Network().Freeze()
 		e.mapper = m.Network()
 	default:
 		e.trainPoints = h.Reduced

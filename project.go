@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 
 	"cne/data"
 	"cne/data/file"
+	"cne/data/pca"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -91,12 +94,14 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 		return fmt.Errorf("%w: got training points of %d values, want %d as points are prepared", ErrPoints, points.D, p.Out())
 	}
 	e.trainPoints, e.mapper = points, nil
+	e.placer.Store(nil)
 	return nil
 }
 
 // UseDevice sets the device used by Project; nil means the CPU. The device must stay open.
 // Networks of float64 stay on the CPU.
 func (e *Embedding) UseDevice(d *model.Device) error {
+	e.placer.Store(nil)
 	switch mapper := e.mapper.(type) {
 	case *model.MLP[float32]:
 		return mapper.UseDevice(d)
@@ -112,6 +117,8 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 // HasTrainingPoints reports whether the embedding has all that Project needs: the training
 // points, or a network.
 func (e *Embedding) HasTrainingPoints() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.model != nil && (e.mapper != nil || e.Positions == nil || e.trainPoints != nil)
 }
 
@@ -120,6 +127,8 @@ func (e *Embedding) HasTrainingPoints() bool {
 // must have its training points (ErrNoTrainingPoints), and the first call builds a search
 // index, which ctx can cancel. An empty embedding gives ErrPoints.
 func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.mapper != nil {
 		return e.mapper, nil
 	}
@@ -145,6 +154,8 @@ func (e *Embedding) Width() (int, error) {
 	if before := e.Description.Preprocessing; before != nil {
 		return before.Width, nil
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
 	case e.mapper != nil:
 		width, _ := e.mapper.Size()
@@ -223,13 +234,48 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	if err := checkPoints(points); err != nil {
 		return nil, err
 	}
+	dst := data.NewMatrix(points.N, e.Dim())
+	if err := e.ProjectInto(ctx, dst, points); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+// ProjectInto is Project that writes the positions to dst [r, Dim]. For a few dense points
+// and a network it allocates no memory, unless it matches columns, or the network is of
+// float64.
+func (e *Embedding) ProjectInto(ctx context.Context, dst, points *data.Matrix) error {
+	if err := checkPoints(points); err != nil {
+		return err
+	}
 	if before := e.Description.Preprocessing; before != nil {
 		var err error
 		if points, _, err = points.Select(before.Columns); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+			return fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
-	return e.ProjectSet(ctx, &data.Dataset{Points: points}, Projection{})
+	p, err := e.newPlacer(ctx, points.D)
+	if err != nil {
+		return err
+	}
+	if dst == nil || dst.CSR != nil || dst.N != points.N || dst.D != p.dim || len(dst.X) != dst.N*dst.D {
+		return fmt.Errorf("%w: the matrix for the positions: want %d×%d", ErrPoints, points.N, p.dim)
+	}
+	if points.CSR != nil {
+		return e.projectSet(ctx, dst, &data.Dataset{Points: points}, Projection{})
+	}
+	for lo := 0; lo < points.N; lo += p.block {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.place(dst, points, lo, min(lo+p.block, points.N), nil); err != nil {
+			if bad := new(PointError); errors.As(err, &bad) {
+				bad.Name = data.RowName(nil, false, bad.Row)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // ProjectSet is Project for the points of a set, which need not be in memory. Their
@@ -237,15 +283,19 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
 	n, _ := set.Dims()
 	all := data.NewMatrix(n, e.Dim())
-	rows := file.Of(set)
-	defer rows.Close()
-	if err := e.ProjectRows(ctx, rows, o, func(b *ProjectedBlock) error {
-		copy(all.X[b.First*all.D:], b.Positions.X)
-		return nil
-	}); err != nil {
+	if err := e.projectSet(ctx, all, set, o); err != nil {
 		return nil, err
 	}
 	return all, nil
+}
+
+func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.Dataset, o Projection) error {
+	rows := file.Of(set)
+	defer rows.Close()
+	return e.projectRows(ctx, rows, o, dst.N, func(b *ProjectedBlock) error {
+		copy(dst.X[b.First*dst.D:], b.Positions.X)
+		return nil
+	})
 }
 
 // ProjectRows places new points and calls write with their positions, block by block in
@@ -260,7 +310,12 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 // unless o.SkipBad is set, a point cannot be placed (*PointError); or it is
 // ErrNoTrainingPoints, or comes from rows, write, ctx or the device.
 func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
-	p, err := e.place(ctx, rows, o)
+	return e.projectRows(ctx, rows, o, o.Most, write)
+}
+
+// projectRows is ProjectRows of at most the given number of rows; 0 means unknown.
+func (e *Embedding) projectRows(ctx context.Context, rows file.Rows, o Projection, most int, write func(b *ProjectedBlock) error) error {
+	p, err := e.newPlacement(ctx, rows, o, most)
 	if err != nil {
 		return err
 	}
@@ -275,7 +330,7 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 			if piece == 0 {
 				p.read(next, rows, at+current.n)
 			} else {
-				failed = p.placeBlock(ctx, current)
+				failed = p.placeBlock(current)
 			}
 		})
 		if bad := new(PointError); errors.As(failed, &bad) {
@@ -304,14 +359,13 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 // A placement is one run of ProjectRows.
 type placement struct {
 	Projection
-	before      *model.Preprocessing
-	mapper      model.Mapper
-	width, size int          // values per point, points per block
-	learnt      *data.Matrix // positions of the rows of Trained
-	trained     int          // number of Trained already passed
-	others      []int        // the points of a block not in Trained
-	positions   *data.Matrix // of others
-	skipped     []bool       // which of others could not be placed; nil without SkipBad
+	*placer
+	size      int          // points per block
+	learnt    *data.Matrix // positions of the rows of Trained
+	trained   int          // number of Trained already passed
+	others    []int        // the points of a block not in Trained
+	positions *data.Matrix // of others
+	skipped   []bool       // which of others could not be placed; nil without SkipBad
 }
 
 // A placedBlock has consecutive points and their positions.
@@ -324,26 +378,20 @@ type placedBlock struct {
 	err    error        // why reading ended; io.EOF after the last point
 }
 
-// place returns the placement for a call of ProjectRows.
-func (e *Embedding) place(ctx context.Context, rows file.Rows, o Projection) (*placement, error) {
-	p := &placement{Projection: o, before: e.Description.Preprocessing, width: rows.Width(), learnt: e.trainedPositions()}
-	if want, err := e.Width(); err != nil {
+// newPlacement returns the placement for a call of projectRows.
+func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projection, most int) (*placement, error) {
+	placer, err := e.newPlacer(ctx, rows.Width())
+	if err != nil {
 		return nil, err
-	} else if p.width != want {
-		return nil, fmt.Errorf("%w: got points of %d values, want %d as in training", ErrPoints, p.width, want)
 	}
+	p := &placement{Projection: o, placer: placer, size: placer.block, learnt: e.trainedPositions()}
 	if len(o.Trained) > 0 && (p.learnt == nil || p.learnt.N != len(o.Trained)) {
 		return nil, fmt.Errorf("%w: Trained: got %d rows, want the rows that the embedding was trained on", ErrPoints, len(o.Trained))
 	}
-	var err error
-	if p.mapper, err = e.Projector(ctx); err != nil {
-		return nil, err
+	if most > 0 {
+		p.size = min(p.size, most)
 	}
-	p.size = min(max(minBlockRows, blockValues/p.width), blockRowsPerProcessor*runtime.GOMAXPROCS(0))
-	if !e.device.OnHost() {
-		p.size = max(p.size, min(deviceBlockRows, deviceBlockValues/p.width))
-	}
-	p.others, p.positions = make([]int, 0, p.size), data.NewMatrix(p.size, e.Dim())
+	p.others, p.positions = make([]int, 0, p.size), data.NewMatrix(p.size, p.dim)
 	if o.SkipBad {
 		p.skipped = make([]bool, p.size)
 	}
@@ -369,7 +417,7 @@ func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 }
 
 // placeBlock finds the positions of a block.
-func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
+func (p *placement) placeBlock(b *placedBlock) error {
 	b.Positions, b.Bad, p.others = b.all.Rows(0, b.n), 0, p.others[:0]
 	// Points to be placed move to the front. Placing without a network is slow, and the
 	// others need none.
@@ -394,7 +442,7 @@ func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 		clear(skipped)
 	}
 	placed := p.positions.Rows(0, n)
-	if err := p.project(ctx, placed, b.points.Rows(0, n), skipped); err != nil {
+	if err := p.place(placed, b.points, 0, n, skipped); err != nil {
 		if bad := new(PointError); errors.As(err, &bad) {
 			bad.Row = b.First + p.others[bad.Row]
 		}
@@ -413,14 +461,127 @@ func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 	return nil
 }
 
-// project writes the positions of points to dst. It overwrites points by their
-// preprocessed values. Points that cannot be placed are marked in skipped; if it is nil,
-// the first is a *PointError.
-func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipped []bool) error {
-	if p.before != nil && p.before.Fill != nil {
-		points.FillMissing(p.before.Fill)
+// A placer places points by an embedding. Any number of goroutines may use it at once.
+type placer struct {
+	before     *model.Preprocessing
+	components *pca.Transformer // nil for none
+	mapper     model.Mapper
+	width, dim int
+	block      int  // points that are placed together
+	piece      int  // points of a block that a core prepares together
+	separate   bool // each piece is mapped by itself
+	spaces     sync.Pool
+}
+
+// A placerSpace has the memory for a piece, and for the prepared points of a block if this
+// is mapped as a whole.
+type placerSpace struct {
+	points, prepared data.Matrix
+}
+
+const (
+	// pieceValues is the approximate number of values of a piece, so that it stays in a core's
+	// cache, and maxPieceRows a multiple of the rows of the tiles of all matrix products.
+	pieceValues  = 1 << 16
+	maxPieceRows = 96
+)
+
+// newPlacer returns the placer for points of the given width. Only the first call makes it.
+func (e *Embedding) newPlacer(ctx context.Context, width int) (*placer, error) {
+	p := e.placer.Load()
+	if p == nil || p.before != e.Description.Preprocessing {
+		want, err := e.Width()
+		if err != nil {
+			return nil, err
+		}
+		mapper, err := e.Projector(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p = &placer{before: e.Description.Preprocessing, mapper: mapper, width: want, dim: e.Dim()}
+		p.spaces.New = func() any { return new(placerSpace) }
+		if p.before != nil && p.before.PCA != nil {
+			p.components = p.before.PCA.Transformer()
+		}
+		p.block = min(max(minBlockRows, blockValues/p.width), blockRowsPerProcessor*runtime.GOMAXPROCS(0))
+		p.piece = min(max(1, pieceValues/p.width), maxPieceRows)
+		if network, ok := mapper.(interface{ OnHost() bool }); !e.device.OnHost() || ok && !network.OnHost() {
+			p.block = max(p.block, min(deviceBlockRows, deviceBlockValues/p.width))
+		} else {
+			p.separate = ok
+		}
+		e.placer.Store(p)
 	}
-	if err := reject(points, skipped, func(row []float32) string {
+	if p.width != width {
+		return nil, fmt.Errorf("%w: got points of %d values, want %d as in training", ErrPoints, width, p.width)
+	}
+	return p, nil
+}
+
+// resize makes m a matrix of n×d values, whatever they are.
+func resize(m *data.Matrix, n, d int) {
+	m.N, m.D, m.X = n, d, slices.Grow(m.X[:0], n*d)[:n*d]
+}
+
+// place writes the positions of points lo to hi−1 to the same rows of dst. Points that
+// cannot be placed are marked in skipped, which begins with point lo; if it is nil, the
+// first is a *PointError.
+func (p *placer) place(dst, points *data.Matrix, lo, hi int, skipped []bool) error {
+	if p.separate && hi-lo <= p.piece {
+		return p.placePiece(dst, points, lo, hi, skipped)
+	}
+	whole := p.spaces.Get().(*placerSpace)
+	defer p.spaces.Put(whole)
+	in, _ := p.mapper.Size()
+	if !p.separate {
+		resize(&whole.prepared, hi-lo, in)
+	}
+	errs := make([]error, parallel.Pieces(hi-lo, p.piece))
+	parallel.For(hi-lo, p.piece, func(piece, from, to int) {
+		var marks []bool
+		if skipped != nil {
+			marks = skipped[from:to]
+		}
+		if p.separate {
+			errs[piece] = p.placePiece(dst, points, lo+from, lo+to, marks)
+			return
+		}
+		s := p.spaces.Get().(*placerSpace)
+		defer p.spaces.Put(s)
+		errs[piece] = p.prepare(s, whole.prepared.X[from*in:to*in], points, lo+from, lo+to, marks)
+	})
+	if err := cmp.Or(errs...); err != nil || p.separate {
+		return err
+	}
+	return p.mapTo(dst, whole.prepared.X, lo, hi, skipped)
+}
+
+// placePiece is place for points of one piece, on the calling goroutine.
+func (p *placer) placePiece(dst, points *data.Matrix, lo, hi int, skipped []bool) error {
+	s := p.spaces.Get().(*placerSpace)
+	defer p.spaces.Put(s)
+	in, _ := p.mapper.Size()
+	resize(&s.prepared, hi-lo, in)
+	if err := p.prepare(s, s.prepared.X, points, lo, hi, skipped); err != nil {
+		return err
+	}
+	return p.mapTo(dst, s.prepared.X, lo, hi, skipped)
+}
+
+// prepare writes the mapper's input for points lo to hi−1 to x.
+func (p *placer) prepare(s *placerSpace, x []float32, points *data.Matrix, lo, hi int, skipped []bool) error {
+	m := &s.points
+	if p.components == nil {
+		*m = data.Matrix{N: hi - lo, D: p.width, X: x}
+	} else {
+		resize(m, hi-lo, p.width)
+	}
+	m.Offset, m.Columns = points.Offset, points.Columns
+	copy(m.X, points.X[lo*p.width:hi*p.width])
+	if p.before != nil && p.before.Fill != nil {
+		m.FillMissing(p.before.Fill)
+	}
+	if err := reject(m, lo, skipped, func(row []float32) string {
 		at := slices.IndexFunc(row, func(v float32) bool { return !simd.IsFinite(v) })
 		name := fmt.Sprintf("value %d", at+1)
 		if points.Columns != nil {
@@ -430,49 +591,48 @@ func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipp
 	}); err != nil {
 		return err
 	}
-	tooLarge := func([]float32) string { return "the values are too large for this model" }
-	x, err := p.before.ApplySkipping(ctx, points, nil, skipped)
-	if noDirection := new(data.DirectionError); errors.As(err, &noDirection) {
-		return &PointError{Row: noDirection.Rows[0], Fault: noDirection.Metric.NoDirection()}
-	}
+	scaled, err := p.before.ApplyInPlace(m, skipped)
 	if err != nil {
+		if noDirection := new(data.DirectionError); errors.As(err, &noDirection) {
+			return &PointError{Row: lo + noDirection.Rows[0], Fault: noDirection.Metric.NoDirection()}
+		}
 		return err
 	}
-	if err := reject(x, skipped, tooLarge); err != nil {
-		return err
+	if scaled != m { // its columns had another order
+		copy(m.X, scaled.X)
 	}
-	if err := p.mapper.ProjectTo(dst.X, x.X); err != nil {
-		return err
+	if p.components != nil {
+		p.components.To(x, m.X)
 	}
-	return reject(dst, skipped, tooLarge)
+	return reject(&data.Matrix{N: hi - lo, D: len(x) / (hi - lo), X: x}, lo, skipped, tooLarge)
 }
 
-// reject marks the rows of m with a value that is not finite in skipped and clears them.
-// If skipped is nil, it returns a PointError for the first.
-func reject(m *data.Matrix, skipped []bool, fault func(row []float32) string) error {
-	grain := max(1, 1<<16/m.D)
-	first := make([]int, parallel.Pieces(m.N, grain))
-	parallel.For(m.N, grain, func(piece, lo, hi int) {
-		first[piece] = -1
-		for i := lo; i < hi; i++ {
-			row := m.Row(i)
-			if simd.AllFinite(row) {
-				continue
-			}
-			if first[piece] < 0 {
-				first[piece] = i
-			}
-			if skipped != nil {
-				skipped[i] = true
-				clear(row)
-			}
-		}
-	})
-	at := slices.IndexFunc(first, func(i int) bool { return i >= 0 })
-	if at < 0 || skipped != nil {
-		return nil
+// mapTo maps x, the prepared points lo to hi−1.
+func (p *placer) mapTo(dst *data.Matrix, x []float32, lo, hi int, skipped []bool) error {
+	positions := data.Matrix{N: hi - lo, D: p.dim, X: dst.X[lo*p.dim : hi*p.dim]}
+	if err := p.mapper.ProjectTo(positions.X, x); err != nil {
+		return err
 	}
-	return &PointError{Row: first[at], Fault: fault(m.Row(first[at]))}
+	return reject(&positions, lo, skipped, tooLarge)
+}
+
+func tooLarge([]float32) string { return "the values are too large for this model" }
+
+// reject marks the rows of m with a value that is not finite in skipped and clears them.
+// If skipped is nil, it returns a PointError for the first. Row 0 is point lo.
+func reject(m *data.Matrix, lo int, skipped []bool, fault func(row []float32) string) error {
+	for i := range m.N {
+		row := m.Row(i)
+		if simd.AllFinite(row) {
+			continue
+		}
+		if skipped == nil {
+			return &PointError{Row: lo + i, Fault: fault(row)}
+		}
+		skipped[i] = true
+		clear(row)
+	}
+	return nil
 }
 
 // trainedPositions returns the positions of the points that the embedding was trained on.

@@ -355,29 +355,33 @@ func (s *Scaler) Apply(m *Matrix) error {
 	}
 	m.rebase(s.Offset)
 	m.Offset = nil
+	x, grain := m.held(), max(1, scaleGrain/m.D)*m.D
+	if len(x) <= grain {
+		s.scale(x)
+		return nil
+	}
+	parallel.For(len(x), grain, func(_, lo, hi int) { s.scale(x[lo:hi]) })
+	return nil
+}
+
+// scale scales the values of whole points.
+func (s *Scaler) scale(x []float32) {
 	switch s.Kind {
 	case ScaleUnit:
-		x := m.held()
-		parallel.For(len(x), scaleGrain, func(_, lo, hi int) {
-			for i, v := range x[lo:hi] {
-				x[lo+i] = v / s.Divisor
-			}
-		})
+		for i, v := range x {
+			x[i] = v / s.Divisor
+		}
 	case ScaleStandard:
-		parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
-			for i := lo; i < hi; i++ {
-				row := m.Row(i)
-				for j, v := range row {
-					if s.SD[j] == 0 {
-						row[j] = 0
-						continue
-					}
-					row[j] = float32((float64(v) - s.Mean[j]) / s.SD[j])
+		for ; len(x) > 0; x = x[len(s.SD):] {
+			for j, sd := range s.SD {
+				if sd == 0 {
+					x[j] = 0
+					continue
 				}
+				x[j] = float32((float64(x[j]) - s.Mean[j]) / sd)
 			}
-		})
+		}
 	}
-	return nil
 }
 
 // Check returns an error if the scaler cannot scale points of d values. It wraps ErrShape

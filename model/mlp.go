@@ -6,12 +6,15 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/data"
+	"cne/internal/blas"
 	"cne/internal/kind"
+	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/model/op"
 )
@@ -19,18 +22,25 @@ import (
 // DefaultHidden are the widths of the hidden layers of the paper's network.
 var DefaultHidden = []int{100, 100, 100}
 
-// rowsPerBlock is the number of points projected at a time. Their activations stay in the
-// cache, and cores rarely wait for each other at the end of a layer.
-const rowsPerBlock = 4096
+const (
+	// rowsPerBlock is the number of points that a device projects at a time.
+	rowsPerBlock = 4096
+	// rowsPerPiece is the number of points that a core projects at a time.
+	rowsPerPiece = 96
+)
 
 // An MLP is a network of linear layers with ReLU between them. It maps points to
-// positions. T is the type of the computation. An MLP must not be used by two goroutines
-// at once.
+// positions. T is the type of the computation. Any number of goroutines may project points
+// at once, unless the network is being trained or moved to another device.
 type MLP[T op.Float] struct {
 	widths []int // in, hidden …, out
 	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients.
 	// They have the names of a torch.nn.Sequential whose every second module is a ReLU.
 	parameters []Parameter
+	// frozen reports whether chain, the network ready for the CPU, is kept.
+	frozen  bool
+	chain   *blas.Chain[T]
+	running sync.Mutex // guards the program of a device
 
 	placement
 }
@@ -86,11 +96,43 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 		n.parameters = append(n.parameters, Parameter{Name: name + ".weight", Value: w}, Parameter{Name: name + ".bias", Value: b})
 	}
 	n.placement = placement{dtype: dtype, compile: n.compileForward}
-	return n, n.UseDevice(nil)
+	return n, nil
 }
 
-// compileForward makes the program for ProjectTo.
+// Freeze ends the training of the network: ProjectTo then keeps what it otherwise prepares
+// for each call. A further Step of a Parametric model ends this.
+func (n *MLP[T]) Freeze() {
+	n.chain = n.ready()
+	n.frozen = true
+}
+
+// ready returns the network as it is now, ready for the CPU, or nil if it is on a device.
+func (n *MLP[T]) ready() *blas.Chain[T] {
+	if n.chain != nil || n.onDevice != nil {
+		return n.chain
+	}
+	return blas.NewChain(n.widths, func(l int) (weights, bias []T) {
+		return op.Data[T](n.parameters[2*l].Value), op.Data[T](n.parameters[2*l+1].Value)
+	})
+}
+
+// UseDevice moves the network to a device, as ResNet.UseDevice does.
+func (n *MLP[T]) UseDevice(d *Device) error {
+	err := n.placement.UseDevice(d)
+	if n.chain = nil; n.frozen {
+		n.Freeze()
+	}
+	return err
+}
+
+// OnHost reports whether the network is on the CPU.
+func (n *MLP[T]) OnHost() bool { return n.onDevice == nil }
+
+// compileForward makes the program for ProjectTo on a device.
 func (n *MLP[T]) compileForward(on *deviceParams) (forward, error) {
+	if on == nil {
+		return forward{}, nil // the chain computes
+	}
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(1, n.widths[0]), gorgonia.WithName("x"))
 	y, nodes, err := n.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
@@ -147,19 +189,12 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	if len(x) != rows*in || len(dst) != rows*out {
 		return kind.Errorf(ErrInput, "model: got %d values for %d results, want a multiple of %d for as many times %d", len(x), len(dst), in, out)
 	}
-	var converted []T
-	for lo := 0; lo < rows; lo += rowsPerBlock {
-		hi := min(rows, lo+rowsPerBlock)
-		if err := n.project(dst[lo*out:hi*out], inType(&converted, x[lo*in:hi*in])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return project(n, n.ready(), dst, x)
 }
 
-// inType returns x itself if T is float32. Otherwise it returns the values as T in the
+// inType returns x itself if its type is T. Otherwise it returns the values as T in the
 // buffer.
-func inType[T op.Float](buffer *[]T, x []float32) []T {
+func inType[T, From op.Float](buffer *[]T, x []From) []T {
 	if same, ok := any(x).([]T); ok {
 		return same
 	}
@@ -183,11 +218,11 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 	if n.onDevice == nil { // where blocks have one size
 		rows = min(rows, max(64, denseValues/in))
 	}
-	block := make([]float32, min(rows, points.N)*in)
+	chain, block := n.ready(), make([]float32, min(rows, points.N)*in)
 	for lo := 0; lo < points.N; lo += rows {
 		hi := min(points.N, lo+rows)
 		points.CopyRows(block[:(hi-lo)*in], lo)
-		if err := n.ProjectTo(dst[lo*out:hi*out], block[:(hi-lo)*in]); err != nil {
+		if err := project(n, chain, dst[lo*out:hi*out], block[:(hi-lo)*in]); err != nil {
 			return err
 		}
 	}
@@ -198,25 +233,61 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 // a time.
 const denseValues = 1 << 22
 
-// project is ProjectTo for one block. On an accelerator all blocks have one size, so
-// the bits of a point do not depend on the others in its block.
-func (n *MLP[T]) project(dst []float32, x []T) error {
-	in, _ := n.Size()
-	if n.onDevice != nil {
-		full := make([]T, rowsPerBlock*in)
-		copy(full, x)
-		x = full
+// project is ProjectTo for values of any type, by a chain or, if it is nil, on the device.
+func project[T, From op.Float](n *MLP[T], chain *blas.Chain[T], dst []float32, x []From) error {
+	in, out := n.Size()
+	rows := len(x) / in
+	if chain == nil {
+		return projectOnDevice(n, dst, x)
 	}
-	points, err := op.ArrayOf(x, len(x)/in, in)
-	if err != nil {
-		return fmt.Errorf("model: %w", err)
+	if rows <= rowsPerPiece {
+		runChain(chain, dst, x)
+		return nil
 	}
-	y, err := n.forward.run(points)
-	if err != nil {
-		return err
+	parallel.For(rows, rowsPerPiece, func(_, lo, hi int) { runChain(chain, dst[lo*out:hi*out], x[lo*in:hi*in]) })
+	return nil
+}
+
+func runChain[T, From op.Float](chain *blas.Chain[T], dst []float32, x []From) {
+	var converted []T
+	own := inType(&converted, x)
+	if same, ok := any(dst).([]T); ok {
+		chain.Run(same, own)
+		return
 	}
-	for i, v := range op.Data[T](y)[:len(dst)] {
+	y := make([]T, len(dst))
+	chain.Run(y, own)
+	for i, v := range y {
 		dst[i] = float32(v)
+	}
+}
+
+// projectOnDevice is project on an accelerator. All blocks have one size, so the bits of a
+// point do not depend on the others in its block.
+func projectOnDevice[T, From op.Float](n *MLP[T], dst []float32, x []From) error {
+	n.running.Lock()
+	defer n.running.Unlock()
+	in, out := n.Size()
+	full := make([]T, rowsPerBlock*in)
+	for len(x) > 0 {
+		count := min(len(x), len(full))
+		for i, v := range x[:count] {
+			full[i] = T(v)
+		}
+		clear(full[count:])
+		points, err := op.ArrayOf(full, rowsPerBlock, in)
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		y, err := n.forward.run(points)
+		if err != nil {
+			return err
+		}
+		results := count / in * out
+		for i, v := range op.Data[T](y)[:results] {
+			dst[i] = float32(v)
+		}
+		dst, x = dst[results:], x[count:]
 	}
 	return nil
 }
@@ -354,7 +425,10 @@ func (p *Parametric[T]) OnDevice(d *Device) (*DeviceModel, error) {
 func (p *Parametric[T]) Objective() op.ContrastiveOptions { return p.objective }
 
 // Step implements Model.
-func (p *Parametric[T]) Step(b *Batch, theta float64) (float64, error) { return p.batch.step(b, theta) }
+func (p *Parametric[T]) Step(b *Batch, theta float64) (float64, error) {
+	p.network.frozen, p.network.chain = false, nil
+	return p.batch.step(b, theta)
+}
 
 // DTheta implements Model.
 func (p *Parametric[T]) DTheta() float64 { return p.batch.dThetaValue() }
@@ -373,20 +447,13 @@ func (p *Parametric[T]) Points() (n, d int) {
 
 // EmbedTo implements Model.
 func (p *Parametric[T]) EmbedTo(dst []float32) error {
-	in, out := p.network.Size()
-	if len(dst) != p.n*out {
+	if _, out := p.network.Size(); len(dst) != p.n*out {
 		return kind.Errorf(ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), p.n, out)
 	}
 	if p.sparse != nil {
 		return p.network.ProjectMatrixTo(dst, p.sparse)
 	}
-	for lo := 0; lo < p.n; lo += rowsPerBlock {
-		hi := min(p.n, lo+rowsPerBlock)
-		if err := p.network.project(dst[lo*out:hi*out], p.points[lo*in:hi*in]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return project(p.network, p.network.ready(), dst, p.points)
 }
 
 // Save writes the network: see MLP.Save.

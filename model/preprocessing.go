@@ -112,14 +112,17 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 // points; it is a *data.DirectionError for zero vectors (Cosine) and constant vectors
 // (Correlation), or the device's or ctx's.
 func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (*data.Matrix, error) {
-	return p.ApplySkipping(ctx, m, on, nil)
+	m, err := p.ApplyInPlace(m, nil)
+	if err != nil || p == nil || p.PCA == nil {
+		return m, err
+	}
+	return p.PCA.Transform(ctx, m, on)
 }
 
-// ApplySkipping is Apply without a *data.DirectionError: zero vectors (Cosine) and
-// constant vectors (Correlation) become zeros before their components are computed, and
-// are marked in skipped, with one element per point. If skipped is nil, ApplySkipping is
-// Apply.
-func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *Device, skipped []bool) (*data.Matrix, error) {
+// ApplyInPlace is Apply without the principal components. With skipped, which has one
+// element per point, it returns no *data.DirectionError: zero vectors (Cosine) and constant
+// vectors (Correlation) become zeros and are marked in skipped.
+func (p *Preprocessing) ApplyInPlace(m *data.Matrix, skipped []bool) (*data.Matrix, error) {
 	if p == nil {
 		return m, nil
 	}
@@ -138,11 +141,5 @@ func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *D
 			return nil, err
 		}
 	}
-	if err := p.Metric.Apply(m, p.Scaler, skipped); err != nil {
-		return nil, err
-	}
-	if p.PCA == nil {
-		return m, nil
-	}
-	return p.PCA.Transform(ctx, m, on)
+	return m, p.Metric.Apply(m, p.Scaler, skipped)
 }

@@ -92,7 +92,7 @@ func (in *ImageInput) check() error {
 	return nil
 }
 
-// A Mapper maps points to positions. *MLP is one.
+// A Mapper maps points to positions. *MLP is one. Any number of goroutines may use it.
 type Mapper interface {
 	// Size returns the numbers of values of a point and of its position.
 	Size() (in, out int)
@@ -405,6 +405,7 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 			}
 		}
 	}
+	n.Freeze()
 	return n, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -284,10 +285,31 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 		return nil, err
 	}
 	dst := data.NewMatrix(n, p.K)
-	// The coordinates of the mean are subtracted afterwards, so zeros of sparse points can be
-	// skipped.
+	origin := p.origin(points.Block(0).Offset)
+	var err error
+	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
+		err = p.transformSparse(ctx, dst, m.CSR, origin)
+	} else if !on.OnHost() {
+		err = p.transformOnDevice(ctx, on, dst, points, origin)
+	} else {
+		t := p.transform(origin)
+		err = points.Each(ctx, 0, func(lo int, block *data.Matrix) error {
+			return parallel.ForContext(ctx, block.N, fillGrain, func(_, from, to int) {
+				t.To(dst.X[(lo+from)*p.K:(lo+to)*p.K], block.X[from*p.D:to*p.D])
+			})
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+// origin returns the coordinates of the mean for points with an offset. They are subtracted
+// after the products, so zeros of sparse points can be skipped.
+func (p *PCA) origin(offset []float64) []float64 {
 	origin, mean := make([]float64, p.K), slices.Clone(p.Mean)
-	for j, o := range points.Block(0).Offset {
+	for j, o := range offset {
 		mean[j] -= o
 	}
 	for a := range p.K {
@@ -295,35 +317,40 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 			origin[a] += float64(v * mean[j])
 		}
 	}
-	var err error
-	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
-		err = p.transformSparse(ctx, dst, m.CSR, origin)
-	} else if !on.OnHost() {
-		err = p.transformOnDevice(ctx, on, dst, points, origin)
-	} else {
-		axes := eigen.Transposed(p.Axes, p.K, p.D)
-		chunk := min(n, data.BlockRows(p.D+p.K))
-		x, y := make([]float64, chunk*p.D), make([]float64, chunk*p.K)
-		err = points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
-			n := block.N
-			parallel.For(n, fillGrain, func(_, from, to int) {
-				for i, v := range block.X[from*p.D : to*p.D] {
-					x[from*p.D+i] = float64(v)
-				}
-			})
-			blas.Gemm(false, false, n, p.K, p.D, 1, x, p.D, axes, p.K, 0, y, p.K)
-			for i := range n {
-				for a, v := range y[i*p.K : (i+1)*p.K] {
-					dst.X[(lo+i)*p.K+a] = float32(v - origin[a])
-				}
-			}
-			return nil
-		})
+	return origin
+}
+
+// A Transformer is Transform for dense points without an offset, made ready for many calls
+// with few points. Any number of goroutines may use it at once.
+type Transformer struct {
+	chain  *blas.Chain[float64]
+	spaces sync.Pool // of *[]float64
+}
+
+// Transformer returns the transformer. The components must be valid: see Check.
+func (p *PCA) Transformer() *Transformer { return p.transform(p.origin(nil)) }
+
+func (p *PCA) transform(origin []float64) *Transformer {
+	floats.Scale(-1, origin)
+	return &Transformer{
+		chain:  blas.NewChain([]int{p.D, p.K}, func(int) (weights, bias []float64) { return p.Axes, origin }),
+		spaces: sync.Pool{New: func() any { return new([]float64) }},
 	}
-	if err != nil {
-		return nil, err
+}
+
+// To writes the coordinates [n, K] of points x [n, D] to dst, on the calling goroutine.
+func (t *Transformer) To(dst, x []float32) {
+	space := t.spaces.Get().(*[]float64)
+	defer t.spaces.Put(space)
+	*space = slices.Grow((*space)[:0], len(x)+len(dst))[:len(x)+len(dst)]
+	from, to := (*space)[:len(x)], (*space)[len(x):]
+	for i, v := range x {
+		from[i] = float64(v)
 	}
-	return dst, nil
+	t.chain.Run(to, from)
+	for i, v := range to {
+		dst[i] = float32(v)
+	}
 }
 
 // Check returns an error wrapping data.ErrShape unless the components fit each other and
