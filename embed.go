@@ -22,8 +22,8 @@ import (
 // same results as one after the other. They must not run while a field is changed, or
 // UseTrainingPoints or UseDevice runs.
 type Embedding struct {
-	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, because
-	// the file has no training points, or if its device failed.
+	// Positions [n, Dim] has a row for each point. It is nil for a network loaded from a file,
+	// which has no training points, or if its device failed.
 	Positions *data.Matrix
 	// With Options.Sample, Rows are the rows that were trained on, once all points have
 	// positions; otherwise they are nil.

@@ -41,7 +41,7 @@ var (
 	ErrImages = errors.New("cne: the file holds a network for images")
 	// ErrNoTrainingPoints is wrapped by errors about projecting without a network if the
 	// embedding was saved without its training points.
-	ErrNoTrainingPoints = errors.New("cne: a map without a network needs its training points to place others, and they were not saved")
+	ErrNoTrainingPoints = errors.New("cne: a map without a network needs its training points to place others, and they were not saved with it; UseTrainingPoints supplies them")
 )
 
 // The defaults for zero (or nil) fields of Options. For Components, Clip and Clamp, nil

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/data/pca"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -47,28 +51,68 @@ func (e *Embedding) SaveModel(path string) error {
 // errEmpty is the error for the zero Embedding.
 var errEmpty = fmt.Errorf("%w: the embedding is empty; Embed and Load make one", ErrPoints)
 
-// Load reads an embedding written by Save or the program, or a network of linear layers
-// saved from PyTorch. Errors name the file. They wrap model.ErrFile if its contents are
-// invalid, and ErrImages if it holds a network for images.
+// Load reads an embedding from a file written by Save or the program, from the folder of a
+// run, or a network of linear layers saved from PyTorch. Without a network, it takes the
+// training points from model.PointsFile next to the file if they are not in it. From a
+// folder it takes the Positions of a network's training points, too, if they are there.
+//
+// Errors name the file. They wrap model.ErrFile if its contents are invalid, ErrImages if it
+// holds a network for images, and fs.ErrNotExist if there is none.
 func Load(path string) (*Embedding, error) {
-	saved, err := model.Load(path)
-	if err != nil {
+	from, info := path, fs.FileInfo(nil)
+	if info, _ = os.Stat(path); info != nil && info.IsDir() {
+		from = filepath.Join(path, model.RunFile)
+	}
+	saved, err := model.Load(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && from != path:
+		return nil, kind.Errorf(fs.ErrNotExist, "%s: got a folder without %s, want a finished run, or the file", path, model.RunFile)
+	case err != nil:
 		return nil, err
+	case saved.ResNet != nil:
+		return nil, fmt.Errorf("%w: %s", ErrImages, from)
 	}
 	e := &Embedding{Description: saved.Description, mapper: saved.Network, trainPoints: saved.Points, FromPyTorch: saved.Foreign}
-	switch network := saved.Network.(type) {
-	case saver:
-		e.model = network
-	case nil:
-		if saved.ResNet != nil {
-			return nil, fmt.Errorf("%w: %s", ErrImages, path)
+	if network, ok := saved.Network.(saver); ok {
+		if e.model = network; from != path {
+			e.Positions, err = positionsOf(filepath.Join(path, "embedding.npy"), e.Dim())
 		}
-		e.Positions = &data.Matrix{N: saved.N, D: saved.D, X: saved.Table}
-		if e.model, err = model.NewEmbedding(slices.Clone(saved.Table), saved.D, saved.Training.Objective); err != nil {
+		return e, err
+	}
+	e.Positions = &data.Matrix{N: saved.N, D: saved.D, X: saved.Table}
+	if e.model, err = model.NewEmbedding(slices.Clone(saved.Table), saved.D, saved.Training.Objective); err != nil {
+		return nil, err
+	}
+	if e.trainPoints == nil {
+		points, err := model.LoadPoints(filepath.Join(filepath.Dir(from), model.PointsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return e, nil
+		}
+		if err == nil {
+			if err = e.UseTrainingPoints(points); err != nil {
+				err = kind.Errorf(model.ErrFile, "%s and the %s next to it are not of the same run: %w", from, model.PointsFile, err)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
+}
+
+// positionsOf reads the positions in d dimensions in a file; nil if there is no file.
+func positionsOf(path string, d int) (*data.Matrix, error) {
+	set, err := file.Read(context.Background(), []string{path}, file.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, got := set.Dims(); got != d {
+		return nil, kind.Errorf(model.ErrFile, "%s: got %d coordinates, want %d as the model has", path, got, d)
+	}
+	return set.Points, nil
 }
 
 // UseTrainingPoints sets the training points [n, p] of an embedding without a network that

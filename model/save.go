@@ -443,6 +443,13 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	return checkFinite(s.Table)
 }
 
+// The files of a run's folder with its model and, if they are kept, the training points of an
+// Embedding.
+const (
+	RunFile    = "model.safetensors"
+	PointsFile = "training_points.safetensors"
+)
+
 const (
 	pointsKind   = "points"
 	pointsFormat = 1

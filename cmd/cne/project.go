@@ -168,22 +168,27 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 
 // load reads the model, and opens the device that places points.
 func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
-	e, err := p.loadModel()
-	if err != nil {
+	e, err := cne.Load(p.model)
+	switch {
+	case errors.Is(err, cne.ErrImages):
+		return nil, fmt.Errorf("%s: got a network for images, want a model of \"cne train\"", p.model)
+	case errors.As(err, new(*fs.PathError)) && errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--model: %w", err)
+	case err != nil:
 		return nil, err
-	}
-	if e.Positions == nil {
-		network, err := e.Projector(ctx)
-		if _, ok := network.(*model.MLP[float32]); !ok {
-			return e, err
-		}
+	case e.FromPyTorch:
+		p.Log.Warn("the file does not say how the training points were scaled; new points are not scaled")
 	}
 	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return nil, err
 	}
 	if !e.HasTrainingPoints() {
-		if err := p.useTrainingPoints(ctx, e); err != nil {
-			return nil, err
+		points, err := readAgain(ctx, p.Log, p.runFolder(), e.Description.Preprocessing, p.device)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the training points, which a map without a network needs, cannot be read again (%w); restore them, or train again with model.keep_data: true", p.model, err)
+		}
+		if err := e.UseTrainingPoints(points); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.model, err)
 		}
 	}
 	if err := e.UseDevice(p.device); err != nil {
@@ -195,50 +200,12 @@ func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
 	return e, nil
 }
 
-// modelFile returns the path of the model's file.
-func (p *projectRun) modelFile() string {
+// runFolder returns the folder of the model.
+func (p *projectRun) runFolder() string {
 	if info, err := os.Stat(p.model); err == nil && info.IsDir() {
-		return filepath.Join(p.model, rundir.ModelFile)
+		return p.model
 	}
-	return p.model
-}
-
-// loadModel reads the model.
-func (p *projectRun) loadModel() (*cne.Embedding, error) {
-	path := p.modelFile()
-	if _, err := os.Stat(path); path != p.model && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: got a folder without %s, want a finished run, or the file", filepath.Dir(path), rundir.ModelFile)
-	}
-	e, err := cne.Load(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--model: %w", err)
-	case errors.Is(err, cne.ErrImages):
-		return nil, fmt.Errorf("%s: got a network for images, want a model of \"cne train\"", path)
-	case err == nil && e.FromPyTorch:
-		p.Log.Warn("the file does not say how the training points were scaled; new points are not scaled")
-	}
-	return e, err
-}
-
-// useTrainingPoints gives a table its training points: from the file next to it or, if
-// the run has not kept them, from the run's data.
-func (p *projectRun) useTrainingPoints(ctx context.Context, e *cne.Embedding) error {
-	path := p.modelFile()
-	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
-	points, err := model.LoadPoints(beside)
-	if errors.Is(err, fs.ErrNotExist) {
-		if points, err = readAgain(ctx, p.Log, filepath.Dir(path), e.Description.Preprocessing, p.device); err != nil {
-			return fmt.Errorf("%s: the training points, which a map without a network needs, cannot be read again (%w); restore them, or train again with model.keep_data: true", path, err)
-		}
-	}
-	if err == nil {
-		err = e.UseTrainingPoints(points)
-	}
-	if errors.Is(err, cne.ErrPoints) {
-		err = fmt.Errorf("%s and %s are not of the same run: %w", path, beside, err)
-	}
-	return err
+	return filepath.Dir(p.model)
 }
 
 // place writes the positions of points, and draws them.

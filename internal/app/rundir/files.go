@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cne/model"
 )
 
 // The files of a run.
@@ -18,8 +20,8 @@ const (
 	// ConfigFile marks a folder as a run's.
 	ConfigFile = "config.yaml"
 
-	ModelFile      = "model.safetensors"
-	PointsFile     = "training_points.safetensors" // next to a table, to place new points
+	ModelFile      = model.RunFile
+	PointsFile     = model.PointsFile
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
 
