@@ -115,6 +115,21 @@ func positionsOf(path string, d int) (*data.Matrix, error) {
 	return set.Points, nil
 }
 
+// WriteONNX writes the network with its preprocessing as an ONNX file, for other programs; see
+// model.MLP.WriteONNX. Without a network the error wraps model.ErrONNX.
+func (e *Embedding) WriteONNX(w io.Writer) error {
+	if e.model == nil {
+		return errEmpty
+	}
+	network, ok := e.mapper.(interface {
+		WriteONNX(w io.Writer, p *model.Preprocessing) error
+	})
+	if !ok {
+		return fmt.Errorf("%w: it is a map without a network; train one with hidden layers (model.kind: mlp)", model.ErrONNX)
+	}
+	return network.WriteONNX(w, e.Description.Preprocessing)
+}
+
 // UseTrainingPoints sets the training points [n, p] of an embedding without a network that
 // was saved without them. They must be preprocessed, as Description.Preprocessing.Apply
 // does with points as they were read. Errors wrap ErrPoints.

@@ -19,6 +19,7 @@ import (
 var commands = []func() *cobra.Command{
 	configCmd,
 	evaluateCmd,
+	exportCmd,
 	plotCmd,
 	projectCmd,
 	simclrCmd,

@@ -72,6 +72,7 @@ var neededArguments = map[string][]string{
 	"cne plot":            {"none.npy"},
 	"cne evaluate":        {"none.npy"},
 	"cne project":         {"none.npy", "--model", "none", "--output", "x.npy"},
+	"cne export":          {"x.onnx", "--model", "none"},
 	"cne simclr evaluate": {"none"},
 	"cne simclr project":  {"none", "--model", "none", "--output", "x.npy"},
 	"cne simclr features": {"none", "none"},

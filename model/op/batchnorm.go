@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// normEpsilon is added to the variances before BatchNorm divides by their roots.
+	// NormEpsilon is added to the variances before BatchNorm divides by their roots.
 	// normMomentum is the share of a batch in the running statistics. Both are PyTorch's.
-	normEpsilon  = 1e-5
+	NormEpsilon  = 1e-5
 	normMomentum = 0.1
 )
 
@@ -262,7 +262,7 @@ func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evalu
 			variances[k] = T(float64((1-normMomentum)*variance) + normMomentum*scatter/(count-1))
 			mean, variance = pivot+n.first[k]/count, scatter/count
 		}
-		n.mean[k], n.inverse[k] = mean, 1/math.Sqrt(variance+normEpsilon)
+		n.mean[k], n.inverse[k] = mean, 1/math.Sqrt(variance+NormEpsilon)
 		factor := float64(scale[k]) * n.inverse[k]
 		n.norm.Pivot[k], n.norm.Scale[k] = T(mean), T(factor)
 		n.norm.Shift[k] = T(float64(shift[k]) - float64(factor*(mean-float64(n.norm.Pivot[k]))))

@@ -1,0 +1,215 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"cne/data"
+	"cne/internal/blas"
+	"cne/internal/onnx"
+	"cne/model/op"
+)
+
+// ErrONNX is wrapped by errors about models that an ONNX file cannot express.
+var ErrONNX = errors.New("model: it cannot be written as ONNX")
+
+// WriteONNX writes the network and the preprocessing as an ONNX file. Its input "points" [N,
+// width] are points as they were read, its output "positions" [N, out]. The largest
+// difference from ProjectTo is about 10⁻⁶ of the largest position. Points without a
+// direction, which cne does not place, get the position of the zero vector.
+//
+// The error wraps ErrONNX for a preprocessing of counts, one that fills missing values, and
+// one with an Offset.
+func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
+	if err := n.onDevice.pull(); err != nil {
+		return err
+	}
+	width, out := n.Size()
+	g, x, remarks := new(onnx.Graph), "points", map[string]string{}
+	var axes []float64
+	if p != nil {
+		width = p.Width
+		var err error
+		if x, err = p.addTo(g, x); err != nil {
+			return err
+		}
+		if p.PCA != nil {
+			axes = p.PCA.Axes
+		}
+		if p.Columns != nil {
+			names, err := json.Marshal(p.Columns)
+			if err != nil {
+				return err
+			}
+			remarks["columns"] = string(names)
+		}
+	}
+	for l := range len(n.widths) - 1 {
+		weights, bias := n.parameters[2*l], n.parameters[2*l+1]
+		values, out, in := singles(op.Data[T](weights.Value)), n.widths[l+1], n.widths[l]
+		if l == 0 && axes != nil { // the components are part of the first layer
+			product := make([]float64, out*width)
+			wide := make([]float64, len(values))
+			for i, v := range op.Data[T](weights.Value) {
+				wide[i] = float64(v)
+			}
+			blas.Gemm(false, false, out, width, in, 1, wide, in, axes, width, 0, product, width)
+			values, in = singles(product), width
+		}
+		name := "positions"
+		if l < len(n.widths)-2 {
+			name = strconv.Itoa(2 * l)
+		}
+		x = gemm(g, name, x, weights.Name, values, bias.Name, singles(op.Data[T](bias.Value)), out, in)
+		if name != "positions" {
+			x = g.Add(strconv.Itoa(2*l+1), "Relu", []string{x})
+		}
+	}
+	return g.Write(w, onnx.Value{Name: "points", Shape: []any{"N", width}}, onnx.Value{Name: "positions", Shape: []any{"N", out}}, remarks)
+}
+
+// gemm adds a linear layer. With transB = 0, OpenCV 4.6 would transpose a square weight.
+func gemm(g *onnx.Graph, output, x, name string, weights []float32, biasName string, bias []float32, out, in int) string {
+	return g.Add(output, "Gemm", []string{x, g.Constant(name, weights, out, in), g.Constant(biasName, bias, out)}, onnx.Attribute{Name: "transB", Value: 1})
+}
+
+// singles returns numbers as float32.
+func singles[T op.Float](x []T) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+// addTo adds the preprocessing of x to a graph, but for the product with the axes of the
+// components, and returns its result.
+func (p *Preprocessing) addTo(g *onnx.Graph, x string) (string, error) {
+	switch {
+	case p.Counts != nil:
+		return "", fmt.Errorf("%w: its points are counts of genes, which cne finds by name and normalises", ErrONNX)
+	case p.Fill != nil:
+		return "", fmt.Errorf("%w: it replaces missing values, which hardly a program that reads ONNX can", ErrONNX)
+	case p.Scaler != nil && p.Scaler.Offset != nil:
+		return "", fmt.Errorf("%w: the training points are too far from zero for float32; subtract a constant from all points before training", ErrONNX)
+	}
+	with := func(output, operator, x, name string, values []float32, shape ...int) string {
+		return g.Add(output, operator, []string{x, g.Constant(name, values, shape...)})
+	}
+	// A mean is subtracted in two parts, because float32 would round it.
+	subtract := func(output, x string, mean []float64) string {
+		high := singles(mean)
+		low := make([]float32, len(mean))
+		for j, v := range high {
+			low[j] = float32(mean[j] - float64(v))
+		}
+		x = with(output, "Sub", x, output+".mean", high, len(high))
+		if slices.Max(low) != 0 || slices.Min(low) != 0 {
+			x = with(output+".exact", "Sub", x, output+".rest", low, len(low))
+		}
+		return x
+	}
+	if s := p.Scaler; s != nil {
+		switch s.Kind {
+		case data.ScaleUnit:
+			x = with("scaled", "Div", x, "divisor", []float32{s.Divisor}, 1)
+		case data.ScaleStandard:
+			sd, varies := singles(s.SD), slices.Repeat([]float32{1}, p.Width)
+			for j, v := range sd {
+				if v == 0 { // the column becomes 0
+					sd[j], varies[j] = 1, 0
+				}
+			}
+			x = with("scaled", "Div", subtract("centered", x, s.Mean), "deviation", sd, p.Width)
+			if slices.Contains(varies, 0) {
+				x = with("varying", "Mul", x, "varies", varies, p.Width)
+			}
+		}
+	}
+	if p.Metric == data.Correlation {
+		mean := with("mean", "MatMul", x, "average", slices.Repeat([]float32{1 / float32(p.Width)}, p.Width), p.Width, 1)
+		means := with("means", "MatMul", mean, "spread", slices.Repeat([]float32{1}, p.Width), 1, p.Width) // OpenCV does not subtract a column
+		x = g.Add("relative", "Sub", []string{x, means})
+	}
+	if p.Metric == data.Cosine || p.Metric == data.Correlation {
+		same := g.Add("same", "Identity", []string{x}) // onnx-go takes no node with one input twice
+		squares := with("length2", "MatMul", g.Add("squares", "Mul", []string{x, same}), "ones", slices.Repeat([]float32{1}, p.Width), p.Width, 1)
+		length := with("length", "Add", g.Add("root", "Sqrt", []string{squares}), "least", []float32{1e-30}, 1)
+		x = g.Add("direction", "Div", []string{x, length})
+	}
+	if p.PCA != nil {
+		x = subtract("components", x, p.PCA.Mean)
+	}
+	return x, nil
+}
+
+// WriteONNX writes the network as an ONNX file. Its input "images" [N, 3, size, size] has
+// pixels from 0 to 1, which the network normalises as in says, or, if that is nil, images of
+// any size that are normalised. Its output is "positions" [N, Out], the head's, or with
+// represent "representation" [N, 8·Width].
+func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error {
+	if err := n.onDevice.pull(); err != nil {
+		return err
+	}
+	g, x, shape := new(onnx.Graph), "images", []any{"N", 3, "H", "W"}
+	convolve := func(output, x string, weights, bias []float32, out, in, size, stride int) string {
+		at := func(name string, v ...int) onnx.Attribute { return onnx.Attribute{Name: name, Value: v} }
+		pad := size / 2
+		return g.Add(output, "Conv", []string{x, g.Constant(output+".weight", weights, out, in, size, size), g.Constant(output+".bias", bias, out)},
+			at("kernel_shape", size, size), at("strides", stride, stride), at("pads", pad, pad, pad, pad), at("dilations", 1, 1), onnx.Attribute{Name: "group", Value: 1})
+	}
+	if in != nil {
+		shape[2], shape[3] = in.Size, in.Size
+		weights, bias := make([]float32, 9), make([]float32, 3)
+		for c, std := range in.Std {
+			weights[4*c], bias[c] = float32(1/std), float32(-in.Mean[c]/std)
+		}
+		x = convolve("normalized", x, weights, bias, 3, 3, 1, 1)
+	}
+	tensors := n.Tensors()
+	values := func(name string) []T { return op.Data[T](tensors[name]) }
+	// layer adds a convolution with its batch normalisation.
+	layer := func(x, conv, norm string, stride int) string {
+		shape := tensors[conv+".weight"].Shape()
+		weights, bias := singles(values(conv+".weight")), singles(values(norm+".bias"))
+		gamma, mean, variance := values(norm+".weight"), values(norm+".running_mean"), values(norm+".running_var")
+		each := len(weights) / shape[0]
+		for o := range shape[0] {
+			scale := float64(gamma[o]) / math.Sqrt(float64(variance[o])+op.NormEpsilon)
+			for i, v := range values(conv + ".weight")[o*each : (o+1)*each] {
+				weights[o*each+i] = float32(float64(v) * scale)
+			}
+			bias[o] = float32(float64(values(norm + ".bias")[o]) - float64(mean[o])*scale)
+		}
+		return convolve(conv, x, weights, bias, shape[0], shape[1], shape[2], stride)
+	}
+	relu := func(x string) string { return g.Add(x+".relu", "Relu", []string{x}) }
+	x = relu(layer(x, "conv1", "bn1", 1))
+	for stage, stride := range stages {
+		for block := range 2 {
+			name, short := fmt.Sprintf("layer%d.%d", stage+1, block), x
+			if block == 0 && tensors[name+".shortcut.0.weight"] != nil {
+				short = layer(x, name+".shortcut.0", name+".shortcut.1", stride)
+			}
+			x = layer(relu(layer(x, name+".conv1", name+".bn1", stride)), name+".conv2", name+".bn2", 1)
+			x, stride = relu(g.Add(name, "Add", []string{x, short})), 1
+		}
+	}
+	x = g.Add("pooled", "GlobalAveragePool", []string{x})
+	width, output := n.Width(), "representation"
+	x = g.Add(output, "Flatten", []string{x})
+	if !represent {
+		linear := func(output, x, name string, out, in int) string {
+			return gemm(g, output, x, name+".weight", singles(values(name+".weight")), name+".bias", singles(values(name+".bias")), out, in)
+		}
+		o := n.options
+		x = relu(linear("hidden", x, "fc1", o.Hidden, width))
+		width, output = o.Out, linear("positions", x, outputLayer, o.Out, o.Hidden)
+	}
+	return g.Write(w, onnx.Value{Name: "images", Shape: shape}, onnx.Value{Name: output, Shape: []any{"N", width}}, nil)
+}
