@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 
 	"cne/data"
@@ -540,9 +539,10 @@ type placerSpace struct {
 
 const (
 	// pieceValues is the approximate number of values of a piece, so that it stays in a core's
-	// cache, and maxPieceRows a multiple of the rows of the tiles of all matrix products.
+	// cache. Its rows are a multiple of tileRows, the rows of the tiles of matrix products.
 	pieceValues  = 1 << 16
-	maxPieceRows = 96
+	tileRows     = 12
+	maxPieceRows = 8 * tileRows
 )
 
 // newPlacer returns the placer for points of the given width. Only the first call makes it.
@@ -563,7 +563,7 @@ func (e *Embedding) newPlacer(ctx context.Context, width int) (*placer, error) {
 			p.components = p.before.PCA.Transformer()
 		}
 		p.block = min(max(minBlockRows, blockValues/p.width), blockRowsPerProcessor*runtime.GOMAXPROCS(0))
-		p.piece = min(max(1, pieceValues/p.width), maxPieceRows)
+		p.piece = min(max(1, pieceValues/p.width/tileRows)*tileRows, maxPieceRows)
 		if network, ok := mapper.(interface{ OnHost() bool }); !e.device.OnHost() || ok && !network.OnHost() {
 			p.block = max(p.block, min(deviceBlockRows, deviceBlockValues/p.width))
 		} else {
@@ -612,7 +612,7 @@ func (p *placer) place(dst, points *data.Matrix, lo, hi int, skipped []bool) err
 	if err := cmp.Or(errs...); err != nil || p.separate {
 		return err
 	}
-	return p.mapTo(dst, whole.prepared.X, lo, hi, skipped)
+	return p.mapTo(dst, whole.prepared.X, points, lo, hi, skipped)
 }
 
 // placePiece is place for points of one piece, on the calling goroutine.
@@ -624,7 +624,7 @@ func (p *placer) placePiece(dst, points *data.Matrix, lo, hi int, skipped []bool
 	if err := p.prepare(s, s.prepared.X, points, lo, hi, skipped); err != nil {
 		return err
 	}
-	return p.mapTo(dst, s.prepared.X, lo, hi, skipped)
+	return p.mapTo(dst, s.prepared.X, points, lo, hi, skipped)
 }
 
 // prepare writes the mapper's input for points lo to hi−1 to x.
@@ -640,16 +640,6 @@ func (p *placer) prepare(s *placerSpace, x []float32, points *data.Matrix, lo, h
 	if p.before != nil && p.before.Fill != nil {
 		m.FillMissing(p.before.Fill)
 	}
-	if err := reject(m, lo, skipped, func(row []float32) string {
-		at := slices.IndexFunc(row, func(v float32) bool { return !simd.IsFinite(v) })
-		name := fmt.Sprintf("value %d", at+1)
-		if points.Columns != nil {
-			name = "column " + strconv.Quote(points.Columns[at])
-		}
-		return fmt.Sprintf("%s: got %v, want a finite number", name, row[at])
-	}); err != nil {
-		return err
-	}
 	scaled, err := p.before.ApplyInPlace(m, skipped)
 	if err != nil {
 		if noDirection := new(data.DirectionError); errors.As(err, &noDirection) {
@@ -663,35 +653,47 @@ func (p *placer) prepare(s *placerSpace, x []float32, points *data.Matrix, lo, h
 	if p.components != nil {
 		p.components.To(x, m.X)
 	}
-	return reject(&data.Matrix{N: hi - lo, D: len(x) / (hi - lo), X: x}, lo, skipped, tooLarge)
+	return p.reject(x, points, lo, hi, skipped)
 }
 
 // mapTo maps x, the prepared points lo to hi−1.
-func (p *placer) mapTo(dst *data.Matrix, x []float32, lo, hi int, skipped []bool) error {
-	positions := data.Matrix{N: hi - lo, D: p.dim, X: dst.X[lo*p.dim : hi*p.dim]}
-	if err := p.mapper.ProjectTo(positions.X, x); err != nil {
+func (p *placer) mapTo(dst *data.Matrix, x []float32, points *data.Matrix, lo, hi int, skipped []bool) error {
+	positions := dst.X[lo*p.dim : hi*p.dim]
+	if err := p.mapper.ProjectTo(positions, x); err != nil {
 		return err
 	}
-	return reject(&positions, lo, skipped, tooLarge)
+	return p.reject(positions, points, lo, hi, skipped)
 }
 
-func tooLarge([]float32) string { return "the values are too large for this model" }
-
-// reject marks the rows of m with a value that is not finite in skipped and clears them.
-// If skipped is nil, it returns a PointError for the first. Row 0 is point lo.
-func reject(m *data.Matrix, lo int, skipped []bool, fault func(row []float32) string) error {
-	for i := range m.N {
-		row := m.Row(i)
+// reject marks points lo to hi−1 in skipped, and clears their rows of x, if these have a
+// value that is not finite. If skipped is nil, it returns a PointError for the first.
+func (p *placer) reject(x []float32, points *data.Matrix, lo, hi int, skipped []bool) error {
+	width := len(x) / (hi - lo)
+	for i := range hi - lo {
+		row := x[i*width : (i+1)*width]
 		if simd.AllFinite(row) {
 			continue
 		}
 		if skipped == nil {
-			return &PointError{Row: lo + i, Fault: fault(row)}
+			return &PointError{Row: lo + i, Fault: p.fault(points, lo+i)}
 		}
 		skipped[i] = true
 		clear(row)
 	}
 	return nil
+}
+
+// fault says why point i cannot be placed.
+func (p *placer) fault(points *data.Matrix, i int) string {
+	row := points.Row(i)
+	at := simd.FirstNotFinite(row)
+	switch {
+	case at < 0 || p.before != nil && p.before.Fill != nil:
+		return "the values are too large for this model"
+	case points.Columns != nil:
+		return fmt.Sprintf("column %q: got %v, want a finite number", points.Columns[at], row[at])
+	}
+	return fmt.Sprintf("value %d: got %v, want a finite number", at+1, row[at])
 }
 
 // trainedPositions returns the positions of the points that the embedding was trained on.

@@ -368,14 +368,12 @@ func (s *Scaler) Apply(m *Matrix) error {
 func (s *Scaler) scale(x []float32) {
 	switch s.Kind {
 	case ScaleUnit:
-		for i, v := range x {
-			x[i] = v / s.Divisor
-		}
+		simd.Divide(x, s.Divisor)
 	case ScaleStandard:
 		for ; len(x) > 0; x = x[len(s.SD):] {
 			for j, sd := range s.SD {
 				if sd == 0 {
-					x[j] = 0
+					x[j] -= x[j] // NaN stays
 					continue
 				}
 				x[j] = float32((float64(x[j]) - s.Mean[j]) / sd)

@@ -15,17 +15,25 @@ func FirstNotFinite[T Float](x []T) int {
 
 // AllFinite reports whether all values are finite.
 func AllFinite[T Float](x []T) bool {
-	// A product with 0 is 0, or NaN if the value is not finite. The four sums
-	// need not wait for each other.
-	var a, b, c, d T
-	for ; len(x) >= 4; x = x[4:] {
+	if f, whole := wholeVectors(x); whole > 0 {
+		if maxMagnitudeVector(f) >= infinity {
+			return false
+		}
+		x = x[whole:]
+	}
+	// A product with 0 is 0, or NaN if the value is not finite. The two sums need not wait
+	// for each other.
+	var a, b T
+	for ; len(x) >= 2; x = x[2:] {
 		a += x[0] * 0
 		b += x[1] * 0
-		c += x[2] * 0
-		d += x[3] * 0
 	}
 	for _, v := range x {
 		a += v * 0
 	}
-	return a+b+c+d == 0
+	return a+b == 0
 }
+
+// infinity has the bits of an infinite float32 without the sign: maxMagnitude is the largest
+// of such numbers.
+const infinity = 0xff00_0000

@@ -1944,6 +1944,48 @@ loop_doneAVX2:
 	VZEROUPPER
 	RET
 
+// func divideVector(x []float32, by float32)
+// Requires: AVX, AVX512F
+TEXT ·divideVector(SB), NOSPLIT, $0-28
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS by+24(FP), Z0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX512:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX512
+	VMOVUPS (AX)(DX*4), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(DX*4)
+	ADDQ    $0x10, DX
+	JMP     loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS by+24(FP), Y0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(DX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
 // func addPlaneVector(dst []float32, xs []float32, ys []float32)
 // Requires: AVX, AVX512F
 TEXT ·addPlaneVector(SB), NOSPLIT, $0-72
@@ -3035,6 +3077,72 @@ loopAVX2:
 	VPMAXUD (AX)(DX*4), Y0, Y0
 	ADDQ    $0x08, DX
 	VPMAXUD (AX)(DX*4), Y1, Y1
+	ADDQ    $0x08, DX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VPMAXUD      Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func maxMagnitudeVector(x []float32) uint32
+// Requires: AVX, AVX2, AVX512F
+TEXT ·maxMagnitudeVector(SB), NOSPLIT, $0-28
+	CMPQ   ·current+0(SB), $0x02
+	JNE    formAVX2
+	MOVQ   x_base+0(FP), AX
+	VPXORD Z0, Z0, Z0
+	MOVQ   x_len+8(FP), CX
+	XORQ   DX, DX
+
+loopAVX512:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX512
+	VMOVUPS (AX)(DX*4), Z1
+	VPSLLD  $0x01, Z1, Z1
+	VPMAXUD Z1, Z0, Z0
+	ADDQ    $0x10, DX
+	JMP     loopAVX512
+
+loop_doneAVX512:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VPMAXUD       Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVD         X0, AX
+	MOVL          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ   x_base+0(FP), AX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   x_len+8(FP), CX
+	XORQ   DX, DX
+
+loopAVX2:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(DX*4), Y2
+	VPSLLD  $0x01, Y2, Y2
+	VPMAXUD Y2, Y0, Y0
+	ADDQ    $0x08, DX
+	VMOVUPS (AX)(DX*4), Y2
+	VPSLLD  $0x01, Y2, Y2
+	VPMAXUD Y2, Y1, Y1
 	ADDQ    $0x08, DX
 	JMP     loopAVX2
 

@@ -2552,6 +2552,27 @@ loopNEON:
 loop_doneNEON:
 	RET
 
+// func divideVector(x []float32, by float32)
+TEXT ·divideVector(SB), NOSPLIT, $0-28
+	MOVD x_base+0(FP), R0
+	FMOVS by+24(FP), F0
+	MOVD x_len+8(FP), R1
+	MOVD ZR, R2
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+
+loopNEON:
+	CMP R1, R2
+	BGE loop_doneNEON
+	ADD R2<<2, R0, R23
+	WORD $0x3dc002e1 // ldr q1, [x23, #0]
+	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	WORD $0x3d8002e1 // str q1, [x23, #0]
+	ADD $4, R2
+	JMP loopNEON
+
+loop_doneNEON:
+	RET
+
 // func addPlaneVector(dst []float32, xs []float32, ys []float32)
 TEXT ·addPlaneVector(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R0
@@ -3280,6 +3301,53 @@ loopNEON:
 	ADD R2<<2, R0, R23
 	WORD $0x3dc002ff // ldr q31, [x23, #0]
 	WORD $0x6ebf6463 // umax v3.4s, v3.4s, v31.4s
+	ADD $4, R2
+	JMP loopNEON
+
+loop_doneNEON:
+	WORD $0x6ea26400 // umax v0.4s, v0.4s, v2.4s
+	WORD $0x6ea36421 // umax v1.4s, v1.4s, v3.4s
+	WORD $0x6ea16400 // umax v0.4s, v0.4s, v1.4s
+	WORD $0x4ec07801 // zip2 v1.2d, v0.2d, v0.2d
+	WORD $0x6ea16400 // umax v0.4s, v0.4s, v1.4s
+	WORD $0x4e806801 // trn2 v1.4s, v0.4s, v0.4s
+	WORD $0x6ea16400 // umax v0.4s, v0.4s, v1.4s
+	WORD $0x1e260000 // fmov w0, s0
+	MOVW R0, ret+24(FP)
+	RET
+
+// func maxMagnitudeVector(x []float32) uint32
+TEXT ·maxMagnitudeVector(SB), NOSPLIT, $0-28
+	MOVD x_base+0(FP), R0
+	WORD $0x6f00e400 // movi v0.2d, #0
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	MOVD x_len+8(FP), R1
+	MOVD ZR, R2
+
+loopNEON:
+	CMP R1, R2
+	BGE loop_doneNEON
+	ADD R2<<2, R0, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	WORD $0x4f215484 // shl v4.4s, v4.4s, #1
+	WORD $0x6ea46400 // umax v0.4s, v0.4s, v4.4s
+	ADD $4, R2
+	ADD R2<<2, R0, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	WORD $0x4f215484 // shl v4.4s, v4.4s, #1
+	WORD $0x6ea46421 // umax v1.4s, v1.4s, v4.4s
+	ADD $4, R2
+	ADD R2<<2, R0, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	WORD $0x4f215484 // shl v4.4s, v4.4s, #1
+	WORD $0x6ea46442 // umax v2.4s, v2.4s, v4.4s
+	ADD $4, R2
+	ADD R2<<2, R0, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	WORD $0x4f215484 // shl v4.4s, v4.4s, #1
+	WORD $0x6ea46463 // umax v3.4s, v3.4s, v4.4s
 	ADD $4, R2
 	JMP loopNEON
 

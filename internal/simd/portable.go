@@ -153,6 +153,12 @@ func scale[T Float](x []T, f T) {
 	}
 }
 
+func divide[T Float](x []T, by T) {
+	for i := range x {
+		x[i] /= by
+	}
+}
+
 func addPlane[T Float](dst, xs, ys []T) {
 	for i, x := range xs {
 		dst[2*i] += x

@@ -220,6 +220,15 @@ func Scale[T Float](x []T, f T) {
 	scale(x, f)
 }
 
+// Divide divides each element of x by a number.
+func Divide[T Float](x []T, by T) {
+	if v, whole := wholeVectors(x); whole > 0 {
+		divideVector(v, float32(by))
+		x = x[whole:]
+	}
+	divide(x, by)
+}
+
 // MaskPositive sets dst[i] to g[i] where y[i] > 0, else to 0: the gradient of a
 // ReLU from its output y. dst may be y or g.
 func MaskPositive[T Float](dst, y, g []T) {

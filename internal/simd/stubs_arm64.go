@@ -64,6 +64,11 @@ func addVector(dst []float32, src []float32)
 //go:noescape
 func scaleVector(x []float32, f float32)
 
+// divideVector is the vector form of divide.
+//
+//go:noescape
+func divideVector(x []float32, by float32)
+
 // addPlaneVector is the vector form of addPlane.
 //
 //go:noescape
@@ -113,6 +118,11 @@ func columnSumsVector(dst []float32, x []float32, rows int, d int)
 //
 //go:noescape
 func maxUint32Vector(x []int32) uint32
+
+// maxMagnitudeVector is the vector form of maxMagnitude.
+//
+//go:noescape
+func maxMagnitudeVector(x []float32) uint32
 
 // inverseSum2Vector is the vector form of inverseSum2.
 //

@@ -19,6 +19,7 @@ func infoncPositiveVector([]float32, []float32, float32, float32) float32       
 func infoncNegativeVector([]float32, []float32, float32)                        { panic(noForm) }
 func addVector([]float32, []float32)                                            { panic(noForm) }
 func maxUint32Vector([]int32) uint32                                            { panic(noForm) }
+func maxMagnitudeVector([]float32) uint32                                       { panic(noForm) }
 func fieldVector(_, _, _ []float32)                                             { panic(noForm) }
 func attractVector(_, _, _ []float32, _ []uint64, _ []float32) float32          { panic(noForm) }
 func inverseSum2Vector([]float32, []float32, float32, float32) float32          { panic(noForm) }
@@ -28,6 +29,7 @@ func inverseSumVector([]float32) float32                                        
 func inverseLogSumVector([]float32, float32, float32, float32, float32) float32 { panic(noForm) }
 func countBelowVector([]int32, []float32, []float32)                            { panic(noForm) }
 func scaleVector([]float32, float32)                                            { panic(noForm) }
+func divideVector([]float32, float32)                                           { panic(noForm) }
 func addPlaneVector([]float32, []float32, []float32)                            { panic(noForm) }
 func gatherRows2Vector([]float32, []float32, []int32)                           { panic(noForm) }
 func scatterRows2Vector([]float32, []float32, []int32)                          { panic(noForm) }

@@ -45,9 +45,9 @@ func kernels(emit func(kernel func(s *isa))) {
 	for _, kernel := range []func(s *isa){
 		(*isa).pairs2, (*isa).scatterGradient2, (*isa).negPositive, (*isa).negNegative, (*isa).umapPositive,
 		(*isa).umapNegative, (*isa).similarities, (*isa).logTotals, (*isa).infoncPositive, (*isa).infoncNegative,
-		(*isa).add, (*isa).scale, (*isa).addPlane, (*isa).gatherRows2, (*isa).scatterRows2, (*isa).descend,
+		(*isa).add, (*isa).scale, (*isa).divide, (*isa).addPlane, (*isa).gatherRows2, (*isa).scatterRows2, (*isa).descend,
 		(*isa).descendRows2, (*isa).momentumStep, (*isa).adamStep, (*isa).maskPositive, (*isa).columnSums,
-		(*isa).maxUint32, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).inverseSum,
+		(*isa).maxUint32, (*isa).maxMagnitude, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).inverseSum,
 		(*isa).inverseLogSum, (*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
 		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
 		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
@@ -923,6 +923,17 @@ func (s *isa) scale() {
 	s.end()
 }
 
+func (s *isa) divide() {
+	s.begin("divide", "(x []float32, by float32)", "is the vector form of divide.")
+	x, by := s.pointer("x"), s.broadcast("by")
+	s.loop("x", "loop", func(i Register) {
+		v := s.load(x, i)
+		s.VDIVPS(by, v, v)
+		s.VMOVUPS(v, at(x, i))
+	})
+	s.end()
+}
+
 func (s *isa) addPlane() {
 	s.begin("addPlane", "(dst, xs, ys []float32)", "is the vector form of addPlane.")
 	dst, xs, ys := s.pointer("dst"), s.pointer("xs"), s.pointer("ys")
@@ -961,6 +972,20 @@ func (s *isa) maxUint32() {
 	x := s.pointer("x")
 	m := s.parted()
 	s.loopParts("x", "loop", 1, func(i Register, part int) { s.VPMAXUD(at(x, i), m[part], m[part]) })
+	r := s.GP32()
+	s.VMOVD(s.fold(m, s.VPMAXUD, s.VPMAXUD).AsX(), r)
+	s.Store(r, s.ReturnIndex(0))
+	s.end()
+}
+
+func (s *isa) maxMagnitude() {
+	s.begin("maxMagnitude", "(x []float32) uint32", "is the vector form of maxMagnitude.")
+	x, m := s.pointer("x"), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
+		v := s.load(x, i)
+		s.VPSLLD(Imm(1), v, v)
+		s.VPMAXUD(v, m[part], m[part])
+	})
 	r := s.GP32()
 	s.VMOVD(s.fold(m, s.VPMAXUD, s.VPMAXUD).AsX(), r)
 	s.Store(r, s.ReturnIndex(0))
