@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,6 +65,9 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 				return cli.Usage(cmd, err)
 			}
 			p.Reporter = cli.NewReporter(cmd, cli.LogFormat(cmd))
+			if p.serves {
+				return p.serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			}
 			return p.run(cmd.Context(), cmd.OutOrStdout())
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -73,6 +80,8 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, by name or number, for .csv and --plot")
 	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
 	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, from 0: 0:1000 are the first 1000, 1000: all others")
+	flags.BoolVar(&p.serves, "serve", false, "place the files that lines of stdin name, for the Python package")
+	_ = flags.MarkHidden("serve") // fails without the flag
 	cli.AddDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd
@@ -88,6 +97,7 @@ type projectRun struct {
 	rowsText string // as it is given
 	rows     rowRange
 	skipBad  bool
+	serves   bool
 	reading  file.Options
 	*cli.Reporter
 
@@ -99,10 +109,12 @@ type projectRun struct {
 // check checks the command line.
 func (p *projectRun) check(cmd *cobra.Command) error {
 	switch {
-	case len(p.input) == 0:
+	case len(p.input) == 0 && !p.serves:
 		return fmt.Errorf("%s needs an argument: the file with the points", cmd.CommandPath())
 	case p.model == "":
 		return errors.New("--model: got none, want a run folder, or the file of a model")
+	case p.serves:
+		return nil
 	case p.output == "":
 		return errors.New("--output: got none, want a file for the positions, such as -o positions.npy")
 	}
@@ -156,6 +168,11 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 		defer rows.Close()
 		err = p.place(ctx, e, rows, stdout)
 	}
+	return explained(err)
+}
+
+// explained returns an error with what to do about it.
+func explained(err error) error {
 	bad := new(cne.PointError)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -164,6 +181,58 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 		return fmt.Errorf("%s: %s; fix the values, or give --skip-bad", bad.Name, bad.Fault)
 	}
 	return err
+}
+
+// serve places points until stdin ends. Each of its lines is the path of a file, as JSON. The
+// answer is a line of JSON and, without an error, the positions as float32. An answer
+// without points says that the model is loaded.
+func (p *projectRun) serve(ctx context.Context, stdin io.Reader, stdout io.Writer) (err error) {
+	type answer struct {
+		N     int    `json:"n"`
+		D     int    `json:"d"`
+		Error string `json:"error,omitempty"`
+		Errno int    `json:"errno,omitempty"`
+	}
+	e, err := p.load(ctx)
+	defer func() { err = errors.Join(err, p.device.Close()) }()
+	if err != nil {
+		return err
+	}
+	requests, answers := bufio.NewScanner(stdin), json.NewEncoder(stdout)
+	for err = answers.Encode(answer{}); err == nil && requests.Scan(); {
+		p.input = make([]string, 1)
+		var placed *data.Matrix
+		if err = json.Unmarshal(requests.Bytes(), &p.input[0]); err == nil {
+			placed, err = p.placeAll(ctx, e)
+		}
+		if err != nil {
+			a := answer{Error: explained(err).Error()}
+			if errno := syscall.Errno(0); errors.As(err, &errno) {
+				a.Errno = int(errno)
+			}
+			err = answers.Encode(a)
+			continue
+		}
+		if err = answers.Encode(answer{N: placed.N, D: placed.D}); err == nil {
+			err = binary.Write(stdout, binary.LittleEndian, placed.X)
+		}
+	}
+	return errors.Join(err, requests.Err())
+}
+
+// placeAll returns the positions of the input.
+func (p *projectRun) placeAll(ctx context.Context, e *cne.Embedding) (*data.Matrix, error) {
+	rows, err := p.open(ctx, e.Description.Preprocessing)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	placed, o := &data.Matrix{D: e.Dim()}, cne.Projection{}
+	o.Most, _ = rows.Len()
+	return placed, e.ProjectRows(ctx, rows, o, func(b *cne.ProjectedBlock) error {
+		placed.N, placed.X = placed.N+b.Positions.N, append(placed.X, b.Positions.X...)
+		return nil
+	})
 }
 
 // load reads the model, and opens the device that places points.

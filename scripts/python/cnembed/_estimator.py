@@ -9,10 +9,11 @@ import shutil
 import struct
 import sys
 import tempfile
+import weakref
 
 import numpy as np
 
-from ._program import KEYS, Folder
+from ._program import KEYS, Folder, Server
 
 # Keys that the package sets, and that choose rows.
 _OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "graph.cache", "model.kind",
@@ -24,6 +25,10 @@ _QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpo
 # program has it in its folder.
 _KEPT = {"config.yaml": "run/config.yaml", "model.safetensors": "run/model.safetensors", "training_points.safetensors": "run/training_points.safetensors",
          "metrics.json": "run/metrics.json", "knn.npy": "knn.npy", "knn.npz": "knn.npz"}
+
+
+# The programs that place points of estimators.
+_servers = weakref.WeakKeyDictionary()
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -108,14 +113,17 @@ class CNE:
         """Place new points in the embedding, each next to its nearest training points.
 
         A point that is a training point gets its position; of equal training points, the
-        position of the first.
+        position of the first. The first call starts the program, which keeps the model until
+        the estimator is fitted again or no longer used; a further call takes less than a
+        millisecond for a few points.
         """
         self._check_fitted()
         points = self._new_points(X)
         with Folder() as folder:
-            model = self._folder or self._put(folder)
-            folder.run("project", "--model=" + model, _put_points(folder, points), "--output=new.npy", n_jobs=self.n_jobs)
-            return self._output(folder.array("new.npy"), X)
+            server = _servers.get(self)
+            if server is None or not server.serves(self._files, self.n_jobs):
+                server = _servers[self] = Server(folder, self._folder or self._put(folder), self.n_jobs, self._files)
+            return self._output(server.place(folder, _put_points(folder, points)), X)
 
     def spectrum(self, X, y=None, s=(-0.5, 0, 0.5, 1, 1.5)):
         """Embed X at the places s between t-SNE (0) and UMAP (1), from one early phase.

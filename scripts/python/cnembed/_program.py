@@ -5,8 +5,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
+import weakref
 import zipfile
 from errno import ENOENT, ENOEXEC
 
@@ -87,20 +89,9 @@ class Folder(tempfile.TemporaryDirectory):
         Its warnings become UserWarnings, and its error an exception. With verbose,
         progress is printed.
         """
-        command = [program(), *args, "--log-format=json"]
-        if not verbose:
-            command.append("--quiet")
-        # The environment must not change the configuration; CNE_LIB… are paths of CUDA's libraries.
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("CNE_") or k.startswith("CNE_LIB")}
-        environment["CNE_UNTIL_EOF"] = "1"  # the program ends with this process
-        if n_jobs is not None and n_jobs > 0:
-            environment["GOMAXPROCS"] = str(n_jobs)
         error, errno, rest = "", None, b""
         with open(self.path("stdout"), "wb") as stdout:
-            try:
-                child = subprocess.Popen(command, cwd=self.name, env=environment, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE)
-            except OSError as e:
-                raise type(e)(e.errno, "cannot run the program %s: %s%s" % (command[0], e.strerror, "; is it made for this machine?" if e.errno == ENOEXEC else "")) from None
+            child = _start([*args] if verbose else [*args, "--quiet"], n_jobs, stdout, cwd=self.name, until_eof=True)
             progress = _Progress() if verbose else None
             try:
                 for line in child.stderr:
@@ -127,19 +118,105 @@ class Folder(tempfile.TemporaryDirectory):
                     child.wait()
                 child.stdin.close()
                 child.stderr.close()
-        if code == 0:
-            return
-        if code < 0:
-            raise RuntimeError("the program cne was killed by signal %d%s" % (-code, ", perhaps for lack of memory" if code == -9 else ""))
-        if not error:
-            raise RuntimeError("the program cne failed with exit code %d: %s" % (code, rest.decode(errors="replace").strip() or "it said nothing"))
-        if code == 2 and error.startswith("unknown "):
-            raise RuntimeError("the program %s does not suit this package, as it may be too old: %s" % (command[0], error))
-        if errno and errno != ENOENT:
-            raise OSError(errno, error) if os.name == "posix" else OSError(error)
-        if error.startswith(("internal error", "interrupted")):
-            raise RuntimeError("the program cne ended: " + error)
-        raise ValueError(error)
+        if code != 0:
+            raise _exception(code, error, errno, rest)
+
+
+class Server:
+    """The program with a model, which places points of one estimator after the other.
+
+    It ends when the server is no longer used, or this process ends.
+    """
+
+    def __init__(self, folder, model, n_jobs, of):
+        self.of, self.n_jobs, self.pid, self.lock = of, n_jobs, os.getpid(), threading.Lock()
+        # Its own session keeps it from the signals of the terminal.
+        self.child = _start(["project", "--serve", "--model=" + os.path.join(folder.name, model), "--quiet"], n_jobs, subprocess.PIPE,
+                            start_new_session=os.name == "posix")
+        self.end = weakref.finalize(self, _end, self.child, self.pid)
+        self.answer(folder)
+
+    def serves(self, of, n_jobs):
+        """Report whether it has the model, and runs."""
+        return self.of is of and self.n_jobs == n_jobs and self.pid == os.getpid() and self.child.poll() is None
+
+    def place(self, folder, name):
+        """Return the positions of the points in a file in the folder."""
+        with self.lock:
+            try:
+                self.child.stdin.write(json.dumps(folder.path(name)).encode() + b"\n")
+                self.child.stdin.flush()
+            except OSError:
+                pass  # it has ended, and answer says why
+            return self.answer(folder)
+
+    def answer(self, folder):
+        try:
+            line = self.child.stdout.readline()
+            answer = json.loads(line) if line else None
+            if answer and "error" not in answer:
+                data = self.child.stdout.read(4 * answer["n"] * answer["d"])
+                return np.frombuffer(data, "<f4").reshape(answer["n"], answer["d"]).copy()
+        except BaseException:
+            self.end()  # what it still answers is of no use
+            raise
+        if answer:
+            raise _exception(1, _renamed(answer["error"].replace(folder.name + os.sep, "")), answer.get("errno"), b"")
+        error, errno, rest = "", None, b""
+        for line in self.child.stderr:
+            try:
+                record = json.loads(line)
+                if record["level"] == "ERROR":
+                    error, errno = _renamed(record["msg"].replace(folder.name + os.sep, "")), record.get("errno")
+            except (ValueError, KeyError, TypeError):
+                rest += line
+        code = self.child.wait()
+        self.end()
+        raise _exception(code, error, errno, rest)
+
+
+def _end(child, pid):
+    """End a server, unless this is a fork of the process that has started it."""
+    if pid == os.getpid():
+        child.kill()
+        child.wait()
+    else:
+        child.returncode = 0  # not for this process to wait for
+    for pipe in child.stdin, child.stdout, child.stderr:
+        try:
+            pipe.close()
+        except OSError:
+            pass  # a request was not sent
+
+
+def _start(args, n_jobs, stdout, until_eof=False, **options):
+    """Start the program."""
+    command = [program(), *args, "--log-format=json"]
+    # The environment must not change the configuration; CNE_LIB… are paths of CUDA's libraries.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CNE_") or k.startswith("CNE_LIB")}
+    if until_eof:
+        environment["CNE_UNTIL_EOF"] = "1"  # the program ends with this process
+    if n_jobs is not None and n_jobs > 0:
+        environment["GOMAXPROCS"] = str(n_jobs)
+    try:
+        return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, **options)
+    except OSError as e:
+        raise type(e)(e.errno, "cannot run the program %s: %s%s" % (command[0], e.strerror, "; is it made for this machine?" if e.errno == ENOEXEC else "")) from None
+
+
+def _exception(code, error, errno, rest):
+    """Return the exception for the end of the program."""
+    if code < 0:
+        return RuntimeError("the program cne was killed by signal %d%s" % (-code, ", perhaps for lack of memory" if code == -9 else ""))
+    if not error:
+        return RuntimeError("the program cne failed with exit code %d: %s" % (code, rest.decode(errors="replace").strip() or "it said nothing"))
+    if code == 2 and error.startswith("unknown "):
+        return RuntimeError("the program %s does not suit this package, as it may be too old: %s" % (program(), error))
+    if errno and errno != ENOENT:
+        return OSError(errno, error) if os.name == "posix" else OSError(error)
+    if error.startswith(("internal error", "interrupted")):
+        return RuntimeError("the program cne ended: " + error)
+    return ValueError(error)
 
 
 def _with(message, attributes):
