@@ -243,6 +243,9 @@ type Init int
 const (
 	// InitPCA uses the first principal components.
 	InitPCA Init = iota
+	// InitDiffusion uses the first principal components, averaged over neighbours in the
+	// graph.
+	InitDiffusion
 	// InitSpectral uses the Laplacian eigenmaps of the graph.
 	InitSpectral
 	// InitMultilevel refines embeddings of ever smaller groups of neighbours.
@@ -254,7 +257,7 @@ const (
 )
 
 var initNames = kind.Names[Init]{
-	Package: "cne", Type: "Init", What: "start", Err: ErrOption, Words: []string{"pca", "spectral", "multilevel", "random", "given"},
+	Package: "cne", Type: "Init", What: "start", Err: ErrOption, Words: []string{"pca", "diffusion", "spectral", "multilevel", "random", "given"},
 }
 
 func (i Init) String() string { return initNames.String(i) }

@@ -18,11 +18,10 @@ import (
 type Preset int
 
 const (
-	// PresetAuto is the default of "cne train": NC-t-SNE, initialised with the Laplacian
-	// eigenmaps of the graph. Edges are drawn by UMAP's weights. With more points it uses
-	// more negatives and fewer epochs. Above 20 000 points it is PresetMillion, but with
-	// exact neighbours up to 100 000 (neighbors.Auto). docs/results.md compares it with
-	// umap-learn and t-SNE.
+	// PresetAuto is the default of "cne train": NC-t-SNE from InitDiffusion. Edges are drawn
+	// by UMAP's weights. With more points it uses more negatives and fewer epochs. Above
+	// 20 000 points it is PresetMillion, but with exact neighbours up to 100 000
+	// (neighbors.Auto). docs/results.md compares it with umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE, the zero Options.
 	PresetPaper
@@ -30,8 +29,7 @@ const (
 	// with full batches if train.All is not possible, or with 60 to 200 negatives for a
 	// network. Below 3000 points it is PresetAuto.
 	PresetTSNE
-	// PresetUMAP makes compact clusters. It uses UMAP's loss and weights, and up to 100 000
-	// points its initial positions; above, principal components.
+	// PresetUMAP makes compact clusters. It uses UMAP's loss and weights.
 	PresetUMAP
 	// PresetMillion is for many points: InfoNC-t-SNE from the multilevel initialisation
 	// (InitMultilevel), with approximate neighbours (above 100 000 points, neighbors.Auto).
@@ -151,8 +149,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			x.FixZ, x.LogZ = true, elementary.Log(2/float64(max(2, n)-1))
 		}
 	}
-	if !network && n <= 100000 {
-		x.Init = InitSpectral // clusters break apart less often than from principal components
+	if !network {
+		x.Init = InitDiffusion // clusters break apart less often than from principal components
 	}
 	// whole reports whether the run can use train.All.
 	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0 &&
@@ -169,7 +167,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			x.Epochs = 200
 		}
 	case loss == op.InfoNC && p == PresetTSNE:
-		x.Init, x.Negatives, x.LR = InitPCA, train.Full, 16
+		x.Negatives, x.LR = train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
 		if whole {
 			// Steps are stable while the rate times the mean similarity of neighbours is at

@@ -52,6 +52,7 @@ var configurations = []struct {
 	{"nc-tsne-5", cne.Options{Loss: op.NC}, threeSheets},
 	{"infonc-tsne-5-weighted", cne.Options{Loss: op.InfoNC, SampleEdges: true, Schedule: train.Cosine}, threeSheets},
 	{"umap-5-spectral", cne.Options{Loss: op.UMAP, Init: cne.InitSpectral, Momentum: 0.5}, threeSheets},
+	{"nc-tsne-5-diffusion", cne.Options{Loss: op.NC, Init: cne.InitDiffusion}, threeSheets},
 	{"neg-tsne-500-approximate", cne.Options{Negatives: 500, Search: neighbors.Approximate, Init: cne.InitMultilevel}, threeSheets},
 	{"umap-full", cne.Options{Loss: op.UMAP, Negatives: train.Full}, threeSheets},
 	{"infonc-tsne-full-3d", cne.Options{Loss: op.InfoNC, Negatives: train.Full, Dim: 3}, threeSheets},

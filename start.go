@@ -83,6 +83,9 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 			}
 		}
 		coordinates = h.maps
+	case o.Init == InitDiffusion:
+		o.log("computing the initial positions", "from", "principal components and the graph")
+		coordinates, err = initial.Diffusion(ctx, h.Graph, h.Reduced, dim)
 	case o.Init == InitMultilevel:
 		o.log("computing the initial positions", "from", "groups of neighbours")
 		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim))

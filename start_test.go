@@ -61,29 +61,17 @@ func TestSpectralStart(t *testing.T) {
 	if math.Abs(math.Sqrt(square)-3) > 1e-3 {
 		t.Errorf("the standard deviation is %v", math.Sqrt(square))
 	}
-	// The parts of a graph lie where their principal components do, and are as large.
-	spectral := start(line(t, n, n/2), cne.Options{Dim: 1})
+	// The components of a graph lie side by side, in the order of their principal components.
+	x = start(line(t, n, n/2), cne.Options{Dim: 1})
 	e := fit(t, line(t, n, n/2), cne.Options{Dim: 1, LR: 1e-30, Epochs: 1})
-	for half := range 2 {
-		moments := func(x []float32) (mean, std float64) {
-			x = x[half*n/2 : (half+1)*n/2]
-			for _, v := range x {
-				mean += float64(v) / float64(len(x))
-			}
-			for _, v := range x {
-				std += (float64(v) - mean) * (float64(v) - mean) / float64(len(x))
-			}
-			return mean, math.Sqrt(std)
-		}
-		mean, std := moments(spectral)
-		if m, s := moments(e.Positions.X); math.Abs(mean-m) > 1e-3 || math.Abs(std-s) > 1e-3 {
-			t.Errorf("part %d lies at %v ± %v, its principal components at %v ± %v", half, mean, std, m, s)
-		}
+	if (e.Positions.X[0] < e.Positions.X[n-1]) != (slices.Max(x[:n/2]) < slices.Min(x[n/2:])) || (e.Positions.X[0] > e.Positions.X[n-1]) != (slices.Min(x[:n/2]) > slices.Max(x[n/2:])) {
+		t.Errorf("the components are from %v to %v and from %v to %v", slices.Min(x[:n/2]), slices.Max(x[:n/2]), slices.Min(x[n/2:]), slices.Max(x[n/2:]))
 	}
 	for name, o := range map[string]cne.Options{
-		"network":             {Init: cne.InitSpectral, Hidden: []int{3}},
-		"start":               {Init: cne.InitSpectral, Start: data.NewMatrix(n, 2)},
-		"unknown":             {Init: -1},
+		"network":            {Init: cne.InitSpectral, Hidden: []int{3}},
+		"start":              {Init: cne.InitSpectral, Start: data.NewMatrix(n, 2)},
+		"unknown":            {Init: -1},
+		"diffusion, network": {Init: cne.InitDiffusion, Hidden: []int{3}}, "diffusion, start": {Init: cne.InitDiffusion, Start: data.NewMatrix(n, 2)},
 		"multilevel, network": {Init: cne.InitMultilevel, Hidden: []int{3}}, "multilevel, start": {Init: cne.InitMultilevel, Start: data.NewMatrix(n, 2)},
 	} {
 		if err := o.Check(n); !errors.Is(err, cne.ErrOption) {

@@ -20,9 +20,9 @@ const MostEigenmaps = 64
 // MostEigenmaps (Belkin and Niyogi, 2003). They are the functions f on the nodes of a
 // component with L·f = λ·D·f for the smallest λ except 0. D is the diagonal matrix of
 // degrees, A the adjacency matrix, and L = D − A. Edges count in both directions, and
-// weights are ignored. If the graph has several components, each has its own eigenmaps,
-// moved to the mean of its principal components and scaled to their size. Errors come from
-// Components, say that the eigenvectors did not converge, or are ctx.Err() if ctx is done.
+// weights are ignored. If the graph has several components, each has its own eigenmaps, and
+// they lie side by side as in Diffusion. Errors come from Components, say that the
+// eigenvectors did not converge, or are ctx.Err() if ctx is done.
 //
 // For a small graph all eigenvectors are computed. A larger graph is coarsened repeatedly
 // by grouping neighbours. The eigenvectors of the coarsest graph are then carried back
@@ -40,24 +40,7 @@ func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 	if err != nil {
 		return nil, err
 	}
-	for _, rows := range members {
-		middle, is := moments(components, rows)
-		mean, was := moments(maps, rows)
-		factor := 0.
-		if was > 0 {
-			factor = math.Sqrt(is / was)
-		}
-		for _, i := range rows {
-			row := maps.Row(int(i))
-			for j, v := range row {
-				at := float64(factor * (float64(v) - mean[j]))
-				if j < len(middle) {
-					at += middle[j]
-				}
-				row[j] = float32(at)
-			}
-		}
-	}
+	setApart(maps, components, members)
 	return maps, nil
 }
 

@@ -26,10 +26,11 @@ type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, 
 // then start from the positions of the larger ones, and so on. Finally each point starts
 // near the position of its group. Levels are added until one has at most 32 768 groups;
 // there is at least one. If groups have no edges, because each is a whole component, the
-// points start at their principal components, at most dim. Errors come from Components or
+// points start at their principal components, at most dim. Components of the graph start
+// side by side, as in Diffusion. Errors come from Components or
 // embed, or are ctx.Err() if ctx is done.
 func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
-	positions, err := Components(ctx, points, dim)
+	all, err := Components(ctx, points, dim)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +42,16 @@ func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, di
 			break
 		}
 		graphs, groups = append(graphs, coarse), append(groups, group)
-		positions = meansOf(positions, group, coarse.N)
 		g = coarse
+	}
+	members := componentsBelow(g, groups)
+	positions, err := ownComponents(ctx, points, all, members)
+	if err != nil {
+		return nil, err
+	}
+	setApart(positions, all, members)
+	for level, group := range groups {
+		positions = meansOf(positions, group, graphs[level].N)
 	}
 	for level, g := range slices.Backward(graphs) {
 		if positions, err = embed(ctx, g, positions, level == len(graphs)-1); err != nil {
@@ -51,6 +60,34 @@ func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, di
 		positions = scatter(positions, groups[level], seed)
 	}
 	return positions, ctx.Err()
+}
+
+// componentsBelow returns the points of each component of a graph: its nodes or, if there
+// are groups, the points in groups of groups that are its nodes.
+func componentsBelow(g *neighbors.Graph, groups [][]int32) (members [][]int32) {
+	g = g.Symmetrized()
+	nodes := connected(g.Indptr, g.Indices)
+	if len(groups) == 0 {
+		return nodes
+	}
+	component := make([]int32, g.N)
+	for c, of := range nodes {
+		for _, i := range of {
+			component[i] = int32(c)
+		}
+	}
+	for _, group := range slices.Backward(groups) {
+		finer := make([]int32, len(group))
+		for i, c := range group {
+			finer[i] = component[c]
+		}
+		component = finer
+	}
+	start, points := membersOf(component, len(nodes))
+	for c := range nodes {
+		members = append(members, points[start[c]:start[c+1]])
+	}
+	return members
 }
 
 // meansOf returns the mean of the rows of each group.

@@ -52,7 +52,7 @@ class CNE:
     negatives : int or "full", negative samples for each edge
     n_epochs : int
     learning_rate : float
-    init : "pca", "spectral", "multilevel", "random", or an array (n_samples, n_components)
+    init : "pca", "diffusion", "spectral", "multilevel", "random", or an array (n_samples, n_components)
     parametric : bool, train a network, which places new points by itself
     precomputed_knn : the neighbours of all points, not searched for then: a tuple of their
         row numbers (integers) and distances (floats), in either order and both n_samples ×
