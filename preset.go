@@ -166,6 +166,9 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		if x.Epochs = 500; n > 10000 {
 			x.Epochs = 200
 		}
+		if loss == op.UMAP {
+			x.InitStd = 5 // its repulsion scatters points that are close
+		}
 	case loss == op.InfoNC && p == PresetTSNE:
 		x.Negatives, x.LR = train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
@@ -194,6 +197,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		}
 	default:
 		x.Negatives, x.LR = many, min(4, thousands)
+		x.InitStd = max(1, min(3, 5/thousands)) // wide starts keep the arrangement, but cost accuracy with many points
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: max(15, int(750*elementary.Pow(thousands, -0.8)))}}
 	}
 	if p == PresetFast {
