@@ -1,0 +1,73 @@
+package cne_test
+
+import (
+	"math"
+	"testing"
+
+	"cne"
+	"cne/data"
+	"cne/internal/rng"
+	"cne/train/initial"
+	"cne/train/quality"
+)
+
+// TestFleet runs presets on data of different kinds. Every map keeps more neighbours than
+// the first two principal components, and a map of preset tsne at least 0.9 of what auto
+// keeps. scripts/fleet has more kinds, sizes and presets.
+func TestFleet(t *testing.T) {
+	gauss := func(row []float32, s *rng.Stream) {
+		for j := range row {
+			row[j] += float32(s.Normal())
+		}
+	}
+	far := func(groups int) func(i int, row []float32, s *rng.Stream) {
+		return func(i int, row []float32, s *rng.Stream) { gauss(row, s); row[i%groups] += 30 }
+	}
+	for _, c := range []struct {
+		kind    string
+		n, d    int
+		of      func(i int, row []float32, s *rng.Stream)
+		presets []cne.Preset
+	}{
+		{"noise, whose graph has hubs", 3200, 50, func(i int, row []float32, s *rng.Stream) { gauss(row, s) }, []cne.Preset{cne.PresetAuto, cne.PresetTSNE, cne.PresetUMAP}},
+		{"linked rings", 4000, 3, func(i int, row []float32, s *rng.Stream) {
+			gauss(row, s)
+			turn := 2 * math.Pi * s.Float64()
+			for j := range row {
+				row[j] *= 0.02
+			}
+			row[0] += float32(float64(i%2) + math.Cos(turn))
+			row[1+i%2] += float32(math.Sin(turn))
+		}, []cne.Preset{cne.PresetAuto, cne.PresetTSNE}},
+		{"one far point", 100, 5, func(i int, row []float32, s *rng.Stream) { gauss(row, s); row[0] += float32(1e4 * (i / 99)) }, []cne.Preset{cne.PresetAuto, cne.PresetFast, cne.PresetUMAP}},
+		{"two groups", 30000, 30, far(2), []cne.Preset{cne.PresetMillion}},
+		{"many small groups", 1000, 40, far(40), []cne.Preset{cne.PresetPaper}},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			points, s := data.NewMatrix(c.n, c.d), rng.New(1, rng.Sample)
+			for i := range c.n {
+				c.of(i, points.Row(i), &s)
+			}
+			kept := func(positions *data.Matrix) float64 {
+				t.Helper()
+				f, err := quality.Measure(t.Context(), points, positions, quality.Options{Sample: new(1000), Skip: ^quality.MetricRecall})
+				must(t, err)
+				return *f.KNNRecall
+			}
+			components, err := initial.Components(t.Context(), points, 2)
+			must(t, err)
+			least := kept(components)
+			var auto float64
+			for _, p := range c.presets {
+				got := kept(embed(t, points, p.Apply(cne.Options{}, c.n, nil)).Positions)
+				t.Logf("%s keeps %.3f of the neighbours, principal components %.3f", p, got, least)
+				if p == cne.PresetAuto {
+					auto = got
+				}
+				if got <= least || p == cne.PresetTSNE && got < 0.9*auto {
+					t.Errorf("%s keeps %.3f of the neighbours, auto %.3f, principal components %.3f", p, got, auto, least)
+				}
+			}
+		})
+	}
+}
