@@ -13,7 +13,7 @@ import (
 
 // TestFleet runs presets on data of different kinds. Every map keeps more neighbours than
 // the first two principal components, and a map of preset tsne at least 0.9 of what auto
-// keeps. scripts/fleet has more kinds, sizes and presets.
+// keeps. bench/fleet has more kinds, sizes and presets.
 func TestFleet(t *testing.T) {
 	gauss := func(row []float32, s *rng.Stream) {
 		for j := range row {
