@@ -276,7 +276,8 @@ func (e *TextError) Unwrap() error { return data.ErrFormat }
 // encode sets the codings of the columns with data, by their first fields or what Options
 // says of them, and returns the columns that are not numbers; of the first fields, only if
 // none is one, as then reading finds it.
-func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts []TextColumn) {
+func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts map[int]TextColumn) {
+	texts = make(map[int]TextColumn)
 	l.codings = make([]coded, len(l.roles))
 	semicolons, points, commas := false, false, false // points and commas that can only be decimal
 	for _, s := range columns {
@@ -308,16 +309,10 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 			continue
 		}
 		c.Kind = data.CodingText
-		texts = append(texts, s.column(l.nameOf(i), kind))
+		k := slices.Index(codingKinds[:], kind)
+		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Values: len(s.values), Number: s.hits[k] > 0, Is: s.none}
 	}
 	return texts
-}
-
-// column describes the column, whose fields are not numbers; most is the kind of most.
-func (s *inspector) column(name string, most data.CodingKind) TextColumn {
-	k := slices.Index(codingKinds[:], most)
-	c := TextColumn{Name: name, Fields: s.odd[k], Values: len(s.values), Number: s.hits[k] > 0, Is: s.none}
-	return c
 }
 
 // nameOf returns the name of a column, or its number, counted from 1.

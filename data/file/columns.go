@@ -18,6 +18,8 @@ type table interface {
 	fields() (names []string, columns int)
 	// check returns an error if column i cannot be read as text.
 	check(i int) error
+	// rolesFor returns the roles of the columns.
+	rolesFor(o *Options) ([]role, error)
 	// inspector returns what finds out how column i is coded; nil for plain numbers.
 	inspector(i int) *inspector
 	// scan calls each with the texts of some columns for each point, until it returns an

@@ -131,17 +131,14 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	if len(r.names) == 0 {
 		return errorf(data.ErrEmpty, "columns: got none, want at least one")
 	}
-	if r.roles, err = findRoles(len(r.names), r.names, &opt); err != nil {
+	if r.roles, err = r.rolesFor(&opt); err != nil {
 		return err
 	}
 	isNumber := func(i int) bool { kind := r.file.Columns[i].Kind; return kind != 0 && kind != parquet.Text }
 	leave := func(i int) { r.roles[i], r.left = roleDrop, append(r.left, r.names[i]) }
 	var lists []int
 	for _, i := range r.with(roleData) {
-		switch {
-		case strings.HasPrefix(r.names[i], pandasIndex) && !slices.Contains(opt.Only, r.names[i]) && !slices.Contains(opt.Columns, r.names[i]):
-			leave(i)
-		case r.file.Columns[i].List && isNumber(i):
+		if r.file.Columns[i].List && isNumber(i) {
 			lists = append(lists, i)
 		}
 	}
@@ -184,9 +181,20 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	return nil
 }
 
+// rolesFor implements table. It drops the columns that pandas adds for its index.
+func (r *parquetReader) rolesFor(o *Options) ([]role, error) {
+	roles, err := findRoles(len(r.names), r.names, o)
+	for i, name := range r.names {
+		if err == nil && roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(o.Only, name) && !slices.Contains(o.Columns, name) {
+			roles[i] = roleDrop
+		}
+	}
+	return roles, err
+}
+
 // inspect sets the codings of the columns, by their types and the first rows of text. It
 // returns the columns that are not numbers.
-func (r *parquetReader) inspect(opt *Options) (texts []TextColumn, err error) {
+func (r *parquetReader) inspect(opt *Options) (texts map[int]TextColumn, err error) {
 	dates, err := indices(slices.Concat(opt.Dates, datesOf(opt.Codings)), len(r.names), r.names)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 				return nil
 			}
 			names, n := t.fields()
-			roles, err := findRoles(n, names, o)
+			roles, err := t.rolesFor(o)
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 			return named(list[0].path, errorf(data.ErrOption, "column %s: got %d different values or more, want 1 to %d of a category", text.Quote(l.nameOf(i)), n, mostValues))
 		}
 		c.Coding = data.Coding{Column: l.nameOf(i), Kind: data.CodingCategory, Values: slices.Sorted(maps.Keys(columns[i].values))}
-		texts = slices.DeleteFunc(texts, func(t TextColumn) bool { return t.Name == c.Column })
+		delete(texts, i)
 	}
 	if err := l.textError(texts); err != nil && !o.DropText {
 		if e := new(TextError); errors.As(err, &e) {

@@ -39,6 +39,21 @@ func TestReadSurveysTables(t *testing.T) {
 	wantError(t, err, data.ErrNotFinite, `got no values in column "none"`)
 }
 
+// Row names are no column, and a column has one use.
+func TestSurveyLeavesRowNames(t *testing.T) {
+	path := put(t, t.TempDir(), "r.csv", []byte("\"\",a,b\nMazda,1,x\nFiat,2,y\n"))
+	_, err := file.Read(t.Context(), []string{path}, file.Options{})
+	wantError(t, err, data.ErrFormat, `r.csv: columns that are not numbers: b (line 2: "x")`)
+	ds := need(file.Read(t.Context(), []string{path}, file.Options{Categories: []string{"b"}}))(t)
+	if !slices.Equal(ds.Points.Columns, []string{"a", "b=x", "b=y"}) {
+		t.Errorf("the columns are %q", ds.Points.Columns)
+	}
+	for _, opt := range []file.Options{{Categories: []string{"b"}, LabelColumn: "b"}, {Categories: []string{"b"}, Drop: []string{"b"}}, {Dates: []string{"a"}, Drop: []string{"a"}}} {
+		_, err := file.Read(t.Context(), []string{path}, opt)
+		wantError(t, err, data.ErrOption, "got two uses, want one")
+	}
+}
+
 // Categories have a column for each value, in their order, in text and in Parquet, and the
 // same for new points.
 func TestReadCategories(t *testing.T) {

@@ -70,13 +70,10 @@ func openText(in *Input, o *Options) (reader, error) {
 		return nil, err
 	}
 	_, columns := t.fields()
-	if t.roles, err = findRoles(columns, t.names, o); err != nil {
+	if t.roles, err = t.rolesFor(o); err != nil {
 		return nil, err
 	}
 	t.labeled = slices.Contains(t.roles, roleLabel)
-	if t.indexed = columns > 1 && t.names != nil && t.names[0] == "" && t.roles[0] == roleData && len(o.Only) == 0 && !slices.Contains(o.Columns, "") && t.isIndex(); t.indexed {
-		t.roles[0] = roleDrop
-	}
 	inspectors := make(map[int]*inspector)
 	dates, err := indices(slices.Concat(o.Dates, datesOf(o.Codings)), columns, t.names)
 	if err != nil {
@@ -205,6 +202,19 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	_, t.wide = t.fields()
 	t.checkWidth()
 	return t, nil
+}
+
+// rolesFor implements table. A first column without a name that isIndex is dropped.
+func (t *textReader) rolesFor(o *Options) ([]role, error) {
+	_, columns := t.fields()
+	roles, err := findRoles(columns, t.names, o)
+	if err != nil {
+		return nil, err
+	}
+	if t.indexed = columns > 1 && t.names != nil && t.names[0] == "" && roles[0] == roleData && len(o.Only) == 0 && !slices.Contains(o.Columns, "") && t.isIndex(); t.indexed {
+		roles[0] = roleDrop
+	}
+	return roles, nil
 }
 
 // isIndex reports whether the first column may be the row numbers or names that pandas and R
@@ -569,7 +579,7 @@ func (l *layout) match(h *head, wanted []string, of []int) error {
 
 // leaveText drops the columns that are no numbers by Options or, with DropText, by their
 // fields, and all others if one has lists. It returns an error if nothing is left.
-func (l *layout) leaveText(h *head, o *Options, texts []TextColumn) error {
+func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) error {
 	var lists []string
 	for i := range l.roles {
 		if l.roles[i] == roleData && l.codings[i].Kind == data.CodingVector {
@@ -581,9 +591,8 @@ func (l *layout) leaveText(h *head, o *Options, texts []TextColumn) error {
 	}
 	roles, left := slices.Clone(l.roles), []string(nil)
 	for i, r := range roles {
-		isText := l.codings[i].Kind == data.CodingText
-		asked := !slices.ContainsFunc(texts, func(c TextColumn) bool { return c.Name == l.nameOf(i) })
-		if r == roleData && (isText && (asked || o.DropText) || lists != nil && l.codings[i].Kind != data.CodingVector) {
+		_, found := texts[i]
+		if r == roleData && (l.codings[i].Kind == data.CodingText && (!found || o.DropText) || lists != nil && l.codings[i].Kind != data.CodingVector) {
 			roles[i], left = roleDrop, append(left, l.nameOf(i))
 		}
 	}
@@ -606,20 +615,20 @@ func notSeparated(line string) error {
 }
 
 // textError returns the error for the columns with data that are not numbers, or nil.
-func (l *layout) textError(texts []TextColumn) error {
-	texts = slices.DeleteFunc(texts, func(c TextColumn) bool {
-		i := slices.IndexFunc(l.roles, func(r role) bool { return r == roleData })
-		for ; i < len(l.roles) && (l.roles[i] != roleData || l.nameOf(i) != c.Name); i++ {
+func (l *layout) textError(texts map[int]TextColumn) error {
+	e := new(TextError)
+	for i, r := range l.roles {
+		if c, ok := texts[i]; ok && r == roleData {
+			e.Columns = append(e.Columns, c)
 		}
-		return i == len(l.roles)
-	})
-	if len(texts) == 0 {
+	}
+	if e.Columns == nil {
 		return nil
 	}
-	if of := texts[0].Fields; len(l.roles) == 1 && len(of) > 0 && strings.ContainsAny(of[0].Text, " |") {
+	if of := e.Columns[0].Fields; len(l.roles) == 1 && len(of) > 0 && strings.ContainsAny(of[0].Text, " |") {
 		return notSeparated(of[0].Text)
 	}
-	return &TextError{Columns: texts}
+	return e
 }
 
 // datesOf returns the columns whose fields are dates.
@@ -666,9 +675,11 @@ func findRoles(columns int, names []string, o *Options) ([]role, error) {
 		set(roleLabel, o.LabelColumn)
 	}
 	set(roleOnly, o.Only...)
+	to := roleData
 	if len(o.Only) > 0 {
-		set(roleOnly, slices.Concat(o.Categories, o.Dates)...)
+		to = roleOnly
 	}
+	set(to, slices.Concat(o.Categories, o.Dates)...)
 	for c, is := range roles {
 		switch {
 		case is == roleOnly:
