@@ -44,6 +44,9 @@ func walk[C any](t *testing.T, s *configs.Schema[C], check, command, base, varia
 			if word != "" || key == "data.path" || key == "output.dir" || key == "data.columns" || key == "data.drop" || key == "data.categories" || key == "data.dates" || key == "plot.title" || strings.HasPrefix(key, "data.label") || strings.HasPrefix(key, "data.holdout") || key == "graph.file" || key == "data.names" || key == "model.from" || key == "output.html_columns" || strings.HasPrefix(key, "model.init") && key != "model.init_std" {
 				continue
 			}
+			if section == "plot" {
+				base = append(slices.Clip(base), "output.plot=true")
+			}
 			if variant != "" && section != "loss" && section != "model" {
 				continue
 			}

@@ -192,7 +192,7 @@ func TestHoldout(t *testing.T) {
 		if !share {
 			settings = append(settings, "data.holdout=held.csv")
 		}
-		stdout, stderr := mustRun(t, append(short("--force", "--epochs", "20"), set(settings...)...)...)
+		stdout, stderr := mustRun(t, append(short("--force", "--epochs", "20", "--set", fmt.Sprint("output.plot=", share)), set(settings...)...)...)
 		n := map[bool]int{true: 48, false: 60}[share]
 		if !strings.Contains(stdout, "held out") || !strings.Contains(stderr, fmt.Sprint("held out points=", n)) {
 			t.Errorf("%s: %s%s", name, stdout, stderr)

@@ -22,6 +22,7 @@ import (
 var quick = []struct{ command, variables string }{
 	{"", "CNE_QUALITY_SPEARMAN_SAMPLE=100"},
 	{"cne train", "CNE_TRAIN_EPOCHS=3 CNE_GRAPH_K=5"},
+	{"cne train .*(npy|csv|DIR)", "CNE_OUTPUT_PLOT=false"},
 	{"cne train( --html| --set output.*)?$", "CNE_DATA_SAMPLE=500"}, // of the built-in images
 	{"-k 10", "CNE_GRAPH_K="},
 	{"cne spectrum", "CNE_TRAIN_EPOCHS=6"},
@@ -39,17 +40,18 @@ var smaller = strings.NewReplacer(
 
 // The commands of README and guide, typed from top to bottom into a shell, all work.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip(err)
 	}
 	for _, document := range []string{"README.md", "docs/guide.md"} {
 		t.Run(filepath.Base(document), func(t *testing.T) {
+			t.Parallel()
 			commands := commandsOf(t, document)
-			writeDocumentFiles(t)
-			runDocumented(t, bash, "cne train points.npy -o runs/other")
-			for _, command := range commands {
-				runDocumented(t, bash, command)
+			folder, path := writeDocumentFiles(t)
+			for _, command := range append([]string{"cne train points.npy -o runs/other"}, commands...) {
+				runDocumented(t, bash, folder, path, command)
 			}
 		})
 	}
@@ -113,15 +115,16 @@ func commandsOf(t *testing.T, document string) (commands []string) {
 	return commands
 }
 
-// runDocumented runs a command of a document in a shell.
-func runDocumented(t *testing.T, shell, command string) {
+// runDocumented runs a command of a document in a shell, with bin first in the path.
+func runDocumented(t *testing.T, shell, folder, bin, command string) {
 	t.Helper()
 	command = smaller.Replace(command)
 	if strings.HasPrefix(command, "cne simclr") {
 		command = strings.ReplaceAll(command, "DIR", "images")
 	}
 	cmd := exec.CommandContext(t.Context(), shell, "-c", command)
-	cmd.Env = append(os.Environ(), "CNE_PRESET=") // the default
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), mainVariable+"=1", "CNE_PRESET=", "CNE_OUTPUT_PLOT=") // the defaults
 	for _, q := range quick {
 		if regexp.MustCompile(q.command).MatchString(command) {
 			cmd.Env = append(cmd.Env, strings.Fields(q.variables)...)
@@ -132,20 +135,18 @@ func runDocumented(t *testing.T, shell, command string) {
 	}
 }
 
-// writeDocumentFiles makes a new folder the current one, with the files that the documents
-// name, and the program itself in the path.
-func writeDocumentFiles(t *testing.T) {
+// writeDocumentFiles makes a folder with the files that the documents name, and one with the
+// program itself.
+func writeDocumentFiles(t *testing.T) (folder, bin string) {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
 	configs, err := filepath.Abs("../../configs")
 	must(t, err)
-	t.Chdir(t.TempDir())
-	bin := t.TempDir()
+	folder, bin = t.TempDir(), t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
 	must(t, os.Symlink(self, filepath.Join(bin, "cne")))
-	must(t, os.Symlink(configs, "configs"))
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	t.Setenv(mainVariable, "1")
+	must(t, os.Symlink(configs, at("configs")))
 
 	const n = 300
 	stream := rng.New(1, rng.Sample)
@@ -157,12 +158,12 @@ func writeDocumentFiles(t *testing.T) {
 		return m
 	}
 	for name, d := range map[string]int{"points": 10, "texts": 20, "cells": 10, "new": 10, "many": 10, "more": 10, "tsne": 2, "mine": 2, "theirs": 2, "embedding": 2} {
-		makeArray(t, name+".npy", points(n, d))
+		makeArray(t, at(name+".npy"), points(n, d))
 	}
-	makeArray(t, "old.npy", points(n/2, 2))
-	makeArray(t, "features.npy", points(36, 20)) // of the photographs below
-	writeMatrix(t, "umap.csv", func(w io.Writer) error { return file.WriteCSV(w, points(n, 2), nil, nil) })
-	makeArray(t, "umap.npy", points(n, 2))
+	makeArray(t, at("old.npy"), points(n/2, 2))
+	makeArray(t, at("features.npy"), points(36, 20)) // of the photographs below
+	writeMatrix(t, at("umap.csv"), func(w io.Writer) error { return file.WriteCSV(w, points(n, 2), nil, nil) })
+	makeArray(t, at("umap.npy"), points(n, 2))
 	var labels, titles, rows, table, meta, all strings.Builder
 	fmt.Fprintln(&table, "mass,length,species")
 	fmt.Fprintln(&meta, "id,species,year")
@@ -179,13 +180,13 @@ func writeDocumentFiles(t *testing.T) {
 		"labels.txt": &labels, "types.txt": &labels, "cells.labels.txt": &labels, "titles.txt": &titles, "cells.names.txt": &titles,
 		"table.csv": &table, "meta.csv": &meta, "all.csv": &all, "more.csv": &all,
 	} {
-		writeTestFile(t, name, b.String())
+		writeTestFile(t, at(name), b.String())
 	}
-	writeTestFile(t, "rows.txt", strings.Join(strings.SplitAfter(rows.String(), "\n")[:n/2], ""))
-	write10X(t, "filtered_feature_bc_matrix", 0, n)
-	writeImages(t, "images", 8, 8, 4)
-	writeImages(t, "photos", 8, 8, 4)
-	writeImages(t, "new-photos", 8, 2, 1)
+	writeTestFile(t, at("rows.txt"), strings.Join(strings.SplitAfter(rows.String(), "\n")[:n/2], ""))
+	write10X(t, at("filtered_feature_bc_matrix"), 0, n)
+	writeImages(t, at("images"), 8, 8, 4)
+	writeImages(t, at("photos"), 8, 8, 4)
+	writeImages(t, at("new-photos"), 8, 2, 1)
 
 	// DIR is a folder like MNIST's, of a part of the images that come with the program.
 	mnist, err := file.Builtin("mnist10k")
@@ -200,13 +201,14 @@ func writeDocumentFiles(t *testing.T) {
 			}
 			digits = append(digits, byte(mnist.Labels.Class[i]))
 		}
-		writeTestFile(t, "DIR/"+name+"-images-idx3-ubyte", string(pixels))
-		writeTestFile(t, "DIR/"+name+"-labels-idx1-ubyte", string(digits))
+		writeTestFile(t, at("DIR/"+name+"-images-idx3-ubyte"), string(pixels))
+		writeTestFile(t, at("DIR/"+name+"-labels-idx1-ubyte"), string(digits))
 		if name == "train" {
-			writeTestFile(t, "images.npy", string(append(npy.Head(128, "|u1", n, 28, 28), pixels[16:]...)))
-			writeTestFile(t, "score.npy", string(append(npy.Head(128, "|u1", n), pixels[16+400:16+400+n]...)))
+			writeTestFile(t, at("images.npy"), string(append(npy.Head(128, "|u1", n, 28, 28), pixels[16:]...)))
+			writeTestFile(t, at("score.npy"), string(append(npy.Head(128, "|u1", n), pixels[16+400:16+400+n]...)))
 		}
 	}
 	write("train", 0, n)
 	write("t10k", n, n+60)
+	return folder, bin
 }

@@ -48,6 +48,7 @@ func sameResults(t *testing.T, got, want map[string]string) {
 // A run that is killed at any time and resumed gives the files of an uninterrupted run,
 // bit for bit.
 func TestKilledRunIsResumed(t *testing.T) {
+	t.Setenv("CNE_OUTPUT_PLOT", "true")
 	for kind, flags := range map[string][]string{
 		"table": set("train.optimizer=adam", "train.lr=0.1", "model.keep_data=true"),
 		"mlp":   set("model.kind=mlp", "model.hidden=[20, 10]", "data.holdout=0.1"),

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,10 @@ func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("CNE_PRESET"); !set { // as in the processes of scripts
 		os.Setenv("CNE_PRESET", "paper") // which most tests are about; presets.txtar is about the others
 	}
+	if _, set := os.LookupEnv("CNE_OUTPUT_PLOT"); !set {
+		os.Setenv("CNE_OUTPUT_PLOT", "false") // a picture takes longer than most runs
+	}
+	debug.SetGCPercent(400) // many short runs
 	testscript.Main(m, map[string]func(){"cne": main})
 }
 
@@ -48,8 +53,10 @@ func TestMain(m *testing.M) {
 //	cut FILE TO BYTES              copies the first bytes of a file
 //	swap FILE TO OLD NEW           copies a file with the first OLD replaced
 //	await FILE LINES               waits until a file has so many lines
+//	readers PIPE...                waits until each pipe has a reader; writes nothing to it
 //	signal NAME                    sends a signal to what runs in the background
 func TestScript(t *testing.T) {
+	t.Parallel() // most of the time, scripts wait
 	points := filepath.Join(t.TempDir(), "points.csv")
 	writePoints(t, points, 60, 5)
 	content := readText(t, points)
@@ -103,6 +110,20 @@ func TestScript(t *testing.T) {
 					}
 					if time.Now().After(deadline) {
 						ts.Fatalf("%s does not come to %d lines", args[0], lines)
+					}
+				}
+			},
+			"readers": func(ts *testscript.TestScript, _ bool, args []string) {
+				for _, pipe := range args {
+					for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+						w, err := os.OpenFile(ts.MkAbs(pipe), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+						if err == nil {
+							ts.Defer(func() { w.Close() })
+							break
+						}
+						if time.Now().After(deadline) {
+							ts.Fatalf("no process reads: %v", err)
+						}
 					}
 				}
 			},

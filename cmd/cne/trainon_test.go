@@ -29,6 +29,7 @@ func someLines(text string, heading int, rows []int) string {
 // A run on a sample equals, bit for bit, a run on a file of only these points; the others
 // lie where cne project places them.
 func TestTrainOn(t *testing.T) {
+	t.Setenv("CNE_OUTPUT_PLOT", "true")
 	const n, d = 150, 12
 	const table, network = "model.keep_data=true", "model.kind=mlp"
 	sizes := map[string]int{"|u1": 1, "<f4": 4, "<f8": 8}

@@ -32,7 +32,7 @@ func tsimcneOf(folder string, more ...string) []string {
 // that its network gives them afterwards, too.
 func TestTSimCNEWritesAnEmbedding(t *testing.T) {
 	folderOfImages(t)
-	stdout, _ := mustRun(t, tsimcne("--set", "simclr.pretrain_on=train")...)
+	stdout, _ := mustRun(t, tsimcne("--set", "simclr.pretrain_on=train", "--set", "output.plot=true")...)
 	for _, part := range []string{filepath.FromSlash("run/embedding.npy"), "kNN accuracy in the plane"} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("stdout lacks %q:\n%s", part, stdout)

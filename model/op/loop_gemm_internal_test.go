@@ -368,7 +368,7 @@ func BenchmarkGemmLoop(b *testing.B) {
 				m, _ := NegativeLayout(c.runs).decode(c.b, c.rows)
 				negatives := make([]int32, m*c.b)
 				for i := range negatives {
-					list := negativesOf(i%c.b, c.runs, c.b, c.rows)
+					list := appendNegatives(nil, i%c.b, c.runs, c.b, c.rows)
 					negatives[i] = list[i/c.b%len(list)]
 				}
 				var s pairLoop[float32]

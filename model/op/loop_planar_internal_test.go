@@ -21,9 +21,9 @@ func inRuns(b, rows, m int, s *rng.Stream) []int32 {
 	return runs
 }
 
-// negativesOf returns the rows that a head is contrasted with, as NegativeLayout's
+// appendNegatives appends the rows that a head is contrasted with, as NegativeLayout's
 // documentation says.
-func negativesOf(head int, runs []int32, b, rows int) (list []int32) {
+func appendNegatives(list []int32, head int, runs []int32, b, rows int) []int32 {
 	if runs[0] != AllNegatives {
 		for j := range runs[0] {
 			if r := (runs[1+head/GroupHeads] + j) % int32(rows); r != int32(head) {
@@ -56,22 +56,23 @@ func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32,
 	rows := len(features) / d
 	m, _ := NegativeLayout(runs).decode(b, rows)
 	grad = make([]T, len(features))
+	var s pairLoop[T]
+	s.init(o)
+	var list, negatives []int32
+	var x []T
 	for head := range b {
-		list := append([]int32{int32(head), int32(b + head)}, negativesOf(head, runs, b, rows)...)
-		var x []T
-		for _, r := range list {
+		list = appendNegatives(append(list[:0], int32(head), int32(b+head)), head, runs, b, rows)
+		x, negatives = x[:0], negatives[:0]
+		for i, r := range list {
 			x = append(x, features[int(r)*d:(int(r)+1)*d]...)
-		}
-		negatives := make([]int32, len(list)-2)
-		for j := range negatives {
-			negatives[j] = int32(2 + j)
+			if i >= 2 {
+				negatives = append(negatives, int32(i))
+			}
 		}
 		ofAll := theta
 		if o.Loss.Info().Constant == LearntZ && len(negatives) < m { // Z is of m negatives
 			ofAll += math.Log(float64(m) / float64(len(negatives)))
 		}
-		var s pairLoop[T]
-		s.init(o)
 		sum.Add(s.run(x, d, negatives, 1, ofAll, true))
 		for _, p := range s.pieces {
 			for i, r := range list {

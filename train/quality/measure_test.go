@@ -89,7 +89,17 @@ func TestMeasure(t *testing.T) {
 
 // What is missing leaves figures out, as does Skip.
 func TestMeasureLeavesOut(t *testing.T) {
-	const sum = MetricPartition
+	// with returns the metrics that need no more than these.
+	with := func(needs Needs) (all Metric) {
+		for _, f := range table {
+			if f.Needs&^needs == 0 {
+				all |= f.Metric
+			}
+		}
+		return all
+	}
+	const ofPoints = NeedsPoints | NeedsNeighbors | NeedsGraph
+	none := with(NeedsNone)
 	points, embedding, labels := reduced(40)
 	near := need(neighbors.KNN(t.Context(), points, 5, neighbors.Options{}))(t)
 	graph := need(neighbors.FromNeighbors(near))(t)
@@ -103,17 +113,17 @@ func TestMeasureLeavesOut(t *testing.T) {
 		o                 Options
 		want              Metric
 	}{
-		"nothing else":       {nil, embedding, Options{}, sum},
-		"neighbours alone":   {nil, embedding, Options{K: 5, Neighbors: near}, sum | MetricRecall},
-		"graph alone":        {nil, embedding, Options{Graph: graph}, sum | MetricKL | MetricLosses},
-		"no edges":           {nil, embedding, Options{Graph: &neighbors.Graph{N: 40, Indptr: make([]int64, 41)}}, sum},
-		"labels alone":       {nil, embedding, Options{Labels: labels}, sum | MetricAccuracy},
-		"quantities":         {nil, embedding, Options{Labels: data.NewLabels(ages)}, sum},
-		"too few labels":     {nil, few(embedding, 11), Options{Labels: data.NewLabels(slices.Repeat([]string{"a"}, 11))}, sum},
-		"points":             {points, embedding, Options{K: 5}, sum | MetricRecall | MetricSpearman | MetricKL | MetricLosses | MetricTrustworthiness},
-		"neighbours by half": {points, embedding, Options{K: 20, Skip: MetricLosses}, sum | MetricRecall | MetricSpearman | MetricKL},
-		"collapsed":          {points, data.NewMatrix(40, 2), Options{K: 5, Skip: ^(sum | MetricSpearman)}, sum},
-		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1, Skip: MetricLosses}, sum | MetricRecall | MetricKL},
+		"nothing else":       {nil, embedding, Options{}, none},
+		"neighbours alone":   {nil, embedding, Options{K: 5, Neighbors: near}, with(NeedsNeighbors)},
+		"graph alone":        {nil, embedding, Options{Graph: graph}, with(NeedsGraph)},
+		"no edges":           {nil, embedding, Options{Graph: &neighbors.Graph{N: 40, Indptr: make([]int64, 41)}}, none},
+		"labels alone":       {nil, embedding, Options{Labels: labels}, with(NeedsLabels)},
+		"quantities":         {nil, embedding, Options{Labels: data.NewLabels(ages)}, none},
+		"too few labels":     {nil, few(embedding, 11), Options{Labels: data.NewLabels(slices.Repeat([]string{"a"}, 11))}, none},
+		"points":             {points, embedding, Options{K: 5}, with(ofPoints)},
+		"neighbours by half": {points, embedding, Options{K: 20, Skip: MetricLosses}, with(ofPoints) &^ (MetricLosses | MetricTrustworthiness)},
+		"collapsed":          {points, data.NewMatrix(40, 2), Options{K: 5, Skip: ^(none | MetricSpearman)}, none},
+		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1, Skip: MetricLosses}, with(ofPoints) &^ (MetricLosses | MetricTrustworthiness | MetricSpearman)},
 		"skipped":            {points, embedding, Options{Skip: ^MetricSpearman}, MetricSpearman},
 	} {
 		var got Metric
@@ -123,13 +133,13 @@ func TestMeasureLeavesOut(t *testing.T) {
 			t.Errorf("%s: metrics %b were measured, want %b (%v)", name, got, tc.want, err)
 			continue
 		}
-		for metric, there := range map[Metric]bool{
-			MetricRecall: f.KNNRecall != nil, MetricSpearman: f.Spearman != nil, sum: f.PartitionFunction != nil, MetricKL: f.KL != nil,
-			MetricAccuracy: f.Accuracy != nil, MetricTrustworthiness: f.Trustworthiness != nil, MetricLosses: f.Losses != nil,
-		} {
-			if there != (tc.want&metric != 0) {
-				t.Errorf("%s: metric %b is there: %v", name, metric, there)
+		for _, figure := range Table() {
+			if v, _ := figure.Of(f); (v != nil) != (tc.want&figure.Metric != 0) {
+				t.Errorf("%s: %s is there: %v", name, figure.Key, v != nil)
 			}
+		}
+		if (f.Losses != nil) != (tc.want&MetricLosses != 0) {
+			t.Errorf("%s: losses %v", name, f.Losses)
 		}
 	}
 }
