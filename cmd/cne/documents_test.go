@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,22 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// README names the commands that run and test a clone. The first is among those of
+// TestDocuments; CI runs both as they stand there.
+func TestCommandsOfAClone(t *testing.T) {
+	readme, script := readText(t, "../../README.md"), readText(t, "../../.ci/run")
+	block := regexp.MustCompile("(?s)```\\s*(go run \\./cmd/cne [^\n]*)\n\\s*(go test [^\n]*)\n\\s*```").FindStringSubmatch(readme)
+	if block == nil {
+		t.Fatal("README has no block of the two commands")
+	}
+	if !slices.Contains(commandsOf(t, "README.md"), block[1]) {
+		t.Errorf("TestDocuments does not run %q", block[1])
+	}
+	if !strings.Contains(script, "\n"+block[1]+" --output ") || !strings.Contains(script, "\n"+block[2]+"\n") {
+		t.Errorf(".ci/run does not run %q", block[1:])
+	}
+}
+
 // Other shells give the program the same arguments: zsh, of every Mac, refuses brackets and
 // stars that name no file and, at its prompt, has no comments.
 func TestDocumentsInShells(t *testing.T) {
@@ -93,7 +110,7 @@ func commandsOf(t *testing.T, document string) (commands []string) {
 	t.Helper()
 	text := strings.ReplaceAll(readText(t, filepath.Join("..", "..", document)), "\\\n", " ")
 	row := regexp.MustCompile("`(cne [^`]*)`")
-	block := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```\n|^(\\|.*?)$").FindAllStringSubmatch(text, -1)
+	block := regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```\n|^(\\|.*?)$").FindAllStringSubmatch(text, -1)
 	for _, b := range block {
 		if b[1] != "" {
 			continue
