@@ -173,8 +173,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 		return e, fitted // fitted says why the positions are missing
 	}
 	if err == nil && simd.FirstNotFinite(positions.X) >= 0 { // the last step was too large
-		phases := o.phases()
-		return e, &train.DivergedError{Epoch: result.Epochs, LR: phases[len(phases)-1].LR, Cause: errors.New("the positions are not finite")}
+		return e, &train.DivergedError{Epoch: result.Epochs, LR: result.LR, Cause: errors.New("the positions are not finite")}
 	}
 	return e, err
 }
@@ -286,8 +285,7 @@ func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 
 // training returns the settings of the training that placing new points needs.
 func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
-	phases := o.phases()
-	lr := phases[len(phases)-1].LR
+	lr := r.LR
 	if o.Mean { // new points are placed by the sum
 		lr /= float64(min(cmp.Or(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
 	}

@@ -58,6 +58,7 @@ const (
 	DefaultTableLR       = 1
 	DefaultNetworkLR     = 0.001
 	DefaultClip          = 4
+	DefaultRetries       = 3 // of a preset's rates
 	DefaultClamp         = 1e-10
 )
 
@@ -190,6 +191,11 @@ type Options struct {
 	LRZ      *float64       `key:"train.lr_z,given" in:"[0,inf)"`
 	Schedule train.Schedule `key:"train.anneal"`
 	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
+	// Retries is how often a phase that diverges begins again, each time at a third of its
+	// learning rate. Presets but PresetPaper set 3 if neither LR nor Phases is set. OnRetry,
+	// if not nil, is called each time; Spectrum may call it from several goroutines.
+	Retries int `key:"train.retries" in:"[0,10]"`
+	OnRetry func(train.Retry) error
 	// Clip bounds each element of the gradients; nil means 4, and 0 no bound.
 	Clip *float64 `key:"train.clip,given" in:"[0,inf)"`
 	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at max(s, 1),
@@ -571,7 +577,7 @@ func (o *Options) FitOptions() train.Options {
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
 		Optimizer: o.optimizer(o.WeightDecay), Clip: or(o.Clip, DefaultClip),
 		LogZ: o.LogZ, FixZ: o.KeepsZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
-		Hooks: o.Hooks, OnBatch: o.OnBatch, Checkpoints: o.Checkpoints, Resume: o.Resume,
+		Retries: o.Retries, OnRetry: o.OnRetry, Hooks: o.Hooks, OnBatch: o.OnBatch, Checkpoints: o.Checkpoints, Resume: o.Resume,
 	}
 }
 

@@ -143,6 +143,9 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		return x
 	}
 	x.Loss, x.SampleEdges, x.Components = loss, true, new(AutoComponents)
+	if o.LR == 0 && len(o.Phases) == 0 {
+		x.Retries = DefaultRetries
+	}
 	if loss == op.NC {
 		x.LRZ = new(0.01)
 		if n < 64 { // too few pairs to learn Z from; t-SNE's is near 2n

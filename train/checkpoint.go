@@ -59,9 +59,11 @@ type Progress struct {
 	// Loss is the loss of the last whole epoch, Sum the sum of the edges' losses since.
 	Loss float64 `json:"loss"`
 	Sum  float64 `json:"sum"`
-	// Least is the lowest loss of an epoch, and First the loss of the phase's first epoch.
-	Least float64 `json:"least"`
-	First float64 `json:"first"`
+	// Least is the lowest loss of an epoch, and First the mean loss of FirstEdges edges at the
+	// start of the phase.
+	Least      float64 `json:"least"`
+	First      float64 `json:"first"`
+	FirstEdges int     `json:"first_edges"`
 	// Elapsed is the time that the whole epochs took, and ElapsedSince the time that
 	// the batches since took.
 	Elapsed      time.Duration `json:"elapsed"`
@@ -71,6 +73,11 @@ type Progress struct {
 	// is the planned number of epochs at the end.
 	Follows int `json:"follows,omitempty"`
 	Total   int `json:"total"`
+
+	// Retries says how often each phase has begun again (Options.Retries).
+	// Start is the progress at the start of the phase, if the phase can begin again.
+	Retries []int     `json:"retries,omitempty"`
+	Start   *Progress `json:"start,omitempty"`
 
 	// These must be equal in a run that continues from the checkpoint.
 	Seed      uint64 `json:"seed"`
@@ -86,6 +93,7 @@ const (
 	statePrefix      = "state."
 	optimizerPrefix  = "method."
 	optimizerZPrefix = "method_z."
+	startPrefix      = "start." // before the others, for the state at the start of the phase
 
 	// logZName is the name of the parameter log Z.
 	logZName = "log_z"
@@ -97,7 +105,7 @@ const (
 	// checkpointFormat changes when the rest of a run would be another, for example
 	// because negatives are drawn in another way.
 	checkpointKind   = "checkpoint"
-	checkpointFormat = 2
+	checkpointFormat = 3
 )
 
 // ErrCheckpoint is wrapped by errors about checkpoints that are damaged, of another
@@ -124,17 +132,31 @@ func (r *run) saveIf(wanted bool) error {
 	if !wanted {
 		return nil
 	}
-	err := r.Checkpoints.Save(&Checkpoint{
-		Progress: Progress{
-			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum, Least: r.lowestLoss, First: r.firstLoss,
-			Elapsed: r.result.Elapsed, ElapsedSince: r.epochState.elapsed, Follows: r.Follows.Epochs, Total: r.epochs,
-			Seed: r.Seed, BatchSize: r.size, Points: r.n, Edges: r.edges, Precision: precisionOf(r.model),
-		},
-		arrays: r.engine.arrays(),
-	})
+	c := r.checkpoint()
+	if r.start != nil && r.start.Progress.position() != c.Progress.position() {
+		c.Progress.Start = &r.start.Progress
+		for _, a := range r.start.arrays {
+			c.arrays = append(c.arrays, NamedArray{startPrefix + a.Name, a.Value})
+		}
+	}
+	err := r.Checkpoints.Save(c)
 	r.saves = saves{last: time.Now(), at: r.epochState.position, any: true}
 	return err
 }
+
+// checkpoint returns the present state, without the start of the phase.
+func (r *run) checkpoint() *Checkpoint {
+	return &Checkpoint{
+		Progress: Progress{
+			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum, Least: r.lowestLoss, First: r.firstLoss, FirstEdges: r.firstEdges,
+			Elapsed: r.result.Elapsed, ElapsedSince: r.epochState.elapsed, Follows: r.Follows.Epochs, Total: r.epochs, Retries: r.retries,
+			Seed: r.Seed, BatchSize: r.size, Points: r.n, Edges: r.edges, Precision: precisionOf(r.model),
+		},
+		arrays: r.engine.arrays(),
+	}
+}
+
+func (p *Progress) position() position { return position{p.Epochs, p.Batches} }
 
 // restore puts the run into the state of a checkpoint.
 func (r *run) restore(c *Checkpoint) error {
@@ -164,6 +186,37 @@ func (r *run) restore(c *Checkpoint) error {
 	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= r.batches || p.Epochs > r.epochs || p.Epochs == r.epochs && p.Batches > 0 {
 		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches, r.epochs, r.batches)
 	}
+	if len(p.Retries) > len(r.Phases) {
+		return fmt.Errorf("%w: phases of its run: got %d, want at most %d", ErrCheckpoint, len(p.Retries), len(r.Phases))
+	}
+	for i, n := range p.Retries {
+		for range n {
+			r.lowerRate(i)
+		}
+	}
+	now, start := &Checkpoint{Progress: *p}, &Checkpoint{}
+	for _, a := range c.arrays {
+		if name, ok := strings.CutPrefix(a.Name, startPrefix); ok {
+			start.arrays = append(start.arrays, NamedArray{name, a.Value})
+		} else {
+			now.arrays = append(now.arrays, a)
+		}
+	}
+	if p.Start != nil && r.Retries > 0 {
+		start.Progress = *p.Start
+		if err := r.copyFrom(start); err != nil {
+			return err
+		}
+		var err error
+		if r.start, err = start.Clone(); err != nil {
+			return err
+		}
+	}
+	return r.copyFrom(now)
+}
+
+// copyFrom takes over the arrays and the position of a checkpoint.
+func (r *run) copyFrom(c *Checkpoint) error {
 	saved := make(map[string]*op.Array, len(c.arrays))
 	for _, s := range c.arrays {
 		saved[s.Name] = s.Value
@@ -187,8 +240,10 @@ func (r *run) restore(c *Checkpoint) error {
 			return err
 		}
 	}
-	r.epochState.position = position{p.Epochs, p.Batches}
-	r.epochState.sum, r.epochState.elapsed, r.lowestLoss, r.firstLoss = p.Sum, p.ElapsedSince, p.Least, p.First
+	p := &c.Progress
+	r.epochState.position = p.position()
+	r.epochState.sum, r.epochState.elapsed, r.lowestLoss = p.Sum, p.ElapsedSince, p.Least
+	r.firstLoss, r.firstEdges = p.First, p.FirstEdges
 	r.result.Epochs, r.result.Loss, r.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
 	return r.engine.restored()
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"cne/internal/kind"
@@ -47,6 +48,7 @@ func newSettings(m model.Model, n, edges int, options Options) (*settings, error
 	if err := s.Check(s.objective, n, edges); err != nil {
 		return nil, err
 	}
+	s.Phases = slices.Clone(s.Phases) // retries change the rates
 	s.LRZ = cmp.Or(s.LRZ, 0.001)
 	if s.Optimizer == nil {
 		s.Optimizer = new(SGD)

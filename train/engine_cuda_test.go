@@ -495,6 +495,33 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 }
 
 // An interrupted run stops within a chunk of batches, and keeps what it has learnt.
+// A phase that begins again on a device ends as if it had had its last rate from the start.
+func TestPhaseBeginsAgainOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range map[string]deviceRun{
+		"table":   {loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}},
+		"network": {network: true, adam: true, loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10}},
+	} {
+		r.options = train.Options{BatchSize: 64, Seed: 3, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 3, LR: 1, Negatives: 5}}}
+		var err error
+		for err == nil {
+			r.options.Phases[1].LR *= 3
+			_, _, _, err = r.fit(t, d, nil)
+		}
+		got, _, result, err := r.fit(t, d, func(o *train.Options) { o.Retries = 10 })
+		must(t, err)
+		if result.Retries == 0 {
+			t.Errorf("%s: no retries", name)
+		}
+		r.options.Phases[1].LR = result.LR
+		want, _, _, err := r.fit(t, d, nil)
+		must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: another embedding than with the rate %g from the start", name, result.LR)
+		}
+	}
+}
+
 func TestInterruptedOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	r := deviceRuns["table, Neg"]

@@ -77,7 +77,12 @@ type Result struct {
 	// op.Contrastive).
 	Negatives int
 	LogConst  float64
-	// Elapsed is the time that the epochs took, without the hooks.
+	// LR is the learning rate with which the last phase began, after retries.
+	LR float64
+	// Retries is the number of times that a phase began again (Options.Retries).
+	Retries int
+	// Elapsed is the time that the epochs took, without the hooks, including the epochs before
+	// retries.
 	Elapsed time.Duration
 }
 
@@ -86,6 +91,8 @@ type Result struct {
 type DivergedError struct {
 	// Epoch and Batch count from 1. Batch is 0 if the divergence was found after the epoch.
 	Epoch, Batch int
+	// Phase counts from 0, and Retries is the number of times that it had begun again.
+	Phase, Retries int
 	// LR is the learning rate of the epoch.
 	LR float64
 	// Cause describes the failed operation or what is too large.
@@ -107,8 +114,8 @@ var (
 	// ErrDiverging is wrapped by errors about points that are too far apart to attract each
 	// other.
 	ErrDiverging = errors.New("the points move ever farther apart")
-	// ErrRose is wrapped by errors about a phase with All negatives that ends with a higher
-	// loss than it began with: its steps were too long to reach a minimum.
+	// ErrRose is wrapped by errors about a phase that ends with a higher loss than it began
+	// with: its steps were too long to reach a minimum.
 	ErrRose = errors.New("the loss has risen")
 	// ErrLogZ is wrapped by errors about an exp(log Z) of NC-t-SNE that is too large or too
 	// small. A lower LRZ may help.
@@ -141,7 +148,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	}
 	err = r.engine.close(r.trainPhases(ctx))
 	last := &r.Phases[len(r.Phases)-1]
-	r.result.LogZ = r.engine.logZ()
+	r.result.LogZ, r.result.LR = r.engine.logZ(), last.LR
 	r.result.Negatives = r.Sampling.count(last.Negatives, r.size)
 	r.result.LogConst = r.logConst(last.Spectrum, r.result.Negatives, r.result.LogZ)
 	return r.result, err
@@ -151,11 +158,15 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 // batches.
 type run struct {
 	*settings
-	engine engine
+	edgeList []edge
+	engine   engine
+	retries  []int       // of each phase; those of later phases may be missing
+	start    *Checkpoint // the state at the start of the phase, nil without Retries
 
 	epochState epochState
 	lowestLoss float64 // the lowest loss of an epoch so far
-	firstLoss  float64 // the loss of the phase's first epoch (see checkLoss)
+	firstLoss  float64 // the mean loss of firstEdges edges at the start of the phase
+	firstEdges int
 	result     Result
 	saves      saves
 
@@ -168,18 +179,9 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 		return nil, err
 	}
 	before := o.Follows
-	r := &run{settings: o, result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
+	r := &run{settings: o, edgeList: edges, result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
 	r.epochState.epoch = before.Epochs
-	switch {
-	case o.Device.OnHost():
-		r.engine, err = newHostEngine(o, edges)
-	case o.wantsAll():
-		o.Device.Note("the run trains on the CPU: the GPU has no kernel for all pairs of points as negatives")
-		r.engine, err = newHostEngine(o, edges)
-	default:
-		r.engine, err = newDeviceEngine(o, edges)
-	}
-	if err != nil {
+	if r.engine, err = r.newEngine(); err != nil {
 		return nil, err
 	}
 	if o.Resume != nil {
@@ -190,13 +192,32 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 	return r, nil
 }
 
+func (r *run) newEngine() (engine, error) {
+	switch {
+	case r.Device.OnHost():
+		return newHostEngine(r.settings, r.edgeList)
+	case r.wantsAll():
+		r.Device.Note("the run trains on the CPU: the GPU has no kernel for all pairs of points as negatives")
+		return newHostEngine(r.settings, r.edgeList)
+	default:
+		return newDeviceEngine(r.settings, r.edgeList)
+	}
+}
+
 // trainPhases runs the rest of the phases.
 func (r *run) trainPhases(ctx context.Context) error {
 	first := r.Follows.Epochs // the first epoch of the phase
 	for i := range r.Phases {
 		end := first + r.Phases[i].Epochs
+		if err := r.keepStart(position{epoch: first}); err != nil {
+			return err
+		}
 		for r.epochState.epoch < end {
-			if err := r.epoch(ctx, i, r.epochState.epoch-first); err != nil {
+			err := r.epoch(ctx, i, r.epochState.epoch-first)
+			if diverged := new(DivergedError); errors.As(err, &diverged) {
+				err = r.beginAgain(i, diverged, err)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -212,6 +233,7 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 	e.Phase, e.phaseEpoch, e.spectrum = &r.Phases[phase], phaseEpoch, spectrumAt(&r.Phases[phase], phaseEpoch)
 	e.clock, e.trained = time.Now(), 0
 	from := e.batch
+	first := from == 0 && (phaseEpoch == 0 || e.ExaggerateEarly && phaseEpoch == EarlyEpochs(e.Epochs))
 	if e.LogZ != nil && phaseEpoch == 0 && from == 0 {
 		if err := r.engine.setLogZ(*e.LogZ); err != nil {
 			return err
@@ -231,6 +253,10 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 		}
 		if err := r.engine.advance(e); err != nil {
 			return err
+		}
+		if first {
+			r.firstEdges, first = min(r.edges, e.batch*r.size), false
+			r.firstLoss = e.sum / float64(r.firstEdges)
 		}
 		if r.OnBatch != nil {
 			r.OnBatch(e.epoch+1, e.batch, r.batches, e.sum/float64(min(r.edges, e.batch*r.size)))
@@ -301,15 +327,15 @@ func (r *run) checkSpread() error {
 	return nil
 }
 
-// checkLoss checks that a phase with All negatives ends with a loss that is not clearly above
-// the loss of its first epoch. In between the loss may rise: large rates rearrange the points.
-// In other phases the loss depends on the draws, and for ρ ≠ 1 it is not what the steps lower.
+// checkLoss checks that a phase does not end with a loss clearly above the loss at its
+// start, which steps that are short enough lower. In between the loss may rise: large rates
+// rearrange the points. An exaggerated epoch has another loss, and with All negatives and
+// ρ ≠ 1 the steps lower something else than the loss.
 func (r *run) checkLoss(phaseEpoch int) error {
 	e, loss := &r.epochState, r.result.Loss
-	if phaseEpoch == 0 {
-		r.firstLoss = loss
-	}
-	if e.Negatives != All || r.logConst(e.spectrum, 1, 0) != 0 || phaseEpoch < e.Phase.Epochs-1 || loss <= r.firstLoss+0.1*max(math.Abs(r.firstLoss), 1) {
+	sampled := 3 / math.Sqrt(float64(r.firstEdges)) // three standard errors, if losses vary by themselves
+	if phaseEpoch < e.Phase.Epochs-1 || loss <= r.firstLoss+max(0.1, sampled)*max(math.Abs(r.firstLoss), 1) ||
+		e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
 		return nil
 	}
 	return &DivergedError{Epoch: r.result.Epochs, LR: e.Phase.LR, Cause: fmt.Errorf("%w from %.4g to %.4g", ErrRose, r.firstLoss, loss)}

@@ -86,11 +86,16 @@ type Options struct {
 	// epochs and time from the start of that run, and no random number is used twice. Phases
 	// are only this run's. Only Epochs and Elapsed are read.
 	Follows Result
+	// Retries is how often a phase that diverges (DivergedError) begins again from its start,
+	// each time at a third of its learning rate; 0 ends the run instead. OnRetry, if not nil,
+	// is called each time; an error ends the run.
+	Retries int `key:"train.retries" in:"[0,10]"`
+	OnRetry func(Retry) error
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to continue from; nil starts from the beginning. Model, edges
 	// and the other options must be the same as when the run was saved, except Device,
-	// Hooks, OnBatch and Checkpoints. The last phase may have more epochs, unless a phase has
+	// Hooks, OnBatch, OnRetry and Checkpoints. The last phase may have more epochs, unless a phase has
 	// ExaggerateEarly; the last phase's schedule then extends over its new number of epochs.
 	Resume *Checkpoint
 }

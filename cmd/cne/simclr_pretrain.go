@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -207,7 +208,10 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		if p.network == nil || err == nil {
 			return err
 		}
-		return p.endedEarly(err, p.result.Epochs, "", "network", rundir.ModelFile, p.save)
+		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+			return p.diverged(diverged, "train.lr", "")
+		}
+		return p.endedEarly(err, p.result.Epochs, "network", rundir.ModelFile, p.save)
 	})
 }
 

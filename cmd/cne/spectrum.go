@@ -323,6 +323,13 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	s.Progress.Start(s.all)
 	defer s.Progress.Done()
 	o.Hooks = []train.Hook{s.count()}
+	o.OnRetry = func(x train.Retry) error {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.done -= x.Cause.Epoch - x.Epoch
+		s.logRetry(x)
+		return nil
+	}
 	when := s.config.Checkpoint.Options(nil)
 	o.SpectrumCheckpoints = &cne.SpectrumCheckpoints{
 		Epochs: when.Epochs, Interval: when.Interval, Save: s.keep,
@@ -397,14 +404,13 @@ func (s *spectrum) explain(err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	where := "the shared phase"
+	where, config := "the shared phase", s.config
 	if failed.Index >= 0 {
-		where = s.axis.Title(s.stops[failed.Index].value)
+		where, config = s.axis.Title(s.stops[failed.Index].value), s.stops[failed.Index].config
 	}
 	err = failed.Err
-	var diverged *train.DivergedError
-	if errors.As(err, &diverged) {
-		err = s.diverged(diverged, "")
+	if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+		err = s.diverged(diverged, rateOf(config.Embed.Phases, diverged.Phase), "")
 		s.saved = s.resumed // a diverged embedding is useless
 	}
 	return fmt.Errorf("%s: %w", where, err)

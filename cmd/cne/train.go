@@ -172,6 +172,10 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
 		o.Checkpoints = t.checkpoints()
+		o.OnRetry = func(x train.Retry) error {
+			t.logRetry(x)
+			return t.dir.KeepRecords(x.Epoch - 1)
+		}
 		t.Log.Info("training", "loss", c.Embed.Loss, "edges", t.near.Graph.Edges(), "epochs", c.Embed.Epochs)
 		t.Progress.Start(c.Embed.Epochs)
 		watch := t.device.Watch()
@@ -183,9 +187,12 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if err == nil {
 			return nil
 		}
-		also := ""
-		if c.Model.Kind == "table" {
-			also = " or model.init_std"
+		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+			also := ""
+			if c.Model.Kind == "table" {
+				also = " or model.init_std"
+			}
+			return t.diverged(diverged, rateOf(c.Embed.Phases, diverged.Phase), also)
 		}
 		epochs := 0
 		if t.embedded != nil {
@@ -194,7 +201,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			return err // it has not begun
 		}
 		learnt, _ := t.in.files()
-		return t.endedEarly(err, epochs, also, "embedding", learnt+".npy", t.keep)
+		return t.endedEarly(err, epochs, "embedding", learnt+".npy", t.keep)
 	})
 }
 

@@ -379,3 +379,25 @@ func TestDimensions(t *testing.T) {
 		}
 	}
 }
+
+// A phase that diverges begins again, which the log says, and the records are those of the
+// run that counts. With a rate of one's own the run ends instead.
+func TestPhasesBeginAgain(t *testing.T) {
+	folderOf(t, 300, 6)
+	tooFast := short(set("loss.name=infonc", "loss.negatives=5", "train.phases=[{epochs: 3, lr: 1}, {epochs: 5, lr: 1e6}]", "output.snapshots=4")...)
+	mustFail(t, 1, "lower lr in phase 2 of train.phases", tooFast...)
+	_, stderr := mustRun(t, append(tooFast, set("train.retries=10", "checkpoint.epochs=1")...)...)
+	if again := strings.Count(stderr, "begins again with a lower learning rate"); again < 2 {
+		t.Errorf("begun again %d times, want 2 or more: %s", again, stderr)
+	}
+	records := readRecords(t, "run/metrics.jsonl")
+	for i, r := range records {
+		if r.Epoch != i+1 {
+			t.Errorf("record %d is of epoch %d", i+1, r.Epoch)
+		}
+	}
+	if last := records[len(records)-1]; len(records) != 8 || last.LR >= 1e6/9 {
+		t.Errorf("%d records, and a rate of %g in the end, want 8 and a ninth of 1e6 or less", len(records), last.LR)
+	}
+	sameFile(t, "run/snapshots/epoch-0008.npy", "run/embedding.npy")
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
@@ -253,27 +254,41 @@ func (r *trainCommand[C]) epochsBefore() int {
 	return r.from.Progress.Epochs
 }
 
-// diverged returns the error of a diverged run, with the key to lower.
-func (r *trainCommand[C]) diverged(err *train.DivergedError, also string) error {
+// diverged returns the error of a diverged run. rate is the key of the learning rate, and
+// also a second key to lower.
+func (r *trainCommand[C]) diverged(err *train.DivergedError, rate, also string) error {
 	r.resumable = false // it would diverge again
-	key := fmt.Sprintf("train.lr (%g in that epoch)%s", err.LR, also)
+	key, again := fmt.Sprintf("%s (%g in that epoch)%s", rate, err.LR, also), ""
 	switch {
 	case errors.Is(err, train.ErrLogZ):
 		key = "train.lr_z"
 	case errors.Is(err, train.ErrRose):
-		key = fmt.Sprintf("train.lr (%g when the phase began)", err.LR)
+		key = fmt.Sprintf("%s (%g when the phase began)", rate, err.LR)
 	}
-	return fmt.Errorf("training diverged in epoch %d (%w); lower %s", err.Epoch, err.Cause, key)
+	if err.Retries > 0 {
+		again = fmt.Sprintf(" with ever lower rates, %d times", err.Retries+1)
+	}
+	return fmt.Errorf("training diverged in epoch %d%s (%w); lower %s", err.Epoch, again, err.Cause, key)
+}
+
+// rateOf returns the key of a phase's learning rate.
+func rateOf(phases []cne.Phase, phase int) string {
+	if phase < len(phases) && phases[phase].LR != 0 {
+		return fmt.Sprintf("lr in phase %d of train.phases", phase+1)
+	}
+	return "train.lr"
+}
+
+// logRetry logs that a phase begins again.
+func (r *trainCommand[C]) logRetry(x train.Retry) {
+	r.Log.Warn(fmt.Sprintf("phase %d diverged in epoch %d (%v), and begins again with a lower learning rate", x.Phase+1, x.Cause.Epoch, x.Cause.Cause), "epoch", x.Epoch, "lr", x.LR)
 }
 
 // endedEarly returns the error of a run whose training ended with err after the given
 // epochs. save keeps the result so far, which what and file describe, unless the training
-// diverged or the device failed. also names a second key to lower after divergence.
-func (r *trainCommand[C]) endedEarly(err error, epochs int, also, what, file string, save func() error) error {
-	var diverged *train.DivergedError
+// diverged or the device failed.
+func (r *trainCommand[C]) endedEarly(err error, epochs int, what, file string, save func() error) error {
 	switch {
-	case errors.As(err, &diverged):
-		return r.diverged(diverged, also)
 	case deviceFailed(err):
 		return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().Epochs)
 	case errors.Is(err, context.Canceled):

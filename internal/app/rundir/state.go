@@ -158,6 +158,19 @@ func (d *Dir) OpenRecords(log *slog.Logger, from *train.Checkpoint, every int) (
 	return f, kept, nil
 }
 
+// KeepRecords removes the records after an epoch from metrics.jsonl, which may be open.
+func (d *Dir) KeepRecords(epoch int) error {
+	path := d.Path(RecordsFile)
+	lines, err := os.ReadFile(path)
+	if err == nil {
+		err = os.Truncate(path, int64(len(recordsUpTo(lines, epoch))))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot shorten the metrics: %w", err)
+	}
+	return nil
+}
+
 // recordsUpTo returns the lines of metrics.jsonl up to an epoch.
 func recordsUpTo(lines []byte, epoch int) []byte {
 	var kept []byte
