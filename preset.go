@@ -18,10 +18,12 @@ import (
 type Preset int
 
 const (
-	// PresetAuto is the default of "cne train": NC-t-SNE from InitDiffusion. Edges are drawn
-	// by UMAP's weights. With more points it uses more negatives and fewer epochs. Above
-	// 20 000 points it is PresetMillion, but with exact neighbours up to 100 000
-	// (neighbors.Auto). docs/results.md compares it with umap-learn and t-SNE.
+	// PresetAuto is the default of "cne train": InfoNC-t-SNE with all pairs as negatives and
+	// UMAP's weights, at s = 1 first and then at s = 0, from InitDiffusion, and with 20
+	// neighbours for up to 5000 points. Above 20 000 points it is PresetMillion, but with exact
+	// neighbours up to 100 000 (neighbors.Auto). If train.All is not possible, it is NC-t-SNE,
+	// with more negatives and fewer epochs for more points. docs/results.md compares it with
+	// umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE, the zero Options.
 	PresetPaper
@@ -31,12 +33,11 @@ const (
 	PresetTSNE
 	// PresetUMAP makes compact clusters. It uses UMAP's loss and weights.
 	PresetUMAP
-	// PresetMillion is for many points: InfoNC-t-SNE from the multilevel initialisation
+	// PresetMillion is for many points: PresetAuto from the multilevel initialisation
 	// (InitMultilevel), with approximate neighbours (above 100 000 points, neighbors.Auto).
 	// Below 20 000 points it is PresetAuto.
 	PresetMillion
-	// PresetFast is PresetAuto with a quarter of the epochs. Above 20 000 points it remains
-	// NC-t-SNE.
+	// PresetFast is PresetAuto with a quarter of the epochs. Up to 5000 points it is PresetAuto.
 	PresetFast
 )
 
@@ -55,14 +56,17 @@ func (p *Preset) UnmarshalText(text []byte) error { return presetNames.Parse(p, 
 // Words returns the names of all presets.
 func (Preset) Words() []string { return presetNames.Words }
 
-// manyPoints is the number of points from which steps over all pairs and the multilevel
-// start give better maps than NC-t-SNE in less time.
+// manyPoints is the number of points from which the multilevel start gives better maps than
+// InitDiffusion, and needs fewer steps.
 const manyPoints = 20000
 
+// fewPoints is the number of points up to which runs are short in any case.
+const fewPoints = 5000
+
 // For returns the preset whose values p has for n points: PresetAuto for PresetTSNE below
-// 3000 points and for PresetMillion below 20 000, otherwise p.
+// 3000 points, for PresetFast up to 5000 and for PresetMillion below 20 000, otherwise p.
 func (p Preset) For(n int) Preset {
-	if p == PresetTSNE && n < 3000 || p == PresetMillion && n < manyPoints {
+	if p == PresetTSNE && n < 3000 || p == PresetFast && n <= fewPoints || p == PresetMillion && n < manyPoints {
 		return PresetAuto
 	}
 	return p
@@ -78,7 +82,11 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 		isSet = o.isSet
 	}
 	p = p.For(n)
-	loss := op.NC
+	chosen := o
+	if !isSet("loss.negatives") {
+		chosen.Negatives = 0
+	}
+	loss := op.InfoNC
 	placed := func(p Phase) bool { return p.Spectrum.Given() }
 	switch {
 	case isSet("loss.name"):
@@ -87,12 +95,8 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 		loss = op.Neg
 	case p == PresetUMAP:
 		loss = op.UMAP
-	case p == PresetTSNE, p == PresetMillion, p == PresetAuto && n > manyPoints:
-		loss = op.InfoNC
-	}
-	chosen := o
-	if !isSet("loss.negatives") {
-		chosen.Negatives = 0
+	case p != PresetTSNE && !chosen.takesAll():
+		loss = op.NC
 	}
 	x := p.options(n, loss, &chosen)
 	total := totalEpochs(x.Phases)
@@ -155,9 +159,6 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	if !network {
 		x.Init = InitDiffusion // clusters break apart less often than from principal components
 	}
-	// whole reports whether the run can use train.All.
-	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0 &&
-		(o.Negatives == 0 || o.Negatives == train.All)
 	many := max(DefaultNegatives, min(200, n/50))
 	thousands := max(1, float64(n)/1000)
 	switch {
@@ -175,7 +176,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	case loss == op.InfoNC && p == PresetTSNE:
 		x.Negatives, x.LR = train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
-		if whole {
+		if o.takesAll() {
 			// Steps are stable while the rate times the mean similarity of neighbours is at
 			// most about 2; above, the points spread until it is. At the optimum neighbours
 			// have similarities of about 0.6 for 3000 points and 0.3 for 70 000. A rate of
@@ -184,24 +185,30 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			x.Negatives, x.LR = train.All, min(24, thousands)
 			x.Phases[1].Epochs = 400
 		}
-	case loss == op.InfoNC && (p == PresetAuto && n > manyPoints || p == PresetMillion):
-		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
-		if p == PresetMillion && n <= 100000 { // above, as the device and the sizes ask for
-			x.Search = neighbors.Approximate
-		}
-		first := Phase{Epochs: 4, LR: 0.5, Negatives: DefaultNegatives, Spectrum: train.FromS(1)}
-		last := Phase{Epochs: 5, LR: 0.5, Negatives: 50, Spectrum: train.FromS(4)}
-		x.Phases = []Phase{first, {Epochs: 14}, last}
-		if whole {
+	case loss == op.InfoNC && o.takesAll():
+		// At s = 1 clusters find their places before they spread. More neighbours keep curved
+		// surfaces of few points in one piece.
+		x.Negatives, x.LR, x.InitStd = train.All, max(1, min(12, thousands)), wideStd(n)
+		x.Phases = []Phase{{Epochs: 100, Spectrum: train.FromS(1)}, {Epochs: 300}}
+		switch {
+		case n <= fewPoints:
+			x.Neighbors = max(1, min(20, n/4))
+		case n > manyPoints:
 			// A run takes as long as PresetTSNE's up to 50 000 points; with more points each
-			// has fewer steps. The start needs no hot steps, so half of PresetTSNE's rate does.
-			x.Negatives, x.LR = train.All, 12
+			// has fewer steps.
+			x.Init, x.InitStd = InitMultilevel, finerStd
 			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: min(400, max(60, 20_000_000/n))}}
 		}
 	default:
 		x.Negatives, x.LR = many, min(4, thousands)
-		x.InitStd = max(1, min(3, 5/thousands)) // wide starts keep the arrangement, but cost accuracy with many points
+		x.InitStd = wideStd(n)
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: max(15, int(750*elementary.Pow(thousands, -0.8)))}}
+	}
+	if p == PresetMillion && !network {
+		x.Init, x.InitStd = InitMultilevel, finerStd
+		if n <= 100000 { // above, as the device and the sizes ask for
+			x.Search = neighbors.Approximate
+		}
 	}
 	if p == PresetFast {
 		x.Epochs = (x.Epochs + 3) / 4
@@ -209,6 +216,16 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	}
 	return x
 }
+
+// takesAll reports whether the run can use train.All.
+func (o *Options) takesAll() bool {
+	return !o.network() && cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() &&
+		o.Momentum == 0 && o.WeightDecay == 0 && (o.Negatives == 0 || o.Negatives == train.All)
+}
+
+// wideStd returns the standard deviation of positions at the start. Wide starts keep their
+// arrangement, but cost accuracy with many points.
+func wideStd(n int) float64 { return max(1, min(3, 5000/float64(n))) }
 
 // networkEpochs returns the number of epochs in which a network makes about 5000 steps,
 // or the paper's number of epochs if that is larger.

@@ -329,12 +329,15 @@ func (r *run) checkSpread() error {
 
 // checkLoss checks that a phase does not end with a loss clearly above the loss at its
 // start, which steps that are short enough lower. In between the loss may rise: large rates
-// rearrange the points. An exaggerated epoch has another loss, and with All negatives and
-// ρ ≠ 1 the steps lower something else than the loss.
+// rearrange the points, so that phases of a few steps are not judged. An exaggerated epoch has
+// another loss, and with All negatives and ρ ≠ 1 the steps lower something else than the loss.
 func (r *run) checkLoss(phaseEpoch int) error {
-	e, loss := &r.epochState, r.result.Loss
+	e, loss, steps := &r.epochState, r.result.Loss, r.epochState.Phase.Epochs*r.batches
+	if e.Negatives == All {
+		steps = e.Phase.Epochs
+	}
 	sampled := 3 / math.Sqrt(float64(r.firstEdges)) // three standard errors, if losses vary by themselves
-	if phaseEpoch < e.Phase.Epochs-1 || loss <= r.firstLoss+max(0.1, sampled)*max(math.Abs(r.firstLoss), 1) ||
+	if phaseEpoch < e.Phase.Epochs-1 || steps < 10 || loss <= r.firstLoss+max(0.1, sampled)*max(math.Abs(r.firstLoss), 1) ||
 		e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
 		return nil
 	}

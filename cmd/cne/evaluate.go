@@ -509,7 +509,7 @@ func (a *evaluationRun) constants(e *report.Evaluation) {
 	e.Negatives = a.negatives
 	if e.Negatives == 0 {
 		e.Negatives = last.Negatives
-		if last.Negatives == train.Full {
+		if last.Negatives < 0 { // Full or All
 			e.Negatives = 2*a.config.Embed.BatchSize - 2
 		}
 	}
