@@ -53,6 +53,10 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 		}
 		if _, err := train.Fit(ctx, m, g.Heads(), g.Indices, train.Options{
 			Phases: []train.Phase{arrange, part}, Seed: o.Seed, Device: o.Device, Weights: g.Weights, Clip: DefaultClip,
+			Retries: DefaultRetries, OnRetry: func(x train.Retry) error {
+				o.log("groups diverged, and begin again with a lower learning rate", "lr", x.LR)
+				return nil
+			},
 		}); err != nil {
 			return nil, err
 		}
