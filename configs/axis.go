@@ -9,7 +9,6 @@ import (
 
 	"cne"
 	"cne/internal/option"
-	"cne/internal/simd"
 	"cne/internal/text"
 	"cne/model/op"
 	"cne/train"
@@ -40,11 +39,11 @@ func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 	}
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
-		v, err := strconv.ParseFloat(item, 64)
+		v, err := text.Decimal(item)
 		v += 0 // so that -0 is 0
 		if whole && item == fullBatch {
 			v = math.Inf(1)
-		} else if err != nil || !simd.IsFinite(v) || !in.Contains(v) || whole && v != math.Trunc(v) {
+		} else if err != nil || !in.Contains(v) || whole && v != math.Trunc(v) {
 			return nil, fmt.Errorf("--%s: got %s, want %s", flag, text.Quote(item), want)
 		}
 		if slices.Contains(a.Values, v) {

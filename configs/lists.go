@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -66,24 +65,15 @@ func list() rule { return textList(parseNonEmpty, "a path or a list of paths") }
 
 func nonEmptyList() rule { return nonEmpty(list(), "a path or a list of at least one path") }
 
-// parseColumn reads the name or the number of a column; either becomes text.
-func parseColumn(n *yaml.Node) (string, bool) {
-	if isScalar(n, "!!str") {
-		return n.Value, n.Value != ""
-	}
-	v, ok := parseWhole(n)
-	return strconv.FormatInt(v, 10), ok && v != 0
-}
-
 // holdout allows a share, or a path or a list of paths.
 func holdout() rule {
 	paths := nonEmptyList()
 	return rule{text: asList, read: func(n *yaml.Node) (any, *invalid) {
-		x, ok := parseShare(n)
+		x, err := text.Decimal(n.Value) // outside a file it is text
 		switch {
-		case ok && x > 0 && x < 1:
+		case x > 0 && x < 1:
 			return Holdout{Share: x}, nil
-		case ok:
+		case err == nil:
 			return nil, wrong(n, "a share between 0 and 1, a path or a list of paths")
 		}
 		v, p := paths.read(n)
@@ -97,14 +87,14 @@ func holdout() rule {
 // trainOn allows a number or share of points, or the path of a file.
 func trainOn() rule {
 	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
-		x, isNumber := parseShare(n)
+		x, err := text.Decimal(n.Value) // outside a file it is text
 		path, isPath := parseNonEmpty(n)
 		switch {
 		case x > 0 && x <= 1:
 			return TrainOn{Share: x}, nil
 		case x >= 2 && x <= math.MaxInt32 && x == math.Trunc(x):
 			return TrainOn{Number: int(x)}, nil
-		case isPath && !isNumber:
+		case isPath && err != nil:
 			return TrainOn{File: path}, nil
 		}
 		return nil, wrong(n, "a share above 0 and at most 1, a whole number of points from 2 on, or the path of a file of rows")
@@ -127,7 +117,7 @@ func cache() rule {
 		switch word := strings.ToLower(folder); word {
 		case "true", "false":
 			return Cache{Keep: word == "true"}, nil
-		case "yes", "no", "on", "off":
+		case "yes", "no", "on", "off", "0", "1":
 			p := wrong(n, "true, false or a folder")
 			p.hint = "a folder of that name is ./" + folder
 			return nil, p

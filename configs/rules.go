@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -115,7 +114,7 @@ func ruleOf(f option.Field) rule {
 			r.words = cne.InitPCA.Words()
 			return r
 		case as == "column":
-			return textOf(parseColumn, "the name of a column, or its number (1 is the first, -1 the last)", nil)
+			return textOf(parseNonEmpty, "the name of a column, or its number (1 is the first, -1 the last)", quoteHint)
 		case as == "":
 			return textOf(parseText, "text", quoteHint)
 		}
@@ -130,7 +129,7 @@ func ruleOf(f option.Field) rule {
 		case as == "nonempty":
 			return nonEmptyList()
 		case as == "columns":
-			return textList(parseColumn, "the name or number of a column, or a list of them")
+			return textList(parseNonEmpty, "the name or number of a column, or a list of them")
 		case as == "":
 			return list()
 		}
@@ -199,7 +198,11 @@ func orWord(r rule, values []option.WordValue) rule {
 
 // wrong describes a value that its key does not allow.
 func wrong(n *yaml.Node, allowed string) *invalid {
-	return &invalid{text: "got " + describe(n) + ", want " + allowed}
+	p := &invalid{text: "got " + describe(n) + ", want " + allowed}
+	if _, err := text.Decimal(n.Value); err != nil && isScalar(n, "!!int") {
+		p.hint = "write numbers in decimal digits"
+	}
+	return p
 }
 
 // boolean allows true and false, or the words for false and true.
@@ -242,22 +245,13 @@ func number(in string) rule {
 	}}
 }
 
-// parseShare reads a number. Outside a file it is text.
-func parseShare(n *yaml.Node) (float64, bool) {
-	if isScalar(n, "!!str") {
-		x, err := strconv.ParseFloat(n.Value, 64)
-		return x, err == nil
-	}
-	return parseNumber(n)
-}
+// isNumber reports whether YAML takes a node for a number.
+func isNumber(n *yaml.Node) bool { return isScalar(n, "!!float") || isScalar(n, "!!int") }
 
-// parseNumber reads a finite number.
+// parseNumber reads a finite number in decimal digits. YAML would read 010 as 8.
 func parseNumber(n *yaml.Node) (float64, bool) {
-	var x float64
-	if !isScalar(n, "!!float") && !isScalar(n, "!!int") || n.Decode(&x) != nil {
-		return 0, false
-	}
-	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
+	x, err := text.Decimal(n.Value)
+	return x, isNumber(n) && err == nil
 }
 
 // whole allows the whole numbers of a range up to the field's largest, also written as
@@ -266,9 +260,8 @@ func whole(in string, largest int64) rule {
 	r := option.ParseRange(in)
 	return rule{read: func(n *yaml.Node) (any, *invalid) {
 		v, ok := parseWhole(n)
-		x, isNumber := parseNumber(n)
-		switch {
-		case ok && v > largest || !ok && isNumber && x >= 1<<63:
+		switch x, _ := parseNumber(n); {
+		case ok && v > largest || !ok && x >= 1<<63:
 			return nil, wrong(n, fmt.Sprintf("at most %d", largest))
 		case !ok || !r.Contains(float64(v)):
 			return nil, wrong(n, r.Text(true))
@@ -278,14 +271,8 @@ func whole(in string, largest int64) rule {
 }
 
 func parseWhole(n *yaml.Node) (int64, bool) {
-	var v int64
-	if isScalar(n, "!!int") && n.Decode(&v) == nil {
-		return v, true
-	}
-	if x, ok := parseNumber(n); ok && x == math.Trunc(x) && math.Abs(x) < 1<<63 {
-		return int64(x), true
-	}
-	return 0, false
+	v, err := text.Whole(n.Value)
+	return v, isNumber(n) && err == nil
 }
 
 // oneOf allows the words that parse takes, or without parse the words themselves.
@@ -325,19 +312,24 @@ func textOf(parse func(*yaml.Node) (string, bool), allowed string, hint func(*ya
 	}}
 }
 
-func parseText(n *yaml.Node) (string, bool) { return n.Value, isScalar(n, "!!str") }
+// parseText reads text. What YAML takes for a number or a date is text as it stands: 010
+// is a name.
+func parseText(n *yaml.Node) (string, bool) {
+	return n.Value, isScalar(n, "!!str") || isNumber(n) || isScalar(n, "!!timestamp")
+}
 
 func parseDevice(n *yaml.Node) (string, bool) {
 	return n.Value, isScalar(n, "!!str") && device.CheckName(n.Value) == nil
 }
 
 func parseNonEmpty(n *yaml.Node) (string, bool) {
-	return n.Value, isScalar(n, "!!str") && n.Value != ""
+	s, ok := parseText(n)
+	return s, ok && s != ""
 }
 
-// quoteHint says how to make text of a number, a date or a truth value.
+// quoteHint says how to make text of a truth value.
 func quoteHint(n *yaml.Node) string {
-	if n.Kind == yaml.ScalarNode && !isNull(n) && n.ShortTag() != "!!str" {
+	if isScalar(n, "!!bool") {
 		return "quote it: " + text.Quote(n.Value)
 	}
 	return ""

@@ -18,7 +18,6 @@ import (
 	"cne"
 	"cne/data"
 	"cne/internal/option"
-	"cne/internal/simd"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -64,7 +63,7 @@ func ParseSetting(source, setting string) (Setting, error) {
 	k, v, ok := strings.Cut(setting, "=")
 	k = strings.TrimSpace(k)
 	first, _, _ := strings.Cut(k, ",")
-	if v, err := strconv.ParseFloat(first, 64); !ok && err == nil && simd.IsFinite(v) {
+	if _, err := text.Decimal(first); !ok && err == nil {
 		return Setting{}, errors.New("it must have the form key=value; the position on the spectrum is --s, with two dashes")
 	}
 	if !ok || k == "" {

@@ -87,7 +87,6 @@ func TestTextValues(t *testing.T) {
 		key, value string
 		want       any
 	}{
-		{"seed", "0x10", uint64(16)},
 		{"seed", "1e18", uint64(1e18)},
 		{"train.epochs", "1e3", 1000},
 		{"train.epochs", " 12.0 ", 12},
@@ -137,6 +136,57 @@ func TestTextValues(t *testing.T) {
 			t.Errorf("%s=%s: %v", variable(tc.key), tc.value, err)
 		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", variable(tc.key), tc.value, got, tc.want)
+		}
+	}
+}
+
+// A number that is not written as a plain decimal is decimal where numbers stand and a name
+// where names stand, wherever it is given.
+func TestZeroPadded(t *testing.T) {
+	for _, x := range []struct {
+		keys, value string
+		want        any
+	}{
+		{"seed", "010", uint64(10)}, {"seed", "08", uint64(8)}, {"seed", "1_1", uint64(11)}, {"seed", "+007", uint64(7)},
+		{"train.epochs graph.k train.batch_size quality.sample loss.negatives graph.pca", "0100", 100},
+		{"train.epochs graph.k data.genes", "1e3", 1000},
+		{"train.lr train.clip loss.s loss.z_bar", "010", 10.}, {"train.lr", "00.5", 0.5}, {"train.lr", "08.5e1", 85.},
+		{"model.hidden", "[010, 08, 1_1]", []int{10, 8, 11}}, {"model.hidden", "0010", []int{10}},
+		{"train.phases", "[{epochs: 010}, {epochs: 08, lr: 00.5}]", []cne.Phase{{Epochs: 10}, {Epochs: 8, LR: 0.5}}},
+		{"data.sample", "0100", TrainOn{Number: 100}}, {"data.sample", "00.5", TrainOn{Share: 0.5}}, {"data.sample", "0x10", TrainOn{File: "0x10"}},
+		{"data.holdout", "00.5", Holdout{Share: 0.5}}, {"data.holdout", "[010, 0x10]", Holdout{Paths: []string{"010", "0x10"}}},
+		{"data.columns data.drop data.categories data.dates data.na output.html_columns data.path data.labels", "[age, 010, 08, 1_1, 0x10, 0b1, 1e3, 1.50, -0, 7, -1, 0, 2024-01-01]",
+			[]string{"age", "010", "08", "1_1", "0x10", "0b1", "1e3", "1.50", "-0", "7", "-1", "0", "2024-01-01"}},
+		{"data.columns data.drop", "010", []string{"010"}},
+		{"data.label_column data.names graph.file output.dir", "010", "010"},
+		{"data.label_column data.names graph.file output.dir", "1e3", "1e3"},
+		{"data.label_column data.names graph.file output.dir", "0x1_0", "0x1_0"},
+		{"data.label_column data.names", "-2", "-2"},
+		{"graph.cache", "010", Cache{Keep: true, Folder: "010"}},
+	} {
+		for k := range strings.FieldsSeq(x.keys) {
+			line := k + ": " + x.value
+			if section, key, ok := strings.Cut(k, "."); ok {
+				line = section + ": {" + key + ": " + x.value + "}"
+			}
+			for source, load := range map[string]func() (*Config, error){
+				"a file": func() (*Config, error) { c, _, err := loadText(t, line); return c, err },
+				"--set":  func() (*Config, error) { return loadSetting(t, k, x.value) },
+				"a flag": func() (*Config, error) { c, _, err := loadText(t, "", Setting{"--flag", k, x.value}); return c, err },
+				"the variable": func() (*Config, error) {
+					c, _, err := Train.Load(Sources{Environ: []string{variable(k) + "=" + x.value}})
+					return c, err
+				},
+			} {
+				c, err := load()
+				if err != nil {
+					t.Errorf("%s in %s: %v", line, source, err)
+				} else if got := valueOf(c, k); !reflect.DeepEqual(got, x.want) {
+					t.Errorf("%s in %s: got %#v, want %#v", line, source, got, x.want)
+				} else if again := mustLoad(t, writeYAMLAs(t, Train, c)); !reflect.DeepEqual(again, c) {
+					t.Errorf("%s is not what is written", line)
+				}
+			}
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestSimCLRFiles(t *testing.T) {
 func TestSimCLRYAMLRoundTrip(t *testing.T) {
 	for name, text := range map[string]string{
 		"defaults": "",
-		"lists":    "evaluate: {seeds: [3, 0x10, 1e3]}\nviews: {mean: [0, 1, -2.5], std: [1, 1e-3, 3]}",
+		"lists":    "evaluate: {seeds: [3, 010, 1e3]}\nviews: {mean: [0, 1, -2.5], std: [1, 1e-3, 3]}",
 		"a seed":   "evaluate: {seeds: 4, split: official}",
 		"loss":     "loss: {name: nc, negatives: full, learn_z: false, log_z: -3.25, learn_temperature: true}",
 		"stages":   "stages: [{epochs: 9}, {epochs: 3, lr: 1e-3, warm_up: 0, out: 2, freeze: [backbone, fc1]}]\nmodel: {from: x}\ndata: {skip_broken: true}",

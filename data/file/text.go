@@ -707,7 +707,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 		return found, nil
 	}
 	n, err := strconv.Atoi(wanted)
-	if err != nil {
+	if err != nil || strconv.Itoa(n) != wanted { // 010 is a name
 		if names == nil {
 			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1, or the header yes "+headerKeys, wanted)
 		}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -76,7 +77,7 @@ func explain(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.Is(invalid, errEmpty):
 		return fmt.Errorf("--%s %w", flag.Name, errEmpty)
-	case outOfRange(flag.Value.Type(), invalid.GetValue()):
+	case errors.Is(invalid, strconv.ErrRange):
 		return fmt.Errorf("--%s: got %s, which is too large", flag.Name, text.Printable(invalid.GetValue()))
 	case known:
 		return fmt.Errorf("--%s: got %s, want %s", flag.Name, text.Quote(invalid.GetValue()), allowed)
@@ -137,17 +138,18 @@ func explainUnknown(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	return errors.New(flag)
 }
 
-// outOfRange reports whether a flag's value is a number out of the range of its type.
-// pflag's error does not say so.
-func outOfRange(kind, value string) bool {
-	var err error
-	switch kind {
-	case "int":
-		_, err = strconv.ParseInt(value, 0, strconv.IntSize)
-	case "float64":
-		_, err = strconv.ParseFloat(value, 64)
+// A numberFlag is a flag for a number, which it reads as the configuration does. pflag reads
+// 010 as 8.
+type numberFlag struct{ pflag.Value }
+
+// Set parses a number in decimal digits.
+func (f numberFlag) Set(s string) error {
+	if f.Type() == "float64" {
+		v, err := text.Decimal(s)
+		return cmp.Or(err, f.Value.Set(strconv.FormatFloat(v, 'g', -1, 64)))
 	}
-	return errors.Is(err, strconv.ErrRange)
+	v, err := text.Whole(s)
+	return cmp.Or(err, f.Value.Set(strconv.FormatInt(v, 10)))
 }
 
 // markUsageErrors turns errors about the arguments and empty flags of a command and its
@@ -157,8 +159,11 @@ func markUsageErrors(c *cobra.Command) {
 	c.InitDefaultVersionFlag()
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
-			if f.Value.Type() == "bool" {
+			switch f.Value.Type() {
+			case "bool":
 				f.Value = switchFlag{f.Value} // the help then shows no =true|false
+			case "int", "float64":
+				f.Value = numberFlag{f.Value}
 			}
 		})
 	}

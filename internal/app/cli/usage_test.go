@@ -45,7 +45,9 @@ func TestWrongValues(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--count=many":                 `--count: got "many", want a whole number`,
 		"--count=1.5":                  `--count: got "1.5", want a whole number`,
-		"--count=1e99":                 `--count: got "1e99", want a whole number`,
+		"--count=1e99":                 "--count: got 1e99, which is too large",
+		"--count=0x10":                 `--count: got "0x10", want a whole number`,
+		"--size=inf":                   `--size: got "inf", want a number`,
 		"--count=99999999999999999999": "--count: got 99999999999999999999, which is too large",
 		"--count=":                     `--count: got "", want a whole number`,
 		"--size=x":                     `--size: got "x", want a number`,
