@@ -310,8 +310,8 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 		return nil, err
 	}
 	s := &candidate{path: path}
-	if run { // an array is read faster than a table
-		s.file, err = rundir.TrainedFile(path, ".npy")
+	if run {
+		s.file, err = rundir.TrainedFile(path)
 	} else {
 		s.file, err = rundir.EmbeddingFile(path)
 	}

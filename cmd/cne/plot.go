@@ -28,7 +28,7 @@ func plotCmd() *cobra.Command {
 	p := plotting{wanted: report.Wanted{NamesFrom: "--names", ColumnsFrom: "--color"}}
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
-		Short: "Draw embeddings, curves of runs, and films",
+		Short: "Draw embeddings and curves of runs",
 		Long: `Draw an embedding as PNG or SVG, or write a page to explore it (--html), and
 print the path of the file. INPUT is an array (.npy), a table (.csv, .tsv), or a
 run folder; files may be compressed with gzip. A run folder gives its
@@ -56,20 +56,15 @@ learnt Z change with the epochs, for one or more run folders or files such as
 their metrics.jsonl. What was not recorded is left out
 (output.metrics_every).
 
---animate makes an animation (GIF) of the snapshots of a run folder
-(output.snapshots), which ends with the embedding. From more than 250
-snapshots, some are left out.
-
 Without --output, the file is named after INPUT, or it is embedding.png,
-embedding.html, curves.png or animation.gif in the run folder.`,
+embedding.html or curves.png in the run folder.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
   cne plot runs/mnist10k --html
   cne plot table.csv --label-column species --drop id --title Penguins
   cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
   cne plot --join part1.npy part2.npy part3.npy -o all.png
-  cne plot --metrics runs/neg runs/nc -o curves.svg
-  cne plot --animate runs/mnist10k --follow`,
+  cne plot --metrics runs/neg runs/nc -o curves.svg`,
 		Args: p.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input, p.inputs = args[0], args
@@ -91,11 +86,8 @@ embedding.html, curves.png or animation.gif in the run folder.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "`file` for the result: .png, .svg or .html, or .gif with --animate")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` for the result: .png, .svg or .html")
 	flags.BoolVar(&p.metrics, "metrics", false, "draw curves of the training of one or more runs")
-	flags.BoolVar(&p.animate, "animate", false, "make a film of the snapshots of a run")
-	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
-	flags.BoolVar(&p.follow, "follow", false, "let the axes follow the points, so they always fill the film")
 	flags.BoolVar(&p.html, "html", false, "write a page instead of a picture")
 	flags.StringArrayVar(&p.images, "images", nil, "`path` of the images of the points, for the page; none: no images; repeatable")
 	flags.StringVar(&p.wanted.Names, "names", "", "`column` with names for the page, a file with a name per line, or FILE:COLUMN")
@@ -115,21 +107,19 @@ embedding.html, curves.png or animation.gif in the run folder.`,
 	return cmd
 }
 
-// arguments accepts a command line with one argument or more; a film takes only one.
+// arguments accepts a command line with one argument or more.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case p.metrics && len(args) == 0:
 		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
 	case len(args) == 0:
 		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
-	case p.animate && len(args) > 1:
-		return fmt.Errorf("%s: got %d arguments (the second is %s), want one, the file with the embedding", cmd.CommandPath(), len(args), text.Quote(args[1]))
 	}
 	return nil
 }
 
 // isStrip reports whether several embeddings are drawn.
-func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.join && !p.metrics && !p.animate }
+func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.join && !p.metrics }
 
 // plotting is one run of cne plot.
 type plotting struct {
@@ -143,15 +133,10 @@ type plotting struct {
 	columns int  // of several embeddings
 	join    bool // the inputs are parts of one
 	metrics bool // curves of runs
-	animate bool // film of a run
-	fps     float64
-	follow  bool
 	html    bool
 	images  []string // paths, or only noImages
 	wanted  report.Wanted
 }
-
-const defaultFPS = 10
 
 // checkSizes checks the flags about sizes.
 func (p *plotting) checkSizes() error {
@@ -172,8 +157,6 @@ func (p *plotting) checkSizes() error {
 // endings returns the allowed endings of the output.
 func (p *plotting) endings() []string {
 	switch {
-	case p.animate:
-		return []string{".gif"}
 	case p.metrics || p.isStrip():
 		return []string{".png", ".svg"}
 	case p.html:
@@ -194,15 +177,11 @@ func (p *plotting) check() error {
 		what  string
 	}{
 		{len(p.data.Labels) > 0 && p.data.LabelColumn != "", "--labels and --label-column: got both, want one of them"},
-		{p.metrics && p.animate, "--metrics and --animate: got both, want one of them"},
-		{p.join && (p.metrics || p.animate), "--join is for the parts of an embedding, not for curves or films"},
+		{p.join && p.metrics, "--join is for the parts of an embedding, not for curves"},
 		{p.join && p.output == "", "--join needs --output, the file for the picture"},
 		{p.metrics && (hasLabels || p.plot.PointSize != 0), "--labels, --label-column, --drop and --point-size are for points, not for the curves of --metrics"},
-		{p.plot.Names && (p.metrics || p.animate || page), "--class-names is for pictures of embeddings, not for curves, films or pages"},
+		{p.plot.Names && (p.metrics || page), "--class-names is for pictures of embeddings, not for curves or pages"},
 		{p.metrics && n > 1 && p.output == "", "--metrics of several runs needs --output, the file for their picture"},
-		{!p.animate && (p.fps != defaultFPS || p.follow), "--fps and --follow are for films; add --animate"},
-		{!(p.fps >= 0.1 && p.fps <= 50), fmt.Sprintf("--fps: got %v, want a number from 0.1 to 50", p.fps)},
-		{p.animate && page, "--animate makes a GIF, not a page"},
 		{p.html && p.metrics, "--html and --metrics: got both, want one of them"},
 		{p.html && strip, fmt.Sprintf("--html: got %d embeddings, want one", n)},
 		{p.columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 (automatic)", p.columns)},
@@ -254,8 +233,6 @@ func (p *plotting) chooseOutput() error {
 		return nil // reading it reports the error
 	case p.metrics:
 		p.output = filepath.Join(folder, "curves.png")
-	case p.animate:
-		p.output = filepath.Join(folder, "animation.gif")
 	default:
 		found, err := rundir.EmbeddingFile(p.input)
 		if err != nil {
@@ -267,19 +244,13 @@ func (p *plotting) chooseOutput() error {
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 
-// draw writes the picture, page or film.
+// draw writes the picture or page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var picture interface{ Save(path string) error }
 	var err error
 	switch {
 	case p.metrics:
 		picture, err = report.OpenCurves(ctx, p.inputs, p.plot)
-	case p.animate:
-		var film *plot.Animation
-		if film, err = report.OpenFilm(ctx, p.input, p.data, p.plot); err == nil {
-			film.FramesPerSecond, film.Follow = p.fps, p.follow
-			picture = film
-		}
 	case p.isStrip():
 		var strip *plot.Strip
 		if strip, err = report.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot); err == nil {

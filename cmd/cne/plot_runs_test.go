@@ -1,18 +1,11 @@
 package main
 
 import (
-	"image/gif"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"cne/configs"
-	"cne/data"
-	"cne/data/file"
-	"cne/internal/app/report"
 )
 
 // shortRuns trains two runs with snapshots and quality, below the current
@@ -84,117 +77,6 @@ func TestPlotMetrics(t *testing.T) {
 			if slices.Contains(got, other) {
 				t.Errorf("%s: the picture has %q", name, other)
 			}
-		}
-	}
-}
-
-func readGIF(t *testing.T, path string) *gif.GIF {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	g, err := gif.DecodeAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// A film has the snapshots and the embedding, once.
-func TestPlotAnimate(t *testing.T) {
-	t.Chdir(t.TempDir())
-	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	film, err := report.OpenFilm(t.Context(), "runs/nc", file.Options{}, configs.Plot{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var captions []string
-	for _, f := range film.Frames {
-		captions = append(captions, f.Caption)
-	}
-	if want := []string{"epoch 3", "epoch 6", "epoch 8"}; !slices.Equal(captions, want) {
-		t.Errorf("frames %q, want %q", captions, want)
-	}
-	if got := film.Scatter.ClassNames; !slices.Equal(got, []string{"ant", "bee", "cat"}) {
-		t.Errorf("classes %v", got)
-	}
-	set, err := file.Read(t.Context(), []string{"runs/nc/embedding.npy"}, file.Options{})
-	if err != nil || !slices.Equal(film.Frames[2].Embedding.X, set.Points.X) {
-		t.Errorf("the last frame is not the embedding (%v)", err)
-	}
-
-	for args, want := range map[string]struct {
-		path   string
-		frames int
-		delay  int
-	}{
-		"runs/nc":                                    {"runs/nc/animation.gif", 3, 10},
-		"runs/nc -o a.GIF --fps 4":                   {"a.GIF", 3, 25},
-		"runs/neg --follow -o b.gif":                 {"b.gif", 3, 10},
-		"runs/neg --title T -o c.gif":                {"c.gif", 3, 10},
-		"killed -o d.gif":                            {"d.gif", 2, 10},
-		"killed --labels killed/labels.txt -o e.gif": {"e.gif", 2, 10},
-	} {
-		if err := os.CopyFS("killed/snapshots", os.DirFS("runs/nc/snapshots")); err == nil {
-			makeFile(t, "killed/labels.txt", strings.Repeat("a\nb\n", 150))
-		}
-		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(args)...)...)
-		if code != 0 || strings.TrimSpace(stdout) != filepath.FromSlash(want.path) {
-			t.Errorf("%s: exit code %d, %q: %s", args, code, stdout, stderr)
-			continue
-		}
-		g := readGIF(t, want.path)
-		if len(g.Image) != want.frames || g.Delay[0] != want.delay || g.Config.Height != 600 {
-			t.Errorf("%s: %d frames, %d pixels high, with the delay %d", args, len(g.Image), g.Config.Height, g.Delay[0])
-		}
-	}
-	// Snapshots of the last epoch are not shown twice.
-	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	if film, err := report.OpenFilm(t.Context(), "four", file.Options{}, configs.Plot{}); err != nil || len(film.Frames) != 2 {
-		t.Errorf("%+v (%v), want 2 frames", film, err)
-	}
-}
-
-func TestPlotAnimateBadInput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	makeEmbeddings(t)
-	small := data.NewMatrix(5, 2)
-	makeFile(t, "mixed/embedding.csv", readText(t, "run/embedding.csv"))
-	makeArray(t, "mixed/snapshots/epoch-0001.npy", small)
-	nan := data.NewMatrix(2, 2)
-	nan.X[3] = float32(math.NaN())
-	makeArray(t, "nan/snapshots/epoch-0010.npy", nan)
-	makeFile(t, "cut/snapshots/epoch-0010.npy", "\x93NUMPY\x01\x00\x10\x00{")
-	makeArray(t, "killed/snapshots/epoch-0010.npy", small)
-	makeFile(t, "killed/labels.txt", "a\nb\n")
-	const see = `; see "cne plot --help"`
-	for _, tc := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"", 2, "cne plot needs an argument"},
-		{"a b", 2, "cne plot: got 2 arguments"},
-		{"run --fps 0", 2, "--fps: got 0, want a number from 0.1 to 50" + see},
-		{"run --fps nan", 2, "--fps: got NaN, want a number from 0.1 to 50" + see},
-		{"run -o a.png", 2, `--output: got "a.png", want a name that ends in .gif` + see},
-		{"run -o a.html", 2, "--animate makes a GIF, not a page" + see},
-		{"run --html", 2, "--animate makes a GIF, not a page" + see},
-		{"missing", 1, "the run cannot be read: stat missing: no such file or directory"},
-		{"a.npy", 1, "a.npy: got a file, want a run with snapshots"},
-		{"run", 1, "run: got no snapshots, want a run with output.snapshots"},
-		{"mixed", 1, filepath.FromSlash("mixed/snapshots/epoch-0001.npy: got 5 points of 2 coordinates, want 24 of 2 as in mixed/embedding.csv")},
-		{"nan", 1, filepath.FromSlash("nan/snapshots/epoch-0010.npy")},
-		{"cut", 1, filepath.FromSlash("cut/snapshots/epoch-0010.npy: the file ends within its npy header")},
-		{"killed --labels killed/labels.txt", 1, "labels: got 2"},
-	} {
-		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
-		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("cne plot --animate %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
 	}
 }

@@ -35,7 +35,6 @@ var wrongValues = map[string][]string{
 	"--names":        nil, // a column or a file
 	"--color":        nil,
 	"--title":        nil,
-	"--fps":          {"0", "-1", "51", "NaN", "Inf"},
 	"--columns":      {"-1"},
 	"--point-size":   {"-1", "101", "NaN"},
 	"--width":        {"-1", "101", "Inf"},

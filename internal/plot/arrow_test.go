@@ -2,7 +2,6 @@ package plot
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -125,27 +124,6 @@ func TestOutliersElsewhere(t *testing.T) {
 	}
 	if l := layoutOf(t, &Scatter{Embedding: line}); slices.Max(l.layers[0].y)-slices.Min(l.layers[0].y) < 20 {
 		t.Error("along a line, the heights are lost")
-	}
-
-	film := &Animation{Frames: []Frame{{Embedding: far}, {Embedding: far.Rows(0, far.N)}}}
-	half := data.NewMatrix(far.N, 2)
-	for i, v := range far.X {
-		half.X[i] = v / 2
-	}
-	film.Frames[1].Embedding = half
-	scatters, err := film.scatters()
-	if err != nil {
-		t.Fatal(err)
-	}
-	low, high := FrameOf(disk(4000))
-	for i, s := range scatters {
-		b := *s.bounds
-		if fmt.Sprintf("%.4f", []float64{b.x0, b.x1, b.y0, b.y1}) != fmt.Sprintf("%.4f", []float64{low[0], high[0], low[1], high[1]}) {
-			t.Errorf("frame %d shows %v", i, b)
-		}
-		if texts := textsOf(write(t, &s, SVG)); !slices.Contains(texts, "5") {
-			t.Errorf("frame %d says %q", i, texts)
-		}
 	}
 }
 

@@ -113,7 +113,6 @@ func (s *Scatter) layout() (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	note = cmp.Or(s.note, note)
 	l := &layout{height: 72 * s.height()}
 	top := l.height - margin
 	title := Printable(s.Title)
@@ -252,9 +251,6 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 // colour of each row, −1 for a row without a label.
 func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) {
 	b := s.frame(p)
-	if s.bounds != nil {
-		b = *s.bounds
-	}
 	size := l.box.Size()
 	largest := l.layers[len(l.layers)-1].diameter
 	w, h := max(1, size.X.Points()-largest), max(1, size.Y.Points()-largest)

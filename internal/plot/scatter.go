@@ -1,8 +1,7 @@
-// Package plot draws embeddings and curves as PNG, SVG or GIF. Scatter draws one
-// embedding, Strip draws several next to each other, and Animation draws them one after
-// the other. They look like the paper's figures, with equal axes and a scale bar instead
-// of ticks. Curves draws line charts as small multiples. Colour-blind readers can
-// distinguish the colours.
+// Package plot draws embeddings and curves as PNG or SVG. Scatter draws one embedding, and
+// Strip draws several next to each other. They look like the paper's figures, with equal
+// axes and a scale bar instead of ticks. Curves draws line charts as small multiples.
+// Colour-blind readers can distinguish the colours.
 //
 // Text, lines and legends are drawn by gonum/plot's canvases. The points of an embedding
 // are not, because one path per point takes seconds and megabytes for tens of thousands
@@ -123,11 +122,6 @@ type Scatter struct {
 	// Seed determines the drawing order of points, and the vertical scatter of points of
 	// a single coordinate.
 	Seed uint64
-
-	// For a frame of an Animation: the range of the axes, if not nil, and the note above
-	// the points.
-	bounds *bounds
-	note   string
 
 	// beside, in a Strip, has the classes or values of all panels. They determine the scale
 	// of the colours and the legend, which the Strip draws.

@@ -184,16 +184,3 @@ func TestFacts(t *testing.T) {
 		}
 	}
 }
-
-func TestEvenly(t *testing.T) {
-	all := make([]int, 1000)
-	for i := range all {
-		all[i] = i
-	}
-	if got := evenly(all, 250); len(got) != 250 || got[0] != 0 || got[249] != 999 || !slices.IsSorted(got) || len(slices.Compact(got)) != 250 {
-		t.Errorf("of 1000: %v", got)
-	}
-	if got := evenly(all[:250], 250); !slices.Equal(got, all[:250]) {
-		t.Errorf("of 250: %v", got)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,76 +80,6 @@ func OpenCurves(ctx context.Context, inputs []string, p configs.Plot) (*plot.Cur
 		}
 	}
 	return Curves(runs, inputs, p), nil
-}
-
-// mostFrames is the largest number of frames of a film. If there are more snapshots, some
-// are left out.
-const mostFrames = 250
-
-// OpenFilm reads the snapshots of a run and returns a film of them in the order of their
-// epochs, with the embedding of a finished run as the last; o says where the labels are.
-func OpenFilm(ctx context.Context, folder string, o file.Options, p configs.Plot) (*plot.Animation, error) {
-	if info, err := os.Stat(folder); err != nil {
-		return nil, fmt.Errorf("the run cannot be read: %w", err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s: got a file, want a run with snapshots", folder)
-	}
-	epochs, err := rundir.SnapshotEpochs(filepath.Join(folder, rundir.Snapshots))
-	if err != nil {
-		return nil, err
-	}
-	if len(epochs) == 0 {
-		return nil, fmt.Errorf("%s: got no snapshots, want a run with output.snapshots", folder)
-	}
-	snapshot := func(epoch int) string { return filepath.Join(folder, rundir.Snapshots, rundir.SnapshotName(epoch)) }
-	epochs = evenly(epochs, mostFrames)
-	var frames []plot.Frame
-	add := func(epoch int, m *data.Matrix) {
-		frames = append(frames, plot.Frame{Embedding: m, Caption: fmt.Sprintf("epoch %d", epoch)})
-	}
-	last := epochs[len(epochs)-1]
-	for _, e := range epochs {
-		set, err := file.Read(ctx, []string{snapshot(e)}, file.Options{})
-		if err != nil {
-			return nil, err
-		}
-		add(e, set.Points)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-	}
-	// A running or killed run may have no embedding, or an old one with valid labels.
-	file, err := rundir.TrainedFile(folder, ".csv", ".npy")
-	if err != nil {
-		file = snapshot(last)
-	}
-	end, err := rundir.OpenEmbedding(ctx, []string{file}, o)
-	if err != nil {
-		return nil, err
-	}
-	if n := rundir.ReadMetrics(folder).Epochs; n > last {
-		add(n, end.Points)
-	}
-	for i, frame := range frames {
-		if m := frame.Embedding; m.N != end.Points.N || m.D != end.Points.D {
-			return nil, fmt.Errorf("%s: got %d points of %d coordinates, want %d of %d as in %s",
-				snapshot(epochs[i]), m.N, m.D, end.Points.N, end.Points.D, file)
-		}
-	}
-	return &plot.Animation{Scatter: *Scatter(frames[len(frames)-1].Embedding, end.Labels, p), Frames: frames}, nil
-}
-
-// evenly returns n numbers, evenly spread from the first to the last, or all if there are
-// fewer; n is at least 2.
-func evenly(all []int, n int) []int {
-	if len(all) <= n {
-		return all
-	}
-	out := make([]int, n)
-	for i := range out {
-		out[i] = all[i*(len(all)-1)/(n-1)]
-	}
-	return out
 }
 
 // Curves draws the curves of runs, a panel for each kind. paths are the runs' names on

@@ -1,6 +1,5 @@
 // Package report shows the results of runs: pictures of embeddings, curves of the
-// training, films of snapshots, pages to explore embeddings, and tables of quality
-// figures.
+// training, pages to explore embeddings, and tables of quality figures.
 package report
 
 import (

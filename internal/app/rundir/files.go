@@ -8,8 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"cne/model"
@@ -130,7 +128,7 @@ func sweepFiles() []string {
 // regenerableFiles are the runFiles that cne plot and cne simclr evaluate make of a finished
 // run, as often as they are asked to.
 var regenerableFiles = []string{
-	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", "animation.gif",
+	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg",
 	EvaluationFile, PixelsFile,
 }
 
@@ -191,23 +189,6 @@ var lateFiles = []string{
 // SnapshotName returns the name of the embedding after an epoch, in the folder
 // Snapshots.
 func SnapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }
-
-// SnapshotEpochs returns the epochs of the snapshots in a run folder, ascending.
-func SnapshotEpochs(folder string) ([]int, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the snapshots cannot be read: %w", err)
-	}
-	var epochs []int
-	for _, e := range entries {
-		number := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "epoch-"), ".npy")
-		if epoch, err := strconv.Atoi(number); err == nil && e.Name() == SnapshotName(epoch) {
-			epochs = append(epochs, epoch)
-		}
-	}
-	slices.Sort(epochs)
-	return epochs, nil
-}
 
 // CreateEvents creates a file for TensorBoard. TensorBoard reads all files of a folder in
 // the order of their names, so the file of a continued run gets a later time than the

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"cne/configs"
-	"cne/data/file"
 )
 
 // must ends the test at an error.
@@ -273,26 +272,5 @@ func TestInspect(t *testing.T) {
 		if got, command, err := Inspect(dir); got != tc.want || command != tc.command || err != nil {
 			t.Errorf("%s: %v of %q (%v), want %v of %q", name, got, command, err, tc.want, tc.command)
 		}
-	}
-}
-
-func TestSnapshotEpochs(t *testing.T) {
-	folder := t.TempDir()
-	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
-		writeTestFile(t, filepath.Join(folder, name), "")
-	}
-	if got, err := SnapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
-		t.Errorf("%v (%v)", got, err)
-	}
-	if got, err := SnapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
-		t.Errorf("of a folder that is not there: %v (%v)", got, err)
-	}
-}
-
-// Sparse points are not accepted as an embedding.
-func TestSparsePointsAreNoEmbedding(t *testing.T) {
-	const path = "../../../data/file/testdata/sparse/float32.npz"
-	if _, err := OpenEmbedding(t.Context(), []string{path}, file.Options{}); err == nil || !strings.Contains(err.Error(), path+": got sparse points") {
-		t.Error(err)
 	}
 }
