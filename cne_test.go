@@ -151,7 +151,6 @@ func TestRoundTrip(t *testing.T) {
 		"network of PCA":      func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, new(2) },
 		"table by components": func(o *cne.Options) { o.Components, o.Scaling = new(2), data.ScaleStandard },
 		"random start":        func(o *cne.Options) { o.Init, o.InitStd = cne.InitRandom, 0.1 },
-		"mean":                func(o *cne.Options) { o.Mean, o.LR = true, 100 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := points(t, 40)

@@ -285,12 +285,8 @@ func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 
 // training returns the settings of the training that placing new points needs.
 func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
-	lr := r.LR
-	if o.Mean { // new points are placed by the sum
-		lr /= float64(min(cmp.Or(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
-	}
 	return model.FitInfo{
 		Objective: o.Objective(), LogConst: r.LogConst, Negatives: r.Negatives,
-		Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors), LR: lr, Clip: or(o.Clip, DefaultClip), Seed: o.Seed,
+		Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors), LR: r.LR, Clip: or(o.Clip, DefaultClip), Seed: o.Seed,
 	}
 }

@@ -89,8 +89,8 @@ const maxAngularWidth = 1024
 //
 // The tags describe configurations: key names the field there and in an OptionError, in is
 // the range of values other than zero, and words stand for numbers outside the range or,
-// of a bool, for false and true. So positive_in_denominator and learn_z are true by
-// default: their fields ExcludePositive and FixZ mean the opposite.
+// of a bool, for false and true. So learn_z is true by default: its field FixZ means the
+// opposite.
 type Options struct {
 	// Scaling scales the points; "" means data.ScaleAuto. New points are scaled in the
 	// same way.
@@ -164,10 +164,6 @@ type Options struct {
 	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; nil means
 	// 1e-10, and 0 no bound.
 	Clamp *float64 `key:"loss.clamp,given" in:"[0,1)"`
-	// Mean takes the mean of a batch's losses instead of their sum.
-	Mean bool `key:"loss.reduction" words:"sum mean"`
-	// ExcludePositive leaves the positive pair out of InfoNC-t-SNE's denominator.
-	ExcludePositive bool `key:"loss.positive_in_denominator" words:"true false"`
 	// LogZ is the initial log Z of NC-t-SNE, per pair of points (see
 	// train.Normalization.Z). FixZ keeps it at this value, or at a phase's.
 	LogZ float64 `key:"loss.log_z" in:"[-60,60]"`
@@ -505,7 +501,7 @@ func (o *Options) checkSparse(size data.Size) error {
 func (o *Options) Objective() op.ContrastiveOptions {
 	return op.ContrastiveOptions{
 		Loss: o.Loss, Metric: o.Metric, Temperature: cmp.Or(o.Temperature, 0.5), Clamp: or(o.Clamp, DefaultClamp),
-		Scale: cmp.Or(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
+		Scale: cmp.Or(o.Scale, o.Loss.Info().Scale),
 	}
 }
 

@@ -23,10 +23,8 @@ type Config struct {
 	Data       Data        `key:"data"`
 	Graph      Graph       `key:"graph"`
 	Model      Model       `key:"model"`
-	Train      Training    `key:"train"`
 	Checkpoint Checkpoint  `key:"checkpoint"`
 	Quality    Quality     `key:"quality"`
-	Plot       Plot        `key:"plot"`
 	Log        Log         `key:"log"`
 }
 
@@ -45,8 +43,6 @@ type Output struct {
 	Parquet bool `key:"parquet"`
 	Plot    bool `key:"plot"` // embedding.png
 	HTML    bool `key:"html"` // embedding.html
-	// HTMLImages puts the images of the points into embedding.html.
-	HTMLImages bool `key:"html_images"`
 	// HTMLColumns are columns or files to colour the points of embedding.html by: see
 	// file.SplitColumn.
 	HTMLColumns []string `key:"html_columns" as:"columns"`
@@ -125,11 +121,6 @@ type Model struct {
 	KeepData  bool    `key:"keep_data"`              // for projection
 }
 
-// Training says how often a run reports.
-type Training struct {
-	LogEvery int `key:"log_every" in:"[1,inf)"` // epochs
-}
-
 // InitPath returns the run folder or file of the earlier embedding that initialises a
 // table, or "".
 func (m *Model) InitPath() string {
@@ -142,7 +133,6 @@ func (m *Model) InitPath() string {
 // Checkpoint says when the state of a run is saved.
 type Checkpoint struct {
 	Minutes float64 `key:"minutes" in:"[0,1e8]"` // 0: not by time
-	Epochs  int     `key:"epochs" in:"[0,inf)"`  // 0: not by epoch
 }
 
 // Quality says which figures of the finished embedding are measured: see Options.
@@ -154,13 +144,13 @@ type Quality struct {
 	Accuracy        bool `key:"accuracy"`
 }
 
-// Plot describes the picture of the embedding.
+// Plot describes the picture of an embedding. Only the flags of cne plot set it.
 type Plot struct {
-	PointSize float64 `key:"point_size" in:"[0,100]"` // diameter in 1/72 inch; 0: chosen from n
-	Title     string  `key:"title"`
-	Names     bool    `key:"names"`                       // of classes, at their points
-	WidthCM   float64 `key:"width_cm" in:"0 or [2,100]"`  // 0: chosen
-	HeightCM  float64 `key:"height_cm" in:"0 or [2,100]"` // 0: chosen
+	PointSize float64 // diameter in 1/72 inch; 0: chosen from n
+	Title     string
+	Names     bool    // of classes, at their points
+	WidthCM   float64 // 0: chosen
+	HeightCM  float64 // 0: chosen
 }
 
 // Log is the form of messages on stderr.
@@ -174,7 +164,7 @@ func (c *Config) DrawsPoints() bool {
 }
 
 func (c *Config) common() Common {
-	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Data.Path, c.Inputs()}
+	return Common{&c.Output.Dir, c.Embed.Epochs, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Data.Path, c.Inputs()}
 }
 
 // complete applies the preset for n points to keys that are not given, and fills in null

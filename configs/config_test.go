@@ -90,11 +90,10 @@ func TestDefaults(t *testing.T) {
 			Temperature: 0.5, Negatives: 5, Clamp: new(1e-10), Epochs: 750, BatchSize: 1024, Optimizer: cne.SGD, LR: 1, LRZ: new(0.001), Clip: new(4.), Phases: []cne.Phase{},
 		},
 		Device:     Device{Name: "auto", Precision: TF32},
-		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColumns: []string{}},
+		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLColumns: []string{}},
 		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Categories: []string{}, Dates: []string{}, NA: []string{}, Missing: "refuse", Header: file.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}},
 		Graph:      Graph{Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Init: "pca"},
-		Train:      Training{LogEvery: 1},
 		Checkpoint: Checkpoint{Minutes: 5},
 		Quality:    Quality{Options: quality.Options{K: 15, Sample: new(20000), SpearmanSample: new(5000)}, Recall: true, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},
@@ -148,7 +147,7 @@ func TestConfigFiles(t *testing.T) {
 				}
 				if c.Model.Kind != kind || c.Embed.Epochs != epochs || c.Embed.Optimizer != optimizer || c.Embed.LR != lr ||
 					c.Embed.BatchSize != 1024 || c.Embed.Negatives != 5 ||
-					c.Embed.Schedule != train.Linear || *c.Embed.Components != 50 || c.Embed.Neighbors != 15 || c.Embed.Mean {
+					c.Embed.Schedule != train.Linear || *c.Embed.Components != 50 || c.Embed.Neighbors != 15 {
 					t.Errorf("not the paper's Settings: %+v", c)
 				}
 			}

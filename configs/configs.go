@@ -40,7 +40,7 @@ var Train = &Schema[Config]{
 	// The checkpoint identifies points, held-out points and graph by their contents; labels
 	// do not affect training.
 	mayChange: []string{
-		"device.name", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
+		"device.name", "output", "log", "quality", "checkpoint", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
 	drops: func(c *Config) []string {
@@ -99,7 +99,7 @@ var Pretrain = &Schema[SimCLR]{
 		return "runs/simclr-" + name
 	},
 	// The checkpoint identifies the images by their contents; labels do not affect training.
-	mayChange: []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
+	mayChange: []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "data.path", "data.labels"},
 }
 
 // keySets lists the key sets of all commands.

@@ -25,7 +25,9 @@ type key struct {
 func keysOf(t reflect.Type) []key {
 	var keys []key
 	for _, f := range option.Fields(t) {
-		keys = append(keys, key{Field: f, rule: ruleOf(f)})
+		if !f.Only {
+			keys = append(keys, key{Field: f, rule: ruleOf(f)})
+		}
 	}
 	return keys
 }

@@ -143,7 +143,7 @@ func (c *SimCLR) memory(size data.Size, on *model.Device, _ int) cne.Memory {
 		w.Out, w.Size = max(w.Out, s.Out), max(w.Size, s.Size)
 	}
 	if c.Monitor.Every > 0 {
-		w.Monitored = min(w.N, c.Monitor.Test+c.Monitor.Train)
+		w.Monitored = min(w.N, MonitorTest+max(MonitorTrain, c.Evaluate.K))
 	}
 	if c.Evaluate.AtEnd {
 		w.Evaluated = w.N

@@ -56,11 +56,11 @@ func TestConflictsNameKeys(t *testing.T) {
 	c.Data.Missing, c.Output.AutoLabels = "drop", true
 	check(Train.keys, c.conflicts())
 	s := mustLoadSimCLR(t, "{}")
-	s.SimCLR.Method, s.Pretrain.Epochs, s.Monitor.Train = tsimcne, 1, 1
+	s.SimCLR.Method, s.Pretrain.Epochs = tsimcne, 1
 	check(Pretrain.keys, s.conflicts())
 	c.Model.Init = "pca" // which has no rows with names
 	all := append(c.conflicts(), s.conflicts()...)
-	check(Train.keys, all[:len(all)-3])
+	check(Train.keys, all[:len(all)-2])
 	for i, e := range all {
 		if e == nil && i != 11 && i != 2 { // which needs an earlier embedding
 			t.Errorf("conflict %d is not found", i)
@@ -74,7 +74,7 @@ func TestLockedChanges(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"{graph: {k: 5}, data: {holdout: 0.5, path: [x]}, train: {epochs: 800}, plot: {title: x}, device: cpu}", nil},
+		{"{graph: {k: 5}, data: {holdout: 0.5, path: [x]}, train: {epochs: 800}, output: {csv: false}, device: cpu}", nil},
 		{"{graph: {k: 5, file: g.npz}}", []string{"data.holdout 0.5, not null (default)", "graph.file null, not g.npz (run.yaml:1)"}},
 		{"{graph: {k: 5}, data: {holdout: 0.5}, train: {epochs: 700}}", []string{"train.epochs 750, not 700 (run.yaml:1)"}},
 		{"{graph: {k: 6}, data: {holdout: [a]}}", []string{"data.holdout 0.5, not [a] (run.yaml:1)", "graph.k 5, not 6 (run.yaml:1)"}},

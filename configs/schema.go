@@ -149,13 +149,13 @@ type Schema[C any] struct {
 
 // Common has the keys of all commands that train.
 type Common struct {
-	Dir              *string // output.dir, to be read and set
-	Epochs, LogEvery int     // train.epochs and train.log_every
-	Checkpoint       Checkpoint
-	Log              Log
-	Device           Device
-	Float64          bool     // computed in float64
-	Path, Inputs     []string // data.path, and all files and folders that are read
+	Dir          *string // output.dir, to be read and set
+	Epochs       int     // train.epochs
+	Checkpoint   Checkpoint
+	Log          Log
+	Device       Device
+	Float64      bool     // computed in float64
+	Path, Inputs []string // data.path, and all files and folders that are read
 }
 
 // Common returns the common part of a configuration.
@@ -377,7 +377,7 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 }
 
 // aboutResults matches the keys about results of a trained model.
-var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(plot|quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
+var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
 
 // SameEmbedding reports whether two configurations differ only in what is drawn, measured
 // or written of the same model.

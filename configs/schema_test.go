@@ -95,9 +95,8 @@ func TestTextValues(t *testing.T) {
 		{"output.dir", "2024-01-01", "2024-01-01"},
 		{"output.dir", "a: b", "a: b"},
 		{"output.dir", "null", "null"},
-		{"plot.title", `"quoted # text"`, "quoted # text"},
-		{"plot.title", `"Cells" of the retina`, `"Cells" of the retina`},
-		{"plot.title", "", ""},
+		{"output.dir", `"quoted # text"`, "quoted # text"},
+		{"output.dir", `"Cells" of the retina`, `"Cells" of the retina`},
 		{"graph.file", "g.npz", "g.npz"},
 		{"graph.file", "null", nil},
 		{"data.label_column", "-1", "-1"},
@@ -276,7 +275,7 @@ func FuzzSetting(f *testing.F) {
 	}
 	f.Add("train.phases=[{epochs: 1}]")
 	f.Add("data.path=[a, b]")
-	f.Add("plot.title='x'")
+	f.Add("output.dir='x'")
 	f.Fuzz(func(t *testing.T, text string) {
 		given, err := ParseSetting("--set", text)
 		if err != nil {
@@ -333,10 +332,10 @@ func TestYAMLRoundTrip(t *testing.T) {
 		"full":       "loss: {name: nc, negatives: full, learn_z: false, log_z: -3.25, scale: 1e-3}",
 		"uniform":    "loss: {z_bar: uniform, clamp: 0}",
 		"z_bar":      "loss: {z_bar: 1e12}",
-		"text":       "output: {dir: \"yes\"}\nplot: {title: \"a: b # c\\nsecond line\"}\ngraph: {file: '~'}\ndata: {path: ['-', '1', 'x y'], label_column: 3, drop: ['null', 7, \"a,b\"]}",
+		"text":       "output: {dir: \"yes: b # c\\nsecond line\"}\ngraph: {file: '~'}\ndata: {path: ['-', '1', 'x y'], label_column: 3, drop: ['null', 7, \"a,b\"]}",
 		"phases":     "train: {phases: [{epochs: 2, lr: 1e-10, negatives: full}, {epochs: 3, s: -1.5, anneal: none}, {epochs: 1, z_bar: 3}]}",
 		"log Z":      "loss: {name: nc}\ntrain: {phases: [{epochs: 2}, {epochs: 3, log_z: 0}]}",
-		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {epochs: 3}",
+		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {minutes: 3}",
 		"linear":     "model: {kind: mlp, hidden: []}\ntrain: {optimizer: sgd, momentum: 0.9}",
 		"a sample":   "data: {sample: 1000}",
 		"its share":  "data: {sample: 0.5}",

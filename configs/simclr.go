@@ -26,7 +26,6 @@ type SimCLR struct {
 	Data       ImageData          `key:"data"`
 	SimCLR     Protocol           `key:"simclr"`
 	Model      Beginning          `key:"model"`
-	Train      Training           `key:"train"`
 	Monitor    Monitor            `key:"monitor"`
 	Checkpoint Checkpoint         `key:"checkpoint"`
 	Evaluate   Evaluate           `key:"evaluate"`
@@ -43,10 +42,9 @@ type SimCLROutput struct {
 	Dir string `key:"dir" as:"nonempty"` // folder for the results
 	// For runs whose network gives positions (see Embeds): embedding.csv, embedding.png,
 	// embedding.html and its images.
-	CSV        bool `key:"csv"`
-	Plot       bool `key:"plot"`
-	HTML       bool `key:"html"`
-	HTMLImages bool `key:"html_images"`
+	CSV  bool `key:"csv"`
+	Plot bool `key:"plot"`
+	HTML bool `key:"html"`
 }
 
 // ImageData says where the images and their labels come from.
@@ -72,9 +70,11 @@ type Beginning struct {
 // Monitor says how a classifier watches the training.
 type Monitor struct {
 	Every int `key:"every" in:"[0,inf)"` // epochs; 0: never
-	Test  int `key:"test" in:"[1,inf)"`  // images
-	Train int `key:"train" in:"[1,inf)"` // images
 }
+
+// MonitorTest is the number of images that the monitor classifies, and MonitorTrain the
+// number among which it searches their neighbours.
+const MonitorTest, MonitorTrain = 2000, 10000
 
 // Evaluate says how a representation is evaluated. Split may be null in a file,
 // but never is in a SimCLR.
@@ -85,7 +85,7 @@ type Evaluate struct {
 }
 
 func (c *SimCLR) common() Common {
-	return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, false, c.Data.Path, c.Inputs()}
+	return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Checkpoint, c.Log, c.Device, false, c.Data.Path, c.Inputs()}
 }
 
 func (c *SimCLR) dataSize(ctx context.Context) data.Size {
@@ -102,6 +102,9 @@ func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
 // complete fills in null values that depend on other values.
 func (c *SimCLR) complete(func(key string) bool, int) {
 	p := &c.Pretrain
+	paper := simclr.Paper()
+	p.Augmentation.MinRatio, p.Augmentation.MaxRatio = paper.MinRatio, paper.MaxRatio
+	p.Augmentation.Mean, p.Augmentation.Std, p.Loss.Mean = paper.Mean, paper.Std, true
 	p.Network.Hidden = cmp.Or(p.Network.Hidden, min(16*p.Network.Width, 65536)) // the largest allowed
 	p.Network.Out = cmp.Or(p.Network.Out, 2*p.Network.Width)
 	p.Augmentation.WholeSize = cmp.Or(p.Augmentation.WholeSize, p.Augmentation.Size)
@@ -165,7 +168,6 @@ func (c *SimCLR) conflicts() []*option.Error {
 	return []*option.Error{
 		conflictIf(ofMethod && p.Loss.Metric != op.Euclidean, "loss.metric", "simclr.method", "euclidean"),
 		conflictIf(ofMethod && p.Epochs < least && p.Epochs != simclr.TotalEpochs(p.Stages), "train.epochs", "simclr.method", fmt.Sprintf("at least %d, one for each stage", least)),
-		conflictIf(c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K, "monitor.train", "evaluate.k", "at least as many, or monitor.every: 0"),
 	}
 }
 

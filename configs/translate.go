@@ -96,7 +96,7 @@ func (q *Quality) MeasureAll() {
 
 // Options returns when a run's state is saved by save.
 func (c *Checkpoint) Options(save func(*train.Checkpoint) error) *train.Checkpoints {
-	return &train.Checkpoints{Epochs: c.Epochs, Interval: time.Duration(c.Minutes * float64(time.Minute)), Save: save}
+	return &train.Checkpoints{Interval: time.Duration(c.Minutes * float64(time.Minute)), Save: save}
 }
 
 // Pretraining returns the options of the training, without the initial network, hooks,

@@ -33,10 +33,9 @@ type batchProgram[T op.Float] struct {
 }
 
 // compile completes a graph and compiles it for a device. distinct [r, d] are the
-// positions of the batch's distinct points and rows the input with their rows, or nil;
-// temperature [1] is the logarithm of a learnt temperature, or nil; the loss is
-// differentiated with respect to wrt.
-func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+// positions of the batch's distinct points and rows the input with their rows, or nil. The
+// loss is differentiated with respect to wrt.
+func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
 	// The smallest sizes of a batch; a program takes any.
 	const b, m = 1, 1
 	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
@@ -52,12 +51,6 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	}
 	if options.Metric == op.Cosine {
 		if features, err = op.Normalize(features); err != nil {
-			return err
-		}
-	}
-	if temperature != nil {
-		options.Temperature = 1
-		if features, err = op.ScaleByTemperature(features, temperature); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/model/op"
 )
@@ -31,14 +30,10 @@ type Convolutional[T op.Float] struct {
 
 	frozen    func(name string) bool
 	precision op.Precision
-
-	logTemperature *op.Array // nil unless it is learnt
 }
 
 // NewConvolutional returns a model of n points that are images of size×size pixels,
-// embedded by a network. A metric of op.Cosine puts Normalize before the loss; if
-// learnTemperature is set, its temperature is learnt, starting at the options'
-// temperature: see op.ScaleByTemperature.
+// embedded by a network. A metric of op.Cosine puts Normalize before the loss.
 //
 // frozen reports whether the parameter with a name is not learnt; nil means that all are
 // learnt. Gradients of frozen parameters, and values needed only for these, are not
@@ -47,7 +42,7 @@ type Convolutional[T op.Float] struct {
 //
 // precision is the precision of the convolutions in training: see op.Conv2d.
 // Representations are computed in T. op.BFloat16 needs float32.
-func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
+func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, kind.Errorf(ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
 	}
@@ -62,16 +57,6 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 	}
 	if len(c.params) == 0 {
 		return nil, kind.Errorf(ErrInput, "model: frozen parameters: got all, want some to be learnt")
-	}
-	if learnTemperature {
-		if t := options.Temperature; options.Metric != op.Cosine || !(t >= op.MinTemperature && t <= op.MaxTemperature) {
-			return nil, kind.Errorf(ErrInput, "model: learnt temperature: got %g with the metric %v, want %g to %g with cosine", t, options.Metric, op.MinTemperature, float64(op.MaxTemperature))
-		}
-		var err error
-		if c.logTemperature, err = op.ArrayOf([]T{T(elementary.Log(options.Temperature))}, 1); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
-		c.params = append(c.params, Parameter{Name: LogTemperature, Value: c.logTemperature})
 	}
 	var err error
 	if c.images, err = c.build(nil, &c.batch); err != nil {
@@ -97,18 +82,8 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 			wrt = append(wrt, node)
 		}
 	}
-	var temperature *gorgonia.Node
-	if c.logTemperature != nil {
-		temperature = gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName(LogTemperature))
-		wrt = append(wrt, temperature)
-	}
-	if err := b.compile(on.where(), g, nil, z, temperature, wrt, c.objective); err != nil {
+	if err := b.compile(on.where(), g, nil, z, wrt, c.objective); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
-	}
-	if temperature != nil {
-		if err := on.bind(b.program.Input(temperature), c.logTemperature); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
 	}
 	return b.program.Input(x), on.share(b.program, nodes, c.ResNet.parameters)
 }
@@ -140,21 +115,8 @@ func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	return m, nil
 }
 
-// LogTemperature is the name of the parameter that is the logarithm of a learnt
-// temperature.
-const LogTemperature = "log_temperature"
-
-// Objective implements Model. Its temperature is the current one.
-func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
-	o := c.objective
-	if c.logTemperature != nil {
-		// If the accelerator has failed, this is the temperature at the last Pull.
-		_ = c.onDevice.pull()
-		learnt := elementary.Exp(float64(op.Data[T](c.logTemperature)[0]))
-		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
-	}
-	return o
-}
+// Objective implements Model.
+func (c *Convolutional[T]) Objective() op.ContrastiveOptions { return c.objective }
 
 // Step implements Model.
 func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {

@@ -26,9 +26,9 @@ func pairBatch(b, size int) *model.Batch {
 	return batch
 }
 
-func newConvolutional[T op.Float](t *testing.T, n *model.ResNet[T], points, size int, o op.ContrastiveOptions, learn bool) *model.Convolutional[T] {
+func newConvolutional[T op.Float](t *testing.T, n *model.ResNet[T], points, size int, o op.ContrastiveOptions) *model.Convolutional[T] {
 	t.Helper()
-	c, err := model.NewConvolutional(n, points, size, o, learn, nil, op.Float32)
+	c, err := model.NewConvolutional(n, points, size, o, nil, op.Float32)
 	must(t, err)
 	return c
 }
@@ -37,8 +37,8 @@ func cosine(loss op.Loss) op.ContrastiveOptions {
 	return op.ContrastiveOptions{Loss: loss, Metric: op.Cosine, Temperature: 0.4, Scale: 0.5, Mean: true}
 }
 
-// The gradients of the whole model against central differences in float64: the
-// learnt temperature for every loss that has one, and some of each parameter.
+// The gradients of the whole model against central differences in float64, some of each
+// parameter.
 func TestConvolutionalByFiniteDifferences(t *testing.T) {
 	const b, size = 3, 8
 	batch := pairBatch(b, size)
@@ -47,16 +47,12 @@ func TestConvolutionalByFiniteDifferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			net := newResNet[float64](t, model.ResNetOptions{Width: 1, Hidden: 6, Out: 4}, 2)
-			learn := o.Metric == op.Cosine
-			c := newConvolutional(t, net, 2*b, size, o, learn)
+			c := newConvolutional(t, net, 2*b, size, o)
 			loss := func() float64 {
 				return step(t, c, batch, 0.3)
 			}
 			loss()
 			params := c.Parameters()
-			if last := params[len(params)-1]; learn != (last.Name == model.LogTemperature) {
-				t.Fatalf("the last parameter is %s", last.Name)
-			}
 			grads := make([][]float64, len(params))
 			for i, p := range params {
 				grads[i] = slices.Clone(op.Data[float64](p.Grad))
@@ -70,35 +66,6 @@ func TestConvolutionalByFiniteDifferences(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A learnt temperature begins as a given one, and is reported as it is.
-func TestLearntTemperature(t *testing.T) {
-	const b, size = 4, 8
-	batch := pairBatch(b, size)
-	var losses []float64
-	for _, learn := range []bool{false, true} {
-		net := newResNet[float64](t, model.ResNetOptions{Width: 2, Hidden: 8, Out: 4}, 2)
-		c := newConvolutional(t, net, 2*b, size, cosine(op.InfoNC), learn)
-		if got := c.Objective(); math.Abs(got.Temperature-0.4) > 1e-12 {
-			t.Errorf("temperature %g at the start, want 0.4", got.Temperature)
-		}
-		losses = append(losses, step(t, c, batch, 0))
-		if learn {
-			params := c.Parameters()
-			op.Data[float64](params[len(params)-1].Value)[0] = math.Log(0.7)
-			if got := c.Objective().Temperature; math.Abs(got-0.7) > 1e-12 {
-				t.Errorf("temperature %g, want 0.7", got)
-			}
-			op.Data[float64](params[len(params)-1].Value)[0] = -20
-			if got := c.Objective().Temperature; got != op.MinTemperature {
-				t.Errorf("temperature %g, want the least", got)
-			}
-		}
-	}
-	if math.Abs(losses[0]-losses[1]) > 1e-12 {
-		t.Errorf("losses %v at the same temperature", losses)
 	}
 }
 
@@ -117,7 +84,7 @@ func TestConvolutionalProjects(t *testing.T) {
 			copy(op.Data[float64](a), after)
 		}
 	}
-	c := newConvolutional(t, net, shape[0], shape[2], cosine(op.InfoNC), false)
+	c := newConvolutional(t, net, shape[0], shape[2], cosine(op.InfoNC))
 	got := make([]float64, len(want))
 	must(t, c.ProjectTo(got, x))
 	compareTo(t, "eval.z", got, want, 1e-9)
@@ -127,7 +94,7 @@ func TestConvolutionalProjects(t *testing.T) {
 
 	batch := pairBatch(3, shape[2])
 	step := func(between func(c *model.Convolutional[float64])) (losses []float64, grads []float64) {
-		c := newConvolutional(t, goldenNet[float64](g), shape[0], shape[2], cosine(op.InfoNC), true)
+		c := newConvolutional(t, goldenNet[float64](g), shape[0], shape[2], cosine(op.InfoNC))
 		for range 2 {
 			losses = append(losses, step(t, c, batch, 0))
 			between(c)
@@ -151,7 +118,7 @@ func TestConvolutionalProjects(t *testing.T) {
 // pass, which moves the running statistics.
 func TestConvolutionalDiagnosesTheStep(t *testing.T) {
 	net := newResNet[float64](t, model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
-	c := newConvolutional(t, net, 6, 8, cosine(op.InfoNC), false)
+	c := newConvolutional(t, net, 6, 8, cosine(op.InfoNC))
 	batch := pairBatch(3, 8)
 	step(t, c, batch, 0)
 	must(t, c.ProjectTo(make([]float64, 2), normals(3*8*8, 1)))
@@ -172,15 +139,13 @@ func TestConvolutionalRefuses(t *testing.T) {
 	}{
 		"no points": {0, 8, cosine(op.Neg), "images: got 0 of 8×8 pixels, want 1 or more of each"},
 		"no pixels": {2, 0, cosine(op.Neg), "of 0×0 pixels"},
-		"euclidean": {2, 8, op.ContrastiveOptions{}, "learnt temperature: got 0.5 with the metric euclidean, want 0.01 to 100 with cosine"},
-		"cold":      {2, 8, op.ContrastiveOptions{Metric: op.Cosine, Temperature: 1e-3}, "learnt temperature: got 0.001 with the metric cosine, want 0.01 to 100 with cosine"},
 		"UMAP":      {2, 8, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}, "loss.metric: got cosine with loss.name umap"},
 	} {
-		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, true, nil, op.Float32); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, nil, op.Float32); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
 		}
 	}
-	c := newConvolutional(t, net, 4, 8, cosine(op.Neg), false)
+	c := newConvolutional(t, net, 4, 8, cosine(op.Neg))
 	batch := pairBatch(2, 8)
 	step(t, c, batch, 0)
 	if err := c.Diagnose(); err != nil {

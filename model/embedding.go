@@ -87,7 +87,7 @@ func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 	if err != nil {
 		return err
 	}
-	if err := p.compile(on.where(), g, rows, distinct, nil, gorgonia.Nodes{distinct}, e.objective); err != nil {
+	if err := p.compile(on.where(), g, rows, distinct, gorgonia.Nodes{distinct}, e.objective); err != nil {
 		return err
 	}
 	return on.bind(p.program.Input(table), e.table)

@@ -392,7 +392,7 @@ func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) error {
 	if err != nil {
 		return err
 	}
-	if err := b.compile(on.where(), g, rows, distinct, nil, nodes, p.objective); err != nil {
+	if err := b.compile(on.where(), g, rows, distinct, nodes, p.objective); err != nil {
 		return err
 	}
 	if sparse == nil {

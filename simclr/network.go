@@ -102,7 +102,7 @@ func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *imag
 	}
 	augmentation := p.Augmentation
 	augmentation.Size = s.Size
-	m, err := model.NewConvolutional(net, 2*len(rows), s.Size, loss, p.LearnTemperature, s.frozen(), p.Precision)
+	m, err := model.NewConvolutional(net, 2*len(rows), s.Size, loss, s.frozen(), p.Precision)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}

@@ -2,7 +2,6 @@ package simclr
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"cne/data/images"
@@ -53,22 +52,5 @@ func TestViewsOfABatch(t *testing.T) {
 	must(t, p.Augmentation.ViewTo(want, images.Image(7), 6, 6, ViewStream(11, epoch, 7, 0)))
 	if !slices.Equal(got[:size], want) {
 		t.Error("image 0 of the smaller batch is not view 0 of row 7")
-	}
-}
-
-// NoNormDecay spares what its name says, and a learnt temperature is spared
-// without it.
-func TestSparedParameters(t *testing.T) {
-	p := PaperPretraining()
-	p.BatchSize, p.Network, p.LearnTemperature = 2, model.ResNetOptions{Width: 1}, true
-	n, err := p.stage(p.stages(), 0, nil, &images.Set{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, []int32{0, 1})
-	must(t, err)
-	for _, p.NoNormDecay = range []bool{false, true} {
-		for _, q := range n.Parameters() {
-			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")
-			if want := q.Name == "log_temperature" || p.NoNormDecay && norm; p.noDecay(&q) != want {
-				t.Errorf("NoNormDecay %v: %s is spared: %v", p.NoNormDecay, q.Name, !want)
-			}
-		}
 	}
 }

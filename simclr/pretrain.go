@@ -44,10 +44,8 @@ type Pretraining struct {
 	// one: see Stage.
 	From *model.ResNet[float32]
 
-	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns the
-	// temperature, starting at Loss.Temperature, with the learning rate of the weights.
-	Loss             op.ContrastiveOptions `key:"loss"`
-	LearnTemperature bool                  `key:"loss.learn_temperature"`
+	// Loss is the loss, whose metric is op.Cosine in SimCLR.
+	Loss op.ContrastiveOptions `key:"loss"`
 	// Spectrum is the position of the loss on the spectrum, for the 2n views of n images.
 	Spectrum train.SpectrumParam `key:"loss"`
 	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options. An LRZ of nil means
@@ -74,12 +72,10 @@ type Pretraining struct {
 	// Stages, if any, replace Epochs. Epochs must then be 0 or the sum of their epochs. They
 	// run in order; each starts from the network of the stage before.
 	Stages []Stage `key:"stages" item:"stage"`
-	// Momentum and WeightDecay are as in train.SGD. NoNormDecay exempts the normalisations and
-	// the biases from weight decay; the temperature is always exempt. Clip bounds the
-	// gradients element-wise; 0 means no bound.
+	// Momentum and WeightDecay are as in train.SGD. Clip bounds the gradients element-wise; 0
+	// means no bound.
 	Momentum    float64 `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64 `key:"train.weight_decay" in:"[0,inf)"`
-	NoNormDecay bool    `key:"train.decay_norms" words:"true false"`
 	Clip        float64 `key:"train.clip" in:"[0,inf)"`
 
 	// Seed seeds the initial network, the order of the images, the negatives and the views.
@@ -134,10 +130,6 @@ func (p *Pretraining) Check(images int) error {
 	const most = math.MaxInt32 / 2 // views are numbered
 	switch {
 	case errors.As(option.Check(p), &fault), errors.As(p.Loss.Check(), &fault):
-	case p.LearnTemperature && p.Loss.Metric != op.Cosine:
-		fault = &option.Error{Key: "loss.learn_temperature", Got: "true", Other: "loss.metric", OtherGot: p.Loss.Metric.String(), Want: "false"}
-	case p.LearnTemperature && p.Loss.Temperature > op.MaxTemperature:
-		fault = &option.Error{Key: "loss.temperature", Got: fmt.Sprint(p.Loss.Temperature), Other: "loss.learn_temperature", OtherGot: "true", Want: fmt.Sprintf("a number from 0.01 to %d", op.MaxTemperature)}
 	case total > 0 && p.Epochs != 0 && p.Epochs != total:
 		fault = &option.Error{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Other: "stages", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
 	case p.views()%2 != 0:
@@ -164,12 +156,6 @@ func (p *Pretraining) Check(images int) error {
 func (p *Pretraining) views() int { return cmp.Or(p.Views, 2) }
 
 func (p *Pretraining) batchSize() int { return cmp.Or(p.BatchSize, 1024) }
-
-// noDecay reports whether a parameter has no weight decay.
-func (p *Pretraining) noDecay(q *model.Parameter) bool {
-	// The vectors of a ResNet are its normalisations and biases.
-	return q.Name == model.LogTemperature || p.NoNormDecay && len(q.Value.Shape()) == 1
-}
 
 // Run trains a network on the images of the given rows, or on all if rows is nil. It never
 // reads their labels. When a run ends early, with one of the errors of train.Fit, the
@@ -391,7 +377,7 @@ func (p *Pretraining) options(s Stage) train.Options {
 			Epochs: s.Epochs, LR: s.LR, Schedule: p.Schedule, WarmUp: *s.WarmUp, Spectrum: p.Spectrum, Negatives: p.Negatives,
 		}},
 		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
-		Optimizer: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
+		Optimizer: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay},
 		Clip:      p.Clip, LogZ: p.LogZ, FixZ: p.KeepsZ(), LRZ: *cmp.Or(p.LRZ, new(0.001)), Device: p.Device,
 		Hooks: p.Hooks, OnBatch: p.OnBatch, Checkpoints: p.Checkpoints,
 	}
@@ -407,31 +393,22 @@ type Record struct {
 	LR   float64 `json:"lr"`
 	// Accuracy is the accuracy that a Monitor measured; it is left out if none did.
 	Accuracy *float64 `json:"accuracy,omitempty"`
-	// Temperature is the temperature of the cosine similarity, and LogZ NC-t-SNE's log Z;
-	// they are left out if they are not learnt.
-	Temperature *float64 `json:"temperature,omitempty"`
-	LogZ        *float64 `json:"log_z,omitempty"`
+	// LogZ is NC-t-SNE's log Z; it is left out if there is none.
+	LogZ *float64 `json:"log_z,omitempty"`
 	// Seconds is the time since the run began, without the hooks.
 	Seconds         float64 `json:"seconds"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 }
 
-// Records returns a hook that writes Records to w as lines of JSON, for every epoch whose
-// number is a multiple of every or that has an accuracy. accuracy, if not nil, returns the
-// accuracy measured after an epoch, or nil; the Monitor's hook must run before this one.
-func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *float64) train.Hook {
+// Records returns a hook that writes a Record to w as a line of JSON for every epoch.
+// accuracy, if not nil, returns the accuracy measured after an epoch, or nil; the Monitor's
+// hook must run before this one.
+func (p *Pretraining) Records(w io.Writer, accuracy func(epoch int) *float64) train.Hook {
 	encoder, stages := json.NewEncoder(w), p.stages()
 	return train.HookFunc(func(s *train.State) error {
 		r := Record{Epoch: s.Epoch, Phase: stageOf(stages, s.Epoch-1), Loss: s.Loss, LR: s.LR, Seconds: s.Elapsed.Seconds(), ImagesPerSecond: s.EdgesPerSecond}
 		if accuracy != nil {
 			r.Accuracy = accuracy(s.Epoch)
-		}
-		if s.Epoch%max(1, every) != 0 && r.Accuracy == nil {
-			return nil
-		}
-		if p.LearnTemperature {
-			temperature := s.Model.Objective().Temperature
-			r.Temperature = &temperature
 		}
 		if p.Loss.Loss.Info().Constant == op.LearntZ {
 			r.LogZ = &s.LogZ

@@ -18,7 +18,7 @@ import (
 )
 
 // learnt is the result of a pretraining: the loss of each epoch, representations,
-// positions, and log Z with the temperature.
+// positions, and log Z.
 type learnt map[string][]float64
 
 // learn runs a pretraining on some of the images, and then computes the features of all.
@@ -42,7 +42,7 @@ func learn(t *testing.T, p simclr.Pretraining, images *images.Set) learnt {
 	for _, v := range positions {
 		all["position"] = append(all["position"], float64(v))
 	}
-	all["log Z and temperature"] = []float64{r.LogZ, n.Objective().Temperature}
+	all["log Z"] = []float64{r.LogZ}
 	return all
 }
 
@@ -95,10 +95,9 @@ func TestPretrainingOnDevice(t *testing.T) {
 		coarser = 8
 	)
 	for name, change := range map[string]func(p *simclr.Pretraining){
-		"paper":                   func(*simclr.Pretraining) {},
-		"all negatives, no decay": func(p *simclr.Pretraining) { p.Negatives, p.NoNormDecay = train.Full, true },
-		"a learnt temperature":    func(p *simclr.Pretraining) { p.LearnTemperature = true },
-		"NC with a learnt Z":      func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, new(0.01) },
+		"paper":              func(*simclr.Pretraining) {},
+		"all negatives":      func(p *simclr.Pretraining) { p.Negatives = train.Full },
+		"NC with a learnt Z": func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, new(0.01) },
 		"stages": func(p *simclr.Pretraining) {
 			p.Epochs, p.WarmUp = 0, 0
 			p.Loss = op.ContrastiveOptions{Clamp: 1e-10, Mean: true}

@@ -122,8 +122,6 @@ func TestPretrainingLearns(t *testing.T) {
 		"nc":                 func(p *simclr.Pretraining) { p.Loss, p.LRZ, p.LogZ = cosine(op.NC), new(0.01), 0.5 },
 		"umap":               func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.UMAP), 0.01 },
 		"infonce, euclidean": func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.InfoNC), 0.01 },
-		"learnt temperature": func(p *simclr.Pretraining) { p.LearnTemperature = true },
-		"spared norms":       func(p *simclr.Pretraining) { p.NoNormDecay = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
@@ -139,15 +137,12 @@ func TestPretrainingLearns(t *testing.T) {
 				losses = append(losses, s.Loss)
 				return nil
 			})}
-			n, r := pretrain(t, p, images, nil)
+			_, r := pretrain(t, p, images, nil)
 			if len(losses) != 15 || r.Epochs != 15 {
 				t.Fatalf("%d losses of %d epochs", len(losses), r.Epochs)
 			}
 			if last := (losses[12] + losses[13] + losses[14]) / 3; !(last < 0.75*losses[0]) {
 				t.Errorf("the loss goes from %g to about %g: %v", losses[0], last, losses)
-			}
-			if got := n.Objective().Temperature; (got != 0.5) != p.LearnTemperature {
-				t.Errorf("temperature %g in the end", got)
 			}
 		})
 	}
@@ -158,7 +153,6 @@ func TestPretrainingLearns(t *testing.T) {
 func TestPretrainingIsReproducible(t *testing.T) {
 	set := patches(45, 16)
 	p := small()
-	p.LearnTemperature = true
 	// Large enough for every loop to be cut into pieces.
 	p.Network.Width, p.Augmentation.Size, p.BatchSize = 8, 16, 20
 	n, r := pretrain(t, p, set, nil)
@@ -213,7 +207,7 @@ func TestPretrainingResumes(t *testing.T) {
 	for name, loss := range map[string]op.ContrastiveOptions{"infonce": small().Loss, "nc": cosine(op.NC)} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
-			p.Loss, p.LearnTemperature = loss, true
+			p.Loss = loss
 			saved, _, _ := resumesAnywhere(t, p, patches(20, 8))
 			var at [][2]int
 			for _, c := range saved {
@@ -268,7 +262,7 @@ func TestFourViews(t *testing.T) {
 	batch.Images = views
 	net, err := model.NewResNet[float32](p.Network, p.Seed)
 	must(t, err)
-	c, err := model.NewConvolutional(net, 4*b, size, p.Loss, false, nil, op.Float32)
+	c, err := model.NewConvolutional(net, 4*b, size, p.Loss, nil, op.Float32)
 	must(t, err)
 	want, err := c.Step(&batch, 0)
 	must(t, err)
@@ -407,9 +401,6 @@ func TestPretrainingRefuses(t *testing.T) {
 		"odd views":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 3 }, nil, "views.count: got 3, want an even number"},
 		"four views":                {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 4 }, nil, "views.count: got 4 with loss.negatives 4, want 2"},
 		"views of no nc":            {func(p *simclr.Pretraining, _ *images.Set) { p.Views, p.Loss = 4, cosine(op.NC) }, nil, "views.count: got 4 with loss.name nc, want 2"},
-		"temperature": {func(p *simclr.Pretraining, _ *images.Set) {
-			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
-		}, nil, "loss.learn_temperature: got true with loss.metric euclidean"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, images := small(), patches(16, 8)

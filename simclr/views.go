@@ -57,8 +57,8 @@ type Augmentation struct {
 	// central one whose ratio is allowed.
 	MinScale float64 `key:"min_scale" in:"(0,1]"`
 	MaxScale float64 `key:"max_scale" in:"(0,1]"`
-	MinRatio float64 `key:"min_ratio" in:"(0,inf)"`
-	MaxRatio float64 `key:"max_ratio" in:"(0,inf)"`
+	MinRatio float64 `key:"min_ratio,library" in:"(0,inf)"`
+	MaxRatio float64 `key:"max_ratio,library" in:"(0,inf)"`
 
 	// Flip is the probability of a mirror image, left to right.
 	Flip float64 `key:"flip" in:"[0,1]"`
@@ -78,8 +78,8 @@ type Augmentation struct {
 
 	// Finally Mean is subtracted from each channel (red, green, blue) and the result divided
 	// by Std.
-	Mean [3]float32 `key:"mean" in:"[-1e6,1e6]"`
-	Std  [3]float32 `key:"std" in:"[1e-6,1e6]"`
+	Mean [3]float32 `key:"mean,library" in:"[-1e6,1e6]"`
+	Std  [3]float32 `key:"std,library" in:"[1e-6,1e6]"`
 }
 
 // Paper returns the augmentation of the paper's runs on CIFAR-10.

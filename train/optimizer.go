@@ -216,12 +216,9 @@ func (o *Adam) numbers(lr, clip float64) stepNumbers {
 
 // launch implements deviceOptimizer.
 func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
-	return o.plan.launch(d, "adam_steps", o.targets, o.decay, rows, numbers, status,
+	return o.plan.launch(d, "adam_steps", o.targets, o.WeightDecay, rows, numbers, status,
 		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
 }
-
-// decay returns the weight decay. It is the same for all parameters.
-func (o *Adam) decay(*target) float64 { return o.WeightDecay }
 
 func (o *Adam) piece(_, lo, hi int) {
 	if op.Data[float64](o.t.Value) != nil {
@@ -248,8 +245,6 @@ func adamPiece[T op.Float](o *Adam, lo, hi int) {
 type SGD struct {
 	// Momentum is in [0, 1], WeightDecay is at least 0.
 	Momentum, WeightDecay float64
-	// NoDecay reports whether a parameter has no weight decay; nil means that all have.
-	NoDecay func(p *model.Parameter) bool
 
 	targets []target
 	state   []NamedArray
@@ -295,11 +290,10 @@ func (o *SGD) State() []NamedArray { return o.state }
 // Step implements Optimizer.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
 	o.rows = rows
-	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum}
+	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, WeightDecay: o.WeightDecay}
 	for i := range o.targets {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
-		o.step.WeightDecay = o.decay(o.t)
 		if o.t.Sparse && o.plain() {
 			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
 			continue
@@ -308,14 +302,6 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
 		o.t.forget(rows)
 	}
-}
-
-// decay returns a parameter's weight decay.
-func (o *SGD) decay(t *target) float64 {
-	if o.NoDecay != nil && o.NoDecay(&t.Parameter) {
-		return 0
-	}
-	return o.WeightDecay
 }
 
 // numbers implements deviceOptimizer.
@@ -333,9 +319,9 @@ func (o *SGD) launch(d *device.Device, rows *op.Array, numbers, status device.Po
 		}
 	}
 	if o.Momentum == 0 {
-		return o.plan.launch(d, "sgd_steps", o.targets, o.decay, rows, numbers, status)
+		return o.plan.launch(d, "sgd_steps", o.targets, o.WeightDecay, rows, numbers, status)
 	}
-	return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
+	return o.plan.launch(d, "momentum_steps", o.targets, o.WeightDecay, rows, numbers, status,
 		device.F32(o.Momentum), device.F32(0), device.F32(1))
 }
 
@@ -404,8 +390,8 @@ type plan struct {
 }
 
 // launch runs a kernel that updates the targets whose rows all move; others are the
-// kernel's last arguments. decay returns a target's weight decay.
-func (p *plan) launch(d *device.Device, kernel string, targets []target, decay func(*target) float64,
+// kernel's last arguments. decay is the weight decay.
+func (p *plan) launch(d *device.Device, kernel string, targets []target, decay float64,
 	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
 	p.seen = p.seen[:0]
 	for i := range targets {
@@ -439,7 +425,7 @@ func (p *plan) launch(d *device.Device, kernel string, targets []target, decay f
 }
 
 // make makes and uploads the plan for the arrays in seen.
-func (p *plan) make(d *device.Device, targets []target, decay func(*target) float64) error {
+func (p *plan) make(d *device.Device, targets []target, decay float64) error {
 	p.words, p.addresses = p.words[:0], append(p.addresses[:0], p.seen...)
 	at := 0 // in addresses
 	for i := range targets {
@@ -456,7 +442,7 @@ func (p *plan) make(d *device.Device, targets []target, decay func(*target) floa
 			share[k] = (int64(a) - int64(p.addresses[0])) / 4
 		}
 		at += arrays
-		share[5] = int64(math.Float32bits(float32(decay(t))))
+		share[5] = int64(math.Float32bits(float32(decay)))
 		if t.dense != nil {
 			share[6] = 1
 		}

@@ -141,7 +141,7 @@ func TestStepOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	all := map[string]func() train.Optimizer{
 		"sgd, spared": func() train.Optimizer {
-			return &train.SGD{Momentum: 0.9, WeightDecay: 0.1, NoDecay: func(p *model.Parameter) bool { return p.Name == "bias" }}
+			return &train.SGD{Momentum: 0.9, WeightDecay: 0.1}
 		},
 	}
 	for name, optimizer := range optimizers {

@@ -224,20 +224,6 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// A spared parameter has no weight decay; the others have theirs.
-func TestNoDecay(t *testing.T) {
-	w, bias := []float64{2}, []float64{2}
-	zero := arrayOf(t, []float64{0}, 1)
-	m := &train.SGD{Momentum: 0.9, WeightDecay: 0.5, NoDecay: func(p *model.Parameter) bool { return p.Name == "bias" }}
-	initOptimizer(t, m, model.Parameter{Name: "bias", Value: arrayOf(t, bias, 1), Grad: zero}, model.Parameter{Name: "w", Value: arrayOf(t, w, 1), Grad: zero})
-	for range 2 {
-		m.Step(nil, 0.1, 4)
-	}
-	if want := 1.9 - 0.1*(0.9+0.5*1.9); math.Abs(w[0]-want) > 1e-15 || bias[0] != 2 {
-		t.Errorf("moved to %v and %v, want %g and 2", w, bias, want)
-	}
-}
-
 func TestInitRefusesOptions(t *testing.T) {
 	for want, m := range map[string]train.Optimizer{
 		"momentum: got -1,":      &train.SGD{Momentum: -1},

@@ -19,7 +19,7 @@ func onDevice(t *testing.T) map[string][]string {
 	t.Helper()
 	writePoints(t, "points.csv", 60, 4)
 	writeImages(t, "images", 8, 8, 4)
-	every := []string{"--quiet", "--set", "device.name=cuda", "--set", "device.precision=float32", "--set", "checkpoint.epochs=1"}
+	every := []string{"--quiet", "--set", "device.name=cuda", "--set", "device.precision=float32", "--set", "checkpoint.minutes=1e-9"}
 	return map[string][]string{
 		"table":    append(short("--set", "graph.cache=false"), every...),
 		"mlp":      append(short("--set", "graph.cache=false", "--set", "model.kind=mlp", "--set", "model.hidden=[9]", "--set", "train.optimizer=adam", "--set", "train.lr=0.01"), every...),
@@ -127,7 +127,7 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 func TestPretrainingInBF16OnDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
-	args := append(tiny("--set", "monitor.every=0"), "--set", "checkpoint.epochs=1")
+	args := append(tiny("--set", "monitor.every=0"), "--set", "checkpoint.minutes=1e-9")
 	code, _, stderr := runCne(t.Context(), append(slices.Clone(args), "--set", "device.precision=bf16", "-o", "run")...)
 	if code != 0 || !strings.Contains(stderr, "computing on cuda:0") {
 		t.Fatalf("code %d: %s", code, stderr)

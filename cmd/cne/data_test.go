@@ -183,7 +183,7 @@ func TestHoldout(t *testing.T) {
 		"table":            {"model.keep_data=true"},
 		"table, NC":        {"model.keep_data=true", "loss.name=nc", "seed=5"},
 		"table of float64": {"model.keep_data=true", "model.dtype=float64", "graph.pca=3"},
-		"table, mean":      {"model.keep_data=true", "loss.reduction=mean"},
+		"table, mean":      {"model.keep_data=true"},
 		"table, cosine":    {"model.keep_data=true", "loss.metric=cosine", "loss.name=infonce", "model.dim=3"},
 		"mlp":              append(network, "model.dtype=float64"),
 		"mlp, pca":         append(network, "graph.pca=3", "model.input=pca"),

@@ -36,7 +36,7 @@ func smallRun(t *testing.T, more ...string) []string {
 	writeTestFile(t, "points.csv", points.String())
 	writeTestFile(t, "labels.txt", labels.String())
 	return append([]string{"train", "--set", "data.path=points.csv", "--set", "data.labels=labels.txt", "--set", "graph.k=5", "--set", "quality.k=5",
-		"--set", "train.batch_size=200", "--set", "checkpoint.epochs=1", "--device", "cuda", "-o", "run"}, more...)
+		"--set", "train.batch_size=200", "--set", "checkpoint.minutes=1e-9", "--device", "cuda", "-o", "run"}, more...)
 }
 
 // checkDevices checks what computed which phase according to a run's metrics, such as

@@ -28,7 +28,7 @@ var quick = []struct{ command, variables string }{
 	{"-k 10", "CNE_GRAPH_K="},
 	{"cne spectrum", "CNE_TRAIN_EPOCHS=6"},
 	{"mnist-tsne-quality|train.phases", "CNE_TRAIN_EPOCHS="}, // the phases have the numbers of epochs
-	{"cne simclr", "CNE_VIEWS_SIZE=8 CNE_NETWORK_WIDTH=2 CNE_TRAIN_BATCH_SIZE=8 CNE_EVALUATE_K=3 CNE_MONITOR_TRAIN=12 CNE_MONITOR_TEST=9"},
+	{"cne simclr", "CNE_VIEWS_SIZE=8 CNE_NETWORK_WIDTH=2 CNE_TRAIN_BATCH_SIZE=8 CNE_EVALUATE_K=3"},
 }
 
 // smaller replaces numbers and names of the documents for small data.

@@ -145,13 +145,6 @@ func TestTrainWritesAPage(t *testing.T) {
 	}
 	mustFail(t, exitUsage, "cne: --html: output.html: got \"maybe\", want true or false; see \"cne train --help\"\n", "train", "--html=maybe")
 
-	if p := run(60, "--html=true", "--set", "output.html_images=false", "--set", "plot.title=Mine"); p.Images != nil || p.Title != "Mine" {
-		t.Errorf("without images: %+v", p)
-	}
-	if stderr := plot(); readPage(t, "run/embedding.html").Images != nil {
-		t.Errorf("cne plot asks for images that the run did not want: %s", stderr)
-	}
-
 	// A share held out: every row has the place, the class and the state of its image.
 	p = run(120, "--set", "data.holdout=0.25")
 	if p.N != 120 || p.Images == nil || !p.HeldOut {

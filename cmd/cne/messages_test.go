@@ -39,7 +39,7 @@ func TestNastyNames(t *testing.T) {
 	const table = nasty + ".csv"
 	writeTestFile(t, table, "\"x"+nasty+"\",y,label\n1,2,\""+nasty+"\"\n2,3,b\n3,4,c\n4,6,d\n")
 	writeTestFile(t, nasty+".yaml", "data: {path: 'x', \"x\\e[31m\": 1}\n")
-	writeTestFile(t, "title.yaml", "plot: {title: \"x\\e[31m\\u202e\\u2028\\x7f\"}\ndata: {path: [\"x\\u202e\"]}\n")
+	writeTestFile(t, "title.yaml", "data: {label_column: \"x\\e[31m\\u202e\\u2028\\x7f\", path: [\"x\\u202e\"]}\n")
 	if err := os.Mkdir(nasty, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestNastyNames(t *testing.T) {
 		{"config", "--set", nasty},
 		{"config", "--set", nasty + "=1"},
 		{"config", "--epochs", nasty},
-		{"config", "--set", "data.path=" + nasty, "--set", "plot.title=" + nasty},
+		{"config", "--set", "data.path=" + nasty, "--set", "data.label_column=" + nasty},
 		{"config", "--log-format", nasty},
 		{"help", nasty},
 		{"train", "--set", "data.path=" + nasty},
@@ -102,8 +102,8 @@ func TestNastyNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Plot.Title != "x\x1b[31m\u202e\u2028\x7f" || c.Data.Path[0] != "x\u202e" {
-		t.Errorf("printed title %q and path %q", c.Plot.Title, c.Data.Path)
+	if *c.Data.LabelColumn != "x\x1b[31m\u202e\u2028\x7f" || c.Data.Path[0] != "x\u202e" {
+		t.Errorf("printed column %q and path %q", *c.Data.LabelColumn, c.Data.Path)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestNeighborsOnPages(t *testing.T) {
 	same, all := func(i int) int { return i }, func(int) bool { return true }
 	train := func(dir string, settings ...string) *htmlPage {
 		t.Helper()
-		_, stderr := mustRun(t, slices.Concat([]string{"train", "images.idx", "--html", "--epochs", "2", "-o", dir}, set("graph.k=5", "quality.k=5", "data.scale=unit", "train.batch_size=64", "output.plot=false", "output.html_images=false"), set(settings...))...)
+		_, stderr := mustRun(t, slices.Concat([]string{"train", "images.idx", "--html", "--epochs", "2", "-o", dir}, set("graph.k=5", "quality.k=5", "data.scale=unit", "train.batch_size=64", "output.plot=false"), set(settings...))...)
 		if strings.Contains(stderr, "nearest neighbours on the page") {
 			t.Error(stderr)
 		}

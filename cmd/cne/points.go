@@ -139,9 +139,6 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	if err := r.checkSize(in.size()); err != nil {
 		return err
 	}
-	if err := report.Check(in.points, in.held, c); err != nil {
-		return err
-	}
 	if in.annotations, err = report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), in.total(), in.pageRows()); err != nil {
 		return err
 	}

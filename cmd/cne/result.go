@@ -113,9 +113,9 @@ func (r *result) write() error {
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
 func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics) error {
-	s := report.Scatter(r.embedded.Positions, r.in.points.Labels, r.config.Plot)
+	s := report.Scatter(r.embedded.Positions, r.in.points.Labels, configs.Plot{})
 	if held != nil {
-		s = report.ScatterWithHeldOut(r.embedded.Positions, held, r.in.points.Labels, r.in.held.Labels, r.config.Plot)
+		s = report.ScatterWithHeldOut(r.embedded.Positions, held, r.in.points.Labels, r.in.held.Labels, configs.Plot{})
 	}
 	if r.config.Output.Plot {
 		if err := s.Save(r.dir.Path("embedding.png")); err != nil {
@@ -144,11 +144,11 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 }
 
 // pageImages returns the images of the run's n points for a page. It returns nil if there
-// are none, none are wanted, or the points are a sample of too many images. They are read
+// are none, or the points are a sample of too many images. They are read
 // once, for all pages. The error is ctx's.
 func (r *result) pageImages(ctx context.Context, n int) (_ *images.Set, err error) {
 	in := r.in
-	if r.config.Output.HTMLImages && !in.sampled() && !in.imagesRead {
+	if !in.sampled() && !in.imagesRead {
 		in.images, err = report.RunImages(ctx, r.log, r.config, n, in.pageRows())
 		in.imagesRead = err == nil
 	}

@@ -159,7 +159,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.watched, err = split.Sample(p.images, c.Monitor.Train, c.Monitor.Test, c.Pretrain.Seed); err != nil {
+	if p.watched, err = split.Sample(p.images, max(configs.MonitorTrain, c.Evaluate.K), configs.MonitorTest, c.Pretrain.Seed); err != nil {
 		return nil, err
 	}
 	m := &simclr.Monitor{
@@ -193,7 +193,7 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 			p.options.Hooks = append(p.options.Hooks, monitor)
 		}
 		p.options.Hooks = append(p.options.Hooks,
-			p.options.Records(records, c.Train.LogEvery, p.measured),
+			p.options.Records(records, p.measured),
 			p.EpochHook("images", p.epochsBefore(), latest))
 		p.options.OnBatch = p.OnBatch("images", c.Pretrain.Epochs, c.Pretrain.BatchSize, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
@@ -236,14 +236,13 @@ func (p *pretraining) save() error {
 // PretrainMetrics is the content of the metrics.json of a pretraining. What was
 // not asked for, or is not learnt, is left out.
 type PretrainMetrics struct {
-	Plane       *simclr.Score `json:"knn_plane,omitempty"` // of the positions
-	KNN         *simclr.Score `json:"knn,omitempty"`
-	Linear      *simclr.Score `json:"linear,omitempty"`
-	Split       string        `json:"split,omitempty"`   // of these: official, stratified or random
-	Monitor     *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
-	Loss        float64       `json:"loss"`              // of the last epoch, per image
-	Temperature *float64      `json:"temperature,omitempty"`
-	LogZ        *float64      `json:"log_z,omitempty"`
+	Plane   *simclr.Score `json:"knn_plane,omitempty"` // of the positions
+	KNN     *simclr.Score `json:"knn,omitempty"`
+	Linear  *simclr.Score `json:"linear,omitempty"`
+	Split   string        `json:"split,omitempty"`   // of these: official, stratified or random
+	Monitor *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
+	Loss    float64       `json:"loss"`              // of the last epoch, per image
+	LogZ    *float64      `json:"log_z,omitempty"`
 
 	Images     int    `json:"images"`      // trained on
 	PretrainOn string `json:"pretrain_on"` // all or train
@@ -275,10 +274,6 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
 		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Pretrain.Seed, Version: version.String(),
-	}
-	if c.Pretrain.LearnTemperature {
-		temperature := p.network.Objective().Temperature
-		m.Temperature = &temperature
 	}
 	if c.Pretrain.Loss.Loss.Info().Constant == op.LearntZ {
 		m.LogZ = &p.result.LogZ
@@ -339,9 +334,6 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 		}
 	} else if m.Monitor != nil {
 		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, len(p.watched.Test), len(p.watched.Train), p.config.Evaluate.K)
-	}
-	if m.Temperature != nil {
-		row("learnt temperature", "%.4g", *m.Temperature)
 	}
 	if m.LogZ != nil {
 		row(ofZ(p.config.Pretrain.KeepsZ())+" log Z", "%.4g", *m.LogZ)

@@ -487,14 +487,14 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	labels := s.in.points.Labels
 	strip := &plot.Strip{}
 	page := &explorer.Page{
-		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+s.config.Embed.Loss.Info().Title),
+		Title:  s.in.points.Name + ", " + s.config.Embed.Loss.Info().Title,
 		Slider: s.axis.Symbol(),
 	}
 	for i, x := range s.stops {
 		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := report.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize, Names: s.config.Plot.Names})
+		panel := report.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value)})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})

@@ -204,7 +204,7 @@ func TestSpectrumOnManyCores(t *testing.T) {
 func TestSpectrumGoesOn(t *testing.T) {
 	folderOf(t, 60, 3)
 	flags := func(dir string) []string { // long enough to be interrupted
-		return shortSpectrum("--s", "0,1,2", "--epochs", "200", "-o", dir, "--set", "checkpoint.epochs=20")
+		return shortSpectrum("--s", "0,1,2", "--epochs", "200", "-o", dir, "--set", "checkpoint.minutes=1e-9")
 	}
 	mustRun(t, flags("whole")...)
 	compare := func(t *testing.T) {

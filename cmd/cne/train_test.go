@@ -91,7 +91,7 @@ func TestTrainOptions(t *testing.T) {
 		"phases":                        {"train.phases=[{epochs: 3, z_bar: uniform}, {epochs: 4, s: 0}]", "train.epochs=7"},
 		"early exaggeration":            {"loss.s=0", "train.early_exaggeration=true"},
 		"fixed Z":                       {"loss.name=nc", "loss.learn_z=false", "loss.log_z=-2"},
-		"mean":                          {"loss.reduction=mean", "loss.scale=2"},
+		"mean":                          {"loss.scale=2"},
 		"no quality":                    {"quality.recall=false", "quality.spearman_sample=0", "quality.partition=false", "quality.kl=false", "quality.accuracy=false"},
 		"recall beyond the graph":       {"quality.k=20"},
 		"no cache":                      {"graph.cache=false"},
@@ -250,8 +250,7 @@ func TestTrainOnBuiltinData(t *testing.T) {
 func TestMetricsEvery(t *testing.T) {
 	for _, loss := range []string{"neg", "nc"} {
 		folderOf(t, 300, 6)
-		// Lines come every third epoch, and where something was measured.
-		mustRun(t, short(set("loss.name="+loss, "output.metrics_every=5", "train.log_every=3")...)...)
+		mustRun(t, short(set("loss.name="+loss, "output.metrics_every=5")...)...)
 		var epochs, measured []int
 		var last train.Record
 		for _, r := range readRecords(t, "run/metrics.jsonl") {
@@ -264,7 +263,7 @@ func TestMetricsEvery(t *testing.T) {
 			}
 			last = r
 		}
-		if want := []int{3, 5, 6, 8}; !slices.Equal(epochs, want) || !slices.Equal(measured, []int{5, 8}) {
+		if want := []int{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(epochs, want) || !slices.Equal(measured, []int{5, 8}) {
 			t.Fatalf("records of epochs %v, measured %v", epochs, measured)
 		}
 		m := readMetrics(t, "run/metrics.json")

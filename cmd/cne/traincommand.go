@@ -230,7 +230,7 @@ func (r *trainCommand[C]) checkpoints() *train.Checkpoints {
 // withRecords opens metrics.jsonl and calls f, which trains, with it and the records so
 // far. If nothing was saved, it clears the folder for the next run.
 func (r *trainCommand[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
-	records, before, err := r.dir.OpenRecords(r.Log, r.from, r.common().LogEvery)
+	records, before, err := r.dir.OpenRecords(r.Log, r.from)
 	if err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func TestTSimCNEFromANetwork(t *testing.T) {
 // A killed run of stages resumes to the bits of an uninterrupted one.
 func TestTSimCNEResumes(t *testing.T) {
 	folderOfImages(t)
-	mustRun(t, tsimcne("--set", "checkpoint.epochs=1")...)
+	mustRun(t, tsimcne("--set", "checkpoint.minutes=1e-9")...)
 	want := readText(t, "run/embedding.csv")
 	// The last but one of its checkpoints lies at the border of the last stage, or in it.
 	must(t, os.Rename("run/checkpoint.previous.safetensors", "run/checkpoint.safetensors"))

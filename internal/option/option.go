@@ -5,7 +5,8 @@
 // it, ",null" allows null, and the field is then zero. A pointer also allows null, unless
 // ",given" says that a configuration always gives the value. The fields of a struct have
 // its key and a full stop before their names, or nothing with ",squash"; with ",leaf" a
-// struct has no fields of its own. The other tags are
+// struct has no fields of its own. A field with ",library" is checked, but configurations
+// do not have it. The other tags are
 //
 //	in:"[1,inf)"     the range of a number, or of the numbers of a list
 //	words:"a=-1"     words that stand for numbers outside the range
@@ -32,6 +33,7 @@ type word interface{ Words() []string }
 type Field struct {
 	Key   string
 	Null  bool // the key may be null, and the field is then zero
+	Only  bool // only the library has the field
 	Type  reflect.Type
 	Tag   reflect.StructTag
 	Index []int // as reflect.Value.FieldByIndex takes it
@@ -48,7 +50,7 @@ func Fields(t reflect.Type) []Field {
 		case name == "" && option == "":
 			continue
 		case f.Type.Kind() != reflect.Struct || option == "leaf":
-			fields = append(fields, Field{name, option == "null" || f.Type.Kind() == reflect.Pointer && option != "given", f.Type, f.Tag, []int{i}})
+			fields = append(fields, Field{name, option == "null" || f.Type.Kind() == reflect.Pointer && option != "given", option == "library", f.Type, f.Tag, []int{i}})
 			continue
 		case option != "squash":
 			name += "."

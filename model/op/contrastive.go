@@ -56,10 +56,10 @@ type ContrastiveOptions struct {
 	Scale float64 `json:"scale,omitempty" key:"scale,null" in:"[1e-30,1e30]"`
 	// Mean divides the loss by the number of edges in the batch. (The mean of the paper's
 	// program is over all terms of Neg, NC and UMAP, 1 + m for each edge.)
-	Mean bool `json:"mean,omitempty" key:"reduction" words:"sum mean"`
+	Mean bool `json:"mean,omitempty"`
 	// ExcludePositive leaves InfoNC's positive pair out of the sum of similarities. The
 	// tail may still be among the negatives that a run draws.
-	ExcludePositive bool `json:"exclude_positive,omitempty" key:"positive_in_denominator" words:"true false"`
+	ExcludePositive bool `json:"exclude_positive,omitempty"`
 }
 
 // Check returns an *option.Error that wraps ErrInput if an option is invalid. Contrastive

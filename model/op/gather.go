@@ -127,7 +127,7 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := sums.Zero(); err != nil {
 		return err
 	}
-	if err := d.Launch("scatter_largest", device.Launch{Grid: blocksFor(x.Len()), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
+	if err := d.Launch("scatter_largest", device.Launch{Grid: min(512, (x.Len()+1023)/1024), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
 		return err
 	}
 	if err := d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(), device.Int(rows), device.Int(cols), count, device.Int(lanes)); err != nil {

@@ -239,18 +239,6 @@ func TestNormalizeOnDevice(t *testing.T) {
 	}
 }
 
-func TestTemperOnDevice(t *testing.T) {
-	d := fakecuda.Open(t)
-	for _, shape := range [][]int{{1, 1}, {257, 3}, {700, 4}, {0, 4}} {
-		for _, log := range []float32{-0.7, 0, 1.3, -5, -6, 5, 6} {
-			tau, err := op.ArrayOf([]float32{log}, 1)
-			must(t, err)
-			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.ScaleByTemperature(in[0], in[1]) }, 2,
-				filled(t, 1, shape...), tau)
-		}
-	}
-}
-
 // Gorgonia's own machine passes values on a device from one operation to the next.
 func TestTapeMachineOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)

@@ -69,7 +69,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	}
 	m := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
-	if withImages && images == nil && c.Output.HTMLImages {
+	if withImages && images == nil && len(c.Data.Path) > 0 {
 		if images, err = RunImages(ctx, log, c, s.Embedding.N, rows); err != nil {
 			return nil, err
 		}

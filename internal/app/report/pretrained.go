@@ -81,7 +81,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 	}
 	placed := Placed{Images: own, Trained: trained}
 	s.HeldOut = placed.heldOut()
-	if withImages && set == nil && own.N > 0 && c.Output.HTMLImages {
+	if withImages && set == nil && own.N > 0 {
 		set = own
 	}
 	page := Page(s, name, planeFacts(folder), set)
@@ -156,11 +156,8 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	if !c.Output.HTML {
 		return accuracy, nil
 	}
-	page := Page(s, p.Images.Name, facts, nil)
+	page := Page(s, p.Images.Name, facts, p.Images)
 	page.Names = p.Images.Names
-	if c.Output.HTMLImages {
-		page.Images = p.Images
-	}
 	return accuracy, page.Save(dir.Path(rundir.PageFile))
 }
 

@@ -3,9 +3,6 @@
 package report
 
 import (
-	"errors"
-	"fmt"
-
 	"cne/configs"
 	"cne/data"
 	"cne/internal/plot"
@@ -117,37 +114,4 @@ func reorder[T any](values []T, from []int) []T {
 		out[to] = values[i]
 	}
 	return out
-}
-
-// Check returns an error if the picture of an embedding cannot be drawn at the configured
-// size. It is called before the embedding is made. held are the held-out points, or nil.
-func Check(points, held *data.Dataset, c *configs.Config) error {
-	p, dim := c.Plot, c.Embed.Dim
-	if !c.Output.Plot || p.WidthCM == 0 && p.HeightCM == 0 {
-		return nil
-	}
-	n, _ := points.Dims()
-	s := Scatter(anywhere(n, dim), points.Labels, p)
-	if held != nil {
-		heldN, _ := held.Dims()
-		s = ScatterWithHeldOut(anywhere(n, dim), anywhere(heldN, dim), points.Labels, held.Labels, p)
-	}
-	err := s.Check()
-	if errors.Is(err, plot.ErrInput) {
-		key := "plot.width_cm"
-		if p.WidthCM == 0 {
-			key = "plot.height_cm"
-		}
-		err = fmt.Errorf("%s: %w", key, err)
-	}
-	return err
-}
-
-// anywhere returns points that do not coincide.
-func anywhere(n, dim int) *data.Matrix {
-	m := data.NewMatrix(n, min(dim, 3))
-	for i := range m.X {
-		m.X[i] = float32(i%7) + float32(i)/float32(len(m.X))
-	}
-	return m
 }

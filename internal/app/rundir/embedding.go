@@ -249,8 +249,9 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 	if has.Width != c.Pretrain.Network.Width || has.Hidden != c.Pretrain.Network.Hidden {
 		return fmt.Errorf("network.width and network.hidden: got %d and %d, want %d and %d as in model.from (%s)", c.Pretrain.Network.Width, c.Pretrain.Network.Hidden, has.Width, has.Hidden, path)
 	}
-	if in := p.Augmentation.Input(); saved.Images != nil && (saved.Images.Mean != in.Mean || saved.Images.Std != in.Std) {
-		log.Warn("the network of model.from was trained with other values of views.mean and views.std", "mean", saved.Images.Mean, "std", saved.Images.Std)
+	if in := saved.Images; in != nil { // the values that it was trained on
+		before := simclr.EvalTransform(in)
+		p.Augmentation.Mean, p.Augmentation.Std = before.Mean, before.Std
 	}
 	if first := cmp.Or(firstOut(p), has.Out); first != has.Out {
 		log.Info("the network of model.from gets a new last layer", "outputs", has.Out, "new", first)

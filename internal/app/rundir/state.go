@@ -130,8 +130,8 @@ func (d *Dir) KeepCheckpoint(c *train.Checkpoint) error {
 
 // OpenRecords opens metrics.jsonl for appending. If the run continues from a checkpoint
 // (not nil), it keeps and returns the complete records up to there, and warns if there
-// are fewer than one for each multiple of every epochs.
-func (d *Dir) OpenRecords(log *slog.Logger, from *train.Checkpoint, every int) (f *os.File, kept []byte, err error) {
+// are fewer than one for each epoch.
+func (d *Dir) OpenRecords(log *slog.Logger, from *train.Checkpoint) (f *os.File, kept []byte, err error) {
 	path := d.Path(RecordsFile)
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	if from == nil {
@@ -142,7 +142,7 @@ func (d *Dir) OpenRecords(log *slog.Logger, from *train.Checkpoint, every int) (
 			return nil, nil, fmt.Errorf("cannot read the metrics so far: %w", err)
 		}
 		kept = recordsUpTo(old, from.Progress.Epochs)
-		if have, want := bytes.Count(kept, []byte("\n")), from.Progress.Epochs/every; have < want {
+		if have, want := bytes.Count(kept, []byte("\n")), from.Progress.Epochs; have < want {
 			log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
 		}
 		if err := d.WriteFile(RecordsFile, func(w io.Writer) error {

@@ -126,13 +126,12 @@ func (m message) message(field uint64, v message) message {
 }
 
 // RecordHook returns a hook that writes the records of a run to w and, with tensorBoard,
-// to a TensorBoard file in the folder that begins with the epoch first. It writes after
-// every epochs, and after epochs whose quality was measured. withZ includes log Z. Call
-// done after training.
-func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first int) (hook train.Hook, done func() error, err error) {
+// to a TensorBoard file in the folder that begins with the epoch first. withZ
+// includes log Z. Call done after training.
+func (d *Dir) RecordHook(w io.Writer, withZ, tensorBoard bool, first int) (hook train.Hook, done func() error, err error) {
 	records := train.Records(w, withZ)
 	if !tensorBoard {
-		return everyOrMeasured(every, records), func() error { return nil }, nil
+		return records, func() error { return nil }, nil
 	}
 	f, err := d.CreateEvents(time.Now())
 	if err != nil {
@@ -148,19 +147,7 @@ func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first 
 		}
 		return events.write(time.Now(), s.Epoch, scalars(s.Record(withZ)))
 	})
-	return everyOrMeasured(every, both), f.Close, nil
-}
-
-// everyOrMeasured calls a hook after every n-th epoch, and after epochs with measured
-// quality.
-func everyOrMeasured(n int, h train.Hook) train.Hook {
-	every := train.EveryEpochs(n, h)
-	return train.HookFunc(func(s *train.State) error {
-		if s.Quality != nil {
-			return h.AfterEpoch(s)
-		}
-		return every.AfterEpoch(s)
-	})
+	return both, f.Close, nil
 }
 
 // scalars returns the curves of TensorBoard, with the names in metrics.jsonl.

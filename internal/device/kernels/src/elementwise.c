@@ -38,13 +38,3 @@ FOR_WIDTHS(RELU_GRAD)
   }
 ROUND(, 1)
 ROUND(_4, 4)
-
-// scale_by_temperature: y = x/√τ, with log τ at log_temperature, clamped to [least,
-// most].
-KERNEL(scale_by_temperature)(float *y, const float *x, const float *log_temperature, float_bits least, float_bits most, long n) {
-  long i = index_of_thread();
-  if (i >= n) return;
-  float t = *log_temperature;
-  t = t < VALUE(least) ? VALUE(least) : t > VALUE(most) ? VALUE(most) : t; // a NaN stays one
-  y[i] = exp_f(-.5f * t) * x[i];
-}

@@ -269,35 +269,3 @@ KERNEL_SYNC(normalize_grad)(float *restrict dst, const float *restrict x, const 
       dst[i] = (g[i] - along * y[i]) / length;
     }
 }
-
-// block_sum_d returns the sum over a block of 256 threads to all of them.
-DEVICE double block_sum_d(double v) {
-  SHARED_ARRAY(double, of_threads, 256);
-  of_threads[thread()] = v;
-  barrier();
-  for (int half = 128; half > 0; half /= 2) {
-    if (thread() < half) of_threads[thread()] += of_threads[thread() + half];
-    barrier();
-  }
-  return of_threads[0];
-}
-
-// temperature_sums: sums [blocks] is Σ y·g, by blocks of 256 threads.
-KERNEL_SYNC(temperature_sums)(double *sums, const float *restrict y, const float *restrict g, long n) {
-  double sum = 0;
-  for (long i = index_of_thread(); i < n; i += (long)blocks() * 256) sum += (double)y[i] * (double)g[i];
-  sum = block_sum_d(sum);
-  if (thread() == 0) sums[block()] = sum;
-}
-
-// temperature_grad: the gradient of log τ is −½ of the sum of count sums, or 0 where log τ
-// is at a bound, or beyond, and a descent step would lead farther. One block of 256
-// threads.
-KERNEL_SYNC(temperature_grad)(float *dst, const double *sums, int count, const float *log_temperature, float_bits least, float_bits most) {
-  double sum = 0;
-  for (int i = thread(); i < count; i += 256) sum += sums[i];
-  sum = block_sum_d(sum);
-  if (thread() != 0) return;
-  float slope = (float)(-sum / 2), t = *log_temperature;
-  *dst = (t <= VALUE(least) && slope > 0.f) || (t >= VALUE(most) && slope < 0.f) ? 0.f : slope;
-}
