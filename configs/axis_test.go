@@ -38,7 +38,7 @@ func TestAxis(t *testing.T) {
 func TestAxisPhases(t *testing.T) {
 	c := func(settings ...Setting) *Config {
 		t.Helper()
-		c := loaded(Train.Load(Sources{Settings: append(settings, Setting{"test", "preset", "paper"})}))(t)
+		c := loaded(Train.Load(&Sources{Settings: append(settings, Setting{"test", "preset", "paper"})}))(t)
 		return c
 	}
 	set := func(k, v string) Setting { return Setting{Source: "--set " + k, Key: k, Value: v} }

@@ -196,7 +196,7 @@ func TestBadVariables(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		writeTestFile(t, "run.yaml", "loss: {name: umap}")
-		_, _, err := Train.Load(Sources{File: "run.yaml", Environ: []string{tc.variable}})
+		_, _, err := Train.Load(&Sources{File: "run.yaml", Environ: []string{tc.variable}})
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s:\n got %v\nwant %s", tc.variable, err, tc.want)
 		}

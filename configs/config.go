@@ -12,7 +12,7 @@ import (
 // Config is the configuration of cne train and cne spectrum: the library's options and
 // the program's own. default.yaml lists the keys, their meaning and their defaults. A
 // Config from a Schema has only values that its fields' tags and types allow (see package
-// internal/option and ruleOf). A nil pointer is null in the file.
+// internal/option and kindsOfText). A nil pointer is null in the file.
 type Config struct {
 	// Embed are the options of the library; see Options. Epochs, Optimizer and LR are never
 	// the values that stand for a default.
@@ -37,8 +37,8 @@ type Device struct {
 
 // Output says which files are written, and where.
 type Output struct {
-	Dir string `key:"dir" as:"nonempty"` // folder for the results
-	CSV bool   `key:"csv"`               // embedding.csv
+	Dir string `key:"dir" as:"text"` // folder for the results
+	CSV bool   `key:"csv"`           // embedding.csv
 	// Parquet asks for embedding.parquet.
 	Parquet bool `key:"parquet"`
 	Plot    bool `key:"plot"` // embedding.png
@@ -57,8 +57,8 @@ type Output struct {
 
 // Data says where the points and their labels come from.
 type Data struct {
-	Path          []string    `key:"path" as:"nonempty"`
-	Labels        []string    `key:"labels"`
+	Path          []string    `key:"path" as:"inputs"`
+	Labels        []string    `key:"labels" as:"paths"`
 	LabelColumn   *string     `key:"label_column" as:"column"` // name, or number counted from 1
 	Names         *string     `key:"names" as:"column"`        // of the points: see file.SplitColumn
 	Columns       []string    `key:"columns" as:"columns"`     // names or numbers; empty: all
@@ -72,8 +72,8 @@ type Data struct {
 	Genes         int         `key:"genes" in:"[1,inf)"` // of counts
 	Imbalance     *string     `key:"imbalance" words:"linear"`
 	Holdout       *Holdout    `key:"holdout"`
-	HoldoutLabels []string    `key:"holdout_labels"`
-	TrainOn       *TrainOn    `key:"sample"` // nil: all
+	HoldoutLabels []string    `key:"holdout_labels" as:"paths"`
+	TrainOn       *Sample     `key:"sample"` // nil: all
 }
 
 // Holdout are the points held out of training: a share of the points, or separate files.
@@ -82,16 +82,16 @@ type Holdout struct {
 	Paths []string // empty if there is a share
 }
 
-// TrainOn says which points a run learns from: a number or a share of them, drawn by the
+// Sample says which points a run learns from: a number or a share of them, drawn by the
 // seed, or the rows in a file. The others are placed afterwards.
-type TrainOn struct {
+type Sample struct {
 	Number int     // at least 2, or 0
 	Share  float64 // in (0, 1], or 0
 	File   string  // or ""
 }
 
 // Of returns the number of n points to train on, if no file lists them.
-func (t *TrainOn) Of(n int) int {
+func (t *Sample) Of(n int) int {
 	switch {
 	case t == nil:
 		return n
@@ -103,8 +103,8 @@ func (t *TrainOn) Of(n int) int {
 
 // Graph is the source of the neighbour graph, and its cache.
 type Graph struct {
-	File  *string `key:"file" as:"nonempty"` // CSR .npz instead of the kNN graph
-	Cache Cache   `key:"cache,leaf"`         // of components and neighbours
+	File  *string `key:"file" as:"text"` // CSR .npz instead of the kNN graph
+	Cache Cache   `key:"cache,leaf"`     // of components and neighbours
 }
 
 // Cache says where principal components and neighbours are kept for later runs.

@@ -15,6 +15,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/data/neighbors"
+	"cne/internal/option"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
@@ -40,7 +41,7 @@ func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Sett
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.merge(Sources{}, l, set)
+	return s.merge(&Sources{}, l, set)
 }
 
 func mustLoad(t testing.TB, text string, settings ...Setting) *Config {
@@ -51,7 +52,7 @@ func mustLoad(t testing.TB, text string, settings ...Setting) *Config {
 // The struct and default.yaml must list the same keys in the same order.
 func TestKeysAgree(t *testing.T) {
 	inFile, _ := commentedKeys(t, defaults)
-	if first := keysOf(reflect.TypeFor[Config]()); len(first) != len(inFile) {
+	if first := keysOf(option.Fields(reflect.TypeFor[Config]())); len(first) != len(inFile) {
 		t.Errorf("%d keys, but %d in the file", len(first), len(inFile))
 	}
 	if want := names(Train.keys); !slices.Equal(inFile, want) {
@@ -100,7 +101,7 @@ func TestDefaults(t *testing.T) {
 	}
 	c, err := Train.Parse("default.yaml", []byte(defaults))
 	must(t, err)
-	_, origins, err := Train.Load(Sources{})
+	_, origins, err := Train.Load(&Sources{})
 	must(t, err)
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v, want\n%+v", c, want)
@@ -125,7 +126,7 @@ func TestConfigFiles(t *testing.T) {
 			continue // see TestSimCLRFiles
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := loaded(Train.Load(Sources{File: path}))(t)
+			c := loaded(Train.Load(&Sources{File: path}))(t)
 			text := need(os.ReadFile(path))(t)
 			if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
 				t.Errorf("keys without a comment: %q", bare)
@@ -187,7 +188,7 @@ func TestPresets(t *testing.T) {
 		}},
 		{"auto", 20000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 68, LR: 4, Negatives: 200}}},
 	} {
-		l, _, err := Train.Load(Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
+		l, _, err := Train.Load(&Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
 		must(t, err)
 		if got := phasesOf(l); !reflect.DeepEqual(got, c.want) || l.Embed.Neighbors != c.k || l.Embed.Loss != c.loss {
 			t.Errorf("%s for %d points: k = %d, loss %v, phases %+v; want %d, %v, %+v", c.preset, c.n, l.Embed.Neighbors, l.Embed.Loss, got, c.k, c.loss, c.want)
@@ -206,7 +207,7 @@ func TestSearchOfPresets(t *testing.T) {
 		{"auto", 70000, neighbors.Auto}, {"auto", 1000000, neighbors.Auto}, {"million", 19999, neighbors.Auto},
 		{"million", 20000, neighbors.Approximate}, {"million", 100000, neighbors.Approximate}, {"million", 100001, neighbors.Auto},
 	} {
-		l, _, err := Train.Load(Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
+		l, _, err := Train.Load(&Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
 		must(t, err)
 		if l.Embed.Search != c.want {
 			t.Errorf("%s for %d points searches neighbours by %v, want %v", c.preset, c.n, l.Embed.Search, c.want)
@@ -248,7 +249,7 @@ func TestPresetsGiveWay(t *testing.T) {
 }
 
 func TestEarlyExaggerationFile(t *testing.T) {
-	c := loaded(Train.Load(Sources{File: "mnist-negtsne-early-exaggeration.yaml"}))(t)
+	c := loaded(Train.Load(&Sources{File: "mnist-negtsne-early-exaggeration.yaml"}))(t)
 	want := []train.Phase{
 		{Epochs: 250, LR: 1, Spectrum: train.FromZBar(0), Negatives: 5, Schedule: train.Linear},
 		{Epochs: 500, LR: 1, Spectrum: train.FromS(0.0), Negatives: 5, Schedule: train.Linear},

@@ -33,8 +33,7 @@ var simclrDefaults string
 
 // Train is the configuration of cne train.
 var Train = &Schema[Config]{
-	keySet:     keySet{keys: documentedKeys(reflect.TypeFor[Config](), defaults), command: "cne train", printer: "cne config"},
-	defaults:   defaults,
+	keySet:     newKeySet(reflect.TypeFor[Config](), defaults, "cne train", "cne config"),
 	embeddings: 1,
 	dir:        func(c *Config) string { return dirFor(c.Data.Path[0]) },
 	// The checkpoint identifies points, held-out points and graph by their contents; labels
@@ -79,8 +78,7 @@ func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 
 // Pretrain is the configuration of cne simclr.
 var Pretrain = &Schema[SimCLR]{
-	keySet:   keySet{keys: documentedKeys(reflect.TypeFor[SimCLR](), simclrDefaults), command: "cne simclr pretrain", printer: "cne simclr config"},
-	defaults: simclrDefaults,
+	keySet: newKeySet(reflect.TypeFor[SimCLR](), simclrDefaults, "cne simclr pretrain", "cne simclr config"),
 	preset: func(value func(key string) any) (text, source string) {
 		if value("simclr.method") == tsimcne {
 			text = tsimcnePreset
@@ -102,8 +100,10 @@ var Pretrain = &Schema[SimCLR]{
 	mayChange: []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "data.path", "data.labels"},
 }
 
-// keySets lists the key sets of all commands.
-func keySets() []*keySet { return []*keySet{&Train.keySet, &Spectrum.keySet, &Pretrain.keySet} }
+// keySets are the key sets of all commands.
+var keySets []*keySet
+
+func init() { keySets = []*keySet{&Train.keySet, &Spectrum.keySet, &Pretrain.keySet} }
 
 // BuiltinPrefix begins the name of a data set that is embedded in the program.
 const BuiltinPrefix = "builtin:"

@@ -8,7 +8,7 @@ import (
 
 // A configuration without a file, and the error for a mistake in a file.
 func ExampleSchema() {
-	c, origins, err := configs.Train.Load(configs.Sources{
+	c, origins, err := configs.Train.Load(&configs.Sources{
 		Settings: []configs.Setting{{Source: "example", Key: "loss.s", Value: "0.5"}},
 	})
 	if err != nil {

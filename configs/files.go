@@ -82,7 +82,7 @@ func (m *Model) CheckInit() error {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(path), startWords, err)
+		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(path), kindsOfText["start"], err)
 	}
 	return nil
 }

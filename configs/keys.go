@@ -20,11 +20,10 @@ type key struct {
 	meaning string // in a few words: the start of its comment in the file of defaults
 }
 
-// keysOf returns the keys of a struct, and of the structs in it, in the order of
-// the fields.
-func keysOf(t reflect.Type) []key {
+// keysOf returns the keys of fields, in their order.
+func keysOf(fields []option.Field) []key {
 	var keys []key
-	for _, f := range option.Fields(t) {
+	for _, f := range fields {
 		if !f.Only {
 			keys = append(keys, key{Field: f, rule: ruleOf(f)})
 		}
@@ -32,34 +31,38 @@ func keysOf(t reflect.Type) []key {
 	return keys
 }
 
-// documentedKeys returns the keys of a struct in the order of a file of defaults, with
-// their meanings.
-func documentedKeys(t reflect.Type, file string) []key {
-	place, meaning := map[string]int{}, map[string]string{}
-	section, comment := "", ""
-	for line := range strings.Lines(file) {
-		name, value, isKey := strings.Cut(strings.TrimSpace(line), ":")
-		switch text, isComment := strings.CutPrefix(name, "# "); {
-		case isComment:
-			comment = cmp.Or(comment, text)
+// newKeySet returns the keys of a struct in the order of the file of defaults, with its
+// comments and values. command takes them, and printer prints them.
+func newKeySet(t reflect.Type, defaults, command, printer string) keySet {
+	s := keySet{keys: keysOf(option.Fields(t)), command: command, printer: printer}
+	var err error
+	if s.document, err = parse([]byte(defaults)); err == nil {
+		order := map[string]int{}
+		s.describe(s.document, "", order)
+		slices.SortStableFunc(s.keys, func(a, b key) int { return cmp.Compare(order[a.Key], order[b.Key]) })
+		s.base, err = s.builtin(defaultOrigin, s.document)
+	}
+	if err != nil { // a fault of this program
+		panic(fmt.Sprintf("configs: the defaults of %s: %v", command, err))
+	}
+	return s
+}
+
+// describe numbers the keys of a mapping, whose names begin with prefix, and takes their
+// meanings from its comments.
+func (s *keySet) describe(n *yaml.Node, prefix string, order map[string]int) {
+	for i := 0; i < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		if value.Kind == yaml.MappingNode {
+			s.describe(value, prefix+name.Value+".", order)
 			continue
-		case isKey && !strings.HasPrefix(line, " ") && value == "":
-			section = name + "."
-		case isKey:
-			if strings.HasPrefix(line, " ") {
-				name = section + name
-			}
-			end := strings.IndexAny(comment+".", ".,;(")
-			place[name], meaning[name] = len(place), strings.TrimSpace(comment[:end])
 		}
-		comment = ""
+		comment := strings.TrimPrefix(name.HeadComment, "# ")
+		order[prefix+name.Value] = len(order)
+		if k := slices.IndexFunc(s.keys, func(k key) bool { return k.Key == prefix+name.Value }); k >= 0 {
+			s.keys[k].meaning = strings.TrimSpace(comment[:strings.IndexAny(comment+".", ".:,;(\n")])
+		}
 	}
-	keys := keysOf(t)
-	for i := range keys {
-		keys[i].meaning = meaning[keys[i].Key]
-	}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(place[a.Key], place[b.Key]) })
-	return keys
 }
 
 // value returns the value of the key in a struct; nil stands for null.
@@ -73,8 +76,20 @@ func (k *key) value(of reflect.Value) any {
 
 // node returns a value of the key as a YAML node.
 func (k *key) node(v any) (*yaml.Node, error) {
-	if v != nil && k.rule.write != nil {
-		v = k.rule.write(v)
+	if b, ok := v.(bool); ok && k.Words != nil { // the words for false and true
+		word := k.Words[0]
+		if b {
+			word = k.Words[1]
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: word}, nil
+	}
+	for _, w := range k.Values {
+		if fmt.Sprint(v) == fmt.Sprint(w.Value) {
+			return scalar("!!str", w.Word), nil
+		}
+	}
+	if k.Fields != nil {
+		return entryNodes(reflect.ValueOf(v), keysOf(k.Fields)), nil
 	}
 	return valueNode(v)
 }
@@ -112,9 +127,11 @@ func names(keys []key) []string {
 
 // A keySet is the keys of a kind of configuration.
 type keySet struct {
-	keys    []key  // in the order of the defaults' file
-	command string // that takes it, such as "cne train"
-	printer string // that prints it, such as "cne config"
+	keys     []key      // in the order of the defaults' file
+	command  string     // that takes it, such as "cne train"
+	printer  string     // that prints it, such as "cne config"
+	document *yaml.Node // the defaults with their comments
+	base     *layer     // the defaults
 }
 
 // Has reports whether a key exists.
@@ -204,7 +221,7 @@ func (s *keySet) near(k string) string {
 
 // otherCommand returns another command with a key or section of this name, or "".
 func (s *keySet) otherCommand(name string) string {
-	for _, other := range keySets() {
+	for _, other := range keySets {
 		if other != s && (other.Has(name) || slices.Contains(other.sections(), name)) {
 			return other.command
 		}

@@ -35,31 +35,51 @@ var otherVariables = []string{
 
 // A layer has the values that one source sets.
 type layer struct {
-	value   map[string]any    // by key; in the types that the rules return
-	origin  map[string]string // by key
-	written bool              // by this program: old keys are translated
+	value  map[string]any    // by key; in the types that the rules return
+	origin map[string]string // by key
 }
 
 func newLayer() *layer { return &layer{value: map[string]any{}, origin: map[string]string{}} }
 
-// readFile reads the configuration file of some sources; without one it returns an
-// empty layer.
-func (s *keySet) readFile(from Sources) (*layer, error) {
-	if from.File == "" {
-		return newLayer(), nil
+// read reads all sources but the defaults, unless it has read them before: a pipe can be
+// read only once.
+func (s *keySet) read(from *Sources) error {
+	if from.layers != nil && from.read == from.File {
+		return nil
 	}
-	if err := from.ReadFile(); err != nil {
-		return nil, err
+	file, written := newLayer(), false
+	if from.File != "" {
+		content, err := readLimited(cmp.Or(from.Context, context.Background()), from.File)
+		if err == nil {
+			file, err = s.readYAML(from.File, content)
+			written = bytes.HasPrefix(content, []byte(Header))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return s.readYAML(from.File, from.text)
+	environment, err := s.readEnvironment(from.Environ)
+	if err != nil {
+		return err
+	}
+	settings, err := s.readSettings(from.Settings)
+	if err != nil {
+		return err
+	}
+	if preset := settings.value["preset"]; written && preset != nil && preset != file.value["preset"] {
+		return &Error{settings.origin["preset"], "preset", fmt.Sprintf("got %v with the whole configuration %s, want none, or a file of only what differs from a preset", preset, text.Quote(from.File))}
+	}
+	from.layers, from.read = []*layer{file, environment, settings}, from.File
+	return nil
 }
 
-// ReadFile reads File, for Load to be called several times; a pipe can be read only once.
-func (from *Sources) ReadFile() (err error) {
-	if from.File != "" && from.text == nil {
-		from.text, err = readLimited(cmp.Or(from.Context, context.Background()), from.File)
+// Replaced returns the source of a key's value in the environment or the file of sources
+// that were loaded; "" if there is none.
+func (from *Sources) Replaced(key string) string {
+	if from.layers == nil {
+		return ""
 	}
-	return err
+	return cmp.Or(from.layers[1].origin[key], from.layers[0].origin[key])
 }
 
 // readLimited reads a file that is no larger than any configuration.
@@ -82,7 +102,6 @@ func readLimited(ctx context.Context, path string) ([]byte, error) {
 // readYAML reads the text of a configuration file. path is for errors.
 func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
 	l := newLayer()
-	l.written = bytes.HasPrefix(content, []byte(Header))
 	root, err := parse(content)
 	switch {
 	case err != nil:
@@ -173,18 +192,11 @@ func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) err
 // set checks the value of a key and sets it in a layer. source is the value's source, and
 // at returns the source of a part of it.
 func (s *keySet) set(l *layer, k string, node *yaml.Node, source string, at func(part *yaml.Node) string) error {
-	if l.written {
-		if k, node = s.translate(l, k, node); node == nil {
-			return nil
-		}
-	} else if err := s.refuseOld(source, k, strings.TrimSpace(node.Value)); err != nil {
-		return err
-	}
 	known, ok := find(s.keys, k)
 	if !ok {
 		return s.unknownKey(source, k)
 	}
-	value, p := known.rule.value(node)
+	value, p := known.read(node)
 	if p == nil {
 		l.value[k], l.origin[k] = value, source
 		return nil
@@ -210,35 +222,34 @@ func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
+// named returns the key of a variable.
+func (s *keySet) named(name string) (string, bool) {
+	for short, k := range shorthands {
+		if variable(short) == name && s.Has(k) {
+			return k, true
+		}
+	}
+	for _, k := range s.keys {
+		if variable(k.Key) == name {
+			return k.Key, true
+		}
+	}
+	return "", false
+}
+
 // readEnvironment reads the variables whose names begin with envPrefix. Empty variables
 // count as not set; keys of other commands are ignored.
 func (s *keySet) readEnvironment(environ []string) (*layer, error) {
-	names := map[string]string{} // by variable; "" for a key of another command
-	know := func(name, key string) {
-		if names[variable(name)] = ""; s.Has(key) {
-			names[variable(name)] = name
-		}
-	}
-	for _, set := range keySets() {
-		for _, k := range set.keys {
-			know(k.Key, k.Key)
-		}
-	}
-	for old, now := range renamed {
-		if !s.Has(old) {
-			know(old, now.key)
-		}
-	}
-	for short, k := range shorthands {
-		know(short, k)
-	}
 	l := newLayer()
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, envPrefix) || value == "" || slices.Contains(otherVariables, name) {
 			continue
 		}
-		k, known := names[name]
+		k, known := s.named(name)
+		if !known && slices.ContainsFunc(keySets, func(other *keySet) bool { _, known := other.named(name); return known }) {
+			continue
+		}
 		if !known {
 			var variables []string
 			for _, k := range s.keys {
@@ -249,9 +260,6 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 				problem = "unknown variable; did you mean " + near + "?"
 			}
 			return nil, &Error{Source: text.Printable(name), Problem: problem}
-		}
-		if k == "" {
-			continue
 		}
 		if err := s.addText(l, name, k, value); err != nil {
 			return nil, err
@@ -289,7 +297,7 @@ func (s *keySet) addText(l *layer, source, k, value string) error {
 		return &Error{source, k, fmt.Sprintf("got %s, want text in UTF-8", text.Quote(value))}
 	case ok:
 		var err error
-		if n, err = textNode(known.rule, value); err != nil {
+		if n, err = textNode(known, value); err != nil {
 			return &Error{source, k, fmt.Sprintf("got %s, want valid YAML", text.Quote(value))}
 		}
 	}
@@ -298,25 +306,25 @@ func (s *keySet) addText(l *layer, source, k, value string) error {
 
 // textNode turns text from outside a file into the node that a file would have. YAML
 // decides its type, except that text and paths are taken unchanged.
-func textNode(r rule, value string) (*yaml.Node, error) {
+func textNode(k key, value string) (*yaml.Node, error) {
 	trimmed := strings.TrimSpace(value)
 	literal := scalar("!!str", value)
 	switch {
-	case r.null && (trimmed == "null" || trimmed == "~"):
+	case k.Null && (trimmed == "null" || trimmed == "~"):
 		return scalar("!!null", "null"), nil
-	case (r.text == asYAML || r.text == asNumbers) && trimmed == "": // YAML would read null
+	case (k.rule.text == asYAML || k.rule.text == asNumbers) && trimmed == "": // YAML would read null
 		return literal, nil
-	case r.text == asText && !strings.HasPrefix(trimmed, `"`) && !strings.HasPrefix(trimmed, "'"):
+	case k.rule.text == asText && !strings.HasPrefix(trimmed, `"`) && !strings.HasPrefix(trimmed, "'"):
 		return literal, nil
-	case r.text == asList && trimmed == "":
+	case k.rule.text == asList && trimmed == "":
 		return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}, nil
-	case r.text == asList && !strings.HasPrefix(trimmed, "["):
+	case k.rule.text == asList && !strings.HasPrefix(trimmed, "["):
 		return splitText(value), nil
-	case r.text == asNumbers && strings.Contains(value, ",") && !strings.HasPrefix(trimmed, "["):
+	case k.rule.text == asNumbers && strings.Contains(value, ",") && !strings.HasPrefix(trimmed, "["):
 		value = "[" + value + "]"
 	}
 	n, err := parse([]byte(value))
-	if err != nil && r.text == asText { // it begins with a quotation mark
+	if err != nil && k.rule.text == asText { // it begins with a quotation mark
 		return literal, nil
 	}
 	return n, err

@@ -12,7 +12,7 @@ import (
 // changes.
 func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	t.Helper()
-	c := loaded(Train.Load(Sources{}))(t)
+	c := loaded(Train.Load(&Sources{}))(t)
 	c.Quality = Quality{}
 	c.Quality.SpearmanSample = new(0)
 	change(c)
@@ -47,7 +47,7 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 	if bytes := liveOf(t, size, none); bytes < 1000*n || bytes > 2*1000*n {
 		t.Errorf("as bytes: %d", bytes)
 	}
-	some := liveOf(t, size, func(c *Config) { c.Data.TrainOn = &TrainOn{Number: n / 10} })
+	some := liveOf(t, size, func(c *Config) { c.Data.TrainOn = &Sample{Number: n / 10} })
 	if less := liveOf(t, data.SizeOf(n/10, 1000), none); some > less {
 		t.Errorf("trained on a tenth: %d bytes, want at most the %d of so many points in memory", some, less)
 	}
@@ -61,8 +61,8 @@ func TestCheckMemory(t *testing.T) {
 	if !ok {
 		t.Skip("the system tells of no limit")
 	}
-	c := loaded(Pretrain.Load(Sources{}))(t)
-	table, _, err := Train.Load(Sources{})
+	c := loaded(Pretrain.Load(&Sources{}))(t)
+	table, _, err := Train.Load(&Sources{})
 	must(t, err)
 	const many = 1e12
 	unknown := data.Size{Low: many, High: 2 * many, Likely: many, Width: 30}

@@ -49,34 +49,10 @@ func valueNode(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case nil:
 		return scalar("!!null", "null"), nil
-	case *yaml.Node:
-		return v, nil
 	case float64:
-		return scalar("!!float", formatFloat(v, 64)), nil
-	case [3]float32:
-		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
-		for _, x := range v {
-			list.Content = append(list.Content, scalar("!!float", formatFloat(float64(x), 32)))
-		}
-		return list, nil
-	case Holdout:
-		if len(v.Paths) == 0 {
-			return valueNode(v.Share)
-		}
-		return valueNode(v.Paths)
-	case TrainOn:
-		switch {
-		case v.File != "":
-			return valueNode(v.File)
-		case v.Number > 0:
-			return valueNode(v.Number)
-		}
-		return valueNode(v.Share)
-	case Cache:
-		if v.Folder == "" {
-			return valueNode(v.Keep)
-		}
-		return valueNode(v.Folder)
+		return scalar("!!float", formatFloat(v)), nil
+	case interface{ plain() any }:
+		return valueNode(v.plain())
 	}
 	n := new(yaml.Node)
 	if err := n.Encode(v); err != nil {
@@ -127,11 +103,11 @@ func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// formatFloat formats a number of 32 or 64 bits in the shortest form that reads back to
-// the same value and that YAML 1.1 and 1.2 both take for a floating-point number: with a
-// decimal point, also before an exponent.
-func formatFloat(x float64, bits int) string {
-	s := strconv.FormatFloat(x, 'g', -1, bits)
+// formatFloat formats a number in the shortest form that reads back to the same value and
+// that YAML 1.1 and 1.2 both take for a floating-point number: with a decimal point, also
+// before an exponent.
+func formatFloat(x float64) string {
+	s := strconv.FormatFloat(x, 'g', -1, 64)
 	if strings.Contains(s, ".") {
 		return s
 	}

@@ -16,7 +16,7 @@ func TestFormatFloat(t *testing.T) {
 		1e21:            "1.0e+21",
 		math.MaxFloat64: "1.7976931348623157e+308",
 	} {
-		got := formatFloat(x, 64)
+		got := formatFloat(x)
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -51,7 +51,7 @@ func (c *Config) points(ctx context.Context) int {
 
 // listed returns the size of the points whose rows a file lists, or the size of all
 // points without such a file.
-func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
+func (t *Sample) listed(ctx context.Context, size data.Size) data.Size {
 	if t == nil || t.File == "" {
 		return size
 	}

@@ -75,7 +75,7 @@ func TestCheckSizeOfImages(t *testing.T) {
 
 // The source of a value that nothing has set is not named.
 func TestDefaultsHaveNoSource(t *testing.T) {
-	c, origins, err := Train.Load(Sources{})
+	c, origins, err := Train.Load(&Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}

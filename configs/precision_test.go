@@ -24,7 +24,7 @@ func TestPrecision(t *testing.T) {
 		t.Run(c.settings, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeTestFile(t, "run.yaml", "device: {"+c.settings+"}\n")
-			got := loaded(Pretrain.Load(Sources{File: "run.yaml"}))(t)
+			got := loaded(Pretrain.Load(&Sources{File: "run.yaml"}))(t)
 			d := &got.Device
 			if d.Precision != c.want || d.RoundsToTF32() != c.tf32 || d.OfConvolutions() != c.of {
 				t.Errorf("%v, TF32 %t, convolutions of %v", d.Precision, d.RoundsToTF32(), d.OfConvolutions())
@@ -32,7 +32,7 @@ func TestPrecision(t *testing.T) {
 			var text strings.Builder
 			must(t, Pretrain.Write(&text, got))
 			writeTestFile(t, "written.yaml", text.String())
-			again, _, err := Pretrain.Load(Sources{File: "written.yaml"})
+			again, _, err := Pretrain.Load(&Sources{File: "written.yaml"})
 			if err != nil || again.Device != got.Device {
 				t.Errorf("written, it is %+v, not %+v (%v)", again.Device, got.Device, err)
 			}
@@ -45,8 +45,8 @@ func TestPrecision(t *testing.T) {
 func TestPrecisionOfResumedRuns(t *testing.T) {
 	for _, begun := range []Precision{Float32, TF32, BF16} {
 		for _, now := range []Precision{Float32, TF32, BF16} {
-			a := loaded(Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}}))(t)
-			b, origins, err := Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", now.String()}}})
+			a := loaded(Pretrain.Load(&Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}}))(t)
+			b, origins, err := Pretrain.Load(&Sources{Settings: []Setting{{"--set", "device.precision", now.String()}}})
 			must(t, err)
 			violations := Pretrain.LockedChanges(a, b, origins)
 			if refused := (begun == BF16) != (now == BF16); refused != (len(violations) == 1) || refused && !strings.HasPrefix(violations[0], "device.precision "+begun.String()+", not "+now.String()) {

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"encoding"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -17,18 +16,13 @@ import (
 	"cne/internal/text"
 )
 
-// A rule says which values a key may have, and converts between a value's YAML node and
-// the Go value that the struct holds.
+// A rule reads the YAML of a key's values: package option knows which are allowed.
 type rule struct {
 	// read returns the value, or why it is invalid.
 	read func(n *yaml.Node) (any, *invalid)
-	// write returns a value as it is written in YAML; nil: unchanged.
-	write func(v any) any
 	// text says how to read a value from the environment or a flag, where titles and
 	// paths need no quotes.
 	text textForm
-	// null allows null; read is then not called.
-	null bool
 	// words are the values that shell completion offers.
 	words []string
 }
@@ -51,149 +45,95 @@ type invalid struct {
 	hint string     // further advice, such as "did you mean adam?"; "" for none
 }
 
-// A word is a type whose values have names. A field of such a type takes the texts that
-// its UnmarshalText takes.
-type word interface {
-	encoding.TextUnmarshaler
-	Words() []string // for people to choose from
+// A shaped value has a YAML form of its own.
+type shaped interface {
+	rule() rule
+	plain() any // the value as YAML writes it
 }
 
-// ruleOf returns the rule that a field's type and tags imply: see package option. There is
-// one more tag:
-//
-//	as:"nonempty"  what else a string, or a list of strings, has to be:
-//	               nonempty, device, start, column or columns
-//
-// The words in words:"…" of an enumeration come first in messages. ruleOf panics if there
-// is no rule, because the struct is then wrong.
+// kindsOfText are the values of the tag as, which says what a text, or a list of texts, is.
+var kindsOfText = map[string]string{
+	"text":    "text that is not empty",
+	"device":  "auto, cpu, cuda, or cuda:1 for the second GPU",
+	"start":   strings.Join(cne.InitPCA.Words(), ", ") + ", or the path of a run folder or a file",
+	"column":  "the name of a column, or its number (1 is the first, -1 the last)",
+	"columns": "the name or number of a column, or a list of them",
+	"paths":   "a path or a list of paths",
+	"inputs":  "a path or a list of at least one path",
+}
+
+// ruleOf returns the rule of a field. It panics if there is none, because the struct is
+// then wrong.
 func ruleOf(f option.Field) rule {
-	t, tag := f.Type, f.Tag
-	if t.Kind() == reflect.Pointer {
-		f.Type = t.Elem()
-		return ruleOf(f)
-	}
-	if f.Null {
-		f.Null = false
-		r := ruleOf(f)
-		r.null = true
-		return r
-	}
-	in, words, values, as := tag.Get("in"), strings.Fields(tag.Get("words")), option.WordValues(tag.Get("words")), tag.Get("as")
-	if w, ok := reflect.New(t).Interface().(word); ok {
-		rest := slices.DeleteFunc(w.Words(), func(s string) bool { return slices.Contains(words, s) })
-		return oneOf(append(words, rest...), func(s string) (any, error) {
-			v := reflect.New(t)
-			err := v.Interface().(word).UnmarshalText([]byte(s))
-			return v.Elem().Interface(), err
+	allowed := kindsOfText[f.As]
+	switch v := reflect.New(f.Type).Interface().(type) {
+	case shaped:
+		return v.rule()
+	case encoding.TextUnmarshaler:
+		return oneOf(f.Words, func(s string) (any, bool) {
+			v := reflect.New(f.Type)
+			err := v.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s))
+			return v.Elem().Interface(), err == nil
 		})
-	}
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
-		return entries(t, tag.Get("item"))
-	}
-	switch reflect.Zero(t).Interface().(type) {
-	case bool:
-		return boolean(words)
-	case int:
-		return orWord(whole(in, math.MaxInt32), values)
-	case uint64:
-		return whole(in, math.MaxInt64)
-	case float64:
-		return orWord(number(in), values)
-	case string:
-		switch {
-		case len(words) > 0:
-			return oneOf(words, nil)
-		case as == "nonempty":
-			return textOf(parseNonEmpty, "text that is not empty", quoteHint)
-		case as == "device":
-			r := textOf(parseDevice, "auto, cpu, cuda, or cuda:1 for the second GPU", nil)
-			r.words = []string{"auto", "cpu", "cuda"}
-			return r
-		case as == "start":
-			r := textOf(parseNonEmpty, startWords, quoteHint)
-			r.words = cne.InitPCA.Words()
-			return r
-		case as == "column":
-			return textOf(parseNonEmpty, "the name of a column, or its number (1 is the first, -1 the last)", quoteHint)
-		case as == "":
-			return textOf(parseText, "text", quoteHint)
-		}
-	case []string:
-		switch {
-		case len(words) > 0:
-			r := textList(func(n *yaml.Node) (string, bool) {
-				return n.Value, isScalar(n, "!!str") && slices.Contains(words, n.Value)
-			}, text.Enumerate(words)+", or a list of them")
-			r.words = words
-			return r
-		case as == "nonempty":
-			return nonEmptyList()
-		case as == "columns":
-			return textList(parseNonEmpty, "the name or number of a column, or a list of them")
-		case as == "":
-			return list()
-		}
-	case []int:
-		return wholes(option.ParseRange(in))
-	case []uint64:
+	case *bool:
+		return boolean(f.Words)
+	case *int, *uint64, *float64:
+		return rule{read: number(f), words: f.Words}
+	case *[]int:
+		allowed := fmt.Sprintf("a list of whole numbers from %v to %v, such as [100, 100]", f.Range.Low, f.Range.High)
+		return rule{text: asNumbers, read: items(func(item *yaml.Node, _ []int) (int, *invalid) {
+			v, ok := parseWhole(item)
+			if !ok || !f.Range.Contains(float64(v)) {
+				return 0, wrong(item, allowed)
+			}
+			return int(v), nil
+		})}
+	case *[]uint64:
 		return seeds()
-	case [3]float32:
-		return colours(option.ParseRange(in))
-	case Holdout:
-		return holdout()
-	case TrainOn:
-		return trainOn()
-	case Cache:
-		return cache()
+	case *string:
+		switch {
+		case f.Words != nil:
+			return oneOf(f.Words, func(s string) (any, bool) { return s, slices.Contains(f.Words, s) })
+		case allowed != "":
+			r := rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
+				if s, ok := parseText(n); ok && s != "" && (f.As != "device" || device.CheckName(s) == nil) {
+					return s, nil
+				}
+				return nil, wrongText(n, allowed)
+			}}
+			if f.As == "device" {
+				r.words = []string{"auto", "cpu", "cuda"}
+			} else if f.As == "start" {
+				r.words = cne.InitPCA.Words()
+			}
+			return r
+		}
+	case *[]string:
+		if f.Words != nil {
+			allowed = text.Enumerate(f.Words) + ", or a list of them"
+		}
+		if allowed != "" {
+			return textList(allowed, f.Words, f.As == "inputs")
+		}
+	default:
+		if f.Fields != nil {
+			return rule{read: entries(f)}
+		}
 	}
-	panic(fmt.Sprintf("configs: there is no rule for a key of the type %v with the tags %s", t, tag))
+	panic(fmt.Sprintf("configs: there is no rule for %s of the type %v with as:%q", f.Key, f.Type, f.As))
 }
 
-// startWords describes the values of model.init.
-var startWords = strings.Join(cne.InitPCA.Words(), ", ") + ", or the path of a run folder or a file"
-
-// value applies the rule to a node, null included.
-func (r rule) value(n *yaml.Node) (any, *invalid) {
+// read applies the key's rule to a node, null included.
+func (k *key) read(n *yaml.Node) (any, *invalid) {
 	n = resolve(n)
-	if r.null && isNull(n) {
+	if k.Null && isNull(n) {
 		return nil, nil
 	}
-	v, p := r.read(n)
-	if r.null && p != nil && p.part == "" {
+	v, p := k.rule.read(n)
+	if k.Null && p != nil && p.part == "" {
 		p.text += ", or null"
 	}
 	return v, p
-}
-
-// orWord allows words that stand for numbers, in addition to r.
-func orWord(r rule, values []option.WordValue) rule {
-	read := r.read
-	for _, w := range values {
-		r.words = append(r.words, w.Word)
-	}
-	r.read = func(n *yaml.Node) (any, *invalid) {
-		for _, w := range values {
-			if isScalar(n, "!!str") && n.Value == w.Word {
-				return w.Value, nil
-			}
-		}
-		v, p := read(n)
-		for _, w := range r.words {
-			if p != nil {
-				p.text += ", or " + w
-			}
-		}
-		return v, p
-	}
-	r.write = func(v any) any {
-		for _, w := range values {
-			if fmt.Sprint(v) == fmt.Sprint(w.Value) {
-				return w.Word
-			}
-		}
-		return v
-	}
-	return r
 }
 
 // wrong describes a value that its key does not allow.
@@ -205,24 +145,20 @@ func wrong(n *yaml.Node, allowed string) *invalid {
 	return p
 }
 
+// wrongText is wrong where text is allowed, with how to make text of a truth value.
+func wrongText(n *yaml.Node, allowed string) *invalid {
+	p := &invalid{text: "got " + describe(n) + ", want " + allowed}
+	if isScalar(n, "!!bool") {
+		p.hint = "quote it: " + text.Quote(n.Value)
+	}
+	return p
+}
+
 // boolean allows true and false, or the words for false and true.
 func boolean(words []string) rule {
 	inverted := slices.Equal(words, []string{"true", "false"})
 	if len(words) > 0 && !inverted {
-		r := oneOf(words, func(s string) (any, error) {
-			i := slices.Index(words, s)
-			if i < 0 {
-				return nil, errors.New("none of the words")
-			}
-			return i == 1, nil
-		})
-		r.write = func(v any) any {
-			if v.(bool) {
-				return words[1]
-			}
-			return words[0]
-		}
-		return r
+		return oneOf(words, func(s string) (any, bool) { return s == words[1], slices.Contains(words, s) })
 	}
 	return rule{words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *invalid) {
 		var b bool
@@ -230,18 +166,6 @@ func boolean(words []string) rule {
 			return nil, wrong(n, "true or false")
 		}
 		return b != inverted, nil
-	}, write: func(v any) any { return v.(bool) != inverted }}
-}
-
-// number allows the numbers of a range.
-func number(in string) rule {
-	r := option.ParseRange(in)
-	return rule{read: func(n *yaml.Node) (any, *invalid) {
-		x, ok := parseNumber(n)
-		if !ok || !r.Contains(x) {
-			return nil, wrong(n, r.Text(false))
-		}
-		return x, nil
 	}}
 }
 
@@ -254,59 +178,51 @@ func parseNumber(n *yaml.Node) (float64, bool) {
 	return x, isNumber(n) && err == nil
 }
 
-// whole allows the whole numbers of a range up to the field's largest, also written as
-// 1.0 or 1e3.
-func whole(in string, largest int64) rule {
-	r := option.ParseRange(in)
-	return rule{read: func(n *yaml.Node) (any, *invalid) {
-		v, ok := parseWhole(n)
-		switch x, _ := parseNumber(n); {
-		case ok && v > largest || !ok && x >= 1<<63:
-			return nil, wrong(n, fmt.Sprintf("at most %d", largest))
-		case !ok || !r.Contains(float64(v)):
-			return nil, wrong(n, r.Text(true))
-		}
-		return v, nil
-	}}
-}
-
+// parseWhole reads a whole number.
 func parseWhole(n *yaml.Node) (int64, bool) {
 	v, err := text.Whole(n.Value)
 	return v, isNumber(n) && err == nil
 }
 
-// oneOf allows the words that parse takes, or without parse the words themselves.
-func oneOf(words []string, parse func(string) (any, error)) rule {
-	return rule{words: words, read: func(n *yaml.Node) (any, *invalid) {
-		allowed := text.Enumerate(words)
-		if !isScalar(n, "!!str") {
-			return nil, wrong(n, allowed)
-		}
-		if parse == nil {
-			if slices.Contains(words, n.Value) {
-				return n.Value, nil
+// number allows the numbers of a field's range, and the words for other numbers.
+func number(f option.Field) func(n *yaml.Node) (any, *invalid) {
+	largest := map[reflect.Kind]int64{reflect.Int: math.MaxInt32, reflect.Uint64: math.MaxInt64}[f.Type.Kind()]
+	return func(n *yaml.Node) (any, *invalid) {
+		for _, w := range f.Values {
+			if isScalar(n, "!!str") && n.Value == w.Word {
+				return w.Value, nil
 			}
-		} else if v, err := parse(n.Value); err == nil {
+		}
+		x, ok := parseNumber(n)
+		v, whole := parseWhole(n)
+		switch {
+		case whole && largest > 0 && v > largest, largest > 0 && !whole && x >= 1<<63:
+			p := wrong(n, fmt.Sprintf("at most %d", largest))
+			for _, w := range f.Values {
+				p.text += ", or " + w.Word
+			}
+			return nil, p
+		case !ok || !f.Range.Contains(x) || largest > 0 && !whole:
+			return nil, wrong(n, f.Want())
+		case largest > 0:
 			return v, nil
 		}
-		p := wrong(n, allowed)
-		if near := text.Nearest(n.Value, words); near != "" {
-			p.hint = "did you mean " + near + "?"
-		}
-		return nil, p
-	}}
+		return x, nil
+	}
 }
 
-// textOf allows text that parse accepts, which allowed describes; hint, if not nil, may
-// return a hint for a value.
-func textOf(parse func(*yaml.Node) (string, bool), allowed string, hint func(*yaml.Node) string) rule {
-	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
-		if s, ok := parse(n); ok {
-			return s, nil
+// oneOf allows the words that parse takes.
+func oneOf(words []string, parse func(string) (any, bool)) rule {
+	return rule{words: words, read: func(n *yaml.Node) (any, *invalid) {
+		p := wrong(n, text.Enumerate(words))
+		if !isScalar(n, "!!str") {
+			return nil, p
 		}
-		p := wrong(n, allowed)
-		if hint != nil {
-			p.hint = hint(n)
+		if v, ok := parse(n.Value); ok {
+			return v, nil
+		}
+		if near := text.Nearest(n.Value, words); near != "" {
+			p.hint = "did you mean " + near + "?"
 		}
 		return nil, p
 	}}
@@ -318,19 +234,208 @@ func parseText(n *yaml.Node) (string, bool) {
 	return n.Value, isScalar(n, "!!str") || isNumber(n) || isScalar(n, "!!timestamp")
 }
 
-func parseDevice(n *yaml.Node) (string, bool) {
-	return n.Value, isScalar(n, "!!str") && device.CheckName(n.Value) == nil
-}
-
-func parseNonEmpty(n *yaml.Node) (string, bool) {
-	s, ok := parseText(n)
-	return s, ok && s != ""
-}
-
-// quoteHint says how to make text of a truth value.
-func quoteHint(n *yaml.Node) string {
-	if isScalar(n, "!!bool") {
-		return "quote it: " + text.Quote(n.Value)
+// items returns a function that reads a list, or a single item instead. A problem with an
+// item of a list has the item's number.
+func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *yaml.Node) (any, *invalid) {
+	return func(n *yaml.Node) (any, *invalid) {
+		nodes := []*yaml.Node{n}
+		if n.Kind == yaml.SequenceNode {
+			nodes = n.Content
+		}
+		list := make([]T, 0, len(nodes))
+		for i, node := range nodes {
+			v, p := read(resolve(node), list)
+			if p != nil {
+				if n.Kind == yaml.SequenceNode {
+					p.part, p.at = fmt.Sprintf("item %d", i+1), node
+				}
+				return nil, p
+			}
+			list = append(list, v)
+		}
+		return list, nil
 	}
-	return ""
+}
+
+// isEmpty reports whether a node is a list without items.
+func isEmpty(n *yaml.Node) bool { return n.Kind == yaml.SequenceNode && len(n.Content) == 0 }
+
+// textList allows a list of texts, of the words if there are any; some excludes the empty
+// list.
+func textList(allowed string, words []string, some bool) rule {
+	itemAllowed := allowed
+	if some {
+		itemAllowed = kindsOfText["paths"]
+	}
+	read := items(func(item *yaml.Node, _ []string) (string, *invalid) {
+		s, ok := parseText(item)
+		if !ok || s == "" || words != nil && !slices.Contains(words, s) {
+			return "", wrongText(item, itemAllowed)
+		}
+		return s, nil
+	})
+	return rule{text: asList, words: words, read: func(n *yaml.Node) (any, *invalid) {
+		if some && isEmpty(n) {
+			return nil, wrong(n, allowed)
+		}
+		return read(n)
+	}}
+}
+
+// seeds allows a list of different whole numbers of at least 0, or one such
+// number.
+func seeds() rule {
+	const allowed = "a whole number of at least 0 or a list of them, such as [0, 1, 2]"
+	read := items(func(item *yaml.Node, before []uint64) (uint64, *invalid) {
+		v, ok := parseWhole(item)
+		switch {
+		case !ok || v < 0:
+			return 0, wrong(item, allowed)
+		case slices.Contains(before, uint64(v)):
+			return 0, &invalid{text: "got " + describe(item) + " twice, want each seed once"}
+		}
+		return uint64(v), nil
+	})
+	return rule{text: asNumbers, read: func(n *yaml.Node) (any, *invalid) {
+		if isEmpty(n) {
+			return nil, wrong(n, allowed)
+		}
+		return read(n)
+	}}
+}
+
+// rule allows a share, or a path or a list of paths.
+func (*Holdout) rule() rule {
+	paths := textList(kindsOfText["inputs"], nil, true)
+	return rule{text: asList, read: func(n *yaml.Node) (any, *invalid) {
+		x, err := text.Decimal(n.Value) // outside a file it is text
+		switch {
+		case x > 0 && x < 1:
+			return Holdout{Share: x}, nil
+		case err == nil:
+			return nil, wrong(n, "a share between 0 and 1, a path or a list of paths")
+		}
+		v, p := paths.read(n)
+		if p != nil {
+			return nil, p
+		}
+		return Holdout{Paths: v.([]string)}, nil
+	}}
+}
+
+func (h Holdout) plain() any {
+	if len(h.Paths) == 0 {
+		return h.Share
+	}
+	return h.Paths
+}
+
+// rule allows a number or share of points, or the path of a file.
+func (*Sample) rule() rule {
+	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
+		x, err := text.Decimal(n.Value) // outside a file it is text
+		path, isText := parseText(n)
+		switch {
+		case x > 0 && x <= 1:
+			return Sample{Share: x}, nil
+		case x >= 2 && x <= math.MaxInt32 && x == math.Trunc(x):
+			return Sample{Number: int(x)}, nil
+		case isText && path != "" && err != nil:
+			return Sample{File: path}, nil
+		}
+		return nil, wrong(n, "a share above 0 and at most 1, a whole number of points from 2 on, or the path of a file of rows")
+	}}
+}
+
+func (s Sample) plain() any {
+	switch {
+	case s.File != "":
+		return s.File
+	case s.Number > 0:
+		return s.Number
+	}
+	return s.Share
+}
+
+// rule allows a truth value, or the path of a folder. Outside a file both are text.
+func (*Cache) rule() rule {
+	const allowed = "true, false or a folder"
+	return rule{text: asText, words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *invalid) {
+		folder, ok := parseText(n)
+		switch word := strings.ToLower(n.Value); {
+		case n.Kind != yaml.ScalarNode || word == "" || isNull(n):
+			return nil, wrong(n, allowed)
+		case word == "true", word == "false":
+			return Cache{Keep: word == "true"}, nil
+		case slices.Contains([]string{"yes", "no", "on", "off", "0", "1"}, word):
+			p := wrong(n, allowed)
+			p.hint = "a folder of that name is ./" + folder
+			return nil, p
+		case !ok:
+			return nil, wrongText(n, allowed)
+		}
+		return Cache{Keep: true, Folder: folder}, nil
+	}}
+}
+
+func (c Cache) plain() any {
+	if c.Folder == "" {
+		return c.Keep
+	}
+	return c.Folder
+}
+
+// entries allows a list of mappings with the keys of the structs of a list.
+func entries(f option.Field) func(n *yaml.Node) (any, *invalid) {
+	keys := keysOf(f.Fields)
+	return func(n *yaml.Node) (any, *invalid) {
+		if n.Kind != yaml.SequenceNode {
+			return nil, wrong(n, fmt.Sprintf("a list of %ss, such as [{%s: 5}]", f.Item, keys[0].Key))
+		}
+		list := reflect.MakeSlice(f.Type, len(n.Content), len(n.Content))
+		for i, node := range n.Content {
+			if p := readEntry(resolve(node), keys, list.Index(i)); p != nil {
+				of := fmt.Sprintf("%s %d", f.Item, i+1)
+				if p.part != "" {
+					of = p.part + " of " + of
+				}
+				p.part = of
+				if p.at == nil {
+					p.at = node
+				}
+				return nil, p
+			}
+		}
+		return list.Interface(), nil
+	}
+}
+
+// readEntry reads one entry of a list of mappings. The part that a fault names is a key of
+// the entry.
+func readEntry(n *yaml.Node, keys []key, entry reflect.Value) *invalid {
+	if n.Kind != yaml.MappingNode {
+		return wrong(n, "a mapping with the keys "+text.Enumerate(names(keys)))
+	}
+	given := map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		name, node := n.Content[i], n.Content[i+1]
+		k, ok := find(keys, name.Value)
+		switch {
+		case !ok:
+			return &invalid{at: name, text: fmt.Sprintf("got the unknown key %s, want %s", text.Quote(name.Value), text.Enumerate(names(keys)))}
+		case given[k.Key]:
+			return &invalid{part: k.Key, at: name, text: "given twice"}
+		}
+		given[k.Key] = true
+		v, p := k.read(node)
+		if p != nil {
+			if p.part != "" {
+				p.part += " of "
+			}
+			p.part, p.at = p.part+k.Key, node
+			return p
+		}
+		assign(entry.FieldByIndex(k.Index), v)
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 
 	"cne"
 	"cne/data"
@@ -94,7 +95,8 @@ type Sources struct {
 	// heads of the files.
 	Points int
 
-	text []byte // of File, once it was read
+	layers []*layer // of the file, the environment and the settings, once they were read
+	read   string   // the file of the layers
 
 	// Context, if not nil, ends the reading of the file, which may be a pipe.
 	Context context.Context
@@ -127,7 +129,6 @@ func of[C any](c *C) configuration { return any(c).(configuration) }
 // A Schema is a kind of configuration: it makes the struct C from its sources.
 type Schema[C any] struct {
 	keySet
-	defaults string // a file with all keys and their meaning
 	// preset, if not nil, returns the text of a file that some value lays over the
 	// defaults, and the value's source; "" for none.
 	preset func(value func(key string) any) (text, source string)
@@ -170,23 +171,11 @@ func (s *Schema[C]) DefaultDir(c *C) string { return s.dir(c) }
 // Load reads all sources, each overriding the ones before it and the defaults, and checks
 // the result. Faults of values, keys and combinations are of the type *Error; other
 // errors come from reading the file.
-func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
-	file, err := s.readFile(from)
-	if err != nil {
+func (s *Schema[C]) Load(from *Sources) (*C, Origins, error) {
+	if err := s.read(from); err != nil {
 		return nil, nil, err
 	}
-	environment, err := s.readEnvironment(from.Environ)
-	if err != nil {
-		return nil, nil, err
-	}
-	settings, err := s.readSettings(from.Settings)
-	if err != nil {
-		return nil, nil, err
-	}
-	if preset := settings.value["preset"]; file.written && preset != nil && preset != file.value["preset"] {
-		return nil, nil, &Error{settings.origin["preset"], "preset", fmt.Sprintf("got %v with the whole configuration %s, want none, or a file of only what differs from a preset", preset, text.Quote(from.File))}
-	}
-	return s.merge(from, file, environment, settings)
+	return s.merge(from, from.layers...)
 }
 
 // CheckSettings checks each setting by itself. Errors are of the type *Error.
@@ -202,7 +191,7 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, _, err := s.merge(Sources{}, l)
+	c, _, err := s.merge(&Sources{}, l)
 	return c, err
 }
 
@@ -290,17 +279,17 @@ func Explain(err error) error { return located(err, nil) }
 // the result. Viper merges. Its own readers of files, variables and flags are not used,
 // because they ignore unknown and repeated keys, lose line numbers, and do not
 // distinguish null from a missing key.
-func (s *Schema[C]) merge(from Sources, layers ...*layer) (*C, Origins, error) {
-	base, err := s.builtin(defaultOrigin, s.defaults)
-	if err != nil {
-		return nil, nil, err
-	}
-	all := append([]*layer{base}, layers...)
-	values, origins, err := overlay(all)
+func (s *Schema[C]) merge(from *Sources, layers ...*layer) (*C, Origins, error) {
+	values, origins, err := overlay(s.base, layers)
 	if err == nil && s.preset != nil {
-		if text, source := s.preset(values.Get); text != "" {
-			if base, err = s.builtin(source, text); err == nil {
-				values, origins, err = overlay(slices.Insert(all, 1, base))
+		if preset, source := s.preset(values.Get); preset != "" {
+			var document *yaml.Node
+			var over *layer
+			if document, err = parse([]byte(preset)); err == nil {
+				over, err = s.builtin(source, document)
+			}
+			if err == nil {
+				values, origins, err = overlay(s.base, append([]*layer{over}, layers...))
 			}
 		}
 	}
@@ -331,21 +320,19 @@ func (s *Schema[C]) merge(from Sources, layers ...*layer) (*C, Origins, error) {
 }
 
 // builtin reads a part of the program as if it were a file; its values have the origin.
-func (s *keySet) builtin(origin, text string) (*layer, error) {
-	l, err := s.readYAML(origin, []byte(text))
-	if err != nil {
-		return nil, err
-	}
+func (s *keySet) builtin(origin string, document *yaml.Node) (*layer, error) {
+	l := newLayer()
+	err := s.addMapping(l, origin, document, "")
 	for k := range l.origin {
 		l.origin[k] = origin
 	}
-	return l, nil
+	return l, err
 }
 
-// overlay lays layers over each other, the last on top.
-func overlay(layers []*layer) (*viper.Viper, Origins, error) {
+// overlay lays layers over the defaults and each other, the last on top.
+func overlay(base *layer, layers []*layer) (*viper.Viper, Origins, error) {
 	v, origins := viper.New(), Origins{}
-	for _, l := range layers {
+	for _, l := range append([]*layer{base}, layers...) {
 		if err := v.MergeConfigMap(l.value); err != nil {
 			return nil, nil, err
 		}
@@ -429,8 +416,8 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		b, okB := now.(Holdout)
 		return okA && okB && a.Share == b.Share
 	case "data.sample":
-		a, okA := before.(TrainOn)
-		b, okB := now.(TrainOn)
+		a, okA := before.(Sample)
+		b, okB := now.(Sample)
 		return okA && okB && a.File != "" && b.File != ""
 	}
 	return slices.Contains(s.mayChange, key) || slices.Contains(s.mayChange, section)

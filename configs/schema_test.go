@@ -20,7 +20,7 @@ import (
 func TestPrecedence(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "run.yaml", "# a comment\nseed: 1\nloss:\n  s: 0.25\ntrain:\n  lr: 2\n  epochs: 10\n  batch_size: 64\n")
-	c, origins, err := Train.Load(Sources{
+	c, origins, err := Train.Load(&Sources{
 		File:    "run.yaml",
 		Environ: []string{"HOME=/", "CNE_TRAIN_EPOCHS=20", "CNE_TRAIN_BATCH_SIZE=128", "CNE_TRAIN_LR=", "CNE_DEBUG=1", "CNE_LIBCUDA=/x.so", "CNE_CUDA_SDK=/x"},
 		Settings: []Setting{
@@ -65,7 +65,7 @@ func TestDeviceInShort(t *testing.T) {
 		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{Name: "auto", Precision: TF32}, "--set device"},
 		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{Name: "cpu", Precision: TF32}, "--device"},
 	} {
-		c, origins, err := Train.Load(tc.from)
+		c, origins, err := Train.Load(&tc.from)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -73,7 +73,7 @@ func TestDeviceInShort(t *testing.T) {
 		if c.Device != tc.want || origins["device.name"] != tc.origin {
 			t.Errorf("%s: %+v from %q, want %+v from %q", name, c.Device, origins["device.name"], tc.want, tc.origin)
 		}
-		s, _, err := Pretrain.Load(tc.from)
+		s, _, err := Pretrain.Load(&tc.from)
 		if err != nil || s.Device != tc.want {
 			t.Errorf("%s, of cne simclr: %+v (%v)", name, s, err)
 		}
@@ -127,7 +127,7 @@ func TestTextValues(t *testing.T) {
 		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", tc.key, tc.value, got, tc.want)
 		}
-		c, _, err = Train.Load(Sources{Environ: []string{variable(tc.key) + "=" + tc.value}})
+		c, _, err = Train.Load(&Sources{Environ: []string{variable(tc.key) + "=" + tc.value}})
 		if tc.value == "" {
 			continue // counts as not set in the environment
 		}
@@ -152,7 +152,7 @@ func TestZeroPadded(t *testing.T) {
 		{"train.lr train.clip loss.s loss.z_bar", "010", 10.}, {"train.lr", "00.5", 0.5}, {"train.lr", "08.5e1", 85.},
 		{"model.hidden", "[010, 08, 1_1]", []int{10, 8, 11}}, {"model.hidden", "0010", []int{10}},
 		{"train.phases", "[{epochs: 010}, {epochs: 08, lr: 00.5}]", []cne.Phase{{Epochs: 10}, {Epochs: 8, LR: 0.5}}},
-		{"data.sample", "0100", TrainOn{Number: 100}}, {"data.sample", "00.5", TrainOn{Share: 0.5}}, {"data.sample", "0x10", TrainOn{File: "0x10"}},
+		{"data.sample", "0100", Sample{Number: 100}}, {"data.sample", "00.5", Sample{Share: 0.5}}, {"data.sample", "0x10", Sample{File: "0x10"}},
 		{"data.holdout", "00.5", Holdout{Share: 0.5}}, {"data.holdout", "[010, 0x10]", Holdout{Paths: []string{"010", "0x10"}}},
 		{"data.columns data.drop data.categories data.dates data.na output.html_columns data.path data.labels", "[age, 010, 08, 1_1, 0x10, 0b1, 1e3, 1.50, -0, 7, -1, 0, 2024-01-01]",
 			[]string{"age", "010", "08", "1_1", "0x10", "0b1", "1e3", "1.50", "-0", "7", "-1", "0", "2024-01-01"}},
@@ -173,7 +173,7 @@ func TestZeroPadded(t *testing.T) {
 				"--set":  func() (*Config, error) { return loadSetting(t, k, x.value) },
 				"a flag": func() (*Config, error) { c, _, err := loadText(t, "", Setting{"--flag", k, x.value}); return c, err },
 				"the variable": func() (*Config, error) {
-					c, _, err := Train.Load(Sources{Environ: []string{variable(k) + "=" + x.value}})
+					c, _, err := Train.Load(&Sources{Environ: []string{variable(k) + "=" + x.value}})
 					return c, err
 				},
 			} {
@@ -214,7 +214,7 @@ func TestSettingsAddUp(t *testing.T) {
 		for _, value := range tc.set {
 			settings = append(settings, Setting{"--set " + tc.key, tc.key, value})
 		}
-		c, _, err := Train.Load(Sources{Settings: settings, Environ: []string{"CNE_DATA_DROP=other"}})
+		c, _, err := Train.Load(&Sources{Settings: settings, Environ: []string{"CNE_DATA_DROP=other"}})
 		if err != nil {
 			t.Errorf("%s=%q: %v", tc.key, tc.set, err)
 		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
@@ -230,12 +230,12 @@ func valueOf(c *Config, name string) any {
 }
 
 func TestMissingFile(t *testing.T) {
-	_, _, err := Train.Load(Sources{File: "no/such.yaml"})
+	_, _, err := Train.Load(&Sources{File: "no/such.yaml"})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "no/such.yaml") {
 		t.Errorf("got %v", err)
 	}
 	dir := t.TempDir()
-	if _, _, err := Train.Load(Sources{File: dir}); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, _, err := Train.Load(&Sources{File: dir}); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a folder: got %v", err)
 	}
 }
@@ -244,7 +244,7 @@ func TestHugeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.yaml")
 	writeTestFile(t, path, strings.Repeat("#", maxConfigSize+1))
 	var ce *Error
-	if _, _, err := Train.Load(Sources{File: path}); !errors.As(err, &ce) || ce.Source != path {
+	if _, _, err := Train.Load(&Sources{File: path}); !errors.As(err, &ce) || ce.Source != path {
 		t.Errorf("got %v", err)
 	}
 }
@@ -307,7 +307,7 @@ func TestDefaultFolder(t *testing.T) {
 		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "here"}}, "here"},
 		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "runs/mnist10k"}}, "runs/mnist10k"},
 	} {
-		c := loaded(Train.Load(Sources{Settings: tc.settings}))(t)
+		c := loaded(Train.Load(&Sources{Settings: tc.settings}))(t)
 		if c.Output.Dir != tc.want {
 			t.Errorf("%v: folder %s, want %s", tc.settings, c.Output.Dir, tc.want)
 		}
@@ -316,7 +316,7 @@ func TestDefaultFolder(t *testing.T) {
 
 func TestVariablesAreUnambiguous(t *testing.T) {
 	seen := map[string]string{}
-	for _, v := range keySets() {
+	for _, v := range keySets {
 		for _, k := range names(v.keys) {
 			if other, there := seen[variable(k)]; there && other != k {
 				t.Errorf("%s and %s both have the variable %s", k, other, variable(k))

@@ -39,7 +39,7 @@ func (c *SimCLR) Inputs() []string {
 
 // SimCLROutput says where results are written.
 type SimCLROutput struct {
-	Dir string `key:"dir" as:"nonempty"` // folder for the results
+	Dir string `key:"dir" as:"text"` // folder for the results
 	// For runs whose network gives positions (see Embeds): embedding.csv, embedding.png,
 	// embedding.html and its images.
 	CSV  bool `key:"csv"`
@@ -49,8 +49,8 @@ type SimCLROutput struct {
 
 // ImageData says where the images and their labels come from.
 type ImageData struct {
-	Path   []string `key:"path" as:"nonempty"`
-	Labels []string `key:"labels"`
+	Path   []string `key:"path" as:"inputs"`
+	Labels []string `key:"labels" as:"paths"`
 	Size   int      `key:"size" in:"0 or [1,4096]"` // 0: as they are
 	// SkipBroken leaves out files that cannot be decoded.
 	SkipBroken bool `key:"skip_broken"`
@@ -64,7 +64,7 @@ type Protocol struct {
 
 // Beginning says how a network is initialised.
 type Beginning struct {
-	From *string `key:"from" as:"nonempty"` // run folder or file; nil: random weights
+	From *string `key:"from" as:"text"` // run folder or file; nil: random weights
 }
 
 // Monitor says how a classifier watches the training.

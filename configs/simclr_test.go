@@ -27,7 +27,7 @@ func TestSimCLRKeysAgree(t *testing.T) {
 
 // The defaults are the paper's run.
 func TestSimCLRDefaults(t *testing.T) {
-	c, origins, err := Pretrain.Load(Sources{})
+	c, origins, err := Pretrain.Load(&Sources{})
 	must(t, err)
 	for _, k := range names(Pretrain.keys) {
 		if origins[k] != defaultOrigin {
@@ -82,7 +82,7 @@ func TestSimCLRFiles(t *testing.T) {
 	}
 	dirs := map[string]string{}
 	for _, path := range paths {
-		c := loaded(Pretrain.Load(Sources{File: path}))(t)
+		c := loaded(Pretrain.Load(&Sources{File: path}))(t)
 		text := need(os.ReadFile(path))(t)
 		if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
 			t.Errorf("%s: keys without a comment: %q", path, bare)
@@ -245,15 +245,15 @@ func TestBadSimCLRFiles(t *testing.T) {
 
 // The variable of a key that another command has is not a mistake.
 func TestVariablesOfOtherCommands(t *testing.T) {
-	c, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_GRAPH_K=3", "CNE_TRAIN_EPOCHS=30"}})
+	c, _, err := Pretrain.Load(&Sources{Environ: []string{"CNE_GRAPH_K=3", "CNE_TRAIN_EPOCHS=30"}})
 	if err != nil || c.Pretrain.Epochs != 30 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, _, err := Train.Load(Sources{Environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {
+	if _, _, err := Train.Load(&Sources{Environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {
 		t.Error(err)
 	}
 	const want = `CNE_VIEWS_SIZ: unknown variable; did you mean CNE_VIEWS_SIZE?`
-	if _, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_VIEWS_SIZ=3"}}); err == nil || err.Error() != want {
+	if _, _, err := Pretrain.Load(&Sources{Environ: []string{"CNE_VIEWS_SIZ=3"}}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

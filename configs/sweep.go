@@ -61,7 +61,7 @@ func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, erro
 		err = s.checkOutput()
 	}
 	for run := 0; err == nil && run < len(s.Runs); run++ {
-		from := Sources{File: s.Config, Environ: environ, Settings: s.Runs[run], Context: ctx}
+		from := &Sources{File: s.Config, Environ: environ, Settings: s.Runs[run], Context: ctx}
 		if s.Command == Pretrain.Command() {
 			err = checkRun(s, Pretrain, run, from)
 		} else {
@@ -90,7 +90,7 @@ func (s *Sweep) checkOutput() error {
 // freeKeys may differ between machines.
 var freeKeys = regexp.MustCompile(`^(device|log|checkpoint|output\.dir|graph\.cache)(\.|$)`)
 
-func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
+func checkRun[C any](s *Sweep, schema *Schema[C], run int, from *Sources) error {
 	now, _, err := schema.Load(from)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are equal", s.RunName(first), s.Describe(first), s.RunName(run), s.Describe(run))}
 	}
 	s.configs[all] = run
-	begun, _, err := schema.Load(Sources{File: s.RunDir(run) + "/config.yaml"})
+	begun, _, err := schema.Load(&Sources{File: s.RunDir(run) + "/config.yaml"})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -241,7 +241,7 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 			return &Error{at(s.Path, name), text.Printable(name.Value), "unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
 		}
 		var ok bool
-		if *field, ok = parseNonEmpty(node); !ok {
+		if *field, ok = parseText(node); !ok || *field == "" {
 			return &Error{at(s.Path, name), name.Value, "got " + describe(node) + ", want text"}
 		}
 	}

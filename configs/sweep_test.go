@@ -61,7 +61,7 @@ func TestReadSweep(t *testing.T) {
 					t.Errorf("run %d: %s, want %s", i, got, want)
 				}
 			}
-			c, _, err := Train.Load(Sources{File: s.Config, Settings: s.Runs[len(s.Runs)-1]})
+			c, _, err := Train.Load(&Sources{File: s.Config, Settings: s.Runs[len(s.Runs)-1]})
 			if s.Command == Pretrain.Command() {
 				return
 			}
@@ -86,7 +86,7 @@ func TestSweepHasChanged(t *testing.T) {
 		"axes: {seed: [1, 2, 3]}":             "",
 	} {
 		s := need(ReadSweep(t.Context(), writeSweep(t, before), nil))(t)
-		c := loaded(Train.Load(Sources{Settings: s.Runs[1]}))(t)
+		c := loaded(Train.Load(&Sources{Settings: s.Runs[1]}))(t)
 		path := writeSweep(t, now)
 		must(t, os.MkdirAll(s.RunDir(1), 0o777))
 		f, err := os.Create(s.RunDir(1) + "/config.yaml")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -47,7 +48,7 @@ func CommandLine(line string) string {
 // CommandOf returns the command in the first line of such a file; "" if this program does
 // not have it.
 func CommandOf(line string) string {
-	for _, s := range keySets() {
+	for _, s := range keySets {
 		if strings.Contains(line, "; "+s.command+" ") {
 			return s.command
 		}
@@ -67,17 +68,10 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 		}
 		values[k.Key] = n
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(s.defaults), &document); err != nil {
-		return fmt.Errorf("the built-in defaults: %w", err)
-	}
-	document.HeadComment = ""
-	root := document.Content[0]
-	fill(root, "", values)
 	var body bytes.Buffer
 	enc := yaml.NewEncoder(&body)
 	enc.SetIndent(2)
-	if err := errors.Join(enc.Encode(&document), enc.Close()); err != nil {
+	if err := errors.Join(enc.Encode(filled(s.document, "", values)), enc.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
 	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s%s\n\n", Header, version.String(), footerNote, s.command, takes)
@@ -85,16 +79,19 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	return err
 }
 
-// fill replaces the values of a mapping whose keys begin with prefix.
-func fill(n *yaml.Node, prefix string, values map[string]*yaml.Node) {
-	for i := 0; i < len(n.Content); i += 2 {
-		k, old := prefix+n.Content[i].Value, n.Content[i+1]
+// filled returns a mapping whose keys begin with prefix, with other values.
+func filled(n *yaml.Node, prefix string, values map[string]*yaml.Node) *yaml.Node {
+	m := *n
+	m.Content = slices.Clone(n.Content)
+	for i := 0; i < len(m.Content); i += 2 {
+		k, old := prefix+m.Content[i].Value, m.Content[i+1]
 		if old.Kind == yaml.MappingNode {
-			fill(old, k+".", values)
+			m.Content[i+1] = filled(old, k+".", values)
 		} else {
-			n.Content[i+1] = values[k]
+			m.Content[i+1] = values[k]
 		}
 	}
+	return &m
 }
 
 // separateSections puts an empty line before each section, as in default.yaml;

@@ -139,8 +139,7 @@ func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 // DTheta implements Model.
 func (c *Convolutional[T]) DTheta() float64 { return c.batch.dThetaValue() }
 
-// Parameters implements Model: the learnt parameters of the network, with gradients,
-// and the logarithm of the temperature if that is learnt.
+// Parameters implements Model: the learnt parameters of the network, with gradients.
 func (c *Convolutional[T]) Parameters() []Parameter { return c.params }
 
 // Diagnose implements Model.

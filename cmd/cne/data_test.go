@@ -444,7 +444,7 @@ func TestStoredRun(t *testing.T) {
 func TestStoredInputChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "bytes.npy", "|u1", 200000, 24) // too large to be read into memory
-	c, _, err := configs.Train.Load(configs.Sources{Settings: []configs.Setting{
+	c, _, err := configs.Train.Load(&configs.Sources{Settings: []configs.Setting{
 		{Source: "test", Key: "data.path", Value: "bytes.npy"}, {Source: "test", Key: "graph.pca", Value: "5"}, {Source: "test", Key: "data.holdout", Value: "0.2"},
 	}})
 	must(t, err)

@@ -182,14 +182,14 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	if ofTheRun {
 		a.folder, from.File = a.runs[0], filepath.Join(a.runs[0], rundir.ConfigFile)
 	}
-	c, origins, err := configs.Train.Load(from)
+	c, origins, err := configs.Train.Load(&from)
 	if err != nil {
 		return err
 	}
 	a.config, a.origins = c, origins
 	a.dataKnown = !origins.IsDefault("data.path")
 	if ofTheRun && origins["data.path"] != "--data" {
-		own, _, err := configs.Train.Load(configs.Sources{File: from.File})
+		own, _, err := configs.Train.Load(&configs.Sources{File: from.File})
 		if err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func isRun(path string) (bool, error) {
 // the first.
 func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 	from.File = filepath.Join(run, rundir.ConfigFile)
-	c, _, err := configs.Train.Load(from)
+	c, _, err := configs.Train.Load(&from)
 	if err != nil {
 		return err
 	}

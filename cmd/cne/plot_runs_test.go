@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,15 +16,6 @@ func shortRuns(t *testing.T) {
 		args := short("--set", "loss.name="+loss, "--set", "output.metrics_every=2", "--set", "output.snapshots=3", "-o", filepath.Join("runs", loss))
 		mustRun(t, args...)
 	}
-}
-
-// makeFile writes a file, and makes its folder.
-func makeFile(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	writeTestFile(t, path, text)
 }
 
 // plotTexts runs cne plot and returns the texts of the SVG that it names.

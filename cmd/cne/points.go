@@ -156,7 +156,7 @@ func (r *pointRun) choosePreset(n int) error {
 		return nil
 	}
 	r.given.Points = n
-	c, _, err := r.schema.Load(r.given)
+	c, _, err := r.schema.Load(&r.given)
 	if err == nil {
 		c.Output.Dir = r.config.Output.Dir
 		if c.Graph.File != nil { // it has its own number of neighbours
@@ -673,7 +673,7 @@ func readAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	if before == nil || before.Scaler == nil {
 		return nil, errors.New("the model does not say how they were prepared")
 	}
-	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile), Context: ctx})
+	c, origins, err := configs.Train.Load(&configs.Sources{File: filepath.Join(folder, rundir.ConfigFile), Context: ctx})
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		return nil, fmt.Errorf("%s: got a file, want a run of %q, for the pixels of its images", path, configs.Pretrain.Command())
 	default:
 		var origins configs.Origins
-		if r.config, origins, err = configs.Pretrain.Load(from); err != nil {
+		if r.config, origins, err = configs.Pretrain.Load(&from); err != nil {
 			return nil, cli.ConfigError(cmd, from, err)
 		}
 		resized = !origins.IsDefault("views.whole_size")

@@ -249,7 +249,7 @@ func TestSpectrumNamesItsFolder(t *testing.T) {
 		if path != "" {
 			from.Settings = []configs.Setting{{Source: "--set data.path", Key: "data.path", Value: path}}
 		}
-		c, _, err := configs.Spectrum.Load(from)
+		c, _, err := configs.Spectrum.Load(&from)
 		must(t, err)
 		if c.Output.Dir != want {
 			t.Errorf("the folder for %q is %s, want %s", path, c.Output.Dir, want)

@@ -70,12 +70,9 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 // execute calls run with the device and the configuration: from given, or from the folder
 // of a run that is resumed. line is the command line of a new run.
 func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
-	if err = given.ReadFile(); err != nil {
-		return err
-	}
 	var folder string // by default
 	if !r.resumed {
-		if r.config, r.origins, err = r.schema.Load(given); err != nil {
+		if r.config, r.origins, err = r.schema.Load(&given); err != nil {
 			return err
 		}
 		folder = *r.common().Dir
@@ -113,7 +110,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	case r.again:
 		r.Log.Info("this run is finished; its files are made again, without training", "folder", resume)
 	case !r.resumed:
-		cli.NoteReplaced(r.schema, r.Log, given)
+		cli.NoteReplaced(r.Log, &given)
 		if resume != folder {
 			r.Log.Info("there is a run with other settings; this one has a folder of its own", "folder", resume)
 		}

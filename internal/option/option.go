@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"cne/internal/text"
 )
@@ -31,17 +32,31 @@ type word interface{ Words() []string }
 
 // A Field is a field with a key.
 type Field struct {
-	Key   string
-	Null  bool // the key may be null, and the field is then zero
-	Only  bool // only the library has the field
-	Type  reflect.Type
-	Tag   reflect.StructTag
-	Index []int // as reflect.Value.FieldByIndex takes it
+	Key    string
+	Null   bool // the key may be null, and the field is then zero
+	Only   bool // only the library has the field
+	Type   reflect.Type
+	As     string // the tag as
+	Item   string // the tag item
+	Index  []int  // as reflect.Value.FieldByIndex takes it
+	Range  Range  // of a number, or of the numbers of a list
+	Values []WordValue
+	// Words are the words that the value may be. Of an enumeration, those of its tag come
+	// first.
+	Words []string
+	// Fields are the fields of the structs of a list.
+	Fields []Field
 }
 
+// known has the fields of the structs that were asked for.
+var known sync.Map
+
 // Fields returns the fields of a struct that have keys, and of the structs in it, in their
-// order.
+// order. They must not be changed. It panics if a tag is wrong.
 func Fields(t reflect.Type) []Field {
+	if fields, ok := known.Load(t); ok {
+		return fields.([]Field)
+	}
 	var fields []Field
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -50,7 +65,7 @@ func Fields(t reflect.Type) []Field {
 		case name == "" && option == "":
 			continue
 		case f.Type.Kind() != reflect.Struct || option == "leaf":
-			fields = append(fields, Field{name, option == "null" || f.Type.Kind() == reflect.Pointer && option != "given", option == "library", f.Type, f.Tag, []int{i}})
+			fields = append(fields, newField(name, option, f))
 			continue
 		case option != "squash":
 			name += "."
@@ -60,7 +75,37 @@ func Fields(t reflect.Type) []Field {
 			fields = append(fields, x)
 		}
 	}
+	known.Store(t, fields)
 	return fields
+}
+
+// newField reads the tags of a field.
+func newField(name, option string, f reflect.StructField) Field {
+	pointer := f.Type.Kind() == reflect.Pointer
+	x := Field{
+		Key: name, Null: option == "null" || pointer && option != "given", Only: option == "library", Type: f.Type,
+		As: f.Tag.Get("as"), Item: f.Tag.Get("item"), Index: f.Index, Range: ParseRange(f.Tag.Get("in")),
+	}
+	for s := range strings.FieldsSeq(f.Tag.Get("words")) {
+		s, number, isNumber := strings.Cut(s, "=")
+		x.Words = append(x.Words, s)
+		if v, err := strconv.ParseFloat(number, 64); isNumber && err == nil {
+			x.Values = append(x.Values, WordValue{s, v})
+		}
+	}
+	if pointer {
+		x.Type = f.Type.Elem()
+	}
+	if w, ok := reflect.Zero(x.Type).Interface().(word); ok {
+		for _, s := range w.Words() {
+			if !slices.Contains(x.Words, s) {
+				x.Words = append(x.Words, s)
+			}
+		}
+	} else if x.Type.Kind() == reflect.Slice && x.Type.Elem().Kind() == reflect.Struct {
+		x.Fields = Fields(x.Type.Elem())
+	}
+	return x
 }
 
 // Check returns an *Error for the first value of a struct that is not in the range of its
@@ -72,7 +117,7 @@ func Check(options any) error {
 		if x.IsZero() {
 			continue
 		}
-		if e := check(x, f.Tag); e != nil {
+		if e := f.check(reflect.Indirect(x)); e != nil {
 			if e.Key == "" {
 				e.Key = f.Key
 			} else {
@@ -85,37 +130,29 @@ func Check(options any) error {
 }
 
 // check is Check of a single value.
-func check(x reflect.Value, tag reflect.StructTag) *Error {
+func (f *Field) check(x reflect.Value) *Error {
 	if w, ok := x.Interface().(word); ok {
 		valid := slices.Contains(w.Words(), x.String())
 		if m, ok := w.(encoding.TextMarshaler); ok {
 			_, err := m.MarshalText()
 			valid = err == nil
 		}
-		if !valid {
-			return &Error{Got: fmt.Sprint(w), Want: text.Enumerate(w.Words())}
+		if valid {
+			return nil
 		}
-		return nil
+		return &Error{Got: fmt.Sprint(w), Want: text.Enumerate(w.Words())}
 	}
-	if words := tag.Get("words"); x.Kind() == reflect.String && words != "" {
-		if list := strings.Fields(words); !slices.Contains(list, x.String()) {
-			return &Error{Got: strconv.Quote(x.String()), Want: text.Enumerate(list)}
-		}
-		return nil
-	}
-	number, isNumber := 0., true
+	number, whole := 0., false
 	switch x.Kind() {
-	case reflect.Pointer:
-		return check(x.Elem(), tag)
 	case reflect.Slice, reflect.Array:
 		for i := range x.Len() {
 			item := x.Index(i)
-			if item.Kind() != reflect.Struct {
-				if e := check(item, tag); e != nil {
+			if f.Fields == nil {
+				if e := f.check(item); e != nil {
 					return e
 				}
 			} else if e, ok := Check(item.Interface()).(*Error); ok {
-				e.Item = fmt.Sprintf("%s %d", tag.Get("item"), i+1)
+				e.Item = fmt.Sprintf("%s %d", f.Item, i+1)
 				return e
 			}
 		}
@@ -123,48 +160,42 @@ func check(x reflect.Value, tag reflect.StructTag) *Error {
 	case reflect.Float32, reflect.Float64:
 		number = x.Float()
 	case reflect.Int:
-		number = float64(x.Int())
-	default:
-		isNumber = false
-	}
-	in, words := tag.Get("in"), WordValues(tag.Get("words"))
-	if !isNumber || in == "" && isFinite(number) {
-		return nil
-	}
-	r := ParseRange(in)
-	for _, w := range words {
-		if number == w.Value {
-			return nil
+		number, whole = float64(x.Int()), true
+	case reflect.String:
+		if f.Words != nil && !slices.Contains(f.Words, x.String()) {
+			return &Error{Got: strconv.Quote(x.String()), Want: text.Enumerate(f.Words)}
 		}
-	}
-	if r.Contains(number) && isFinite(number) {
+		return nil
+	default:
 		return nil
 	}
-	want := r.Text(x.Kind() == reflect.Int)
-	for _, w := range words {
+	if f.Range.Contains(number) || slices.ContainsFunc(f.Values, func(w WordValue) bool { return w.Value == number }) {
+		return nil
+	}
+	want := f.Range.Text(whole)
+	for _, w := range f.Values {
 		want += fmt.Sprintf(" or %v (%s)", w.Value, w.Word)
 	}
 	return &Error{Got: fmt.Sprint(x.Interface()), Want: want}
 }
 
-func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+// Want describes the numbers that a configuration may give the field, or an item of it.
+func (f *Field) Want() string {
+	t := f.Type
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	want := f.Range.Text(t.Kind() != reflect.Float64)
+	for _, w := range f.Values {
+		want += ", or " + w.Word
+	}
+	return want
+}
 
 // A WordValue is a word that stands for a number.
 type WordValue struct {
 	Word  string
 	Value float64
-}
-
-// WordValues returns the words of a tag that stand for numbers.
-func WordValues(tag string) []WordValue {
-	var list []WordValue
-	for s := range strings.FieldsSeq(tag) {
-		word, number, ok := strings.Cut(s, "=")
-		if v, err := strconv.ParseFloat(number, 64); ok && err == nil {
-			list = append(list, WordValue{word, v})
-		}
-	}
-	return list
 }
 
 // A Range is a range of numbers.
@@ -193,9 +224,9 @@ func ParseRange(s string) Range {
 	return r
 }
 
-// Contains reports whether x is in the range.
+// Contains reports whether x is finite and in the range.
 func (r Range) Contains(x float64) bool {
-	return r.orZero && x == 0 || (x > r.Low || x == r.Low && !r.openLo) && (x < r.High || x == r.High && !r.openHi)
+	return !math.IsInf(x, 0) && (r.orZero && x == 0 || (x > r.Low || x == r.Low && !r.openLo) && (x < r.High || x == r.High && !r.openHi))
 }
 
 // Text describes the numbers of the range; only whole ones if whole is set.

@@ -3,8 +3,8 @@
 // and LinearOfSparse take some rows of a matrix as its input. Conv2d, BatchNorm,
 // BatchNormAddReLU and GlobalAvgPool are the layers of a convolutional network, for images
 // [n, h, w, c]; ChannelsLast converts images [n, c, h, w]. Normalize scales rows to unit
-// length, and ScaleByTemperature applies a learnt temperature. Contrastive has the four
-// losses, with listed negatives or dense blocks of negatives.
+// length. Contrastive has the four losses, with listed negatives or dense blocks of
+// negatives.
 //
 // Each operation is a gorgonia.Op and SDOp: it runs under Gorgonia's own machines, and
 // gorgonia.Grad differentiates through it. Each is also a Kernel: it writes its result

@@ -137,7 +137,7 @@ func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origin
 	if err != nil {
 		return nil, nil, err
 	}
-	c, origins, err := s.Load(from)
+	c, origins, err := s.Load(&from)
 	return c, origins, ConfigError(cmd, from, err)
 }
 
@@ -295,15 +295,10 @@ func InputSources(cmd *cobra.Command, args []string) (configs.Sources, error) {
 }
 
 // NoteReplaced logs the file or variable whose points the arguments replace, if any. The
-// sources come from InputSources.
-func NoteReplaced[C any](s *configs.Schema[C], log *slog.Logger, from configs.Sources) {
-	n := len(from.Settings)
-	if n == 0 || from.Settings[n-1].Source != inputSource {
-		return
-	}
-	from.Settings = from.Settings[:n-1]
-	// Errors without the arguments are not errors with them.
-	if _, origins, err := s.Load(from); err == nil && !origins.IsDefault(pathKey) {
-		log.Info("the points of the command line replace "+pathKey, "of", origins[pathKey])
+// sources come from InputSources, and were loaded.
+func NoteReplaced(log *slog.Logger, from *configs.Sources) {
+	of := from.Replaced(pathKey)
+	if n := len(from.Settings); of != "" && n > 0 && from.Settings[n-1].Source == inputSource {
+		log.Info("the points of the command line replace "+pathKey, "of", of)
 	}
 }

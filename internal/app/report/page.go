@@ -88,7 +88,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 // current folder. If it cannot be read, it is empty and a warning is logged; a missing
 // one is logged only if missed.
 func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
-	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+	c, origins, err := configs.Train.Load(&configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 	if err != nil {
 		if missed || !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("images, names and columns that the run has are left out of the page", "reason", err)

@@ -23,7 +23,7 @@ import (
 // pretrainedConfig returns the configuration of the run in a folder if it is one of
 // cne simclr pretrain, and nil otherwise.
 func pretrainedConfig(folder string) *configs.SimCLR {
-	c, _, err := configs.Pretrain.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+	c, _, err := configs.Pretrain.Load(&configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 	if err != nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 // Images are only accepted if the run was trained on them.
 func TestPretrainedImages(t *testing.T) {
 	folder := t.TempDir()
-	c, _, err := configs.Pretrain.Load(configs.Sources{})
+	c, _, err := configs.Pretrain.Load(&configs.Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}

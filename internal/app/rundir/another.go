@@ -25,11 +25,11 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 		}
 		d := NewDir(*common.Dir)
 		line, _ := d.CommandLine() // another one if it cannot be read, as below
-		begun, _, err := s.Load(configs.Sources{File: d.Path(ConfigFile)})
+		begun, _, err := s.Load(&configs.Sources{File: d.Path(ConfigFile)})
 		now := c
 		if err == nil {
 			given.Points = cmp.Or(readMetrics(d.Path(MetricsFile)).N, readMetrics(d.Path(SpectrumFigures)).N)
-			now, _, err = s.Load(*given)
+			now, _, err = s.Load(given)
 		}
 		switch {
 		case err != nil || line != command || !s.SameEmbedding(begun, now):

@@ -115,7 +115,7 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 		d.Holdout = &configs.Holdout{Share: h.Share, Paths: locate("data.holdout", h.Paths)}
 	}
 	if t := d.TrainOn; t != nil && t.File != "" {
-		d.TrainOn = &configs.TrainOn{File: *locateOne("data.sample", &t.File)}
+		d.TrainOn = &configs.Sample{File: *locateOne("data.sample", &t.File)}
 	}
 }
 

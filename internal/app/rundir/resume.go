@@ -82,7 +82,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	*dir = folder
 	var begun *C
 	if from == nil {
-		begun, _, err = s.Load(configs.Sources{File: filepath.Join(folder, ConfigFile)})
+		begun, _, err = s.Load(&configs.Sources{File: filepath.Join(folder, ConfigFile)})
 	} else {
 		begun, err = s.Parse("the configuration in the checkpoint", []byte(from.Notes[ConfigNote]))
 	}
@@ -104,7 +104,7 @@ func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources)
 	if given.File == "" {
 		given.File = filepath.Join(folder, ConfigFile)
 	}
-	return s.Load(given)
+	return s.Load(&given)
 }
 
 // ConfigOf returns the configuration of a run of the schema's command, as Resume does,
@@ -122,7 +122,7 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	case command != "" && command != s.Command():
 		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
-	begun, _, err := s.Load(configs.Sources{File: filepath.Join(folder, ConfigFile)})
+	begun, _, err := s.Load(&configs.Sources{File: filepath.Join(folder, ConfigFile)})
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func TestOpen(t *testing.T) {
 // configText returns a config.yaml as a run writes it.
 func configText(t *testing.T) string {
 	t.Helper()
-	c, _, err := configs.Train.Load(configs.Sources{})
+	c, _, err := configs.Train.Load(&configs.Sources{})
 	must(t, err)
 	var text strings.Builder
 	must(t, configs.Train.Write(&text, c))

@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%q", asked)
 	}
 	// 01 had begun; 03 had not, and begins again.
-	c, _, err := configs.Train.Load(configs.Sources{})
+	c, _, err := configs.Train.Load(&configs.Sources{})
 	var config bytes.Buffer
 	if err := errors.Join(err, configs.Train.Write(&config, c)); err != nil {
 		t.Fatal(err)
