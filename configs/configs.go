@@ -9,9 +9,6 @@
 // wrong and what is allowed. The allowed values follow from the tags and types of the
 // struct's fields, mostly options of the packages cne and simclr (package
 // internal/option). These packages' checks find conflicts between keys.
-//
-// To add a key, add the field with its tag to such a struct, and the key to the file of
-// defaults.
 package configs
 
 import (
