@@ -71,7 +71,7 @@ func Load(path string) (*Embedding, error) {
 	case saved.ResNet != nil:
 		return nil, fmt.Errorf("%w: %s", ErrImages, from)
 	}
-	e := &Embedding{Description: saved.Description, mapper: saved.Network, trainPoints: saved.Points, FromPyTorch: saved.Foreign}
+	e := &Embedding{Description: saved.Description, mapper: saved.Network, trainPoints: saved.Points, FromPyTorch: saved.FromPyTorch}
 	if network, ok := saved.Network.(saver); ok {
 		if e.model = network; from != path {
 			e.Positions, err = positionsOf(filepath.Join(path, "embedding.npy"), e.Dim())
@@ -431,7 +431,7 @@ type placedBlock struct {
 	ProjectedBlock
 	n      int          // points in use
 	points *data.Matrix // the points are its first rows
-	room   *data.Matrix // memory of points
+	memory *data.Matrix // memory of points
 	all    *data.Matrix // memory of Positions
 	err    error        // why reading ended; io.EOF after the last point
 }
@@ -457,7 +457,7 @@ func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projecti
 }
 
 func (p *placement) newBlock() *placedBlock {
-	return &placedBlock{room: data.NewMatrix(p.size, p.width), all: data.NewMatrix(p.size, p.positions.D)}
+	return &placedBlock{memory: data.NewMatrix(p.size, p.width), all: data.NewMatrix(p.size, p.positions.D)}
 }
 
 // read fills the block with the next points.
@@ -466,7 +466,7 @@ func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 	if p.Most > 0 {
 		size = min(size, p.First+p.Most-first)
 	}
-	b.First, b.points = first, b.room.Rows(0, size)
+	b.First, b.points = first, b.memory.Rows(0, size)
 	if size == 0 {
 		b.n, b.err = 0, io.EOF
 	} else if b.n, b.err = rows.Next(b.points); b.err == nil {

@@ -20,11 +20,11 @@ type SpectrumAxis struct {
 	Values []float64 // ascending; +Inf is all negatives of the batch
 }
 
-// DefaultPlaces are the default values of s: a little beyond both ends.
-const DefaultPlaces = "-0.5,0,0.5,1,1.5"
+// DefaultS are the default values of s: a little beyond both ends.
+const DefaultS = "-0.5,0,0.5,1,1.5"
 
-// FarthestPlace bounds the magnitude of s, so no constant overflows.
-const FarthestPlace = 100
+// LargestS bounds the magnitude of s, so no constant overflows.
+const LargestS = 100
 
 // fullBatch is the word for all negatives of the batch.
 const fullBatch = "full"
@@ -32,7 +32,7 @@ const fullBatch = "full"
 // ParseAxis reads the values of a flag, a list with commas between them.
 func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 	a, whole := &SpectrumAxis{Flag: flag}, flag == "m"
-	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", FarthestPlace, FarthestPlace), "zbar": "(0,inf)", "m": "[1,2147483647]"}[flag])
+	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", LargestS, LargestS), "zbar": "(0,inf)", "m": "[1,2147483647]"}[flag])
 	want := in.Text(whole)
 	if whole {
 		want += ", or " + fullBatch

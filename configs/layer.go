@@ -109,7 +109,7 @@ func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
 	case isNull(root):
 		return l, nil
 	case root.Kind != yaml.MappingNode:
-		return nil, &Error{Source: at(path, root), Problem: "got " + describe(root) + ", want keys and values, such as seed: 1"}
+		return nil, &Error{Source: lineOf(path, root), Problem: "got " + describe(root) + ", want keys and values, such as seed: 1"}
 	}
 	return l, s.addMapping(l, path, root, "")
 }
@@ -155,12 +155,12 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 				return s.add(l, path, name, node, short)
 			}
 			if node.Kind != yaml.MappingNode {
-				return &Error{at(path, name), k, fmt.Sprintf("got %s, want a section with keys such as %s", describe(node), s.firstKey(k))}
+				return &Error{lineOf(path, name), k, fmt.Sprintf("got %s, want a section with keys such as %s", describe(node), s.firstKey(k))}
 			}
 			return s.addMapping(l, path, node, k+".")
 		}
 		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && s.Has(k) {
-			return &Error{at(path, name), k, fmt.Sprintf("a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
+			return &Error{lineOf(path, name), k, fmt.Sprintf("a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
 		}
 		return s.add(l, path, name, node, k)
 	})
@@ -173,7 +173,7 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 	for i := 0; i < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if first, twice := lines[name.Value]; twice {
-			return &Error{at(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("given twice, first in line %d", first)}
+			return &Error{lineOf(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("given twice, first in line %d", first)}
 		}
 		lines[name.Value] = name.Line
 		if err := each(name, resolve(n.Content[i+1])); err != nil {
@@ -186,7 +186,7 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 // add checks the value of the key k and adds it to a layer. name is the node of
 // the key as it stands in the file.
 func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) error {
-	return s.set(l, k, node, at(path, name), func(part *yaml.Node) string { return at(path, part) })
+	return s.set(l, k, node, lineOf(path, name), func(part *yaml.Node) string { return lineOf(path, part) })
 }
 
 // set checks the value of a key and sets it in a layer. source is the value's source, and
@@ -213,8 +213,8 @@ func (s *keySet) set(l *layer, k string, node *yaml.Node, source string, at func
 	return &Error{source, k, p.text}
 }
 
-// at returns the source of a node in a file.
-func at(path string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", path, n.Line) }
+// lineOf returns the source of a node in a file.
+func lineOf(path string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", path, n.Line) }
 
 // variable returns the environment variable of a key: CNE_TRAIN_EPOCHS for
 // train.epochs.

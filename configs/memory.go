@@ -45,8 +45,8 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	e := of(n)
 	memory.LimitGarbage(e.Live)
 	available, ok := memory.Available()
-	room := int64(0.95 * float64(available.Bytes)) // estimates leave small things out
-	if !ok || e.Live <= room {
+	usable := int64(0.95 * float64(available.Bytes)) // estimates leave small things out
+	if !ok || e.Live <= usable {
 		return nil
 	}
 	rows, source := "", ""
@@ -59,7 +59,7 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	}
 	if known {
 		rows = fmt.Sprintf(", with %d rows of data", n)
-		if fits := sort.Search(n, func(n int) bool { return of(n).Live > room }) - 1; fits >= 1000 { // fewer are another kind of run
+		if fits := sort.Search(n, func(n int) bool { return of(n).Live > usable }) - 1; fits >= 1000 { // fewer are another kind of run
 			unit := int(math.Pow10(int(math.Log10(float64(fits))) - 1))
 			remedies = append(remedies, fmt.Sprintf("give at most some %d rows of data", fits/unit*unit))
 		}

@@ -196,7 +196,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 // mapping calls each for every key of a mapping named what.
 func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
-		return &Error{at(s.Path, n), what, "got " + describe(n) + ", want a mapping of keys, such as {seed: 1}"}
+		return &Error{lineOf(s.Path, n), what, "got " + describe(n) + ", want a mapping of keys, such as {seed: 1}"}
 	}
 	return eachKey(s.Path, "", n, each)
 }
@@ -229,7 +229,7 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 		return s.mapping(node, "axes", func(name, node *yaml.Node) error {
 			axis, err := values(node, func(item *yaml.Node) ([]Setting, error) {
 				x, err := s.setting(name, item)
-				x.Source = at(s.Path, item)
+				x.Source = lineOf(s.Path, item)
 				return []Setting{x}, err
 			})
 			s.axes = append(s.axes, axis)
@@ -238,11 +238,11 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 	default:
 		field := map[string]*string{"command": &s.Command, "config": &s.Config, "output": &s.Output}[name.Value]
 		if field == nil {
-			return &Error{at(s.Path, name), text.Printable(name.Value), "unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
+			return &Error{lineOf(s.Path, name), text.Printable(name.Value), "unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
 		}
 		var ok bool
 		if *field, ok = parseText(node); !ok || *field == "" {
-			return &Error{at(s.Path, name), name.Value, "got " + describe(node) + ", want text"}
+			return &Error{lineOf(s.Path, name), name.Value, "got " + describe(node) + ", want text"}
 		}
 	}
 	return err
@@ -260,7 +260,7 @@ func (s *Sweep) settings(node *yaml.Node) (all []Setting, err error) {
 
 // setting reads a key of a run and its value, which becomes a line of YAML.
 func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
-	x = Setting{at(s.Path, name), name.Value, node.Value}
+	x = Setting{lineOf(s.Path, name), name.Value, node.Value}
 	if x.Key == "output.dir" || x.Key == "graph.cache" {
 		return x, &Error{x.Source, x.Key, "set by the sweep itself; leave it out"}
 	}

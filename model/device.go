@@ -205,8 +205,8 @@ func (f *forward) run(x *op.Array) (y *op.Array, err error) {
 	return y, nil
 }
 
-// A placement is the device that computes a network, and the network compiled for it.
-type placement struct {
+// A deviceUse is the device that computes a network, and the network compiled for it.
+type deviceUse struct {
 	dtype    tensor.Dtype
 	onDevice *deviceParams // nil on the CPU
 	forward  forward
@@ -216,7 +216,7 @@ type placement struct {
 // UseDevice moves the network and its learnt parameters to a device. New networks are on
 // the CPU; nil moves back to it. An accelerator takes only float32 networks. After an
 // error the network stays where it was.
-func (p *placement) UseDevice(d *Device) error {
+func (p *deviceUse) UseDevice(d *Device) error {
 	if p.forward.program != nil && p.onDevice.on(d) {
 		return nil
 	}

@@ -42,7 +42,7 @@ type MLP[T op.Float] struct {
 	chain   *blas.Chain[T]
 	running sync.Mutex // guards the program of a device
 
-	placement
+	deviceUse
 }
 
 // NewMLP returns a network for points with in values and positions with out values. Nil
@@ -95,7 +95,7 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 		name := strconv.Itoa(2 * l)
 		n.parameters = append(n.parameters, Parameter{Name: name + ".weight", Value: w}, Parameter{Name: name + ".bias", Value: b})
 	}
-	n.placement = placement{dtype: dtype, compile: n.compileForward}
+	n.deviceUse = deviceUse{dtype: dtype, compile: n.compileForward}
 	return n, nil
 }
 
@@ -118,7 +118,7 @@ func (n *MLP[T]) ready() *blas.Chain[T] {
 
 // UseDevice moves the network to a device, as ResNet.UseDevice does.
 func (n *MLP[T]) UseDevice(d *Device) error {
-	err := n.placement.UseDevice(d)
+	err := n.deviceUse.UseDevice(d)
 	if n.chain = nil; n.frozen {
 		n.Freeze()
 	}

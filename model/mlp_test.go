@@ -285,7 +285,7 @@ func TestSaveAndLoad(t *testing.T) {
 			d := description()
 			must(t, network.Save(path, d))
 			s := load(t, path)
-			if s.Foreign || s.Training != d.Training || !slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version ||
+			if s.FromPyTorch || s.Training != d.Training || !slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version ||
 				s.Preprocessing.Width != 5 || s.Preprocessing.Scaler.Divisor != 255 {
 				t.Errorf("description %+v", s.Description)
 			}
@@ -342,8 +342,8 @@ func TestLoadForeign(t *testing.T) {
 	s := load(t, path)
 	got := make([]float32, 20)
 	must(t, s.Network.ProjectTo(got, x))
-	if !s.Foreign || !slices.Equal(got, want) {
-		t.Errorf("foreign %v, positions %v, want %v", s.Foreign, got, want)
+	if !s.FromPyTorch || !slices.Equal(got, want) {
+		t.Errorf("foreign %v, positions %v, want %v", s.FromPyTorch, got, want)
 	}
 }
 

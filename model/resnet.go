@@ -61,7 +61,7 @@ type ResNet[T op.Float] struct {
 	parameters []Parameter // without gradients
 	norms      []norm
 
-	placement
+	deviceUse
 	head forward // for the output of the head; compiled when it is needed
 }
 
@@ -94,7 +94,7 @@ func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], err
 	if _, _, err := create.network(imageNode[T](8)); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	n.placement = placement{dtype: op.Dtype[T](), compile: func(on *deviceParams) (forward, error) {
+	n.deviceUse = deviceUse{dtype: op.Dtype[T](), compile: func(on *deviceParams) (forward, error) {
 		return n.compileForward(on, false)
 	}}
 	return n, n.UseDevice(nil)

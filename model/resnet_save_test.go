@@ -35,7 +35,7 @@ func TestSaveAndLoadResNet(t *testing.T) {
 	check := func(t *testing.T) *model.ResNet[float32] {
 		t.Helper()
 		s := load(t, path)
-		if s.Foreign || s.Network != nil || s.ResNet == nil || *s.Images != *d.Images || s.Training != d.Training ||
+		if s.FromPyTorch || s.Network != nil || s.ResNet == nil || *s.Images != *d.Images || s.Training != d.Training ||
 			!slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version {
 			t.Errorf("loaded %+v", s)
 		}
@@ -100,7 +100,7 @@ func TestLoadForeignResNet(t *testing.T) {
 			}
 			must(t, f.WriteFile(path))
 			s := load(t, path)
-			if !s.Foreign || s.ResNet == nil || s.Images != nil {
+			if !s.FromPyTorch || s.ResNet == nil || s.Images != nil {
 				t.Fatalf("loaded %+v", s)
 			}
 			want, _ := g.tensor("eval.h")

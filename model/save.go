@@ -110,9 +110,9 @@ type Saved struct {
 	// Table [n, d] holds the positions of the training points if the model was an Embedding.
 	Table []float32
 	N, D  int
-	// Foreign reports whether the file is the state of a PyTorch module of the same
+	// FromPyTorch reports whether the file is the state of a PyTorch module of the same
 	// architecture, not written by cne. It then has no Description.
-	Foreign bool
+	FromPyTorch bool
 }
 
 // Keys of the metadata.
@@ -215,19 +215,19 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	return f.WriteFile(path)
 }
 
-// Load reads a model written by Save, or the state of a PyTorch module (Saved.Foreign).
+// Load reads a model written by Save, or the state of a PyTorch module (Saved.FromPyTorch).
 // The module must consist of linear layers with ReLU between them, or be a ResNet18 with
 // ResNet's names and shapes. Errors name the file; they wrap ErrFile if its contents are
 // damaged or not such a model.
 func Load(path string) (*Saved, error) { return safetensors.ReadAs(path, ErrFile, decode) }
 
 func decode(f *safetensors.File) (*Saved, error) {
-	s := &Saved{Foreign: !f.Sealed()}
+	s := &Saved{FromPyTorch: !f.Sealed()}
 	a := architecture{Kind: kindMLP}
-	if s.Foreign && hasTensor(f, resNetStem) {
+	if s.FromPyTorch && hasTensor(f, resNetStem) {
 		a.Kind = kindResNet
 	}
-	if !s.Foreign {
+	if !s.FromPyTorch {
 		if err := f.Unseal(modelKind, modelFormat); err != nil {
 			return nil, err
 		}

@@ -198,15 +198,15 @@ func (o *objective) prepare() {
 	}
 }
 
-// at returns the objective and writes its gradient.
-func (o *objective) at(theta, gradient []float64) (float64, error) {
+// evaluate returns the objective and writes its gradient.
+func (o *objective) evaluate(theta, gradient []float64) (float64, error) {
 	d, k := o.d, o.k
 	for i, v := range theta[:k*d] {
 		o.w[i] = float32(v)
 	}
 	copy(o.bias, theta[k*d:])
 	if o.onDevice != nil {
-		return o.onDevice.at(o, theta, gradient)
+		return o.onDevice.evaluate(o, theta, gradient)
 	}
 	parallel.For(o.n, o.grain, o.piece)
 
@@ -293,7 +293,7 @@ func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Lo
 	theta, gradient := make([]float64, size), make([]float64, size)
 	next, nextGradient := make([]float64, size), make([]float64, size)
 	direction := make([]float64, size)
-	loss, err := o.at(theta, gradient)
+	loss, err := o.evaluate(theta, gradient)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +346,7 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 		for i, v := range theta {
 			next[i] = v + float64(step*direction[i])
 		}
-		reached, err := o.at(next, gradient)
+		reached, err := o.evaluate(next, gradient)
 		if err != nil {
 			return 0, err
 		}
@@ -506,8 +506,8 @@ func (r *deviceObjective) upload(o *objective) error {
 	return device.Upload(r.device, r.class, o.class)
 }
 
-// at is objective.at, after o.w and o.bias were set.
-func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, error) {
+// evaluate is objective.evaluate, after o.w and o.bias were set.
+func (r *deviceObjective) evaluate(o *objective, theta, gradient []float64) (float64, error) {
 	d, k, dev := o.d, o.k, r.device
 	for c := range k {
 		copy(r.weights[c*r.wide:], o.w[c*d:(c+1)*d])

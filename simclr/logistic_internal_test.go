@@ -35,7 +35,7 @@ func TestObjectiveGradient(t *testing.T) {
 	o := &objective{n: n, d: d, k: k, x: x, class: class, penalty: 0.3}
 	o.prepare()
 	at := func(theta, gradient []float64) float64 {
-		loss, err := o.at(theta, gradient)
+		loss, err := o.evaluate(theta, gradient)
 		must(t, err)
 		return loss
 	}

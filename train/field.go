@@ -70,7 +70,7 @@ func leftSize(size int) int {
 func (f *field) divide(points []float32) {
 	f.cells[1] = cell{size: f.n}
 	f.divideCell(points, 1)
-	f.extent = f.place(points, 1)
+	f.extent = f.summarize(points, 1)
 }
 
 // follow updates the cells for new positions of the points. divided has the positions
@@ -81,7 +81,7 @@ func (f *field) follow(points, divided []float32) {
 	if f.extent == 0 {
 		f.divide(divided)
 	}
-	if !(f.place(points, 1) <= growth*f.extent) {
+	if !(f.summarize(points, 1) <= growth*f.extent) {
 		copy(divided, points)
 		f.divide(points)
 	}
@@ -142,16 +142,16 @@ func (f *field) divideCell(points []float32, c int) {
 	f.below(c, func(c int) { f.divideCell(points, c) })
 }
 
-// place sets the mean and radius of cell c and of all below it, and returns the sum of the
+// summarize sets the mean and radius of cell c and of all below it, and returns the sum of the
 // radii of the leaves.
-func (f *field) place(points []float32, c int) float64 {
+func (f *field) summarize(points []float32, c int) float64 {
 	at := &f.cells[c]
 	if at.size <= leafPoints {
-		f.placeLeaf(points, at)
+		f.summarizeLeaf(points, at)
 		return float64(at.radius)
 	}
 	var sums [2]float64
-	f.below(c, func(half int) { sums[half-2*c] = f.place(points, half) })
+	f.below(c, func(half int) { sums[half-2*c] = f.summarize(points, half) })
 	a, b := &f.cells[2*c], &f.cells[2*c+1]
 	share := float32(b.size) / float32(at.size)
 	at.x, at.y = a.x+float32(share*(b.x-a.x)), a.y+float32(share*(b.y-a.y))
@@ -159,8 +159,8 @@ func (f *field) place(points []float32, c int) float64 {
 	return sums[0] + sums[1]
 }
 
-// placeLeaf sets the mean and radius of a leaf, and its masses.
-func (f *field) placeLeaf(points []float32, at *cell) {
+// summarizeLeaf sets the mean and radius of a leaf, and its masses.
+func (f *field) summarizeLeaf(points []float32, at *cell) {
 	keys := f.keys[at.first : at.first+at.size]
 	x0, y0 := points[2*keys[0]], points[2*keys[0]+1] // for equal points this is exactly the mean
 	var sumX, sumY float32

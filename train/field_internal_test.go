@@ -30,7 +30,7 @@ func TestFieldIsAllPairs(t *testing.T) {
 		for i := range points {
 			points[i] += float32(0.01 * tc.size * s.Normal())
 		}
-		f.place(points, 1)
+		f.summarize(points, 1)
 		total := f.repel(forces)
 		var wantTotal, off, all float64
 		for i := range tc.n {

@@ -112,7 +112,7 @@ func newShuffler(fan fanout, edges []edge, seed uint64) *shuffler {
 		choose(s.choice[lo:hi], &s.counts[piece], s.stream.At(uint64(lo/8)), s.fan.first)
 	}
 	s.placing.Body = func(piece, lo, hi int) {
-		simd.PlaceWords(s.order, s.edges[lo:hi], s.choice[lo:hi], &s.counts[piece])
+		simd.ScatterWords(s.order, s.edges[lo:hi], s.choice[lo:hi], &s.counts[piece])
 	}
 	s.shuffling.Ahead = true
 	s.shuffling.Body = func(_, lo, hi int) {
@@ -195,7 +195,7 @@ func (s *shuffler) bucket(k int) {
 	for j := range s.fan.second {
 		at, b.next[j] = at+b.next[j], at
 	}
-	simd.PlaceWords(bucket, b.edges, b.choice, &b.next)
+	simd.ScatterWords(bucket, b.edges, b.choice, &b.next)
 	first := 0
 	for j, end := range b.next[:s.fan.second] { // the position for a bucket's next edge is now its end
 		fisherYates(bucket[first:end], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k), uint64(j)))

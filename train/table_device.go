@@ -42,8 +42,8 @@ type tableRun struct {
 	gradient, parts *op.Array
 
 	// single is the reason why one block, instead of a cluster, trains small batches; "" if a
-	// cluster can. told is the last note to the device about it.
-	single, told string
+	// cluster can. noted is the last note to the device about it.
+	single, noted string
 }
 
 const (
@@ -146,9 +146,9 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 		// Nothing has run: on a part of a GPU, too few multiprocessors may be free together.
 		r.single = fmt.Sprintf("a cluster does not start (%v)", err)
 	}
-	if why := r.whySingle(b); why != r.told {
+	if why := r.whySingle(b); why != r.noted {
 		r.device.Note("small batches of the table are trained by one block, on one multiprocessor, since " + why)
-		r.told = why
+		r.noted = why
 	}
 	return launch(names[0], device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)})
 }

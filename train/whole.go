@@ -207,7 +207,7 @@ func (w *wholeBatch) evaluate(points []float32) (attraction, z float64) {
 // them lower the loss at any distance, so a gain below worthwhile counts for nothing.
 func (w *wholeBatch) rescale(points []float32, rho float64) {
 	loss := func() float64 {
-		w.field.place(points, 1)
+		w.field.summarize(points, 1)
 		attraction, z := w.evaluate(points)
 		return attraction + elementary.Log(z)/rho
 	}

@@ -155,8 +155,8 @@ func (a *evaluationRun) check(withNegatives bool) error {
 		return errors.New("--s and --zbar: got both, want one of them")
 	case !simd.IsFinite(a.s):
 		return fmt.Errorf("--s: got %v, want a finite number", a.s)
-	case math.Abs(a.s) > configs.FarthestPlace:
-		return fmt.Errorf("--s: got %v, want a number from -%d to %d", a.s, configs.FarthestPlace, configs.FarthestPlace)
+	case math.Abs(a.s) > configs.LargestS:
+		return fmt.Errorf("--s: got %v, want a number from -%d to %d", a.s, configs.LargestS, configs.LargestS)
 	case a.withZBar && !(a.zBar > 0 && a.zBar <= largestZBar):
 		return fmt.Errorf("--zbar: got %v, want a number above 0 and at most %v", a.zBar, largestZBar)
 	case withNegatives && a.negatives < 1:

@@ -49,7 +49,7 @@ The run folder, runs/spectrum-points for points.npy without --output, gets
 
 Points, configuration and --resume are as for cne train. The values come from
 --s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) or --m (every loss); the default is
---s ` + configs.DefaultPlaces + `.
+--s ` + configs.DefaultS + `.
 
 All phases (train.phases) but the last are shared, and the last runs at each
 value; a single phase shares nothing. Without phases, the first third of the
@@ -100,7 +100,7 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.SpectrumA
 
 // defaultAxis returns the axis without a flag.
 func defaultAxis() *configs.SpectrumAxis {
-	axis, _ := configs.ParseAxis("s", configs.DefaultPlaces) // the default has no fault
+	axis, _ := configs.ParseAxis("s", configs.DefaultS) // the default has no fault
 	return axis
 }
 

@@ -41,7 +41,7 @@ func searchOnDevice(t *testing.T, d *device.Device, base, points *data.Matrix, k
 		points = base
 	}
 	x, a := newTreeIndex(base), &asked{deviceBlocks: b}
-	x.candidates, x.frame = a, &b.normalization
+	x.candidates, x.normalization = a, &b.normalization
 	nb = newNeighbors(points.N, k)
 	improved = rankCandidates(t, x, nb, queries{points: points, own: own})
 	return nb, a.count, improved

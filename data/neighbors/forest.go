@@ -98,17 +98,17 @@ func (c *pointSet) scaleRow(dst, row []float32) {
 // points in this order. If ctx is done first, the error is ctx's.
 func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) error {
 	c.x = make([]float32, c.n*c.width)
-	place := make([]int32, c.n)
+	rank := make([]int32, c.n)
 	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
 		simd.Fetch(m.X, m.D, c.index[lo:hi])
 		for p := lo; p < hi; p++ {
 			i := c.index[p]
-			place[i] = int32(p)
+			rank[i] = int32(p)
 			c.scaleRow(c.row(int32(p)), m.Row(int(i)))
 		}
 	})
 	for s := range t.splits {
-		t.splits[s].a, t.splits[s].b = place[t.splits[s].a], place[t.splits[s].b]
+		t.splits[s].a, t.splits[s].b = rank[t.splits[s].a], rank[t.splits[s].b]
 	}
 	t.order = nil
 	return err
@@ -156,7 +156,7 @@ type split struct {
 func (t *forestTree) leaves(n int) []span {
 	spans := []span{{1, 0, n}}
 	for spans[0].size() > t.leaf {
-		spans = halves(spans, t.leaf)
+		spans = halved(spans, t.leaf)
 	}
 	return spans
 }
@@ -171,9 +171,9 @@ func (s span) halves() (left, right span) {
 	return span{2 * s.node, s.lo, mid}, span{2*s.node + 1, mid, s.hi}
 }
 
-// halves returns the halves of the spans of more than leaf points, and the other spans.
+// halved returns the halves of the spans of more than leaf points, and the other spans.
 // The first is always one of the largest.
-func halves(spans []span, leaf int) []span {
+func halved(spans []span, leaf int) []span {
 	next := make([]span, 0, 2*len(spans))
 	for _, s := range spans {
 		if s.size() <= leaf {
@@ -204,7 +204,7 @@ type grower struct {
 	copyRow func(dst []float32, p int32)
 	// project sets w.keys to the positions of the rows, at most growChunk, along a line.
 	project func(w *growerWork, from, along []float32, rows []int32)
-	keys    []uint32 // positions of the points along their node's line, mapped by ordered
+	keys    []uint32 // positions of the points along their node's line, mapped by selection.Ordered
 	scratch []uint32
 	works   parallel.Pool[growerWork]
 }
@@ -238,13 +238,13 @@ func (g *grower) grow(ctx context.Context) error {
 				pieces = append(pieces, span{s.node, lo, min(s.hi, lo+growPiece)})
 			}
 		}
-		if err := parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.place(pieces[p]) }); err != nil {
+		if err := parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.projectSpan(pieces[p]) }); err != nil {
 			return err
 		}
 		if err := parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) }); err != nil {
 			return err
 		}
-		spans = halves(spans, g.leaf)
+		spans = halved(spans, g.leaf)
 	}
 	return parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) })
 }
@@ -255,7 +255,7 @@ func (g *grower) below(s span) {
 		return
 	}
 	g.choose(s)
-	g.place(s)
+	g.projectSpan(s)
 	g.halve(s)
 	left, right := s.halves()
 	g.below(left)
@@ -282,8 +282,8 @@ func (g *grower) choose(s span) {
 	}
 }
 
-// place sets the keys of some points of a node.
-func (g *grower) place(s span) {
+// projectSpan sets the keys of some points of a node: their positions along its line.
+func (g *grower) projectSpan(s span) {
 	w := g.works.Get()
 	defer g.works.Put(w)
 	g.copyRow(w.from, g.splits[s.node].a)
@@ -308,15 +308,15 @@ func (g *grower) halve(s span) {
 	copy(scratch, keys)
 	middle := selection.Smallest(scratch, left.size())
 	g.splits[s.node].at = unordered(middle)
-	room, ties := left.size(), 0 // how many points at the median go to the left, and how many there are
+	rest, ties := left.size(), 0 // how many points at the median go to the left, and how many there are
 	for _, key := range keys {
 		if key < middle {
-			room--
+			rest--
 		} else if key == middle {
 			ties++
 		}
 	}
-	// The left points can be written in place, because they only move down. Which points at
+	// Left points can be written to the array that is read: they only move down. Which points at
 	// the median go left differs between trees.
 	stream := rng.New(g.seed, rng.Forest, uint64(s.node), 1)
 	turn := stream.IntN(ties)
@@ -325,7 +325,7 @@ func (g *grower) halve(s span) {
 		key := keys[r]
 		toLeft := key < middle
 		if key == middle {
-			toLeft = turn < room
+			toLeft = turn < rest
 			if turn++; turn == ties {
 				turn = 0
 			}
@@ -342,7 +342,7 @@ func (g *grower) halve(s span) {
 	}
 }
 
-// unordered is the inverse of ordered.
+// unordered is the inverse of selection.Ordered.
 func unordered(b uint32) float32 {
 	if b>>31 != 0 {
 		return math.Float32frombits(b &^ (1 << 31))

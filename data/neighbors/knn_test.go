@@ -61,7 +61,7 @@ func same(t *testing.T, got, want *Neighbors) {
 // blockedIndex returns an index with the CPU's candidates.
 func blockedIndex(base *data.Matrix) *Index {
 	x, p := newTreeIndex(base), newPanels(base)
-	x.candidates, x.frame = p, &p.normalization
+	x.candidates, x.normalization = p, &p.normalization
 	return x
 }
 

@@ -16,12 +16,12 @@ import (
 // prepares the base once, for many blocks of queries. Several goroutines may use an Index
 // at once.
 type Index struct {
-	base       *data.Matrix
-	candidates candidates     // nil if only the tree is searched
-	maxK       int            // the most neighbours that have candidates
-	frame      *normalization // of the candidates
-	graph      *searchGraph   // nil if the search is exact
-	tree       func() *tree   // makes it at the first call
+	base          *data.Matrix
+	candidates    candidates     // nil if only the tree is searched
+	maxK          int            // the most neighbours that have candidates
+	normalization *normalization // of the candidates
+	graph         *searchGraph   // nil if the search is exact
+	tree          func() *tree   // makes it at the first call
 }
 
 // NewIndex prepares the base points for searching; they must not change while the index
@@ -68,10 +68,10 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 		if err != nil {
 			return nil, err
 		}
-		x.candidates, x.frame, x.maxK = b, &b.normalization, deviceMaxK
+		x.candidates, x.normalization, x.maxK = b, &b.normalization, deviceMaxK
 	case base.D > treeMaxD:
 		p := newPanels(base)
-		x.candidates, x.frame, x.maxK = p, &p.normalization, math.MaxInt
+		x.candidates, x.normalization, x.maxK = p, &p.normalization, math.MaxInt
 	}
 	if err := ctx.Err(); err != nil {
 		x.Free()
@@ -322,7 +322,7 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candi
 			best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
 		}
 	}
-	proved := threshold == aboveAll || x.frame.proves(s.bound, threshold, norm, best.limit)
+	proved := threshold == aboveAll || x.normalization.proves(s.bound, threshold, norm, best.limit)
 	best.store(nb, i)
 	return proved
 }

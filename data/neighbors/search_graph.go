@@ -73,7 +73,7 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, opt Options) (*searc
 		most := max(s.leaf*searchTrees, searchAtOnce*(searchEdges+searchReverse)) + 16
 		return &searchWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), met: newPairSet(1000)},
 			found: make([]uint64, (most+63)/64),
-			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
+			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), projection: make([]float32, 16)}
 	}
 	return g, nil
 }
@@ -85,7 +85,7 @@ type searchWork struct {
 	found      []uint64
 	never      []float32 // limits that no point is within
 	one        []int32
-	place      []float32
+	projection []float32
 	list       []uint64
 }
 
@@ -110,9 +110,9 @@ func (w *searchWork) leafOf(g *searchGraph, t *forestTree) span {
 		for l, v := range g.row(split.b) {
 			w.along[l] = v - from[l]
 		}
-		simd.ProjectRows(w.place, w.row, from, w.along, w.one)
+		simd.ProjectRows(w.projection, w.row, from, w.along, w.one)
 		left, right := s.halves()
-		if s = left; w.place[0] > split.at {
+		if s = left; w.projection[0] > split.at {
 			s = right
 		}
 	}

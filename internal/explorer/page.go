@@ -321,7 +321,7 @@ func (p *Page) content() (*content, error) {
 		words = newTexts(p.Names)
 	}
 	for k, v := range p.Views {
-		about, positions := frame(places[k].xy)
+		about, positions := normalized(places[k].xy)
 		if words != nil {
 			about.Labels = words.labels(about, places[k].xy)
 		}
@@ -467,13 +467,13 @@ func within(where string, err error) error {
 // coarsest bounds the extent of an axis of the grid of positions, in halves of the frame.
 const coarsest = 16
 
-// frame returns the frame of the points and their positions in it. Positions are from −1
+// normalized returns the frame of the points and their positions in it. Positions are from −1
 // to 1 along its longer side, and beyond for points outside. Points that coincide are in
 // the middle of a frame one unit wide. Each position is a number of 24 bits on a grid
 // from Low to High: first the lowest byte of the x of all points, then the next of all,
 // then y. If the grid were too coarse, positions are float32, x and y alternating, the
 // lowest byte first.
-func frame(xy []float64) (aboutView, []byte) {
+func normalized(xy []float64) (aboutView, []byte) {
 	low, high := plot.FrameOf(xy)
 	var v aboutView
 	for k := range 2 {

@@ -155,7 +155,7 @@ func (s *Scatter) layout() (*layout, error) {
 	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: vg.Length(bottom)}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
 
 	l.layers = s.layers(palette, w*h)
-	scale := s.place(l, xy, colour)
+	scale := s.setPoints(l, xy, colour)
 
 	free := top
 	heading := func(sty text.Style, height float64, txt string) {
@@ -245,11 +245,11 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	return []layer{all, above}
 }
 
-// place fills the layers with the points in the box, with equal axes and the frame in its
+// setPoints fills the layers with the points in the box, with equal axes and the frame in its
 // centre. Arrows show the number of other points. It returns the printer's points per
 // unit of the embedding. p holds the positions, x and y alternating, and colour the
 // colour of each row, −1 for a row without a label.
-func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) {
+func (s *Scatter) setPoints(l *layout, p []float64, colour []int32) (scale float64) {
 	b := s.frame(p)
 	size := l.box.Size()
 	largest := l.layers[len(l.layers)-1].diameter

@@ -55,7 +55,7 @@ func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float6
 		taken = append(taken, a.box())
 	}
 	names := slices.DeleteFunc(s.medians(p, at), func(n named) bool { return area.beyond(n.atX, n.atY) >= 0 })
-	names = placeNames(names, area, taken...)
+	names = arrangeNames(names, area, taken...)
 	l.add(func(c draw.Canvas) {
 		for _, n := range names {
 			if n.lead {
@@ -117,10 +117,10 @@ func median(values []float64) float64 {
 	return values[(n-1)/2]/2 + values[n/2]/2
 }
 
-// placeNames places names in an area without overlaps, each at the median of its class or
+// arrangeNames places names in an area without overlaps, each at the median of its class or
 // as near to it as possible. Larger classes are placed first. Names that do not fit into
 // the free area are left out.
-func placeNames(names []named, area bounds, taken ...bounds) []named {
+func arrangeNames(names []named, area bounds, taken ...bounds) []named {
 	var placed []named
 	for _, n := range names {
 		if n.width > area.x1-area.x0 || shortestRow > area.y1-area.y0 {

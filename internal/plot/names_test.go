@@ -27,7 +27,7 @@ func TestPlaceNames(t *testing.T) {
 	for k := range 200 {
 		names = append(names, named{text: fmt.Sprint(k), atX: float64(37 * k % 310), atY: float64(53 * k % 220), width: float64(10 + k%50), class: k, count: 200 - k})
 	}
-	placed := placeNames(names, area)
+	placed := arrangeNames(names, area)
 	if len(placed) < 30 || len(placed) == len(names) {
 		t.Errorf("%d of %d names have a place", len(placed), len(names))
 	}
@@ -45,7 +45,7 @@ func TestPlaceNames(t *testing.T) {
 	if first := placed[0]; first.text != "0" || first.x != 5 || first.lead {
 		t.Errorf("the first is %+v", first)
 	}
-	if got := placeNames([]named{{text: "wide", width: 301}}, area); got != nil {
+	if got := arrangeNames([]named{{text: "wide", width: 301}}, area); got != nil {
 		t.Errorf("a name wider than the picture is at %+v", got)
 	}
 }

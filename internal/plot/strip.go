@@ -97,7 +97,7 @@ func (s *Strip) layout() (*layout, error) {
 		if err != nil {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
 		}
-		whole.place(l, float64(i%columns)*side, whole.height-float64(i/columns+1)*side)
+		whole.insert(l, float64(i%columns)*side, whole.height-float64(i/columns+1)*side)
 	}
 	_, _, legend := all.colour(whole.height - 2*margin)
 	if legend.draw != nil {
@@ -130,8 +130,8 @@ func (s *Strip) together() (*Scatter, error) {
 	return all, nil
 }
 
-// place puts another layout into l, with its lower left corner at x, y.
-func (l *layout) place(other *layout, x, y float64) {
+// insert puts another layout into l, with its lower left corner at x, y.
+func (l *layout) insert(other *layout, x, y float64) {
 	for _, layer := range other.layers {
 		for i := range layer.x {
 			layer.x[i] += x

@@ -76,7 +76,7 @@ func (s *Scatter) standing() []float64 {
 	density := newDensity(x, low[0], high[0])
 	jitter := rng.New(s.Seed, rng.Sample)
 	for i, v := range x {
-		xy[2*i+1] = height * length * density.at(float64(v)) * jitter.Float64()
+		xy[2*i+1] = height * length * density.value(float64(v)) * jitter.Float64()
 	}
 	return xy
 }
@@ -119,7 +119,7 @@ func newDensity(x []float32, lowest, highest float64) *density {
 }
 
 // at interpolates between the middles of the bins.
-func (d *density) at(x float64) float64 {
+func (d *density) value(x float64) float64 {
 	if d.width == 0 {
 		return 0
 	}

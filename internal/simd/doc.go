@@ -28,7 +28,7 @@
 //   - the rows that NearRows, NearTiles, ProjectRows and Fetch read are numbers that an
 //     approximate search of package neighbors gave its own points;
 //   - the edges of Attract come from train.Fit;
-//   - the positions that PlaceWords writes to come from a count of the same choices, in
+//   - the positions that ScatterWords writes to come from a count of the same choices, in
 //     train's shuffler.
 //
 // Their data come from train.Fit (edges), model.Model's Step (batches),

@@ -24835,9 +24835,9 @@ DATA countUp<>+56(SB)/4, $0x0000000e
 DATA countUp<>+60(SB)/4, $0x0000000f
 GLOBL countUp<>(SB), RODATA|NOPTR, $64
 
-// func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
+// func scatterWords(order []uint64, words []uint64, choice []uint8, next []int)
 // Requires: MMX+
-TEXT ·placeWords(SB), NOSPLIT, $0-96
+TEXT ·scatterWords(SB), NOSPLIT, $0-96
 	MOVQ order_base+0(FP), AX
 	MOVQ words_base+24(FP), CX
 	MOVQ choice_base+48(FP), DX

@@ -23747,8 +23747,8 @@ channelsNEON:
 	BGT channelsNEON
 	RET
 
-// func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
-TEXT ·placeWords(SB), NOSPLIT, $0-96
+// func scatterWords(order []uint64, words []uint64, choice []uint8, next []int)
+TEXT ·scatterWords(SB), NOSPLIT, $0-96
 	MOVD order_base+0(FP), R0
 	MOVD words_base+24(FP), R1
 	MOVD choice_base+48(FP), R2

@@ -7,8 +7,8 @@ import (
 	"cne/internal/rng"
 )
 
-// PlaceWords writes what a plain loop writes, and no more.
-func TestPlaceWords(t *testing.T) {
+// ScatterWords writes what a plain loop writes, and no more.
+func TestScatterWords(t *testing.T) {
 	s := rng.New(1, rng.Sample)
 	for _, n := range []int{0, 1, 5, 1000} {
 		for _, buckets := range []int{1, 7, 256} {
@@ -28,7 +28,7 @@ func TestPlaceWords(t *testing.T) {
 			for i := range got {
 				got[i], want[i] = untouched, untouched
 			}
-			PlaceWords(got, words, choice, &next)
+			ScatterWords(got, words, choice, &next)
 			for i, c := range choice {
 				want[portable[c]] = words[i]
 				portable[c]++

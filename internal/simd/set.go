@@ -51,15 +51,15 @@ func Sets() []Set {
 // BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.
 func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }
 
-// PlaceWords writes each word to the next place of its choice: order[next[c]] = words[i]
+// ScatterWords writes each word to the next place of its choice: order[next[c]] = words[i]
 // for c = choice[i], and next[c] grows by one. order must have room there for all words of
-// a choice. PlaceWords is fast where the choices take turns: it prefetches the cache lines
+// a choice. ScatterWords is fast where the choices take turns: it prefetches the cache lines
 // that it writes to soon.
-func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
+func ScatterWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 	if len(choice) == 0 {
 		return
 	}
-	placeWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
+	scatterWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
 }
 
 // HoldsWord reports whether e|set is word for an element e of list. Another goroutine may

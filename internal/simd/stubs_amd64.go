@@ -419,10 +419,10 @@ func pairRowsVector(dst []uint32, x []float32, y []float32)
 //go:noescape
 func planesVector(dst []float32, stride int, src []float32, d int, n int)
 
-// placeWords is PlaceWords. It asks for the cache line after the one it writes to.
+// scatterWords is ScatterWords. It asks for the cache line after the one it writes to.
 //
 //go:noescape
-func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
+func scatterWords(order []uint64, words []uint64, choice []uint8, next []int)
 
 // holdsWord is HoldsWord.
 //

@@ -369,10 +369,10 @@ func winogradWeightsTile(dst *float32, dstAt int, dstRow int, dstPixel int, src 
 //go:noescape
 func winogradWeightsGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// placeWords is PlaceWords. It asks for the cache line after the one it writes to.
+// scatterWords is ScatterWords. It asks for the cache line after the one it writes to.
 //
 //go:noescape
-func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
+func scatterWords(order []uint64, words []uint64, choice []uint8, next []int)
 
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
 //

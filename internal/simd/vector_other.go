@@ -95,7 +95,7 @@ func winogradWeightsHalfVector([]uint32, Grid, []float32, Grid, int, Half)      
 func fetchRows(x *byte, stride, lines int, rows []int32) {}
 
 func holdsWord([]uint64, uint64, uint64) bool { panic(noForm) }
-func placeWords(order, words []uint64, choice []uint8, next []int) {
+func scatterWords(order, words []uint64, choice []uint8, next []int) {
 	for i, c := range choice {
 		order[next[c]] = words[i]
 		next[c]++

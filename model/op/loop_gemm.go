@@ -32,14 +32,8 @@ const (
 // like the positive pairs, are removed from the products and computed one by one.
 type gemmLoop[T Float] struct {
 	pairLoss[T]
-
-	features   []T
-	d, rows, b int
-	m          int
-	runs       []int32 // first row of each group's run; empty if all rows are negatives
-	images     int     // the distance of rows of one image: see NegativeLayout
-	withGrad   bool
-	grad       []T
+	gemmCall[T]
+	gemmTile[T]
 
 	// slack and near define which pairs are near each other: see simd.RowDistances.
 	slack, near T
@@ -50,9 +44,6 @@ type gemmLoop[T Float] struct {
 	y, centered, sums []T
 	ldy               int
 	norms             []T // [ld] of the rows of y, 0 beyond
-	block             []T // [tile, ld]
-	ld, tile          int
-	head, count       int // the tile's heads
 	whole             [1]segment
 	positive          []T // [b] of positive pairs: distances or cosines, then derivatives
 	pieces            []gemmPiece[T]
@@ -60,6 +51,25 @@ type gemmLoop[T Float] struct {
 	total             simd.Sum
 
 	centerLoop, rowLoop, groupLoop, finishLoop parallel.Loop
+}
+
+// A gemmCall has the arguments of run. They are not passed on, because the bodies of
+// parallel loops that captured them would be allocated for every batch.
+type gemmCall[T Float] struct {
+	features   []T
+	d, rows, b int
+	m          int
+	runs       []int32 // first row of each group's run; empty if all rows are negatives
+	images     int     // the distance of rows of one image: see NegativeLayout
+	withGrad   bool
+	grad       []T
+}
+
+// A gemmTile is the pairs of some heads with all rows.
+type gemmTile[T Float] struct {
+	block       []T // [tile, ld]
+	ld, tile    int // also for groups: the stride of their blocks
+	head, count int // the heads
 }
 
 // A gemmPiece has the result and the scratch memory for some of the heads.
@@ -108,10 +118,8 @@ func (s *gemmLoop[T]) init(options ContrastiveOptions) {
 //
 // features is [rows, d], rows ≥ 2b, and negatives are not listed.
 func (s *gemmLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum {
-	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
-	s.withGrad, s.grad = withGrad, grad
+	s.gemmCall = gemmCall[T]{features: features[:rows*d], d: d, rows: rows, b: b, images: layout.images(b), withGrad: withGrad, grad: grad}
 	s.m, s.runs = layout.decode(b, rows)
-	s.images = layout.images(b)
 	s.setTheta(theta, s.m)
 	s.setMatrix()
 	s.positive = grow(s.positive, b)

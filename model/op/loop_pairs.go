@@ -115,7 +115,7 @@ func (s *pairLoop[T]) run(features []T, d int, negative []int32, b int, theta fl
 }
 
 // piece works on the heads [lo, hi).
-func (s *pairLoop[T]) piece(seat, number, lo, hi int) {
+func (s *pairLoop[T]) piece(worker, number, lo, hi int) {
 	p := &s.pieces[number]
 	tile := s.tileOf()
 	p.x = grow(p.x, (1+s.m)*tile)
@@ -131,7 +131,7 @@ func (s *pairLoop[T]) piece(seat, number, lo, hi int) {
 	p.sum = simd.Sum{}
 	for head := lo; head < hi; head += tile {
 		count := min(tile, hi-head)
-		s.tile(p, head, count, tile, seat == 0 && s.overlap != nil)
+		s.tile(p, head, count, tile, worker == 0 && s.overlap != nil)
 	}
 }
 

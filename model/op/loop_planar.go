@@ -76,7 +76,7 @@ type planarPiece[T Float] struct {
 // few: the next piece on the same core uses it from the core's cache.
 type planarScratch[T Float] struct {
 	*planarPiece[T]
-	quad simd.HeadBlock[T]
+	block simd.HeadBlock[T]
 	// onceSums and twiceSums are the kernels' sums over the pairs that count once and
 	// twice.
 	onceSums, twiceSums sums[T]
@@ -86,12 +86,12 @@ type planarScratch[T Float] struct {
 	width   int
 	factors []T // InfoNC: the coefficients of simd.DenseScatter
 	folded  []T
-	// stretches are the column ranges of the current group: first the pairs that count once,
+	// ranges are the column ranges of the current group: first the pairs that count once,
 	// then the pairs that count twice. own lists the ranges with the group's own heads or
 	// tails. masks are the masks of ranges that need some.
-	stretches []simd.ColumnRange
-	own       []ownRange
-	masks     []simd.Masks
+	ranges []simd.ColumnRange
+	own    []ownRange
+	masks  []simd.Masks
 }
 
 // An ownRange says that the range with number at has the group's own heads or tails, from
@@ -135,11 +135,11 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 	for len(s.pieces) < count {
 		s.pieces = append(s.pieces, planarPiece[T]{})
 	}
-	seats := min(count, runtime.GOMAXPROCS(0))
-	for len(s.scratch) < seats {
+	workers := min(count, runtime.GOMAXPROCS(0))
+	for len(s.scratch) < workers {
 		s.scratch = append(s.scratch, new(planarScratch[T]))
 	}
-	s.loop.Workers, s.finishing.Workers = seats, seats
+	s.loop.Workers, s.finishing.Workers = workers, workers
 	s.loop.Run(groups, s.grain)
 	for i := range count {
 		sum.Add(s.pieces[i].sum)
@@ -184,7 +184,7 @@ func (s *planarLoop[T]) transpose(features []T) {
 	}
 	s.tails = roundUpToLanes(s.b)
 	s.others = 2 * s.tails
-	// A stretch that does not end with a vector is read beyond its end.
+	// A range that does not end with a vector is read beyond its end.
 	s.stride = s.others + roundUpToLanes(s.rows-2*s.b) + simd.Lanes
 	s.planes = grow(s.planes, d*s.stride)
 	for part, column := range [4]int{0, s.tails, s.others, s.stride} {
@@ -233,14 +233,14 @@ func (s *planarLoop[T]) positives(features []T) simd.Sum {
 }
 
 // piece works on the groups [lo, hi).
-func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
-	p := s.scratch[seat]
+func (s *planarLoop[T]) piece(worker, number, lo, hi int) {
+	p := s.scratch[worker]
 	p.planarPiece = &s.pieces[number]
 	p.sum = simd.Sum{}
-	// Masks must stay where they are while the stretches refer to them.
+	// Masks must stay where they are while the ranges refer to them.
 	p.masks = grow(p.masks, maxMasks)
 	p.heads = grow(p.heads, GroupHeads*s.d)
-	p.quad = simd.HeadBlock[T]{D: s.d, Columns: s.planes, Stride: s.stride}
+	p.block = simd.HeadBlock[T]{D: s.d, Columns: s.planes, Stride: s.stride}
 	slots, work := s.d, s.group
 	if s.perHead {
 		slots, work = 1+s.d, s.totals
@@ -266,9 +266,9 @@ func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
 // countsTwice reports whether a pair of heads is computed once and counted twice.
 func (s *planarLoop[T]) countsTwice() bool { return len(s.runs) == 0 && !s.perHead }
 
-// place puts the coordinates of a group's heads side by side, with zeros for the heads
+// setGroup puts the coordinates of a group's heads side by side, with zeros for the heads
 // that a smaller group lacks.
-func (s *planarLoop[T]) place(p *planarScratch[T], group int) (first, size int) {
+func (s *planarLoop[T]) setGroup(p *planarScratch[T], group int) (first, size int) {
 	first = group * GroupHeads
 	size = min(GroupHeads, s.b-first)
 	clear(p.heads)
@@ -282,19 +282,19 @@ func (s *planarLoop[T]) place(p *planarScratch[T], group int) (first, size int) 
 
 // group adds up the pairs of a group's heads, for all losses except InfoNC.
 func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
-	first, size := s.place(p, group)
+	first, size := s.setGroup(p, group)
 	once := s.meet(p, group)
 	for _, to := range [2]*sums[T]{&p.onceSums, &p.twiceSums} {
-		p.quad.Sums, p.quad.State = to.heads, to.state
-		p.quad.Fresh(true)
+		p.block.Sums, p.block.State = to.heads, to.state
+		p.block.Fresh(true)
 	}
 	for head := 0; head < size; head += simd.BlockHeads {
 		heads := s.enter(p, head, size)
-		if once < len(p.stretches) {
-			s.along(p, &p.twiceSums, p.twice, p.stretches[once:])
+		if once < len(p.ranges) {
+			s.along(p, &p.twiceSums, p.twice, p.ranges[once:])
 			s.toHeads(p.folded, first+head, heads, s.d, 4)
 		}
-		s.along(p, &p.onceSums, p.once, p.stretches[:once])
+		s.along(p, &p.onceSums, p.once, p.ranges[:once])
 		s.toHeads(p.folded, first+head, heads, s.d, 2)
 		for _, v := range p.folded {
 			// A sum that is NaN must make the loss NaN, too. Infinite distances, or a NaN in the AVX2
@@ -316,10 +316,10 @@ func (s *planarLoop[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	}
 }
 
-// along computes the pairs of the quad's heads with some stretches and folds the sums.
-func (s *planarLoop[T]) along(p *planarScratch[T], to *sums[T], gradient []T, stretches []simd.ColumnRange) {
-	q := &p.quad
-	q.Ranges, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
+// along computes the pairs of the block's heads with some ranges and folds the sums.
+func (s *planarLoop[T]) along(p *planarScratch[T], to *sums[T], gradient []T, ranges []simd.ColumnRange) {
+	q := &p.block
+	q.Ranges, q.Gradient, q.Sums, q.State = ranges, gradient, to.heads, to.state
 	q.Fresh(false)
 	s.kernels.dense(q, s.c, s.bound)
 	simd.Fold(p.folded, q.Sums)
@@ -334,7 +334,7 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 // meet sets the column ranges for a group's heads, and returns the number of ranges that
 // count once.
 func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
-	p.stretches, p.masks, p.own = p.stretches[:0], p.masks[:0], p.own[:0]
+	p.ranges, p.masks, p.own = p.ranges[:0], p.masks[:0], p.own[:0]
 	first := group * GroupHeads
 	next := min(s.b, first+GroupHeads)
 	rest := s.rows - 2*s.b
@@ -353,11 +353,11 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 		})
 		// Stretches may follow each other within a vector, squares must not.
 		end := 0
-		for i := range p.stretches {
-			p.stretches[i].At = end
-			end += p.stretches[i].N
+		for i := range p.ranges {
+			p.ranges[i].At = end
+			end += p.ranges[i].N
 		}
-		return len(p.stretches)
+		return len(p.ranges)
 	}
 	if s.perHead {
 		p.add(0, first)
@@ -368,7 +368,7 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.add(s.others, s.others+rest)
 	p.addOwn(first, 0, next-first)
 	p.addOwn(s.tails+first, 0, next-first)
-	once = len(p.stretches)
+	once = len(p.ranges)
 	if s.countsTwice() {
 		// The groups form a circle, and each is paired with the half that follows it. If their
 		// number is even, groups of the first half are also paired with the opposite group.
@@ -384,18 +384,18 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	return once
 }
 
-// add appends the columns [lo, hi) to the stretches, as one range of whole vectors and
+// add appends the columns [lo, hi) to the ranges, as one range of whole vectors and
 // one with the rest.
 func (p *planarScratch[T]) add(lo, hi int) {
 	if hi <= lo {
 		return
 	}
 	whole := (hi - lo) / simd.Lanes * simd.Lanes
-	if last := len(p.stretches) - 1; whole > 0 {
-		if last >= 0 && p.stretches[last].Masks == &allMasks && p.stretches[last].First+p.stretches[last].N == lo {
-			p.stretches[last].N += whole
+	if last := len(p.ranges) - 1; whole > 0 {
+		if last >= 0 && p.ranges[last].Masks == &allMasks && p.ranges[last].First+p.ranges[last].N == lo {
+			p.ranges[last].N += whole
 		} else {
-			p.stretches = append(p.stretches, simd.ColumnRange{First: lo, N: whole, At: lo, Masks: &allMasks})
+			p.ranges = append(p.ranges, simd.ColumnRange{First: lo, N: whole, At: lo, Masks: &allMasks})
 		}
 	}
 	if lo += whole; lo < hi {
@@ -406,7 +406,7 @@ func (p *planarScratch[T]) add(lo, hi int) {
 				m[j] = -1
 			}
 		}
-		p.stretches = append(p.stretches, simd.ColumnRange{First: lo, N: simd.Lanes, At: lo, Masks: m})
+		p.ranges = append(p.ranges, simd.ColumnRange{First: lo, N: simd.Lanes, At: lo, Masks: m})
 	}
 }
 
@@ -416,8 +416,8 @@ func (p *planarScratch[T]) addOwn(column, lo, hi int) {
 	if lo = max(0, lo); lo >= hi {
 		return
 	}
-	p.own = append(p.own, ownRange{len(p.stretches), lo, hi})
-	p.stretches = append(p.stretches, simd.ColumnRange{First: column, N: simd.Lanes, At: column})
+	p.own = append(p.own, ownRange{len(p.ranges), lo, hi})
+	p.ranges = append(p.ranges, simd.ColumnRange{First: column, N: simd.Lanes, At: column})
 }
 
 // mask returns unused masks for a range. A piece has enough of them.
@@ -427,17 +427,17 @@ func (p *planarScratch[T]) mask() *simd.Masks {
 }
 
 // reach returns at least 1 + the largest squared distance between a head of the
-// quad and a column of its stretches.
+// block and a column of its ranges.
 func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 	of := &s.boxes[0]
-	if len(s.runs) > 0 && !slices.ContainsFunc(p.stretches, func(r simd.ColumnRange) bool { return r.First < s.others }) {
+	if len(s.runs) > 0 && !slices.ContainsFunc(p.ranges, func(r simd.ColumnRange) bool { return r.First < s.others }) {
 		of = &s.boxes[1]
 	}
 	reach := T(1)
 	for k := range s.d {
-		least, most := p.quad.Heads[k], p.quad.Heads[k]
+		least, most := p.block.Heads[k], p.block.Heads[k]
 		for h := 1; h < simd.BlockHeads; h++ {
-			v := p.quad.Heads[h*s.d+k]
+			v := p.block.Heads[h*s.d+k]
 			least, most = min(least, v), max(most, v)
 		}
 		farthest := max(most-of.least[k], of.most[k]-least)
@@ -447,7 +447,7 @@ func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 }
 
 // Masks that are used repeatedly: all ones, and the masks that exclude each head's own
-// column, for the four quads of a whole group.
+// column, for the four blocks of a whole group.
 var (
 	allMasks simd.Masks
 	ownMasks [GroupHeads / simd.BlockHeads]simd.Masks
@@ -457,19 +457,19 @@ func init() {
 	for i := range allMasks {
 		allMasks[i] = -1
 	}
-	for quad := range ownMasks {
-		ownMasks[quad] = allMasks
+	for block := range ownMasks {
+		ownMasks[block] = allMasks
 		for h := range simd.BlockHeads {
-			ownMasks[quad][h*simd.Lanes+quad*simd.BlockHeads+h] = 0
+			ownMasks[block][h*simd.Lanes+block*simd.BlockHeads+h] = 0
 		}
 	}
 }
 
-// enter puts four heads of a group of size heads into the quad, starting with number
+// enter puts four heads of a group of size heads into the block, starting with number
 // head. It returns the number of heads, which is less than four at the end of the group.
 func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
-	p.quad.Heads = p.heads[head*s.d : (head+simd.BlockHeads)*s.d]
-	p.quad.Most = s.reach(p)
+	p.block.Heads = p.heads[head*s.d : (head+simd.BlockHeads)*s.d]
+	p.block.Most = s.reach(p)
 	heads = min(simd.BlockHeads, size-head)
 	for _, own := range p.own {
 		masks := &ownMasks[head/simd.BlockHeads]
@@ -482,14 +482,14 @@ func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 				}
 			}
 		}
-		p.stretches[own.at].Masks = masks
+		p.ranges[own.at].Masks = masks
 	}
 	if heads < simd.BlockHeads {
-		for i := range p.stretches {
+		for i := range p.ranges {
 			m := p.mask()
-			copy(m[:heads*simd.Lanes], p.stretches[i].Masks[:])
+			copy(m[:heads*simd.Lanes], p.ranges[i].Masks[:])
 			clear(m[heads*simd.Lanes:])
-			p.stretches[i].Masks = m
+			p.ranges[i].Masks = m
 		}
 	}
 	return heads
@@ -497,14 +497,14 @@ func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 
 // totals adds up the pairs of a group's heads for InfoNC.
 func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
-	first, size := s.place(p, group)
+	first, size := s.setGroup(p, group)
 	s.meet(p, group)
 	slots := 1 + s.d
 	for head := 0; head < size; head += simd.BlockHeads {
 		heads := s.enter(p, head, size)
-		p.quad.Ranges, p.quad.Sums = p.stretches, p.onceSums.heads
-		p.quad.Fresh(false)
-		simd.DenseTotals(&p.quad, p.squares[head*p.width:], p.width, s.bound)
+		p.block.Ranges, p.block.Sums = p.ranges, p.onceSums.heads
+		p.block.Fresh(false)
+		simd.DenseTotals(&p.block, p.squares[head*p.width:], p.width, s.bound)
 		simd.Fold(p.folded, p.onceSums.heads)
 		s.toHeads(p.folded, first+head, heads, slots, 2)
 		for h := range heads {
@@ -516,7 +516,7 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 		return // without negatives the sum cancels
 	}
 	// The totals may hide a NaN among the scattered values.
-	p.sum.Loss += float64(0 * float64(p.quad.Most))
+	p.sum.Loss += float64(0 * float64(p.block.Most))
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
@@ -528,10 +528,10 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 		p.factors[i*slots] = v
 	}
 	if len(s.runs) == 0 {
-		// The stretches follow each other without a gap.
-		p.stretches = append(p.stretches[:0], simd.ColumnRange{N: s.others + roundUpToLanes(s.rows-2*s.b)})
+		// The ranges follow each other without a gap.
+		p.ranges = append(p.ranges[:0], simd.ColumnRange{N: s.others + roundUpToLanes(s.rows-2*s.b)})
 	}
-	for _, t := range p.stretches {
+	for _, t := range p.ranges {
 		simd.DenseScatter(p.once[t.First:], s.d, t.N, s.stride, p.squares[t.At:], p.width, p.factors[:size*slots])
 	}
 }

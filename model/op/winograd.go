@@ -78,9 +78,9 @@ const (
 	// Each core has its own block only if there are at least manyBlocks blocks and at most
 	// fewWeights weights.
 	manyBlocks, fewWeights = 8, 128 * 128
-	// apart keeps the values of different points of a tile from competing for the same few
+	// padding keeps the values of different points of a tile from competing for the same few
 	// sets of the cache.
-	apart = 16
+	padding = 16
 )
 
 // usesWinograd reports whether Winograd's method is used. It saves no multiplications for
@@ -186,9 +186,9 @@ func (c *winograd) eachShared(body func()) {
 // points.
 func (c *winograd) weightStride() int {
 	if c.paired && !c.pairsTiles() {
-		return c.in/2*c.out + apart
+		return c.in/2*c.out + padding
 	}
-	return c.in*c.out + apart
+	return c.in*c.out + padding
 }
 
 // transformWeights transforms the weights of some input channels.
@@ -269,7 +269,7 @@ func (c *winograd) pairsTiles() bool { return c.paired && c.part == convWeights 
 // a large power of two apart would evict each other from the cache.
 func row(channels int) int {
 	if channels%128 == 0 {
-		return channels + apart
+		return channels + padding
 	}
 	return channels
 }
@@ -279,40 +279,40 @@ func row(channels int) int {
 func (c *winograd) imageStride(b *winogradBlock) int {
 	switch {
 	case !c.paired:
-		return b.tiles*row(c.in) + apart
+		return b.tiles*row(c.in) + padding
 	case c.pairsTiles():
-		return (b.tiles+1)/2*row(c.in) + apart
+		return (b.tiles+1)/2*row(c.in) + padding
 	}
-	return b.tiles*row(c.in/2) + apart
+	return b.tiles*row(c.in/2) + padding
 }
 
 func (c *winograd) resultStride(b *winogradBlock) int {
 	if c.pairsTiles() {
-		return (b.tiles+1)/2*row(c.out) + apart
+		return (b.tiles+1)/2*row(c.out) + padding
 	}
-	return b.tiles*row(c.out) + apart
+	return b.tiles*row(c.out) + padding
 }
 
-// place returns the position of a tile in its image, and the index of its first result in
-// images with the given channels.
-func (c *winograd) place(tile, channels int) (place, at int) {
+// address returns the index of a tile in its image, and that of its first result in images
+// with the given channels.
+func (c *winograd) address(tile, channels int) (index, first int) {
 	perImage := c.tilesY * c.tilesX
-	place = tile % perImage
-	return place, ((tile/perImage*c.h+place/c.tilesX*4)*c.w + place%c.tilesX*4) * channels
+	index = tile % perImage
+	return index, ((tile/perImage*c.h+index/c.tilesX*4)*c.w + index%c.tilesX*4) * channels
 }
 
 // scatterImages transforms the pixels of tiles [lo, hi) of a block.
 func (c *winograd) scatterImages(b *winogradBlock, lo, hi int) {
 	for t := lo; t < hi; t++ {
-		place, at := c.place(b.first+t, c.in)
+		index, at := c.address(b.first+t, c.in)
 		from := simd.Grid{At: at - (c.w+1)*c.in, Row: c.w * c.in, Pixel: c.in}
 		switch {
 		case !c.paired:
-			simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
+			simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[index])
 		case c.pairsTiles():
-			simd.WinogradImageHalf(b.pairedV, simd.WinogradGrid(t/2*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place], simd.Half(t%2))
+			simd.WinogradImageHalf(b.pairedV, simd.WinogradGrid(t/2*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[index], simd.Half(t%2))
 		default:
-			simd.WinogradImagePairs(b.pairedV, simd.WinogradGrid(t*row(c.in/2), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
+			simd.WinogradImagePairs(b.pairedV, simd.WinogradGrid(t*row(c.in/2), c.imageStride(b)), c.images, from, c.in, &c.seesAt[index])
 		}
 	}
 }
@@ -333,9 +333,9 @@ func (c *winograd) multiplyPoints(b *winogradBlock, lo, hi int) {
 // gatherResults transforms tiles [lo, hi) of a block back.
 func (c *winograd) gatherResults(b *winogradBlock, lo, hi int) {
 	for t := lo; t < hi; t++ {
-		place, at := c.place(b.first+t, c.out)
+		index, at := c.address(b.first+t, c.out)
 		simd.WinogradResult(c.result, simd.Grid{At: at, Row: c.w * c.out, Pixel: c.out},
-			b.m, simd.WinogradGrid(t*row(c.out), c.resultStride(b)), c.out, &c.writesAt[place])
+			b.m, simd.WinogradGrid(t*row(c.out), c.resultStride(b)), c.out, &c.writesAt[index])
 	}
 }
 
@@ -401,14 +401,14 @@ func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
 	c.scatterImages(b, lo, hi)
 	form := c.gradients(b)
 	for t := lo; t < hi; t++ {
-		place, first := c.place(b.first+t, c.out)
+		index, first := c.address(b.first+t, c.out)
 		for j := 0; j < c.out; j += form.Run(j) {
 			at, stride := form.At(j)
 			from := simd.Grid{At: first + j, Row: c.w * c.out, Pixel: c.out}
 			if c.paired {
-				simd.WinogradGradientHalf(b.pairedM, simd.WinogradGrid(at+t/2*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[place], simd.Half(t%2))
+				simd.WinogradGradientHalf(b.pairedM, simd.WinogradGrid(at+t/2*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[index], simd.Half(t%2))
 			} else {
-				simd.WinogradGradient(b.m, simd.WinogradGrid(at+t*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[place])
+				simd.WinogradGradient(b.m, simd.WinogradGrid(at+t*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[index])
 			}
 		}
 	}

@@ -51,12 +51,12 @@ func eigenmaps(ctx context.Context, g *neighbors.Graph, d int) (maps *data.Matri
 	g = g.Symmetrized()
 	maps = data.NewMatrix(g.N, d)
 	members = connected(g.Indptr, g.Indices)
-	place := make([]int32, g.N)
+	index := make([]int32, g.N)
 	for _, nodes := range members {
 		if len(nodes) == 1 {
 			continue
 		}
-		g := part(g.Indptr, g.Indices, nodes, place)
+		g := part(g.Indptr, g.Indices, nodes, index)
 		k := min(d, len(nodes)-1)
 		u, err := solve(ctx, g, k, smallest)
 		if err != nil {
@@ -560,11 +560,11 @@ func connected(ptr []int64, adj []int32) (members [][]int32) {
 }
 
 // part returns the graph of only the given nodes. The nodes make up whole components.
-// They are numbered in their order, so nodes near each other are near in memory. place
+// They are numbered in their order, so nodes near each other are near in memory. index
 // gets their numbers.
-func part(ptr []int64, adj, nodes, place []int32) *graph {
+func part(ptr []int64, adj, nodes, index []int32) *graph {
 	for k, i := range nodes {
-		place[i] = int32(k)
+		index[i] = int32(k)
 	}
 	edges := int64(0)
 	for _, i := range nodes {
@@ -573,7 +573,7 @@ func part(ptr []int64, adj, nodes, place []int32) *graph {
 	own, ends := make([]int64, 1, len(nodes)+1), make([]int32, 0, edges)
 	for _, i := range nodes {
 		for _, j := range adj[ptr[i]:ptr[i+1]] {
-			ends = append(ends, place[j])
+			ends = append(ends, index[j])
 		}
 		own = append(own, int64(len(ends)))
 	}

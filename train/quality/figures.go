@@ -351,7 +351,7 @@ func (o LossOptions) figures() (all []lossFigure) {
 			key := info.Word + suffix
 			all = append(all, lossFigure{Figure{
 				Metric: MetricLosses, Key: key, Title: info.Title + " loss" + of, Format: "%.5g", Needs: NeedsGraph,
-				Of: func(f *Figures) (v, e *float64) { return at(f.Losses, key), at(f.Losses, key+"_error") },
+				Of: func(f *Figures) (v, e *float64) { return entryOf(f.Losses, key), entryOf(f.Losses, key+"_error") },
 			}, l, constant})
 		}
 		one := func(_, _ float64) float64 { return 1 }
@@ -377,8 +377,8 @@ func (o LossOptions) figures() (all []lossFigure) {
 	return all
 }
 
-// at returns the value of a key, or nil.
-func at(m map[string]float64, key string) *float64 {
+// entryOf returns the value of a key, or nil.
+func entryOf(m map[string]float64, key string) *float64 {
 	if v, ok := m[key]; ok {
 		return &v
 	}

@@ -73,11 +73,11 @@ func TestMeasure(t *testing.T) {
 		[]Discriminator{neg(1), umap(), neg(1e3 * m / (n * n)), nc(z/(n*(n-1)), m), nc(2e4/float64(n*(n-1)), m)}, nil)
 	must(t, err)
 	for i, got := range []string{"neg", "umap", "neg_z_bar", "nc", "nc_learnt_z"} {
-		check(got, at(f.Losses, got))(losses[i], nil)
+		check(got, entryOf(f.Losses, got))(losses[i], nil)
 	}
 	infonc, err := ExpectedInfoNC(ctx, heads, tails, embedding.X, 2, m, 2, 1e-4, 1000, seed, nil)
-	check("InfoNC", at(f.Losses, "infonc"))(infonc.Mean, err)
-	check("InfoNC's error", at(f.Losses, "infonc_error"))(infonc.Error, err)
+	check("InfoNC", entryOf(f.Losses, "infonc"))(infonc.Mean, err)
+	check("InfoNC's error", entryOf(f.Losses, "infonc_error"))(infonc.Error, err)
 
 	// What is known need not be found, and changes nothing.
 	o.Neighbors, o.Found, o.Graph = near, found, graph

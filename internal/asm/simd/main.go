@@ -28,7 +28,7 @@ func amd64(f *target.File) {
 	avx512.pairs()
 	avx512.planes()
 	avx2.planes()
-	avx2.placeWords()
+	avx2.scatterWords()
 	avx2.holdsWord()
 	avx2.fetch()
 }
@@ -36,7 +36,7 @@ func amd64(f *target.File) {
 func arm64(f *target.File) {
 	neon := &isa{File: f, name: "NEON", lanes: 4}
 	kernels(func(kernel func(s *isa)) { kernel(neon) })
-	neon.placeWords()
+	neon.scatterWords()
 	neon.fetch()
 }
 

@@ -19,9 +19,9 @@ func (s *isa) forEach(slice, label string, body func(i Register)) {
 	s.Label(label + "_done")
 }
 
-func (s *isa) placeWords() {
-	s.TEXT("placeWords", attr.NOSPLIT, "func(order, words []uint64, choice []uint8, next []int)")
-	s.Doc("placeWords is PlaceWords. It asks for the cache line after the one it writes to.")
+func (s *isa) scatterWords() {
+	s.TEXT("scatterWords", attr.NOSPLIT, "func(order, words []uint64, choice []uint8, next []int)")
+	s.Doc("scatterWords is ScatterWords. It asks for the cache line after the one it writes to.")
 	order, words := s.Load(s.Param("order").Base(), s.GP64()), s.Load(s.Param("words").Base(), s.GP64())
 	choice, next := s.Load(s.Param("choice").Base(), s.GP64()), s.Load(s.Param("next").Base(), s.GP64())
 	s.forEach("choice", "words", func(i Register) {

@@ -83,8 +83,8 @@ func (l *lowering) branch(i *ir.Instruction) {
 	l.line("%s %s", name, label)
 }
 
-// place returns memory in the syntax of Go's assembler.
-func (l *lowering) place(m operand.Mem, bytes int) string {
+// memory returns memory in the syntax of Go's assembler.
+func (l *lowering) memory(m operand.Mem, bytes int) string {
 	switch m.Base {
 	case reg.FramePointer:
 		return m.Asm()
@@ -107,7 +107,7 @@ func (l *lowering) place(m operand.Mem, bytes int) string {
 func (l *lowering) value(op operand.Op, load string, bytes int) string {
 	switch op := op.(type) {
 	case operand.Mem:
-		l.line("%s %s, R%d", load, l.place(op, bytes), second)
+		l.line("%s %s, R%d", load, l.memory(op, bytes), second)
 		return fmt.Sprintf("R%d", second)
 	case reg.Register:
 		return fmt.Sprintf("R%d", l.gp(op))
@@ -184,7 +184,7 @@ func (l *lowering) scalar(i *ir.Instruction, name string, ops []operand.Op) bool
 				l.line("MOVD %s, R%d", r, second)
 				r = fmt.Sprintf("R%d", second)
 			}
-			l.line("%s %s, %s", store.name, r, l.place(m, store.bytes))
+			l.line("%s %s, %s", store.name, r, l.memory(m, store.bytes))
 			return true
 		}
 		op, by := byOne[stem]+arithmetic[stem], "$1"
@@ -194,7 +194,7 @@ func (l *lowering) scalar(i *ir.Instruction, name string, ops []operand.Op) bool
 		if byOne[stem] == "" {
 			by = l.value(ops[0], load, bytes)
 		}
-		at := l.place(m, bytes)
+		at := l.memory(m, bytes)
 		l.line("%s %s, R%d", load, at, scratch)
 		l.line("%s%s %s, R%d", op, width, by, scratch)
 		l.line("%s R%d, %s", stores["MOV"+name[len(name)-1:]].name, scratch, at)
@@ -205,7 +205,7 @@ func (l *lowering) scalar(i *ir.Instruction, name string, ops []operand.Op) bool
 	case loads[name].name != "":
 		from := loads[name]
 		if m, ok := ops[0].(operand.Mem); ok {
-			l.line("%s %s, R%d", from.name, l.place(m, from.bytes), d)
+			l.line("%s %s, R%d", from.name, l.memory(m, from.bytes), d)
 		} else if ops[0] == ops[1] && name == "MOVQ" {
 			return true
 		} else if r := l.value(ops[0], "", 0); r[0] != '$' {
