@@ -103,7 +103,7 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+"; --m compares numbers of negatives")
 	case c.Data.Holdout != nil:
 		return fault("data.holdout", "held-out points with cne spectrum", "null")
-	case c.Data.TrainOn != nil:
+	case c.Data.Sample != nil:
 		return fault("data.sample", "a sample with cne spectrum", "null")
 	case whole && epochs < 2:
 		return fault("train.epochs", "1", "2 or more")

@@ -73,7 +73,7 @@ type Data struct {
 	Imbalance     *string     `key:"imbalance" words:"linear"`
 	Holdout       *Holdout    `key:"holdout"`
 	HoldoutLabels []string    `key:"holdout_labels" as:"paths"`
-	TrainOn       *Sample     `key:"sample"` // nil: all
+	Sample        *Sample     `key:"sample"` // nil: all
 }
 
 // Holdout are the points held out of training: a share of the points, or separate files.
@@ -160,7 +160,7 @@ type Log struct {
 
 // DrawsPoints reports whether the training points depend on the seed.
 func (c *Config) DrawsPoints() bool {
-	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.TrainOn != nil && c.Data.TrainOn.File == ""
+	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.Sample != nil && c.Data.Sample.File == ""
 }
 
 func (c *Config) common() Common {

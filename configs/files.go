@@ -27,7 +27,7 @@ func (c *Config) files() []keyFiles {
 	if c.Data.Holdout != nil {
 		held = c.Data.Holdout.Paths
 	}
-	if t := c.Data.TrainOn; t != nil && t.File != "" {
+	if t := c.Data.Sample; t != nil && t.File != "" {
 		rows = []string{t.File}
 	}
 	return []keyFiles{

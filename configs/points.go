@@ -26,9 +26,9 @@ func (c *Config) dataSize(ctx context.Context) data.Size {
 		if err != nil {
 			return AnySize
 		}
-		return d.TrainOn.listed(ctx, size)
+		return d.Sample.listed(ctx, size)
 	}
-	return d.TrainOn.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
+	return d.Sample.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
 }
 
 // unknownPoints is the number of points for a preset if no file has their number.
@@ -71,7 +71,7 @@ func (t *Sample) listed(ctx context.Context, size data.Size) data.Size {
 // CheckSize refuses values that are invalid for data of a size, as far as it is known.
 func (c *Config) CheckSize(size data.Size) error {
 	_, held := c.Data.Divide(size.High)
-	if t := c.Data.TrainOn; t != nil && t.Number > size.High-held {
+	if t := c.Data.Sample; t != nil && t.Number > size.High-held {
 		return &option.Error{Key: "data.sample", Got: fmt.Sprint(t.Number), Want: fmt.Sprintf("at most the number of points (%d)", size.High-held)}
 	}
 	size.Low, _ = c.Data.Divide(size.Low)
@@ -116,8 +116,8 @@ func (d *Data) Divide(n int) (trained, held int) {
 	if h := d.Holdout; h != nil && h.Share > 0 && n > 1 {
 		held = min(max(1, int(math.Round(float64(n)*h.Share))), n-1)
 	}
-	if d.TrainOn != nil && d.TrainOn.File != "" {
+	if d.Sample != nil && d.Sample.File != "" {
 		return n, held
 	}
-	return d.TrainOn.Of(n - held), held
+	return d.Sample.Of(n - held), held
 }

@@ -65,7 +65,7 @@ type inputs struct {
 var errReading = errors.New("interrupted while the points were read; nothing was written")
 
 // sampled reports whether data.sample chooses the points to train on.
-func (in *inputs) sampled() bool { return in.config.Data.TrainOn != nil }
+func (in *inputs) sampled() bool { return in.config.Data.Sample != nil }
 
 // pageRows returns the rows of the input that are the points of a page; nil for all.
 func (in *inputs) pageRows() []int {
@@ -176,7 +176,7 @@ func (in *inputs) size() data.Size {
 	if d.Holdout != nil && d.Holdout.Share > 0 {
 		more, nonzeros = more+len(in.heldRows), in.held.Points.Nonzeros()
 	}
-	if in.sampled() && d.TrainOn.File != "" {
+	if in.sampled() && d.Sample.File != "" {
 		more = 0
 	}
 	size := in.points.Size(more)
@@ -458,8 +458,8 @@ func (in *inputs) readSample(ctx context.Context) (err error) {
 		in.n, err = file.Count(ctx, d.Path, o)
 	}
 	var rows []int
-	if err == nil && d.TrainOn.File != "" {
-		if rows, err = rundir.ReadRows(ctx, d.TrainOn.File, in.n); err != nil {
+	if err == nil && d.Sample.File != "" {
+		if rows, err = rundir.ReadRows(ctx, d.Sample.File, in.n); err != nil {
 			err = fmt.Errorf("data.sample: %w", err)
 		}
 	}
@@ -501,7 +501,7 @@ func (in *inputs) readSample(ctx context.Context) (err error) {
 // chooseRows returns the training rows and the held-out rows of data.path. The held-out
 // rows are drawn first, then the sample of the others, unless a file lists it.
 func (in *inputs) chooseRows(listed []int) (rows, held []int, err error) {
-	t, seed := in.config.Data.TrainOn, in.config.Embed.Seed
+	t, seed := in.config.Data.Sample, in.config.Embed.Seed
 	var rest []int32
 	_, count := in.config.Data.Divide(in.n)
 	if count > 0 {

@@ -114,8 +114,8 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 	if h := d.Holdout; h != nil {
 		d.Holdout = &configs.Holdout{Share: h.Share, Paths: locate("data.holdout", h.Paths)}
 	}
-	if t := d.TrainOn; t != nil && t.File != "" {
-		d.TrainOn = &configs.Sample{File: *locateOne("data.sample", &t.File)}
+	if t := d.Sample; t != nil && t.File != "" {
+		d.Sample = &configs.Sample{File: *locateOne("data.sample", &t.File)}
 	}
 }
 
