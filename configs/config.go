@@ -32,7 +32,7 @@ type Config struct {
 type Device struct {
 	Name string `key:"name" as:"device"` // auto, cpu, cuda or cuda:n
 	// Precision is the coarsest precision of products.
-	Precision Precision `key:"precision"`
+	Precision string `key:"precision" words:"float32 tf32 bf16"`
 }
 
 // Output says which files are written, and where.

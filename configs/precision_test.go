@@ -11,7 +11,7 @@ import (
 func TestPrecision(t *testing.T) {
 	for _, c := range []struct {
 		settings string // of the section device
-		want     Precision
+		want     string
 		tf32     bool // whether products may be rounded to TF32
 		of       op.Precision
 	}{
@@ -43,13 +43,13 @@ func TestPrecision(t *testing.T) {
 // A run may be resumed with tf32 or float32 interchangeably, and with bf16 only if it was
 // begun so.
 func TestPrecisionOfResumedRuns(t *testing.T) {
-	for _, begun := range []Precision{Float32, TF32, BF16} {
-		for _, now := range []Precision{Float32, TF32, BF16} {
-			a := loaded(Pretrain.Load(&Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}}))(t)
-			b, origins, err := Pretrain.Load(&Sources{Settings: []Setting{{"--set", "device.precision", now.String()}}})
+	for _, begun := range []string{Float32, TF32, BF16} {
+		for _, now := range []string{Float32, TF32, BF16} {
+			a := loaded(Pretrain.Load(&Sources{Settings: []Setting{{"--set", "device.precision", begun}}}))(t)
+			b, origins, err := Pretrain.Load(&Sources{Settings: []Setting{{"--set", "device.precision", now}}})
 			must(t, err)
 			violations := Pretrain.LockedChanges(a, b, origins)
-			if refused := (begun == BF16) != (now == BF16); refused != (len(violations) == 1) || refused && !strings.HasPrefix(violations[0], "device.precision "+begun.String()+", not "+now.String()) {
+			if refused := (begun == BF16) != (now == BF16); refused != (len(violations) == 1) || refused && !strings.HasPrefix(violations[0], "device.precision "+begun+", not "+now) {
 				t.Errorf("from %v to %v: %q", begun, now, violations)
 			}
 		}

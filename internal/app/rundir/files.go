@@ -99,7 +99,6 @@ var runFiles = slices.Concat([]string{
 	Snapshots + "/epoch-*.npy",
 	eventFiles + "*",
 	"curves.svg",
-	"animation.gif",
 	SpectrumTable,
 	SpectrumTimes,
 	SpectrumFigures,
@@ -182,7 +181,7 @@ func isRunFile(name string) bool {
 
 // lateFiles are the runFiles that are made when a run has ended.
 var lateFiles = []string{
-	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
+	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg",
 	PageFile, EvaluationFile,
 }
 
