@@ -73,6 +73,9 @@ func (s *keySet) read(from *Sources) error {
 	return nil
 }
 
+// LoadedFor returns the number of training points with which Load took a preset's values.
+func (from *Sources) LoadedFor() int { return from.points }
+
 // Replaced returns the source of a key's value in the environment or the file of sources
 // that were loaded; "" if there is none.
 func (from *Sources) Replaced(key string) string {

@@ -97,6 +97,7 @@ type Sources struct {
 
 	layers []*layer // of the file, the environment and the settings, once they were read
 	read   string   // the file of the layers
+	points int      // the number of training points that Load took
 
 	// Context, if not nil, ends the reading of the file, which may be a pipe.
 	Context context.Context
@@ -304,6 +305,7 @@ func (s *Schema[C]) merge(from *Sources, layers ...*layer) (*C, Origins, error) 
 	if n == 0 {
 		n = of(&c).points(cmp.Or(from.Context, context.Background()))
 	}
+	from.points = n
 	of(&c).complete(func(key string) bool {
 		if key == "loss.s" {
 			return s.alongSpectrum || values.Get(key) != nil

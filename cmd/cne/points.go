@@ -155,19 +155,22 @@ func (r *pointRun) choosePreset(n int) error {
 	if r.resumed {
 		return nil
 	}
-	r.given.Points = n
-	c, _, err := r.schema.Load(&r.given)
-	if err == nil {
+	if r.given.LoadedFor() != n {
+		r.given.Points = n
+		c, _, err := r.schema.Load(&r.given)
+		if err != nil {
+			return err
+		}
 		c.Output.Dir = r.config.Output.Dir
 		if c.Graph.File != nil { // it has its own number of neighbours
 			c.Embed.Neighbors = r.config.Embed.Neighbors
 		}
 		*r.config = *c
-		if p := c.Preset.For(n); p != c.Preset {
-			r.Log.Info(fmt.Sprintf("preset: %s is %s for so few points", c.Preset, p), "points", n)
-		}
 	}
-	return err
+	if p := r.config.Preset; p.For(n) != p {
+		r.Log.Info(fmt.Sprintf("preset: %s is %s for so few points", p, p.For(n)), "points", n)
+	}
+	return nil
 }
 
 // size returns the size of data.path, or of the rows that a file lists.

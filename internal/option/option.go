@@ -12,6 +12,7 @@
 //	words:"a=-1"     words that stand for numbers outside the range
 //	words:"no yes"   the words that a string may be; of a bool, those for false and true
 //	item:"phase"     what an entry of a list of structs is called
+//	as:"paths"       what a text is, for package configs
 package option
 
 import (

@@ -26,21 +26,21 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 		d := NewDir(*common.Dir)
 		line, _ := d.CommandLine() // another one if it cannot be read, as below
 		begun, _, err := s.Load(&configs.Sources{File: d.Path(ConfigFile)})
-		now := c
+		now, from := c, *given
 		if err == nil {
-			given.Points = cmp.Or(readMetrics(d.Path(MetricsFile)).N, readMetrics(d.Path(SpectrumFigures)).N)
-			now, _, err = s.Load(given)
+			from.Points = cmp.Or(readMetrics(d.Path(MetricsFile)).N, readMetrics(d.Path(SpectrumFigures)).N)
+			now, _, err = s.Load(&from)
 		}
 		switch {
 		case err != nil || line != command || !s.SameEmbedding(begun, now):
 		case !exists(d.Path(MetricsFile)) && !exists(d.Path(SpectrumFigures)):
 			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again", d.Root(), s.Command())
 		case d.hasCheckpoint():
+			given.Points = from.Points
 			return true, nil
 		case named:
 			return false, fmt.Errorf("the same run in %s is finished, but its checkpoints are gone; --output takes another folder, --force begins it again", d.Root())
 		}
-		given.Points = 0
 		if named {
 			return false, taken
 		}
