@@ -367,8 +367,69 @@ func TestGraphMetric(t *testing.T) {
 			t.Errorf("%s: points of zeros give %v", metric, err)
 		}
 	}
-	if _, err := cne.Embed(t.Context(), m, cne.Options{GraphMetric: "manhattan"}); !errors.Is(err, cne.ErrOption) {
+	if _, err := cne.Embed(t.Context(), m, cne.Options{GraphMetric: "taxi"}); !errors.Is(err, cne.ErrOption) {
 		t.Errorf("an unknown metric gives %v", err)
+	}
+}
+
+// The distances of manhattan, hamming, jaccard and haversine are between the points
+// themselves, of training and new ones, and after Load.
+func TestDirectMetrics(t *testing.T) {
+	stream := rng.New(5, rng.Sample)
+	for _, metric := range []data.Metric{data.Manhattan, data.Hamming, data.Jaccard, data.Haversine} {
+		m := data.NewMatrix(150, 40)
+		if metric == data.Haversine {
+			m = data.NewMatrix(150, 2)
+			m.Offset = []float64{48, 11}
+		}
+		for i := range m.X {
+			if m.X[i] = float32(stream.Normal()); metric != data.Haversine && metric != data.Manhattan {
+				m.X[i] = float32(3 * stream.IntN(2+i%3))
+			}
+		}
+		for name, hidden := range map[string][]int{"table": nil, "network": {8}} {
+			o := few(func(o *cne.Options) { o.GraphMetric, o.Hidden, o.Components = metric, hidden, new(cne.AutoComponents) })
+			e := embed(t, m, o)
+			prepared := m.Clone()
+			if metric == data.Haversine {
+				for i := range prepared.X {
+					prepared.X[i] /= data.HaversineUnit
+				}
+				prepared.Offset = []float64{48. / data.HaversineUnit, 11. / data.HaversineUnit}
+			}
+			prepared.Metric = metric
+			if !slices.Equal(e.Neighborhood.Nearest.Index, nearest(t, prepared, e.Neighborhood.Nearest.K).Index) {
+				t.Errorf("%s: neighbours differ", metric)
+			}
+			positions := project(t, e, m).X
+			for i, v := range positions {
+				if math.Abs(float64(v-e.Positions.X[i])) > 1e-4 {
+					t.Fatalf("%s, %s: coordinate %d of the run's own points is %v, not %v", metric, name, i, v, e.Positions.X[i])
+				}
+			}
+			path, others := filepath.Join(t.TempDir(), "model.safetensors"), m.Clone()
+			for i := range others.X {
+				others.X[i] = m.X[(i+7*m.D)%len(m.X)]
+			}
+			others.X[3] += 0.5
+			must(t, e.Save(path))
+			again, err := cne.Load(path)
+			must(t, err)
+			same(t, string(metric)+": a loaded model places points elsewhere", project(t, again, others).X, project(t, e, others).X)
+			o.Components = new(2)
+			if _, err := cne.Embed(t.Context(), m, o); !errors.Is(err, cne.ErrOption) {
+				t.Errorf("%s: components give %v", metric, err)
+			}
+		}
+	}
+	bad := data.NewMatrix(40, 2)
+	bad.X[6] = 90.5
+	var point *data.DirectionError
+	if _, err := cne.Embed(t.Context(), bad, cne.Options{GraphMetric: data.Haversine}); !errors.As(err, &point) || !slices.Equal(point.Rows, []int{3}) {
+		t.Errorf("a latitude beyond the pole gives %v", err)
+	}
+	if _, err := cne.Embed(t.Context(), data.NewMatrix(40, 3), cne.Options{GraphMetric: data.Haversine}); !errors.Is(err, cne.ErrPoints) {
+		t.Errorf("points on a sphere of three values give %v", err)
 	}
 }
 

@@ -239,6 +239,10 @@ func (n *onnxNode) compute(t *testing.T, in []array) array {
 		return a
 	case "Relu":
 		return each(func(v float64) float64 { return max(v, 0) })
+	case "Abs":
+		return each(math.Abs)
+	case "Sign":
+		return each(func(v float64) float64 { return max(-1, min(1, v*math.MaxFloat64)) })
 	case "Sqrt":
 		return each(math.Sqrt)
 	case "Add":
@@ -449,6 +453,7 @@ func TestWriteONNX(t *testing.T) {
 		"components, cosine":    {digits, func(o *cne.Options) { o.OnComponents, o.Components, o.GraphMetric = true, new(20), data.Cosine }},
 		"cosine":                {digits, func(o *cne.Options) { o.GraphMetric = data.Cosine }},
 		"correlation":           {digits, func(o *cne.Options) { o.GraphMetric = data.Correlation }},
+		"jaccard":               {digits, func(o *cne.Options) { o.GraphMetric = data.Jaccard }},
 		"none":                  {digits, func(o *cne.Options) { o.Scaling = data.ScaleNone }},
 		"standard":              {columns, func(o *cne.Options) { o.Scaling = data.ScaleStandard }},
 		"standard, cosine":      {columns, func(o *cne.Options) { o.Scaling, o.GraphMetric = data.ScaleStandard, data.Cosine }},

@@ -97,7 +97,8 @@ type Options struct {
 	Scaling data.Scaling `key:"data.scale"`
 	// GraphMetric is the distance between points; the zero value is data.Euclidean. For
 	// data.Cosine and data.Correlation the scaled points are normalised to length 1, also
-	// for the model. (Metric is about positions.)
+	// for the model. For data.Manhattan, data.Hamming, data.Jaccard and data.Haversine no
+	// components are taken, and sparse points become dense. (Metric is about positions.)
 	GraphMetric data.Metric `key:"graph.metric"`
 	// Components is the number of principal components used to find neighbours if points
 	// are wider; nil means 50, and 0 none. See AutoComponents.
@@ -426,7 +427,14 @@ func (o *Options) checkGraph(n int) error {
 	if err := option.Check(o); err != nil {
 		return asOption(err)
 	}
+	metric := string(o.GraphMetric)
 	switch {
+	case o.GraphMetric.Direct() && o.components() > 0:
+		return &OptionError{Key: "graph.pca", Got: fmt.Sprint(*o.Components), Other: "graph.metric", OtherGot: metric, Want: "auto or 0, since components have Euclidean distances", Err: ErrOption}
+	case o.GraphMetric.Direct() && o.OnComponents:
+		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.metric", OtherGot: metric, Want: "points", Err: ErrOption}
+	case o.GraphMetric == data.Jaccard && o.Scaling == data.ScaleStandard, o.GraphMetric == data.Haversine && o.Scaling != "" && o.Scaling != data.ScaleAuto:
+		return &OptionError{Key: "data.scale", Got: string(o.Scaling), Other: "graph.metric", OtherGot: metric, Want: "auto", Err: ErrOption}
 	case o.MinNeighbors < 0:
 		return badOption("MinNeighbors: got %d, want 0 or more", o.MinNeighbors)
 	case o.Graph == nil:
@@ -507,7 +515,10 @@ func (o *Options) Objective() op.ContrastiveOptions {
 
 // components returns the number of principal components; 0 means the points themselves.
 func (o *Options) components() int {
-	if o.autoComponents() {
+	switch {
+	case o.GraphMetric.Direct() && (o.Components == nil || o.autoComponents()):
+		return 0
+	case o.autoComponents():
 		return DefaultComponents
 	}
 	return or(o.Components, DefaultComponents)

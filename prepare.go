@@ -127,9 +127,15 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Codings: set.Codings, Metric: o.GraphMetric}
 	var err error
 	scaling := cmp.Or(o.Scaling, data.ScaleAuto)
-	if before.Scaler, err = set.Scale(ctx, scaling); err == nil {
+	if scaling == data.ScaleAuto && o.GraphMetric.Direct() && o.GraphMetric != data.Manhattan {
+		scaling = data.ScaleUnit // these distances have no use for another
+	}
+	if before.Scaler, err = data.FitScaler(ctx, set, scaling); err == nil {
+		if o.GraphMetric == data.Haversine {
+			before.Scaler.Divisor = data.HaversineUnit
+		}
 		o.logScaling(scaling, before.Scaler, before.Columns)
-		err = set.Normalize(ctx, o.GraphMetric, before.Scaler)
+		err = cmp.Or(set.ScaleBy(before.Scaler), set.Normalize(ctx, o.GraphMetric, before.Scaler))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -174,7 +180,7 @@ func (o *Options) Reduces(n, d int) int {
 // ReducesAbove returns the width above which points may be reduced by PCA; Reduces says
 // whether they are. 0 means that no points are reduced.
 func (o *Options) ReducesAbove() int {
-	if angular := o.GraphMetric == data.Cosine || o.GraphMetric == data.Correlation; angular && o.autoComponents() && !o.OnComponents {
+	if o.GraphMetric.Angular() && o.autoComponents() && !o.OnComponents {
 		return maxAngularWidth
 	}
 	return o.components()
@@ -186,7 +192,7 @@ func (o *Options) ReducesAbove() int {
 func (o *Options) ChooseComponents(sparse, counts bool) {
 	o.spread = o.spread || sparse || counts
 	switch {
-	case !o.autoComponents():
+	case !o.autoComponents() || o.GraphMetric.Direct():
 	case counts:
 		o.Components = new(DefaultComponents)
 	case sparse:
@@ -223,6 +229,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	switch {
 	case components == 0:
 		h.Reduced = h.Scaled
+		o.GraphMetric.Mark(h.Reduced, h.Preprocessing.Scaler)
 	case h.Reduced == nil:
 		o.log("computing principal components", "from", d, "to", components)
 		if h.Scaled != nil && h.Scaled.CSR != nil {
@@ -305,7 +312,7 @@ func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler, columns []stri
 	default:
 		o.log(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
 	}
-	if column, share := s.Dominant(); column >= 0 && share > mostOfOne && len(s.Spread) > 1 && o.Log != nil && o.GraphMetric != data.Cosine && o.GraphMetric != data.Correlation {
+	if column, share := s.Dominant(); column >= 0 && share > mostOfOne && len(s.Spread) > 1 && o.Log != nil && !o.GraphMetric.Angular() {
 		name := fmt.Sprint(column + 1)
 		if columns != nil {
 			name = columns[column]

@@ -196,8 +196,11 @@ func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if e.trainPoints == nil {
 		return nil, ErrNoTrainingPoints
 	}
-	table := e.trainedPositions()
-	p, err := train.NewProjector(ctx, e.device, e.trainPoints, table.X, table.D, e.Description.Training)
+	table, points := e.trainedPositions(), *e.trainPoints
+	if before := e.Description.Preprocessing; before != nil {
+		before.Metric.Mark(&points, before.Scaler)
+	}
+	p, err := train.NewProjector(ctx, e.device, &points, table.X, table.D, e.Description.Training)
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,8 @@ func TestSparsePointsBecomeDense(t *testing.T) {
 	m, dense := densePoints(t, 100)
 	o := cne.Options{Components: new(0), Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
 	same(t, "the embeddings differ", embed(t, m, o).Positions.X, embed(t, dense, o).Positions.X)
+	o = cne.Options{Components: new(cne.AutoComponents), Epochs: 1, GraphMetric: data.Jaccard}
+	same(t, "the embeddings of sets differ", embed(t, m, o).Positions.X, embed(t, dense, o).Positions.X)
 	for name, spoil := range map[string]func(o *cne.Options){
 		"scaling": func(o *cne.Options) { o.Scaling = data.ScaleStandard },
 		"metric":  func(o *cne.Options) { o.GraphMetric = data.Correlation },

@@ -35,8 +35,8 @@ var (
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite is wrapped by errors about values that are NaN or infinite.
 	ErrNotFinite = errors.New("value is not finite")
-	// ErrDirection is wrapped by errors about zero vectors (Cosine) and constant vectors
-	// (Correlation).
+	// ErrDirection is wrapped by errors about zero vectors (Cosine), constant vectors
+	// (Correlation) and latitudes beyond 90 degrees (Haversine).
 	ErrDirection = errors.New("a point has no direction")
 	// ErrEmpty is wrapped by errors about input without points or values, or with too few
 	// points.

@@ -31,6 +31,10 @@ type Matrix struct {
 	// Columns are the names of the D columns, or nil. Points are matched with a model's
 	// columns by name.
 	Columns []string
+	// Metric is how package neighbors compares the points: by Manhattan, Hamming, Jaccard or
+	// Haversine (of values divided by HaversineUnit), or, if empty, by Euclidean distances.
+	// Metric.Apply sets it.
+	Metric Metric
 }
 
 // NewMatrix returns a matrix of n×d zeros.
@@ -49,7 +53,7 @@ func (m *Matrix) Rows(lo, hi int) *Matrix {
 
 // like returns n points with the values x, and with the width, Offset and Columns of m.
 func (m *Matrix) like(n int, x []float32) *Matrix {
-	return &Matrix{N: n, D: m.D, X: x, Offset: m.Offset, Columns: m.Columns}
+	return &Matrix{N: n, D: m.D, X: x, Offset: m.Offset, Columns: m.Columns, Metric: m.Metric}
 }
 
 // Clone returns a copy that shares no values with m.

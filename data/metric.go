@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"cne/internal/parallel"
 	"cne/internal/text"
@@ -26,18 +27,31 @@ const (
 	// Correlation subtracts from every point the mean of its values, and then divides it by
 	// its length. The cosine is then Pearson's correlation.
 	Correlation Metric = "correlation"
+	// Manhattan is the sum of the absolute differences of all values.
+	Manhattan Metric = "manhattan"
+	// Hamming is the number of values that differ.
+	Hamming Metric = "hamming"
+	// Jaccard compares sets, the values of a point that are not 0: it is 1 less the share of
+	// their union that both have, and 0 for two empty sets. Values other than 0 become 1.
+	Jaccard Metric = "jaccard"
+	// Haversine is the distance on a sphere. Points have two values, latitude and longitude
+	// in degrees; a scaler divides them by HaversineUnit.
+	Haversine Metric = "haversine"
 )
+
+// HaversineUnit is the divisor of degrees for Haversine. A power of two changes no bits.
+const HaversineUnit = 128
 
 // Words returns the names of all metrics.
 func (Metric) Words() []string {
-	return []string{string(Euclidean), string(Cosine), string(Correlation)}
+	return []string{string(Euclidean), string(Cosine), string(Correlation), string(Manhattan), string(Hamming), string(Jaccard), string(Haversine)}
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps
 // ErrOption.
 func (m *Metric) UnmarshalText(word []byte) error {
 	if !slices.Contains(m.Words(), string(word)) {
-		return errorf(ErrOption, "metric: got %q, want euclidean, cosine or correlation", word)
+		return errorf(ErrOption, "metric: got %q, want %s", word, text.Enumerate(m.Words()))
 	}
 	*m = Metric(word)
 	return nil
@@ -45,8 +59,25 @@ func (m *Metric) UnmarshalText(word []byte) error {
 
 func (m Metric) isEuclidean() bool { return m == "" || m == Euclidean }
 
-// A DirectionError reports zero vectors (Cosine) or constant vectors (Correlation). It
-// wraps ErrDirection.
+// Angular reports whether the metric compares directions: Cosine or Correlation.
+func (m Metric) Angular() bool { return m == Cosine || m == Correlation }
+
+// Direct reports whether points are compared by the metric itself (Matrix.Metric), instead
+// of by the Euclidean distances of changed points or of their components.
+func (m Metric) Direct() bool { return !m.isEuclidean() && !m.Angular() }
+
+// Mark sets how points are compared that were scaled by scaler, or nil.
+func (m Metric) Mark(points *Matrix, scaler *Scaler) {
+	if m.Direct() {
+		points.Metric = m
+	}
+	if m == Haversine {
+		points.Offset = scaler.left() // it changes these distances
+	}
+}
+
+// A DirectionError reports zero vectors (Cosine), constant vectors (Correlation) or
+// latitudes beyond 90 degrees (Haversine). It wraps ErrDirection.
 type DirectionError struct {
 	Metric Metric
 	Rows   []int // in order, counted from 0
@@ -72,11 +103,14 @@ func (e *DirectionError) Error() string {
 	return fmt.Sprintf("%s of %d points: %s; remove these points, or use the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
 }
 
-// NoDirection returns the part of a message that says what is wrong with zero vectors
-// (Cosine) or constant vectors (Correlation).
+// NoDirection returns the part of a message that says what is wrong with the points of a
+// DirectionError.
 func (m Metric) NoDirection() string {
-	if m == Correlation {
+	switch m {
+	case Correlation:
 		return "got values that are all equal, want some that differ"
+	case Haversine:
+		return "got a latitude beyond 90 degrees, want latitude and longitude, in this order, in degrees"
 	}
 	return "got values that are all 0, want at least one other"
 }
@@ -84,10 +118,10 @@ func (m Metric) NoDirection() string {
 // Unwrap returns ErrDirection.
 func (e *DirectionError) Unwrap() error { return ErrDirection }
 
-// Normalize centres (Correlation) and normalises the points in place, as the metric needs.
-// scaler is the scaler that was applied to them, or nil. It returns a *DirectionError with
-// the rows in the input (see Origin) of zero vectors (Cosine) or constant vectors
-// (Correlation), an error wrapping ErrOption for an unknown metric, and one wrapping
+// Normalize centres (Correlation) and normalises the points in place, as the metric needs,
+// and marks Points. scaler is the scaler that was applied to them, or nil. It returns a
+// *DirectionError with the rows in the input (see Origin), an error wrapping ErrOption for
+// an unknown metric, ErrShape for a width that Haversine does not have, and one wrapping
 // ErrSparse for the Correlation of sparse points, because it would make them dense. If ctx
 // is done while Stored points are read, Normalize returns ctx's error and the points stay
 // unchanged.
@@ -95,10 +129,13 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	if err := CheckPoints(ds.Source()); err != nil {
 		return err
 	}
-	if err := metric.checkFor(ds.Points); err != nil || metric.isEuclidean() {
+	n, d := ds.Dims()
+	if err := metric.checkFor(ds.Points, d); err != nil || metric.isEuclidean() {
 		return err
 	}
-	n, _ := ds.Dims()
+	if names := ds.Columns(); metric == Haversine && names != nil && strings.HasPrefix(strings.ToLower(names[0]), "lo") {
+		return errorf(ErrShape, "metric: got haversine for the columns %q and %q, want the latitude first", names[0], names[1])
+	}
 	skipped := make([]bool, n)
 	err := ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {
 		metric.normalize(block, scaler, skipped[lo:]) // in place if it is in memory
@@ -113,6 +150,8 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 			metric.normalize(block, scaler, make([]bool, block.N))
 			return nil
 		}}
+	} else {
+		metric.Mark(ds.Points, scaler)
 	}
 	e := directionError(metric, skipped)
 	if e == nil {
@@ -135,21 +174,23 @@ func (m Metric) Check() error {
 	return new(Metric).UnmarshalText([]byte(m))
 }
 
-// checkFor is Check for points. Nil points count as dense.
-func (m Metric) checkFor(points *Matrix) error {
+// checkFor is Check for points of d values. Nil points count as dense.
+func (m Metric) checkFor(points *Matrix, d int) error {
+	if m == Haversine && d != 2 {
+		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude", d)
+	}
 	if points != nil && points.CSR != nil && m == Correlation {
 		return errorf(ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")
 	}
 	return m.Check()
 }
 
-// Apply centres and normalises points in place, as Normalize does. scaler is the scaler
-// that was applied to them, or nil. Zero vectors (Cosine) and constant vectors
-// (Correlation) become zeros and are marked in skipped, with one element per point. If
-// skipped is nil, Apply returns a *DirectionError for them. Other errors are as for
-// Normalize.
+// Apply centres, normalises and marks points in place, as Normalize does. scaler is the
+// scaler that was applied to them, or nil. The points of a *DirectionError become zeros and
+// are marked in skipped, with one element per point. If skipped is nil, Apply returns the
+// error. Other errors are as for Normalize.
 func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
-	if err := m.checkFor(points); err != nil || m.isEuclidean() {
+	if err := m.checkFor(points, points.D); err != nil || m.isEuclidean() {
 		return err
 	}
 	marks := skipped
@@ -157,6 +198,7 @@ func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
 		marks = make([]bool, points.N)
 	}
 	m.normalize(points, scaler, marks)
+	m.Mark(points, scaler)
 	if e := directionError(m, marks); e != nil && skipped == nil {
 		return e
 	}
@@ -177,14 +219,40 @@ func directionError(metric Metric, skipped []bool) *DirectionError {
 	return e
 }
 
-// normalize brings points to length 1. A scaler may have left them relative to its offset.
-// Zero vectors (Cosine) and constant vectors (Correlation) become zeros and are marked.
+// normalize changes points as the metric needs. A scaler may have left them relative to its
+// offset. The points of a DirectionError become zeros and are marked.
 func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
-	if m.CSR != nil {
+	offset := scaler.left()
+	whole := func(v float32, j int) float64 {
+		if offset == nil {
+			return float64(v)
+		}
+		return float64(v) + offset[j]
+	}
+	switch {
+	case metric == Jaccard:
+		x := m.held()
+		for i, v := range x {
+			x[i] = 0
+			if whole(v, m.column(i)) != 0 {
+				x[i] = 1
+			}
+		}
+		return
+	case metric == Haversine:
+		for i := range m.N {
+			row := m.Row(i)
+			if skipped[i] = !(math.Abs(whole(row[0], 0)) <= 90./HaversineUnit); skipped[i] {
+				clear(row)
+			}
+		}
+		return
+	case metric.Direct():
+		return
+	case m.CSR != nil:
 		m.CSR.normalize(skipped)
 		return
 	}
-	offset := scaler.left()
 	parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
 		whole := make([]float64, m.D)
 		for i := lo; i < hi; i++ {

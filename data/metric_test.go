@@ -87,7 +87,7 @@ func TestNormalizeGivesSimilarities(t *testing.T) {
 			t.Errorf("%q changes the points (%v)", metric, err)
 		}
 	}
-	if err := (&data.Dataset{Points: directions(5, 3)}).Normalize(t.Context(), "manhattan", nil); !errors.Is(err, data.ErrOption) {
+	if err := (&data.Dataset{Points: directions(5, 3)}).Normalize(t.Context(), "taxi", nil); !errors.Is(err, data.ErrOption) {
 		t.Errorf("an unknown metric gives %v", err)
 	}
 }

@@ -131,12 +131,15 @@ func (p *Preprocessing) addTo(g *onnx.Graph, x string) (string, error) {
 			}
 		}
 	}
+	if p.Metric == data.Jaccard {
+		x = g.Add("set", "Sign", []string{g.Add("magnitude", "Abs", []string{x})})
+	}
 	if p.Metric == data.Correlation {
 		mean := with("mean", "MatMul", x, "average", slices.Repeat([]float32{1 / float32(p.Width)}, p.Width), p.Width, 1)
 		means := with("means", "MatMul", mean, "spread", slices.Repeat([]float32{1}, p.Width), 1, p.Width) // OpenCV does not subtract a column
 		x = g.Add("relative", "Sub", []string{x, means})
 	}
-	if p.Metric == data.Cosine || p.Metric == data.Correlation {
+	if p.Metric.Angular() {
 		same := g.Add("same", "Identity", []string{x}) // onnx-go takes no node with one input twice
 		squares := with("length2", "MatMul", g.Add("squares", "Mul", []string{x, same}), "ones", slices.Repeat([]float32{1}, p.Width), p.Width, 1)
 		length := with("length", "Add", g.Add("root", "Sqrt", []string{squares}), "least", []float32{1e-30}, 1)

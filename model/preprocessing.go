@@ -32,7 +32,8 @@ type Preprocessing struct {
 	Fill []float32 `json:"fill,omitempty"`
 	// Scaler scales the points; nil leaves them unchanged.
 	Scaler *data.Scaler `json:"scaler,omitempty"`
-	// Metric then brings every point to length 1, if it is Cosine or Correlation.
+	// Metric then brings every point to length 1, if it is Cosine or Correlation, and makes
+	// the values of sets 0 and 1, if it is Jaccard.
 	Metric data.Metric `json:"metric,omitempty"`
 	// PCA then takes their principal components; nil keeps the points.
 	PCA *pca.PCA `json:"pca,omitempty"`
@@ -109,8 +110,7 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 // (see data.Matrix.Select). A nil *Preprocessing does not change m.
 //
 // The error wraps data.ErrShape for points of another width and data.ErrEmpty for no
-// points; it is a *data.DirectionError for zero vectors (Cosine) and constant vectors
-// (Correlation), or the device's or ctx's.
+// points; it is a *data.DirectionError as for data.Metric.Apply, or the device's or ctx's.
 func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (*data.Matrix, error) {
 	m, err := p.ApplyInPlace(m, nil)
 	if err != nil || p == nil || p.PCA == nil {
@@ -120,8 +120,8 @@ func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (
 }
 
 // ApplyInPlace is Apply without the principal components. With skipped, which has one
-// element per point, it returns no *data.DirectionError: zero vectors (Cosine) and constant
-// vectors (Correlation) become zeros and are marked in skipped.
+// element per point, it returns no *data.DirectionError: its points become zeros and are
+// marked in skipped.
 func (p *Preprocessing) ApplyInPlace(m *data.Matrix, skipped []bool) (*data.Matrix, error) {
 	if p == nil {
 		return m, nil

@@ -125,7 +125,7 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	if rows == 0 {
 		return nil
 	}
-	near, err := p.index.Search(context.Background(), &data.Matrix{N: rows, D: width, X: x}, p.training.Neighbors)
+	near, err := p.index.Search(context.Background(), &data.Matrix{N: rows, D: width, X: x, Offset: p.points.Offset}, p.training.Neighbors)
 	if err != nil {
 		return err
 	}

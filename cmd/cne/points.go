@@ -567,7 +567,7 @@ const manyColumns = 1000
 // maybeCounts reports whether the points look like counts that nothing has normalized.
 func (in *inputs) maybeCounts() bool {
 	m := in.points.Points
-	if m == nil || m.CSR == nil || m.D < manyColumns || in.config.Embed.GraphMetric == data.Cosine {
+	if m == nil || m.CSR == nil || m.D < manyColumns || in.config.Embed.GraphMetric == data.Cosine || in.config.Embed.GraphMetric.Direct() {
 		return false
 	}
 	values := m.CSR.Value

@@ -65,6 +65,7 @@ type panels struct {
 
 func newPanels(m *data.Matrix) *panels {
 	p := &panels{normalization: newNormalization(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize)}
+	p.normalizeFor(m)
 	p.x = make([]float32, p.blocks*p.size())
 	parallel.For(m.N, blockSize, func(b, lo, hi int) {
 		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
@@ -89,6 +90,11 @@ func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
 		}
 		h[c] = float32(sum / 2)
 		norm[c] = math.Sqrt(sum)
+		if p.measure == mismatches {
+			norm[c] = 0
+		} else if p.measure == twoValued && slices.ContainsFunc(m.Row(c), func(v float32) bool { return v != 0 && v != p.one }) {
+			norm[c] = math.Inf(1)
+		}
 	}
 }
 
@@ -114,6 +120,10 @@ func (p *panels) newWorkspace() *workspace {
 // multiply computes s for the first points of a panel (rows of w.products) and the
 // points of block J (columns).
 func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
+	defer p.compare(floats(w.products), panel, rows, blockJ)
+	if p.measure == manhattan || p.measure == mismatches {
+		return
+	}
 	copy(w.b, p.of(blockJ))
 	for c, h := range w.b[:blockSize] {
 		w.b[c], w.b[blockSize+c] = -1, -h
@@ -130,6 +140,9 @@ func (p *panels) free() {}
 type collector struct {
 	candidateLists
 	keep int // the least number of candidates that are kept
+	// ties is 1 if points with an s at the threshold are still wanted, since those of smaller
+	// numbers come first, otherwise 0.
+	ties uint32
 	// thresholds are the lists' thresholds as groups, with room for whole blocks. Points with
 	// an s not below the threshold are no longer wanted.
 	thresholds []group
@@ -161,7 +174,7 @@ func (c *collector) push(i int, s uint32, j int) {
 	keys[c.count[i]] = uint64(s)<<32 | uint64(j)
 	c.count[i]++
 	if int(c.count[i]) == c.stride {
-		c.threshold[i] = uint32(selection.Smallest(keys, c.keep) >> 32)
+		c.threshold[i] = uint32(selection.Smallest(keys, c.keep)>>32) + c.ties
 		c.count[i] = int32(c.keep)
 	}
 }
@@ -216,6 +229,7 @@ func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, b
 // the cores share its pairs.
 func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	c := newCollector(p.n, k)
+	c.ties = p.ties()
 	pool := parallel.Pool[workspace]{New: p.newWorkspace}
 	meet := func(blockI, blockJ int) {
 		if ctx.Err() != nil {
@@ -281,7 +295,7 @@ func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error 
 	}
 	pool := parallel.Pool[queryWork]{New: func() *queryWork {
 		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
-		s.norm, s.bound = make([]float64, blockSize), p.bound
+		s.norm, s.bound, s.ties = make([]float64, blockSize), p.bound, p.ties()
 		return s
 	}}
 	return parallel.ForContext(ctx, q.points.N, blockSize, func(_, lo, hi int) {
@@ -315,6 +329,9 @@ type normalization struct {
 	n, d    int
 	mean    []float64 // of the points
 	scale   float64   // z = scale·(x − mean)
+	factor  float64   // of the measure's values: √(factor·value) is the distance that s stands for
+	measure measure
+	one     float32   // the value that is not 0, for twoValued
 	norm    []float64 // ‖z‖ per point
 	maxNorm float64
 	bound   errorBound // of the s that are computed from z
@@ -354,19 +371,26 @@ func newNormalization(m *data.Matrix, bound errorBound) normalization {
 	})
 	_, exp := math.Frexp(slices.Max(largest))
 	f.scale = math.Ldexp(1, -exp)
+	f.factor = f.scale * f.scale
 	return f
 }
 
 // transform moves and scales coordinate l of a point.
 func (nm *normalization) transform(v float32, l int) float32 {
+	if nm.measure > chord {
+		return nm.coordinate(v)
+	}
 	return float32((float64(v) - nm.mean[l]) * nm.scale)
 }
 
+// radius returns the distance that s stands for, for a value of the measure.
+func (nm *normalization) radius(value float64) float64 { return math.Sqrt(nm.factor * value) }
+
 // proves reports whether all base points with an s not below the threshold are certainly
-// farther from a query of norm a than the square root of dist2. bound is the error bound
+// farther from a query of norm a than one at the given value. bound is the error bound
 // of s.
-func (nm *normalization) proves(bound errorBound, threshold float32, a, dist2 float64) bool {
-	return bound.certain(float64(threshold), nm.scale*math.Sqrt(dist2), a, nm.maxNorm)
+func (nm *normalization) proves(bound errorBound, threshold float32, a, value float64) bool {
+	return bound.certain(float64(threshold), nm.radius(value), a, nm.maxNorm)
 }
 
 // An errorBound bounds the difference between the computed s and the distances
@@ -462,7 +486,8 @@ func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 // w, their distance is certainly below r if s < lo, and certainly not if s ≥ hi. r was
 // itself computed in float64.
 func (e errorBound) between(r, w float64) (lo, hi float32) {
-	const ulps, underflow = 0x1p-22, 0x1p-126 // more than the limits' own rounding
+	const underflow = 0x1p-126
+	ulps := e.relative + 0x1p-22 // more than the limits' own rounding
 	margin := float64(e.gamma*w*w/2) + e.product + underflow
 	shift := float64(e.shift*w) + e.distance
 	least, most := max(0, float64(r*(1-1e-9))-shift), float64(r*(1+1e-9))+shift

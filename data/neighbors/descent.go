@@ -133,7 +133,7 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	if err != nil {
 		return nil, err
 	}
-	return nb, nil
+	return d.measure.finish(nb), nil
 }
 
 // rank sets row to the nearest of some points of p. Their order is nearly right, so
@@ -145,7 +145,7 @@ func (d *descent) rank(row *Neighbors, m *data.Matrix, p int, points []int32) {
 		if n > last {
 			limit = row.Dist2[last]
 		}
-		d2, i := dist2(point, d.point(m, q), limit), d.index[q]
+		d2, i := d.measure.of(point, d.point(m, q), limit), d.index[q]
 		after := func(e int) bool { return row.Dist2[e] > d2 || row.Dist2[e] == d2 && row.Index[e] > i }
 		if n > last && !after(last) {
 			continue
@@ -331,6 +331,7 @@ type descentWork struct {
 	cols   []int32   // the points that one is compared with
 	ahead  []int32   // candidates of the next row, to prefetch
 	limits []float32 // the limits of their own lists
+	all    []float32 // limits that all points are within
 	dist   []float32
 	tiles  []uint16
 	met    pairSet
@@ -341,7 +342,7 @@ type descentWork struct {
 func (d *descent) newWork() *descentWork {
 	row := min(d.listLen, d.maxNew+d.maxOld) + d.maxReverse
 	most := max(d.leaf, row) + 16
-	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), dist: make([]float32, 4*most),
+	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), all: slices.Repeat([]float32{math.MaxFloat32}, most), dist: make([]float32, 4*most),
 		tiles: make([]uint16, most/4), met: newPairSet(row)}
 }
 
@@ -355,14 +356,28 @@ func (d *descent) newWork() *descentWork {
 func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2 float32)) {
 	// If a tile's rows are its columns, the entries above the diagonal are the pairs.
 	const above = 0b0000_1000_1100_1110
-	whole := n
+	if c.scalar() {
+		for a := range rows {
+			for b := a + 1; b < n; b++ {
+				limit := max(w.limits[a], w.limits[b])
+				if d := float32(c.measure.of(c.row(w.cols[a]), c.row(w.cols[b]), float64(limit))); d <= limit {
+					f(a, b, d)
+				}
+			}
+		}
+		return
+	}
+	limits, whole := w.limits, n
+	if c.sizes != nil {
+		limits = w.all
+	}
 	for ; whole%4 != 0; whole++ { // whole tiles
 		w.cols[whole], w.limits[whole] = w.cols[0], -1
 	}
 	ahead := w.ahead
 	for a := 0; a < rows; a += 4 {
 		tiles := w.tiles[:(whole-a)/4]
-		simd.NearTiles(w.dist, tiles, c.x, c.width, (*[4]int32)(w.cols[a:]), w.cols[a:whole], (*[4]float32)(w.limits[a:]), w.limits[a:whole], ahead)
+		simd.NearTiles(w.dist, tiles, c.x, c.width, (*[4]int32)(w.cols[a:]), w.cols[a:whole], (*[4]float32)(limits[a:]), limits[a:whole], ahead)
 		ahead = ahead[min(len(tiles), len(ahead)):]
 		tiles[0] &= above
 		mine := uint16(1<<min(16, 4*(rows-a)) - 1)
@@ -370,7 +385,7 @@ func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2
 			for set &= mine; set != 0; set &= set - 1 {
 				pair := bits.TrailingZeros16(set)
 				if b := a + 4*t + pair%4; b < n {
-					f(a+pair/4, b, w.dist[16*t+pair])
+					f(a+pair/4, b, c.value(w.dist[16*t+pair], w.cols[a+pair/4], w.cols[b]))
 				}
 			}
 		}

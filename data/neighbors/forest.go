@@ -21,6 +21,8 @@ type pointSet struct {
 	x        []float32   // [n, width]
 	index    []int32     // [n]: which of the caller's points each is
 	scratch  [2][]uint32 // [n] each, for growing trees
+	measure  measure
+	sizes    []float32 // [n], of sets, for jaccard
 }
 
 // row returns point p.
@@ -65,7 +67,7 @@ func scaleOf(m *data.Matrix) float32 {
 // newPointSet returns an empty set for the points of m, and the grower of the tree for
 // arrange.
 func newPointSet(m *data.Matrix, leaf int, seed uint64) (*pointSet, *grower) {
-	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
+	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m), measure: measureOf(m)}
 	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}
 	g := c.newGrower(m.X, leaf, seed, c.index)
 	if c.scale != 1 {
@@ -111,6 +113,9 @@ func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) e
 		t.splits[s].a, t.splits[s].b = rank[t.splits[s].a], rank[t.splits[s].b]
 	}
 	t.order = nil
+	if c.measure == jaccard {
+		c.sizes = setSizes(c.x, c.width)
+	}
 	return err
 }
 

@@ -110,7 +110,7 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 		return nil, err
 	}
 	if opt.Search.Approximates(opt.Device, m.N, m.D, k) {
-		nb, err := approximateKNN(ctx, m, k, opt.Seed)
+		nb, err := approximateKNN(ctx, lift(m), k, opt.Seed)
 		runtime.GC() // the caller's next arrays get the memory of the search
 		return nb, err
 	}
@@ -120,10 +120,10 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 		return nil, err
 	}
 	defer x.Free()
-	if err := x.find(ctx, nb, queries{points: m, own: true}); err != nil {
+	if err := x.find(ctx, nb, queries{points: x.base, own: true}); err != nil {
 		return nil, err
 	}
-	return nb, nil
+	return x.measure.finish(nb), nil
 }
 
 func check(m *data.Matrix, k int) error {

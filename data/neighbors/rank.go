@@ -35,7 +35,7 @@ func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Option
 	for i := range all {
 		all[i] = i
 	}
-	if opt.Device.OnHost() {
+	if measureOf(m).on(opt.Device, m).OnHost() {
 		return RanksOf(ctx, m, all, index, k)
 	}
 	if err := checkRanks(m, all, index, k); err != nil {
@@ -54,6 +54,7 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 	if err := checkRanks(m, rows, index, k); err != nil {
 		return nil, err
 	}
+	m = lift(m)
 	r := &ranking{m: m, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)
 	for b := range r.norms {
@@ -146,8 +147,8 @@ func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 	for c := range rows {
 		point := r.m.Row(r.rows[first+c])
 		for l, j := range r.index[(first+c)*r.k : (first+c+1)*r.k] {
-			d2 := dist2(point, r.m.Row(int(j)), math.Inf(1))
-			w.targets[c*r.k+l] = target{j: j, dist2: d2, r: p.scale * math.Sqrt(d2)}
+			d2 := p.measure.of(point, r.m.Row(int(j)), math.Inf(1))
+			w.targets[c*r.k+l] = target{j: j, dist2: d2, r: p.radius(d2)}
 		}
 	}
 	for other := range p.blocks {
@@ -190,7 +191,7 @@ func (r *ranking) count(i int, targets []target, w *rankWork, first int, product
 				continue
 			}
 			j := first + c
-			if d2 := dist2(r.m.Row(i), r.m.Row(j), math.Inf(1)); d2 < a.dist2 || d2 == a.dist2 && j < int(a.j) {
+			if d2 := r.panels.measure.of(r.m.Row(i), r.m.Row(j), math.Inf(1)); d2 < a.dist2 || d2 == a.dist2 && j < int(a.j) {
 				a.nearer++
 			}
 		}

@@ -16,7 +16,10 @@ import (
 // prepares the base once, for many blocks of queries. Several goroutines may use an Index
 // at once.
 type Index struct {
-	base          *data.Matrix
+	base          *data.Matrix // lifted
+	measure       measure
+	width         int            // of queries
+	offset        []float64      // of queries
 	candidates    candidates     // nil if only the tree is searched
 	maxK          int            // the most neighbours that have candidates
 	normalization *normalization // of the candidates
@@ -44,7 +47,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
-		if x.graph, err = newSearchGraph(ctx, base, opt); err != nil {
+		if x.graph, err = newSearchGraph(ctx, x.base, opt); err != nil {
 			return nil, err
 		}
 		return x, nil
@@ -54,14 +57,17 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 
 // newTreeIndex returns an index without candidates or graph.
 func newTreeIndex(base *data.Matrix) *Index {
-	return &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}
+	lifted := lift(base)
+	k := measureOf(lifted)
+	return &Index{base: lifted, measure: k, width: base.D, offset: base.Offset, tree: sync.OnceValue(func() *tree { return newTree(lifted) })}
 }
 
 // newIndex returns an exact index of usable points for searches of k or more
 // neighbours.
 func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Index, error) {
 	x := newTreeIndex(base)
-	switch on := opt.Device; {
+	base = x.base
+	switch on := x.measure.on(opt.Device, base); {
 	case tooFew(base.N, k):
 	case !on.OnHost() && k <= deviceMaxK:
 		b, err := newDeviceBlocks(ctx, on, base)
@@ -115,8 +121,8 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 		return nil, err
 	}
 	switch {
-	case points.D != x.base.D:
-		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d", ErrInput, points.D, x.base.D)
+	case points.D != x.width:
+		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d", ErrInput, points.D, x.width)
 	case k < 1:
 		return nil, errK(k)
 	case k > x.base.N:
@@ -125,11 +131,12 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 	if err := checkFinite(points, "query "); err != nil {
 		return nil, err
 	}
-	nb := newNeighbors(points.N, k)
-	if err := x.find(ctx, nb, queries{points: points.Relative(x.base.Offset)}); err != nil {
+	nb, relative := newNeighbors(points.N, k), *points.Relative(x.offset)
+	relative.Metric = x.base.Metric
+	if err := x.find(ctx, nb, queries{points: lift(&relative)}); err != nil {
 		return nil, err
 	}
-	return nb, nil
+	return x.measure.finish(nb), nil
 }
 
 // The exact search re-ranks candidates in float64, checks that no other point can be
@@ -319,10 +326,16 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candi
 		if s.dist2 != nil {
 			best.offer(s.dist2[r*s.stride+c], j)
 		} else {
-			best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+			best.offer(x.measure.of(query, x.base.Row(int(j)), best.limit), j)
 		}
 	}
-	proved := threshold == aboveAll || x.normalization.proves(s.bound, threshold, norm, best.limit)
+	proved := threshold == aboveAll || x.normalization.ordered(norm)
+	if !proved {
+		if x.measure == jaccard {
+			threshold = math.Nextafter32(threshold, 0) // without ties
+		}
+		proved = x.normalization.proves(s.bound, threshold, norm, best.limit)
+	}
 	best.store(nb, i)
 	return proved
 }

@@ -87,6 +87,7 @@ type searchWork struct {
 	one        []int32
 	projection []float32
 	list       []uint64
+	size       float32 // of the query, a set
 }
 
 // set sets the query and reports whether it is near enough to the base for distances in
@@ -97,6 +98,9 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 		if !(math.Abs(float64(w.row[l])) <= searchMaxCoordinate) {
 			return false
 		}
+	}
+	if g.sizes != nil {
+		w.size = setSizes(w.row, g.width)[0]
 	}
 	return true
 }
@@ -136,15 +140,28 @@ func (w *searchWork) upcoming() []int32 {
 // compare calls f for each of the first n columns that is not farther from the query than
 // limit.
 func (w *searchWork) compare(c *pointSet, n int, limit float32, f func(b int, d2 float32)) {
-	whole := n
+	whole, within := n, limit
+	if c.scalar() {
+		for b, p := range w.cols[:n] {
+			if d := float32(c.measure.of(w.row, c.row(p), float64(limit))); d <= limit {
+				f(b, d)
+			}
+		}
+		return
+	}
+	if c.sizes != nil {
+		within = math.MaxFloat32
+	}
 	for ; whole%16 != 0; whole++ { // whole vectors
 		w.cols[whole] = w.cols[0]
 	}
-	simd.NearRows(w.dist, w.found, c.x, w.row, w.cols[:whole], limit, w.never)
+	simd.NearRows(w.dist, w.found, c.x, w.row, w.cols[:whole], within, w.never)
 	for word := range (whole + 63) / 64 {
 		for set := w.found[word]; set != 0; set &= set - 1 {
 			if b := 64*word + bits.TrailingZeros64(set); b < n {
-				f(b, w.dist[b])
+				if d := c.valueOf(w.dist[b], w.size, w.cols[b]); d <= limit {
+					f(b, d)
+				}
 			}
 		}
 	}
@@ -210,7 +227,7 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 	for _, key := range w.list[:min(len(w.list), nb.K+searchMinSpare)] {
 		if key != emptyEntry {
 			q := numberOf(key)
-			best.offer(dist2(query, g.point(base, q), best.limit), g.index[q])
+			best.offer(g.measure.of(query, g.point(base, q), best.limit), g.index[q])
 		}
 	}
 	best.store(nb, i)

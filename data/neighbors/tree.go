@@ -13,11 +13,12 @@ import (
 // any points. Searches prune by the bounding boxes of the nodes, not by the splitting
 // planes.
 type tree struct {
-	n, d   int
-	x      []float32 // the points in the order of the tree
-	index  []int32   // their indices
-	nodes  []node
-	bounds []float32 // per node its lowest, then its highest coordinates
+	measure measure
+	n, d    int
+	x       []float32 // the points in the order of the tree
+	index   []int32   // their indices
+	nodes   []node
+	bounds  []float32 // per node its lowest, then its highest coordinates
 
 	sizes map[int]int // numbers of nodes: see sizeOf
 }
@@ -34,7 +35,7 @@ type node struct {
 func leafSize(d int) int { return 8 + d }
 
 func newTree(m *data.Matrix) *tree {
-	t := &tree{n: m.N, d: m.D, x: make([]float32, m.N*m.D), index: make([]int32, m.N), sizes: map[int]int{}}
+	t := &tree{measure: measureOf(m), n: m.N, d: m.D, x: make([]float32, m.N*m.D), index: make([]int32, m.N), sizes: map[int]int{}}
 	for i := range t.index {
 		t.index[i] = int32(i)
 	}
@@ -135,13 +136,16 @@ func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subt
 	return left, right
 }
 
-// boxDist2 returns a lower bound of dist2 for the point and any point in the node's box.
-// It adds in dist2's order: every term is at most the term of such a point, and rounding
+// boxDist2 returns a lower bound of the value for the point and any point in the node's box.
+// For dist2 it adds in dist2's order: every term is at most the term of such a point, and rounding
 // keeps that order.
 func (t *tree) boxDist2(point []float32, at int32) float64 {
 	d := len(point)
 	low := t.bounds[2*d*int(at):][:d]
 	high := t.bounds[2*d*int(at)+d:][:d]
+	if t.measure != euclidean {
+		return t.measure.bound(point, low, high)
+	}
 	var s [4]float64
 	for l, v := range point {
 		switch {
@@ -165,7 +169,7 @@ func (t *tree) search(best *topK, point []float32, self int32, at int32) {
 			x := t.x[int(nd.lo)*d : int(nd.hi)*d]
 			for _, i := range t.index[nd.lo:nd.hi] {
 				if i != self {
-					best.offer(dist2(point, x[:d], best.limit), i)
+					best.offer(t.measure.of(point, x[:d], best.limit), i)
 				}
 				x = x[d:]
 			}

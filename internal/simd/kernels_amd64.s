@@ -3404,6 +3404,64 @@ loop_doneAVX2:
 	VZEROUPPER
 	RET
 
+// func addDistancesVector(dst []float32, xs []float32, x float32, scale float32, most float32)
+// Requires: AVX, AVX512F
+TEXT ·addDistancesVector(SB), NOSPLIT, $0-60
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         xs_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Z0
+	VBROADCASTSS scale+52(FP), Z1
+	VBROADCASTSS most+56(FP), Z2
+	MOVQ         xs_len+32(FP), DX
+	XORQ         BX, BX
+
+loopAVX512:
+	CMPQ    BX, DX
+	JGE     loop_doneAVX512
+	VMOVUPS (CX)(BX*4), Z3
+	VSUBPS  Z3, Z0, Z4
+	VSUBPS  Z0, Z3, Z3
+	VMAXPS  Z3, Z4, Z4
+	VMULPS  Z1, Z4, Z4
+	VMINPS  Z2, Z4, Z4
+	VADDPS  (AX)(BX*4), Z4, Z4
+	VMOVUPS Z4, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	JMP     loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         xs_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Y0
+	VBROADCASTSS scale+52(FP), Y1
+	VBROADCASTSS most+56(FP), Y2
+	MOVQ         xs_len+32(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ    BX, DX
+	JGE     loop_doneAVX2
+	VMOVUPS (CX)(BX*4), Y3
+	VSUBPS  Y3, Y0, Y4
+	VSUBPS  Y0, Y3, Y3
+	VMAXPS  Y3, Y4, Y4
+	VMULPS  Y1, Y4, Y4
+	VMINPS  Y2, Y4, Y4
+	VADDPS  (AX)(BX*4), Y4, Y4
+	VMOVUPS Y4, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
 // func inverseSumVector(d2 []float32) (sum float32)
 // Requires: AVX, AVX2, AVX512F
 TEXT ·inverseSumVector(SB), NOSPLIT, $0-28

@@ -3591,6 +3591,41 @@ loopNEON:
 loop_doneNEON:
 	RET
 
+// func addDistancesVector(dst []float32, xs []float32, x float32, scale float32, most float32)
+TEXT ·addDistancesVector(SB), NOSPLIT, $0-60
+	MOVD dst_base+0(FP), R0
+	MOVD xs_base+24(FP), R1
+	FMOVS x+48(FP), F0
+	FMOVS scale+52(FP), F1
+	FMOVS most+56(FP), F2
+	MOVD xs_len+32(FP), R2
+	MOVD ZR, R3
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+
+loopNEON:
+	CMP R2, R3
+	BGE loop_doneNEON
+	ADD R3<<2, R1, R23
+	WORD $0x3dc002e3 // ldr q3, [x23, #0]
+	WORD $0x4ea3d404 // fsub v4.4s, v0.4s, v3.4s
+	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD $0x6ea3e49e // fcmgt v30.4s, v4.4s, v3.4s
+	WORD $0x6efe1c64 // bif v4.16b, v3.16b, v30.16b
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6ea4e45e // fcmgt v30.4s, v2.4s, v4.4s
+	WORD $0x6efe1c44 // bif v4.16b, v2.16b, v30.16b
+	ADD R3<<2, R0, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x4e3fd484 // fadd v4.4s, v4.4s, v31.4s
+	WORD $0x3d8002c4 // str q4, [x22, #0]
+	ADD $4, R3
+	JMP loopNEON
+
+loop_doneNEON:
+	RET
+
 // func inverseSumVector(d2 []float32) (sum float32)
 TEXT ·inverseSumVector(SB), NOSPLIT, $0-28
 	MOVD d2_base+0(FP), R0

@@ -187,6 +187,12 @@ func addSquares[T Float](dst, xs []T, x T) {
 	}
 }
 
+func addDistances(dst, xs []float32, x, scale, most float32) {
+	for i, xi := range xs {
+		dst[i] += min(max(x-xi, xi-x)*scale, most)
+	}
+}
+
 func inverseSum[T Float](d2 []T) (sum float64) {
 	for _, v := range d2 {
 		sum += float64(1 / (1 + v))

@@ -310,6 +310,15 @@ func AddSquares[T Float](dst, xs []T, x T) {
 	addSquares(dst, xs, x)
 }
 
+// AddDistances adds min(|x−xs[i]|·scale, most) to dst[i]; dst is at least as long as xs.
+func AddDistances(dst, xs []float32, x, scale, most float32) {
+	if f, whole := wholeVectors(xs); whole > 0 {
+		addDistancesVector(dst, f, x, scale, most)
+		dst, xs = dst[whole:], xs[whole:]
+	}
+	addDistances(dst, xs, x, scale, most)
+}
+
 // InverseSum returns Σ 1/(1 + d2[i]), with the precision of InverseSum2.
 func InverseSum[T Float](d2 []T) (sum float64) {
 	if f, whole := wholeLanes(d2); whole > 0 {

@@ -139,6 +139,11 @@ func inverseSum2NearVector(xs []float32, ys []float32, x float32, y float32) (su
 //go:noescape
 func addSquaresVector(dst []float32, xs []float32, x float32)
 
+// addDistancesVector is the vector form of addDistances.
+//
+//go:noescape
+func addDistancesVector(dst []float32, xs []float32, x float32, scale float32, most float32)
+
 // inverseSumVector is the vector form of inverseSum.
 //
 //go:noescape

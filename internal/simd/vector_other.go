@@ -25,6 +25,7 @@ func attractVector(_, _, _ []float32, _ []uint64, _ []float32) float32          
 func inverseSum2Vector([]float32, []float32, float32, float32) float32          { panic(noForm) }
 func inverseSum2NearVector([]float32, []float32, float32, float32) float32      { panic(noForm) }
 func addSquaresVector([]float32, []float32, float32)                            { panic(noForm) }
+func addDistancesVector([]float32, []float32, float32, float32, float32)        { panic(noForm) }
 func inverseSumVector([]float32) float32                                        { panic(noForm) }
 func inverseLogSumVector([]float32, float32, float32, float32, float32) float32 { panic(noForm) }
 func countBelowVector([]int32, []float32, []float32)                            { panic(noForm) }

@@ -276,7 +276,7 @@ func (m *measurement) accuracy(ctx context.Context) error {
 	if count == 0 || len(rows)-count <= AccuracyK || !labels.Categorical() {
 		return nil
 	}
-	e, err := KNNAccuracy(ctx, pick(m.embedding, rows), labels.Class, AccuracyK, AccuracyTest, m.Seed, len(m.sample), m.Device)
+	e, err := KNNAccuracy(ctx, m.embedding.Take(rows), labels.Class, AccuracyK, AccuracyTest, m.Seed, len(m.sample), m.Device)
 	return keep(e, err, &m.figures.Accuracy, &m.figures.AccuracyError)
 }
 

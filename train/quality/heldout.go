@@ -97,8 +97,8 @@ func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *Held
 	for k := range tests {
 		tests[k] -= n
 	}
-	train := classified{pick(m.embedding, rows[:first]), known.Class[:first]}
-	test := classified{pick(held.Embedding, tests), known.Class[first:]}
+	train := classified{m.embedding.Take(rows[:first]), known.Class[:first]}
+	test := classified{held.Embedding.Take(tests), known.Class[first:]}
 	if train.N < AccuracyK || test.N == 0 {
 		return nil
 	}

@@ -224,9 +224,7 @@ func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **
 	if points.N <= m.K {
 		return nil, fewPoints(points.N, m.K)
 	}
-	queries := pick(points, m.sample)
-	queries.Offset = points.Offset
-	found, err := neighbors.Search(ctx, points, queries, m.K+1, neighbors.Options{Device: m.Device})
+	found, err := neighbors.Search(ctx, points, points.Take(m.sample), m.K+1, neighbors.Options{Device: m.Device})
 	if err != nil {
 		return nil, err
 	}

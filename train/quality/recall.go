@@ -111,12 +111,7 @@ func (c classified) check(what string) error {
 
 // pickClassified returns some of the points with their classes.
 func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
-	return classified{pick(m, rows), gather(classes, 1, rows)}
-}
-
-// pick returns some of the points.
-func pick(m *data.Matrix, rows []int) *data.Matrix {
-	return &data.Matrix{N: len(rows), D: m.D, X: gather(m.X, m.D, rows)}
+	return classified{m.Take(rows), gather(classes, 1, rows)}
 }
 
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/neighbors"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -16,8 +17,8 @@ import (
 // fits 32 bits.
 const maxSample = 1 << 16
 
-// Spearman returns the rank correlation, from −1 to 1, between the Euclidean distances of
-// points in the data x (n×D) and in the embedding y (n×d). It takes all pairs of min(n,
+// Spearman returns the rank correlation, from −1 to 1, between the distances of points in
+// the data x (n×D; by their Metric) and in the embedding y (n×d). It takes all pairs of min(n,
 // sample) points, drawn with the seed and without replacement. The paper takes 5000
 // points. Equal distances share the mean of their ranks, and the value is exact up to the
 // rounding of the distances to float64. It is the same on every device: an accelerator
@@ -32,10 +33,23 @@ func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, o
 	if err != nil {
 		return 0, err
 	}
+	n := len(a) / x.D
+	if x.Metric.Direct() {
+		compare := neighbors.Compare(&data.Matrix{N: n, D: x.D, X: a, Offset: x.Offset, Metric: x.Metric})
+		return correlate(ctx, n, func(out []uint64) error {
+			return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
+				for i := first; i < last; i++ {
+					for j := i + 1; j < n; j++ {
+						out[i*(2*n-i-1)/2+j-i-1] = math.Float64bits(compare(i, j))
+					}
+				}
+			})
+		}, func(out []uint64) error { return distances(ctx, out, b, n, y.D) })
+	}
 	if on.OnHost() {
 		return spearman(ctx, a, x.D, b, y.D)
 	}
-	return correlate(ctx, len(a)/x.D, func(out []uint64) error { return deviceDistances(on, out, a, x.D) },
+	return correlate(ctx, n, func(out []uint64) error { return deviceDistances(on, out, a, x.D) },
 		func(out []uint64) error { return deviceDistances(on, out, b, y.D) })
 }
 

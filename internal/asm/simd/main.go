@@ -47,7 +47,7 @@ func kernels(emit func(kernel func(s *isa))) {
 		(*isa).umapNegative, (*isa).similarities, (*isa).logTotals, (*isa).infoncPositive, (*isa).infoncNegative,
 		(*isa).add, (*isa).scale, (*isa).divide, (*isa).addPlane, (*isa).gatherRows2, (*isa).scatterRows2, (*isa).descend,
 		(*isa).descendRows2, (*isa).momentumStep, (*isa).adamStep, (*isa).maskPositive, (*isa).columnSums,
-		(*isa).maxUint32, (*isa).maxMagnitude, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).inverseSum,
+		(*isa).maxUint32, (*isa).maxMagnitude, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).addDistances, (*isa).inverseSum,
 		(*isa).inverseLogSum, (*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
 		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
 		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
@@ -1043,6 +1043,22 @@ func (s *isa) addSquares() {
 		s.VSUBPS(at(xs, i), x, dx)
 		s.VFMADD231PS(dx, dx, sum)
 		s.VMOVUPS(sum, at(dst, i))
+	})
+	s.end()
+}
+
+func (s *isa) addDistances() {
+	s.begin("addDistances", "(dst, xs []float32, x, scale, most float32)", "is the vector form of addDistances.")
+	dst, xs, x, scale, most := s.pointer("dst"), s.pointer("xs"), s.broadcast("x"), s.broadcast("scale"), s.broadcast("most")
+	s.loop("xs", "loop", func(i Register) {
+		other, d, e := s.load(xs, i), s.vec(), s.vec()
+		s.VSUBPS(other, x, d)
+		s.VSUBPS(x, other, e)
+		s.VMAXPS(e, d, d)
+		s.VMULPS(scale, d, d)
+		s.VMINPS(most, d, d)
+		s.VADDPS(at(dst, i), d, d)
+		s.VMOVUPS(d, at(dst, i))
 	})
 	s.end()
 }

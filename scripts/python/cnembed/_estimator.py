@@ -46,7 +46,8 @@ class CNE:
     n_components : int, dimensions of the embedding
     preset : "auto", "tsne", "umap", "million", "fast" or "paper"
     n_neighbors : int, neighbours of each point in the graph, not counting itself
-    metric : "euclidean", "cosine" or "correlation"
+    metric : "euclidean", "cosine", "correlation", "manhattan", "hamming", "jaccard" or
+        "haversine" (latitude and longitude in degrees)
     loss : "neg", "nc", "infonc" or "umap"
     s : float, position on the spectrum between t-SNE (0) and UMAP (1), for "neg" and "infonc"
     negatives : int or "full", negative samples for each edge
