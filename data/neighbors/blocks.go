@@ -88,12 +88,18 @@ func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
 			z[l*blockSize+c] = zl
 			sum += float64(float64(zl) * float64(zl))
 		}
-		h[c] = float32(sum / 2)
-		norm[c] = math.Sqrt(sum)
-		if p.measure == mismatches {
-			norm[c] = 0
-		} else if p.measure == twoValued && slices.ContainsFunc(m.Row(c), func(v float32) bool { return v != 0 && v != p.one }) {
-			norm[c] = math.Inf(1)
+		h[c], norm[c] = float32(sum/2), math.Sqrt(sum)
+		switch p.measure {
+		case manhattan:
+			h[c] = 0
+		case mismatches:
+			h[c], norm[c] = 0, 0
+		case twoValued:
+			for l := range p.d {
+				if zl := z[l*blockSize+c]; zl != 0 && zl != 1 {
+					norm[c] = math.Inf(1)
+				}
+			}
 		}
 	}
 }
@@ -120,8 +126,8 @@ func (p *panels) newWorkspace() *workspace {
 // multiply computes s for the first points of a panel (rows of w.products) and the
 // points of block J (columns).
 func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
-	defer p.compare(floats(w.products), panel, rows, blockJ)
 	if p.measure == manhattan || p.measure == mismatches {
+		p.addUp(floats(w.products), panel, rows, blockJ)
 		return
 	}
 	copy(w.b, p.of(blockJ))
@@ -130,6 +136,9 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 	}
 	blas.Gemm(true, false, rows, blockSize, 2+p.d,
 		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
+	if p.measure == jaccard {
+		p.divide(floats(w.products), panel, rows, blockJ)
+	}
 }
 
 // free implements candidates.
@@ -140,17 +149,20 @@ func (p *panels) free() {}
 type collector struct {
 	candidateLists
 	keep int // the least number of candidates that are kept
-	// ties is 1 if points with an s at the threshold are still wanted, since those of smaller
-	// numbers come first, otherwise 0.
-	ties uint32
+	// last has the last key of each list, if points at the threshold are still wanted, since
+	// those of smaller numbers come first; or is nil.
+	last []uint64
 	// thresholds are the lists' thresholds as groups, with room for whole blocks. Points with
 	// an s not below the threshold are no longer wanted.
 	thresholds []group
 }
 
-func newCollector(n, k int) *collector {
+func newCollector(n, k int, ties bool) *collector {
 	keep := k + slack
 	c := &collector{keep: keep}
+	if ties {
+		c.last = make([]uint64, n)
+	}
 	c.stride, c.count = keep+min(keep, 128), make([]int32, n)
 	c.keys = make([]uint64, n*c.stride)
 	c.thresholds = make([]group, parallel.Pieces(n, blockSize)*blockWidth)
@@ -165,16 +177,27 @@ func (c *collector) reset() {
 	for i := range c.threshold {
 		c.threshold[i] = math.Float32bits(aboveAll)
 	}
+	for i := range c.last {
+		c.last[i] = math.MaxUint64
+	}
 }
 
 // push adds point j with the bits of s to the candidates of point i. When the list is
 // full, it drops all but the best keep candidates, and lowers the threshold.
 func (c *collector) push(i int, s uint32, j int) {
-	keys := c.keys[i*c.stride : (i+1)*c.stride]
-	keys[c.count[i]] = uint64(s)<<32 | uint64(j)
+	keys, key := c.keys[i*c.stride:(i+1)*c.stride], uint64(s)<<32|uint64(j)
+	if c.last != nil && key > c.last[i] {
+		return
+	}
+	keys[c.count[i]] = key
 	c.count[i]++
 	if int(c.count[i]) == c.stride {
-		c.threshold[i] = uint32(selection.Smallest(keys, c.keep)>>32) + c.ties
+		last := selection.Smallest(keys, c.keep)
+		c.threshold[i] = uint32(last >> 32)
+		if c.last != nil {
+			c.last[i] = last
+			c.threshold[i]++
+		}
 		c.count[i] = int32(c.keep)
 	}
 }
@@ -228,8 +251,7 @@ func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, b
 // scheduled in rounds as in a round-robin tournament: no block occurs twice in a round, and
 // the cores share its pairs.
 func (p *panels) join(ctx context.Context, k int, rank rerank) error {
-	c := newCollector(p.n, k)
-	c.ties = p.ties()
+	c := newCollector(p.n, k, p.measure > manhattan)
 	pool := parallel.Pool[workspace]{New: p.newWorkspace}
 	meet := func(blockI, blockJ int) {
 		if ctx.Err() != nil {
@@ -294,8 +316,8 @@ func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error 
 		return p.join(ctx, k, rank)
 	}
 	pool := parallel.Pool[queryWork]{New: func() *queryWork {
-		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
-		s.norm, s.bound, s.ties = make([]float64, blockSize), p.bound, p.ties()
+		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k, p.measure > manhattan), make([]float32, p.size())}
+		s.norm, s.bound = make([]float64, blockSize), p.bound
 		return s
 	}}
 	return parallel.ForContext(ctx, q.points.N, blockSize, func(_, lo, hi int) {
@@ -377,9 +399,6 @@ func newNormalization(m *data.Matrix, bound errorBound) normalization {
 
 // transform moves and scales coordinate l of a point.
 func (nm *normalization) transform(v float32, l int) float32 {
-	if nm.measure > chord {
-		return nm.coordinate(v)
-	}
 	return float32((float64(v) - nm.mean[l]) * nm.scale)
 }
 

@@ -114,7 +114,7 @@ func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) e
 	}
 	t.order = nil
 	if c.measure == jaccard {
-		c.sizes = setSizes(c.x, c.width)
+		c.sizes = sizes(c.x, c.width)
 	}
 	return err
 }

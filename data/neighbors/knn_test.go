@@ -672,7 +672,7 @@ func BenchmarkScan(b *testing.B) {
 	p := newPanels(normal(2*blockSize, 50, 1))
 	w := p.newWorkspace()
 	p.multiply(w, p.of(0), blockSize, 1)
-	c := newCollector(p.n, 15)
+	c := newCollector(p.n, 15, false)
 	for i := range c.threshold {
 		c.threshold[i] = 0
 	}

@@ -104,85 +104,56 @@ func (k measure) of(a, b []float32, limit float64) float64 {
 	return k.other(a, b, limit)
 }
 
-func (k measure) other(a, b []float32, limit float64) float64 {
+func (k measure) other(a, b []float32, limit float64) (s float64) {
 	b = b[:len(a)]
 	switch k {
 	case chord:
-		var s float64
 		for l := range 3 {
 			d := float64(a[l]) - float64(b[l]) + (float64(a[l+3]) - float64(b[l+3]))
 			s += float64(d * d)
 		}
-		return s
 	case manhattan:
-		s := 0.
-		for len(a) > 0 && s <= limit {
-			some := min(16, len(a))
-			for l, v := range a[:some] {
-				s += math.Abs(float64(v) - float64(b[l]))
-			}
-			a, b = a[some:], b[some:]
+		for l := 0; l < len(a) && s <= limit; l++ {
+			s += math.Abs(float64(a[l]) - float64(b[l]))
 		}
-		return s
-	case jaccard:
-		both, either := 0, 0
+	default:
+		differ, either := 0, 0
 		for l, v := range a {
-			in, other := toBit(v != 0), toBit(b[l] != 0)
-			both, either = both+in&other, either+(in|other)
+			differ, either = differ+toInt(v != b[l]), either+toInt(v != 0 || b[l] != 0)
 		}
-		return 1 - share(both, either)
+		if s = float64(differ); k == jaccard {
+			s /= float64(max(1, either))
+		}
 	}
-	differ := 0
-	for l, v := range a {
-		differ += toBit(v != b[l])
-	}
-	return float64(differ)
+	return s
 }
 
-func toBit(b bool) int {
+func toInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// share returns both/either, and 1 for two empty sets.
-func share(both, either int) float64 {
-	if either == 0 {
-		return 1
-	}
-	return float64(both) / float64(either)
-}
-
 // bound returns a lower bound of the value for a point and any point in a box. It adds in
 // the order of the function of: every term is at most the term of such a point, and rounding
 // keeps that order.
-func (k measure) bound(point, low, high []float32) float64 {
-	gap := func(l int) float64 {
-		return max(0, float64(low[l])-float64(point[l]), float64(point[l])-float64(high[l]))
+func (k measure) bound(point, low, high []float32) (s float64) {
+	if k == jaccard {
+		return 0
+	} else if k == chord {
+		point = point[:3]
 	}
-	s := 0.
-	switch k {
-	case chord:
-		for l := range 3 {
-			g := max(0, gap(l)-0x1p-23) // both may be up to 2⁻²⁵ from their roundings
-			s += float64(g * g)
+	for l, v := range point {
+		gap := max(0, float64(low[l])-float64(v), float64(v)-float64(high[l]))
+		switch k {
+		case chord:
+			gap = max(0, gap-0x1p-23) // both are within 2⁻²⁵ of their roundings
+			gap = float64(gap * gap)
+		case mismatches, twoValued:
+			gap = float64(toInt(gap > 0))
 		}
-	case jaccard:
-		both, either := 0, 0 // at most, and at least
-		for l, v := range point {
-			may, must := low[l] != 0 || high[l] != 0, low[l] > 0 || high[l] < 0
-			both, either = both+toBit(v != 0 && may), either+toBit(v != 0 || must)
-		}
-		return 1 - share(both, either)
-	default:
-		for l := range point {
-			if g := gap(l); k == manhattan {
-				s += g
-			} else if g > 0 {
-				s++
-			}
-		}
+		s += gap
 	}
 	return s
 }
@@ -197,17 +168,6 @@ func (k measure) finish(nb *Neighbors) *Neighbors {
 	return nb
 }
 
-// coordinate returns what panels hold of a coordinate of points that are not euclidean.
-func (nm *normalization) coordinate(v float32) float32 {
-	switch nm.measure {
-	case manhattan:
-		return v * float32(nm.scale)
-	case twoValued, jaccard:
-		return float32(toBit(v != 0))
-	}
-	return v
-}
-
 // normalizeFor changes the normalization of points that are not euclidean, such that s has
 // the order of the values of their measure.
 func (nm *normalization) normalizeFor(m *data.Matrix) {
@@ -218,19 +178,19 @@ func (nm *normalization) normalizeFor(m *data.Matrix) {
 	case chord:
 		nm.bound.distance += nm.scale * 0x1p-22 // what lift rounds
 		return
-	}
-	clear(nm.mean)
-	nm.bound = newDifferenceBound(nm.d)
-	nm.bound.shift = 0
-	switch nm.measure {
 	case manhattan:
 		nm.factor = 2 * nm.scale
 	case twoValued:
 		nm.scale, nm.factor = 1, 1
-		nm.one, _ = theOther(m.X)
+		if one, _ := theOther(m.X); one != 0 {
+			nm.scale = 1 / float64(one)
+		}
 	default:
 		nm.scale, nm.factor = 1, 2
 	}
+	clear(nm.mean)
+	nm.bound = newDifferenceBound(nm.d)
+	nm.bound.shift = 0
 }
 
 // maxExactUnion is the largest union of two sets for which different shares of a set's
@@ -248,35 +208,29 @@ func (nm *normalization) ordered(a float64) bool {
 	return false
 }
 
-// ties returns the ties of collectors.
-func (nm *normalization) ties() uint32 { return uint32(toBit(nm.measure > manhattan)) }
-
-// compare sets products to s for the first points of a panel (rows) and the points of block
-// J (columns) where a product of matrices does not do so; for jaccard it has half the number
-// of values that differ.
-func (p *panels) compare(products, panel []float32, rows, blockJ int) {
-	of, columns, most := p.of(blockJ), p.rows(blockJ), float32(1)
-	scale := float32(math.MaxFloat32)
+// addUp sets products to s for the first points of a panel (rows) and the points of block J
+// (columns), for manhattan and mismatches.
+func (p *panels) addUp(products, panel []float32, rows, blockJ int) {
+	of, scale, most := p.of(blockJ), float32(math.MaxFloat32), float32(1)
 	if p.measure == manhattan {
-		scale, most = 1, math.MaxFloat32
+		scale, most = most, scale
 	}
 	for r := range rows {
 		row := products[r*blockSize:][:blockSize]
-		switch p.measure {
-		case euclidean, chord, twoValued:
-		case jaccard:
-			for c, half := range row[:columns] {
-				if half != 0 {
-					row[c] = 2 * half / (panel[r] + of[c] + half)
-				}
-			}
-		default:
-			clear(row)
-			for l := 2; l < 2+p.d; l++ {
-				simd.AddDistances(row, of[l*blockSize:][:blockSize], panel[l*blockSize+r], scale, most)
-			}
-			for c := columns; c < blockSize; c++ {
-				row[c] = 2 * aboveAll
+		copy(row, of) // 0, or far above all for columns without a point
+		for l := 2; l < 2+p.d; l++ {
+			simd.AddDistances(row, of[l*blockSize:][:blockSize], panel[l*blockSize+r], scale, most)
+		}
+	}
+}
+
+// divide sets products, half the numbers of values that differ, to s for jaccard.
+func (p *panels) divide(products, panel []float32, rows, blockJ int) {
+	of := p.of(blockJ)
+	for r := range rows {
+		for c, half := range products[r*blockSize:][:p.rows(blockJ)] {
+			if half != 0 {
+				products[r*blockSize+c] = 2 * half / (panel[r] + of[c] + half)
 			}
 		}
 	}
@@ -285,29 +239,28 @@ func (p *panels) compare(products, panel []float32, rows, blockJ int) {
 // scalar reports whether an approximate search compares pairs one by one.
 func (c *pointSet) scalar() bool { return c.measure == manhattan || c.measure == mismatches }
 
-// value returns the value for points p and q from the squared Euclidean distance.
-func (c *pointSet) value(d2 float32, p, q int32) float32 {
+// sizeOf returns the number of values of point p that are not 0, for jaccard.
+func (c *pointSet) sizeOf(p int32) float32 {
 	if c.sizes == nil {
-		return d2
+		return 0
 	}
-	return c.valueOf(d2, c.sizes[p], q)
+	return c.sizes[p]
 }
 
-// valueOf is value for a set of the given size.
-func (c *pointSet) valueOf(d2, size float32, q int32) float32 {
+// value returns the value for point p and a point of the given size from the squared
+// Euclidean distance.
+func (c *pointSet) value(d2, size float32, p int32) float32 {
 	if c.sizes == nil || d2 == 0 {
 		return d2
 	}
-	return 2 * d2 / (size + c.sizes[q] + d2)
+	return 2 * d2 / (size + c.sizes[p] + d2)
 }
 
-// setSizes returns the numbers of values of points that are not 0.
-func setSizes(x []float32, d int) []float32 {
-	sizes := make([]float32, len(x)/d)
-	for i := range sizes {
-		for _, v := range x[i*d : (i+1)*d] {
-			sizes[i] += float32(toBit(v != 0))
-		}
+// sizes returns the numbers of values of points that are not 0.
+func sizes(x []float32, d int) []float32 {
+	all := make([]float32, len(x)/d)
+	for i, v := range x {
+		all[i/d] += float32(toInt(v != 0))
 	}
-	return sizes
+	return all
 }

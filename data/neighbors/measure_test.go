@@ -88,7 +88,7 @@ func checkMetric(t *testing.T, base, queries *data.Matrix, nb *Neighbors, own bo
 	if base.Metric == data.Haversine {
 		rounding = 1e-8 // the definition's: of the square root of a difference of sines near the poles
 	}
-	for i := range nb.N {
+	for i := 0; i < nb.N; i += 1 + nb.N/150 {
 		q := row(queries, i)
 		all, order := make([]float64, base.N), make([]int32, 0, base.N)
 		for j := range all {

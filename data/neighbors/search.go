@@ -75,7 +75,7 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 			return nil, err
 		}
 		x.candidates, x.normalization, x.maxK = b, &b.normalization, deviceMaxK
-	case base.D > treeMaxD:
+	case base.D > treeMaxD || x.measure == jaccard:
 		p := newPanels(base)
 		x.candidates, x.normalization, x.maxK = p, &p.normalization, math.MaxInt
 	}

@@ -100,7 +100,7 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 		}
 	}
 	if g.sizes != nil {
-		w.size = setSizes(w.row, g.width)[0]
+		w.size = sizes(w.row, g.width)[0]
 	}
 	return true
 }
@@ -159,7 +159,7 @@ func (w *searchWork) compare(c *pointSet, n int, limit float32, f func(b int, d2
 	for word := range (whole + 63) / 64 {
 		for set := w.found[word]; set != 0; set &= set - 1 {
 			if b := 64*word + bits.TrailingZeros64(set); b < n {
-				if d := c.valueOf(w.dist[b], w.size, w.cols[b]); d <= limit {
+				if d := c.value(w.dist[b], w.size, w.cols[b]); d <= limit {
 					f(b, d)
 				}
 			}
