@@ -11,6 +11,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/data/pca"
+	"cne/internal/kind"
 	"cne/model"
 )
 
@@ -117,11 +118,15 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
 	_, d := set.Dims()
 	if m := set.Points; m != nil && m.CSR != nil && o.Reduces(m.N, m.D) == 0 {
+		cause, remedy := o.needsDense(), ", which needs dense points"
+		if cause == "" {
+			cause, remedy = "graph.pca: 0", "; take their principal components"
+		}
 		dense, err := m.Dense() // fails if memory does not suffice
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+			return nil, fmt.Errorf("%w: %w", ErrPoints, kind.Errorf(data.ErrSparse, "%s: %w%s", cause, err, remedy))
 		}
-		o.log("made the sparse points dense, since no principal components are taken", "points", m.N, "width", m.D)
+		o.log("made the sparse points dense for "+cause, "points", m.N, "width", m.D)
 		set.Points = dense
 	}
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Codings: set.Codings, Metric: o.GraphMetric}
@@ -188,16 +193,32 @@ func (o *Options) ReducesAbove() int {
 
 // ChooseComponents replaces AutoComponents for sparse points and for counts of cells. Few of
 // their columns are alike, so that components hold little of the variance; they keep
-// structure that the distances of the points themselves hide.
+// structure that the distances of the points themselves hide. Sparse points have none if
+// they must be dense for other options.
 func (o *Options) ChooseComponents(sparse, counts bool) {
 	o.spread = o.spread || sparse || counts
 	switch {
 	case !o.autoComponents() || o.GraphMetric.Direct():
 	case counts:
 		o.Components = new(DefaultComponents)
+	case sparse && o.needsDense() != "":
+		o.Components = new(0)
 	case sparse:
 		o.Components = new(SparseComponents)
 	}
+}
+
+// needsDense returns the option that sparse points do not allow, or "".
+func (o *Options) needsDense() string {
+	switch {
+	case o.Scaling == data.ScaleStandard:
+		return "data.scale: standard"
+	case o.GraphMetric == data.Correlation || o.GraphMetric.Direct():
+		return "graph.metric: " + string(o.GraphMetric)
+	case o.Float64 && o.network() && !o.OnComponents:
+		return "model.dtype: float64"
+	}
+	return ""
 }
 
 func (o *Options) autoComponents() bool {

@@ -16,6 +16,9 @@ func TestSparsePointsAreChecked(t *testing.T) {
 		{"{}", ""},
 		{"data: {scale: standard}", "data.scale"},
 		{"graph: {metric: correlation}", "graph.metric"},
+		{"data: {scale: standard}\ngraph: {pca: auto}", ""}, // they become dense
+		{"graph: {metric: correlation, pca: auto}", ""},
+		{"graph: {metric: jaccard, pca: auto}", ""},
 		{"graph: {metric: cosine}", ""},
 		{"data: {scale: standard}\ngraph: {pca: 0}", ""},
 		{"model: {kind: mlp}", "model.input"},

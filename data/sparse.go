@@ -93,10 +93,10 @@ func (m *Matrix) Dense() (*Matrix, error) {
 	}
 	bytes := 4 * float64(m.N) * float64(m.D)
 	if bytes > math.MaxInt64/2 {
-		return nil, errorf(ErrSparse, "%d sparse points of %d values are too many to be made dense; take their principal components", m.N, m.D)
+		return nil, errorf(ErrSparse, "%d sparse points of %d values are too many to be made dense", m.N, m.D)
 	}
 	if left, ok := memory.Available(); ok && bytes > float64(left.Bytes) {
-		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s; take their principal components", m.N, m.D, memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
+		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s", m.N, m.D, memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
 	}
 	dense := NewMatrix(m.N, m.D)
 	dense.Columns = m.Columns

@@ -116,14 +116,19 @@ func (k measure) other(a, b []float32, limit float64) (s float64) {
 		for l := 0; l < len(a) && s <= limit; l++ {
 			s += math.Abs(float64(a[l]) - float64(b[l]))
 		}
-	default:
-		differ, either := 0, 0
+	case jaccard:
+		differ, either := uint32(0), uint32(0)
 		for l, v := range a {
-			differ, either = differ+toInt(v != b[l]), either+toInt(v != 0 || b[l] != 0)
+			in, other := math.Float32bits(v)>>29, math.Float32bits(b[l])>>29 // 1 for 1
+			differ, either = differ+(in^other), either+(in|other)
 		}
-		if s = float64(differ); k == jaccard {
-			s /= float64(max(1, either))
+		s = float64(differ) / float64(max(1, either))
+	default:
+		differ := 0
+		for l, v := range a {
+			differ += toInt(v != b[l])
 		}
+		s = float64(differ)
 	}
 	return s
 }
