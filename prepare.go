@@ -135,6 +135,9 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 	if scaling == data.ScaleAuto && o.GraphMetric.Direct() && o.GraphMetric != data.Manhattan {
 		scaling = data.ScaleUnit // these distances have no use for another
 	}
+	if o.GraphMetric == data.Jaccard {
+		o.log("graph.metric: jaccard: each point is the set of its columns that are not 0, whatever they hold")
+	}
 	if before.Scaler, err = data.FitScaler(ctx, set, scaling); err == nil {
 		if o.GraphMetric == data.Haversine {
 			before.Scaler.Divisor = data.HaversineUnit

@@ -104,6 +104,8 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	switch {
 	case errors.Is(err, data.ErrSparse):
 		return fmt.Errorf("graph.pca: %w", err)
+	case errors.Is(err, data.ErrShape):
+		return fmt.Errorf("%s: graph.%w", text.Few(c.Data.Path, nil), err)
 	case errors.Is(err, data.ErrDirection):
 		return fmt.Errorf("%w (graph.metric)", err)
 	}

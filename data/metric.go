@@ -134,7 +134,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 		return err
 	}
 	if names := ds.Columns(); metric == Haversine && names != nil && strings.HasPrefix(strings.ToLower(names[0]), "lo") {
-		return errorf(ErrShape, "metric: got haversine for the columns %q and %q, want the latitude first", names[0], names[1])
+		return errorf(ErrShape, "metric: got haversine for the columns %q and %q, want the latitude first; swap the columns", names[0], names[1])
 	}
 	skipped := make([]bool, n)
 	err := ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {
@@ -177,7 +177,7 @@ func (m Metric) Check() error {
 // checkFor is Check for points of d values. Nil points count as dense.
 func (m Metric) checkFor(points *Matrix, d int) error {
 	if m == Haversine && d != 2 {
-		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude", d)
+		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude; data.drop leaves out columns", d)
 	}
 	if points != nil && points.CSR != nil && m == Correlation {
 		return errorf(ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")

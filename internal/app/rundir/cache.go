@@ -72,6 +72,9 @@ func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	n, d := points.Dims()
 	components := o.Reduces(n, d)
 	key := fmt.Sprintf("%s, %d components, %d neighbours", pointsKey, components, k)
+	if o.GraphMetric.Direct() { // others change the points
+		key += ", " + string(o.GraphMetric)
+	}
 	if o.Graph == nil && o.Search.Approximates(o.Device, n, cmp.Or(components, d), k) {
 		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
 	}

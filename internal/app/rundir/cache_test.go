@@ -75,6 +75,14 @@ func TestCacheOnAnotherDevice(t *testing.T) {
 			t.Errorf("%v, on the CPU %t: the key is %s, want %s", c.search, c.on == nil, got, c.want)
 		}
 	}
+	keys := map[string]data.Metric{}
+	for _, metric := range []data.Metric{"", data.Manhattan, data.Hamming} {
+		key := keyOf("points", points, &cne.Options{GraphMetric: metric}, k)
+		if other, same := keys[key]; same {
+			t.Errorf("neighbours of the metrics %q and %q have one key", metric, other)
+		}
+		keys[key] = metric
+	}
 	points.X = make([]float32, n*d)
 	h := &cne.Neighborhood{Scaled: points}
 	for _, shared := range []string{"", t.TempDir()} {
