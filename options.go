@@ -505,6 +505,15 @@ func (o *Options) checkSparse(size data.Size) error {
 	return nil
 }
 
+// Approximates reports whether the k nearest of n points of d values are found
+// approximately: see neighbors.SearchMethod.
+func (o *Options) Approximates(n, d, k int) bool {
+	if o.GraphMetric.Direct() { // the CPU searches
+		return o.Search.Approximates(nil, n, d, k)
+	}
+	return o.Search.Approximates(o.Device, n, d, k)
+}
+
 // Objective returns the options of the loss.
 func (o *Options) Objective() op.ContrastiveOptions {
 	return op.ContrastiveOptions{
@@ -615,7 +624,7 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.dropsScaled(), Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),
 		Dim: cmp.Or(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: cmp.Or(o.BatchSize, DefaultBatchSize), Device: !o.Device.OnHost(),
 	}
-	w.Approximate = o.Search.Approximates(o.Device, n, cmp.Or(w.Components, d), w.Neighbors)
+	w.Approximate = o.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
 	if w.Components > 0 && !w.KeepsInput {
 		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
 	} else if w.KeepsInput {

@@ -283,7 +283,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (err error) {
 	if h.Nearest == nil && k > 0 {
 		how, n := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, h.Reduced.N
-		approximate := o.Search.Approximates(o.Device, n, h.Reduced.D, k)
+		approximate := o.Approximates(n, h.Reduced.D, k)
 		told := []any{"points", n, "k", k}
 		if o.Graph != nil {
 			told = append(told, "for", "the scores")

@@ -437,3 +437,19 @@ func TestRanksOnDeviceInBlocks(t *testing.T) {
 		t.Error("the ranks differ")
 	}
 }
+
+// The CPU compares points of other metrics than Euclidean distances, and the device notes it.
+func TestMetricsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for metric := range definitions {
+		m := metricPoints(metric, 400, 2, 1)
+		onDevice, onHost := need(KNN(t.Context(), m, 5, Options{Device: d}))(t), need(KNN(t.Context(), m, 5, Options{}))(t)
+		ranks, want := need(Ranks(t.Context(), m, onHost.Index, 5, Options{Device: d}))(t), need(Ranks(t.Context(), m, onHost.Index, 5, Options{}))(t)
+		if !slices.Equal(onDevice.Index, onHost.Index) || !slices.Equal(ranks, want) {
+			t.Errorf("%s: a device has other neighbours or ranks", metric)
+		}
+		if note := "distances of the metric " + string(metric) + " are computed on the CPU"; !slices.Contains(d.Notes(), note) {
+			t.Errorf("%s: the notes are %q", metric, d.Notes())
+		}
+	}
+}

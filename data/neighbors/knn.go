@@ -109,6 +109,7 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 	if err := check(m, k); err != nil {
 		return nil, err
 	}
+	opt.Device = deviceFor(opt.Device, m)
 	if opt.Search.Approximates(opt.Device, m.N, m.D, k) {
 		nb, err := approximateKNN(ctx, lift(m), k, opt.Seed)
 		runtime.GC() // the caller's next arrays get the memory of the search

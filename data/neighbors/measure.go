@@ -87,9 +87,9 @@ func Compare(m *data.Matrix) func(i, j int) float64 {
 	return func(i, j int) float64 { return k.of(m.Row(i), m.Row(j), math.Inf(1)) }
 }
 
-// on returns the device, or nil if it does not compare points so.
-func (k measure) on(d *device.Device, m *data.Matrix) *device.Device {
-	if k == euclidean || d.OnHost() {
+// deviceFor returns the device, or nil for points that it does not compare.
+func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
+	if d.OnHost() || !m.Metric.Direct() {
 		return d
 	}
 	d.Note("distances of the metric " + string(m.Metric) + " are computed on the CPU")

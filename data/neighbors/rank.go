@@ -35,7 +35,7 @@ func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Option
 	for i := range all {
 		all[i] = i
 	}
-	if measureOf(m).on(opt.Device, m).OnHost() {
+	if deviceFor(opt.Device, m).OnHost() {
 		return RanksOf(ctx, m, all, index, k)
 	}
 	if err := checkRanks(m, all, index, k); err != nil {

@@ -44,6 +44,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if err := checkFinite(base, "base "); err != nil {
 		return nil, err
 	}
+	opt.Device = deviceFor(opt.Device, base)
 	if opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
@@ -67,7 +68,7 @@ func newTreeIndex(base *data.Matrix) *Index {
 func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Index, error) {
 	x := newTreeIndex(base)
 	base = x.base
-	switch on := x.measure.on(opt.Device, base); {
+	switch on := opt.Device; {
 	case tooFew(base.N, k):
 	case !on.OnHost() && k <= deviceMaxK:
 		b, err := newDeviceBlocks(ctx, on, base)

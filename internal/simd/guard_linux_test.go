@@ -93,6 +93,7 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				RowExp(x[0], RowMax(x[0], 0))
 				RowLogistic(x[0], 0)
 				AddSquares(x[0], x[1], 1)
+				AddDistances(x[0], x[1], 1, 1, 1)
 				InverseSum(x[0])
 				InverseLogSum(x[0], 1, 1, BoundOf[float32](1e-10))
 				LessProduct(x[0], x[1], x[2], 1)

@@ -75,7 +75,7 @@ func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	if o.GraphMetric.Direct() { // others change the points
 		key += ", " + string(o.GraphMetric)
 	}
-	if o.Graph == nil && o.Search.Approximates(o.Device, n, cmp.Or(components, d), k) {
+	if o.Graph == nil && o.Approximates(n, cmp.Or(components, d), k) {
 		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
 	}
 	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
