@@ -1,5 +1,7 @@
 // Package neighbors finds the k nearest neighbours of points and makes their symmetric
-// graph (sKNN). A contrastive embedding attracts the points joined by its edges.
+// graph (sKNN). A contrastive embedding attracts the points joined by its edges. Points are
+// compared as data.Matrix.Metric says, by default by Euclidean distances; the other metrics
+// are in measure.go, and always on the CPU.
 //
 // KNN finds the neighbours of points among themselves. Search finds the neighbours of
 // query points among base points, such as held-out points among training points. An Index

@@ -51,7 +51,8 @@ type Neighbors struct {
 	// Index [N, K] has the neighbours' indices, counted from 0: from KNN among
 	// the N points themselves, from Search among the base points.
 	Index []int32
-	// Dist2 [N, K] has the squared Euclidean distances to them. KNN and Search find them;
+	// Dist2 [N, K] has the squared distances to them: by the points' Metric, and for
+	// Haversine straight through a sphere of radius 1. KNN and Search find them;
 	// set Dist2 to nil to free two thirds of the memory if only the indices are needed.
 	Dist2 []float64
 }
@@ -89,7 +90,7 @@ func newNeighbors(n, k int) *Neighbors {
 // higher cost per point than a matrix product.
 const treeMaxD = 8
 
-// KNN finds the k nearest other points of every point of m by Euclidean distance. A point
+// KNN finds the k nearest other points of every point of m, by its Metric. A point
 // is never its own neighbour, but its duplicates are, at distance 0. Ties are in the order
 // of the indices. Distances are sums of squared differences in float64, and the result is
 // exact with respect to them unless the search is approximate (Options.Search), as it is
@@ -158,6 +159,8 @@ func checkSizes(m *data.Matrix, what string) error {
 		return fmt.Errorf("neighbors: %w: %s: %w", ErrInput, what, data.CheckDense(m))
 	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
 		return fmt.Errorf("neighbors: %w: %s: got %d values, want %d points of %d", ErrInput, what, len(m.X), m.N, m.D)
+	case m.Metric == data.Haversine && m.D != 2:
+		return fmt.Errorf("neighbors: %w: %s: got %d values for a latitude and a longitude, want 2", ErrInput, what, m.D)
 	}
 	return nil
 }

@@ -44,6 +44,7 @@ func TestRefuses(t *testing.T) {
 		"short":                      {knn(&data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1), "matrix: got 5 values, want 3 points of 2", ErrInput},
 		"sizes that overflow":        {knn(&data.Matrix{N: 1 << 30, D: math.MaxInt}, 1), "matrix: got 0 values, want 1073741824 points of 9223372036854775807", ErrInput},
 		"sparse":                     {knn(&data.Matrix{N: 1, D: 2, CSR: &data.CSR{Start: []int{0, 1}, Column: []int32{1}, Value: []float32{3}}}, 1), "matrix: points: got sparse ones", data.ErrSparse},
+		"a sphere":                   {knn(&data.Matrix{N: 3, D: 3, X: make([]float32, 9), Metric: data.Haversine}, 1), "matrix: got 3 values for a latitude and a longitude, want 2", ErrInput},
 		"k = 0":                      {knn(five, 0), "k: got 0, want 1 or more", ErrInput},
 		"k = n":                      {knn(five, 5), "k: got 5 for 5 points, want at most 4", ErrTooFewPoints},
 		"NaN":                        {knn(with(five, 7, nan), 2), "value 1 of point 2 (both counted from 0): got NaN", ErrNotFinite},

@@ -95,7 +95,7 @@ func (x *Index) Free() {
 	}
 }
 
-// Search finds the k nearest base points of every query point by Euclidean distance, and
+// Search finds the k nearest base points of every query point, by the Metric of base, and
 // is exact or approximate as KNN is. Use NewIndex for a base that is searched more than
 // once.
 func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options) (*Neighbors, error) {
@@ -107,7 +107,7 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 	return x.Search(ctx, queries, k)
 }
 
-// Search finds the k nearest base points of every query point by Euclidean distance. A
+// Search finds the k nearest base points of every query point, by the Metric of the base. A
 // base point that equals the query is a neighbour at distance 0. Among equally near
 // points, the point with the smaller index comes first. Unless the index is approximate,
 // the result is exact with respect to sums of squared differences in float64. The result
