@@ -24,12 +24,12 @@ func TestObjectiveOnDevice(t *testing.T) {
 				theta[i] = scale * s.Normal()
 			}
 			want, got := make([]float64, len(theta)), make([]float64, len(theta))
-			loss, err := o.at(theta, want)
+			loss, err := o.evaluate(theta, want)
 			must(t, err)
 			o.onDevice, err = newDeviceObjective(dev, o)
 			must(t, err)
 			for range 2 {
-				there, err := o.at(theta, got)
+				there, err := o.evaluate(theta, got)
 				must(t, err)
 				if math.Abs(there-loss) > 1e-6*loss {
 					t.Errorf("%v, scale %v: the objective is %v, want %v", size, scale, there, loss)
