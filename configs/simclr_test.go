@@ -114,7 +114,7 @@ func TestSimCLRYAMLRoundTrip(t *testing.T) {
 		"defaults": "",
 		"lists":    "evaluate: {seeds: [3, 010, 1e3]}",
 		"a seed":   "evaluate: {seeds: 4, split: official}",
-		"loss":     "loss: {name: nc, negatives: full, learn_z: false, log_z: -3.25}",
+		"loss":     "loss: {name: nc, negatives: full, log_z: -3.25}\ntrain: {lr_z: 0}",
 		"stages":   "stages: [{epochs: 9}, {epochs: 3, lr: 1e-3, warm_up: 0, out: 2, freeze: [backbone, fc1]}]\nmodel: {from: x}\ndata: {skip_broken: true}",
 		"t-SimCNE": "simclr: {method: tsimcne}\ntrain: {epochs: 30, batch_size: 512}",
 		"folder":   "data: {path: [a, b.npz], labels: l.txt, size: 48}\nmonitor: {every: 0}\nlog: {format: json}",

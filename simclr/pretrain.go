@@ -48,11 +48,10 @@ type Pretraining struct {
 	Loss op.ContrastiveOptions `key:"loss"`
 	// Spectrum is the position of the loss on the spectrum, for the 2n views of n images.
 	Spectrum train.SpectrumParam `key:"loss"`
-	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options. An LRZ of nil means
-	// 0.001; 0 keeps log Z as FixZ does.
+	// LogZ and LRZ are about NC-t-SNE's log Z: see train.Options. An LRZ of nil means 0.001; 0
+	// keeps log Z.
 	LogZ float64  `key:"loss.log_z" in:"[-60,60]"`
 	LRZ  *float64 `key:"train.lr_z,given" in:"[0,inf)"`
-	FixZ bool     `key:"loss.learn_z" words:"true false"`
 
 	// BatchSize is b, the number of images in a batch; 0 means 1024. Their 2b views go
 	// through the network together. The last batch of an epoch is left out if it is
@@ -367,7 +366,7 @@ func (s *Stage) frozen() func(name string) bool {
 
 // KeepsZ reports whether NC-t-SNE's log Z stays fixed.
 func (p *Pretraining) KeepsZ() bool {
-	return p.FixZ || p.LRZ != nil && *p.LRZ == 0 && p.Loss.Loss.Info().Constant == op.LearntZ
+	return p.LRZ != nil && *p.LRZ == 0 && p.Loss.Loss.Info().Constant == op.LearntZ
 }
 
 // options returns the options of train.Fit for a stage, without the source of the views.
