@@ -260,7 +260,8 @@ const (
 )
 
 var initNames = kind.Names[Init]{
-	Package: "cne", Type: "Init", What: "start", Err: ErrOption, Words: []string{"pca", "diffusion", "spectral", "multilevel", "random", "given"},
+	Package: "cne", Type: "Init", What: "start", Err: ErrOption,
+	Words: []string{"pca", "diffusion", "spectral", "multilevel", "random", "given"},
 }
 
 func (i Init) String() string { return initNames.String(i) }
@@ -321,7 +322,8 @@ func (o *Options) Check(n int) error {
 		err = o.checkModel(n)
 	}
 	if err == nil {
-		err = errors.Join(o.Objective().Check(), o.Objective().CheckWidth("model.dim", cmp.Or(o.Dim, DefaultDim)), o.optimizer(o.WeightDecay).Init(nil))
+		err = errors.Join(o.Objective().Check(), o.Objective().CheckWidth("model.dim", cmp.Or(o.Dim, DefaultDim)),
+			o.optimizer(o.WeightDecay).Init(nil))
 	}
 	if err == nil && o.Graph != nil {
 		err = o.checkFit(n, o.Graph.Edges())
@@ -334,9 +336,11 @@ func (o *Options) Check(n int) error {
 	case !o.network() && dim > math.MaxInt32/max(1, n):
 		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "fewer dimensions"}
 	case o.Graph == nil && k >= n:
-		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
+		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n),
+			Want: "fewer than the points that are trained on", Err: ErrPoints}
 	case o.MinNeighbors >= n:
-		return &OptionError{Key: "quality.k", Got: fmt.Sprintf("%d for %d points", o.MinNeighbors, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
+		return &OptionError{Key: "quality.k", Got: fmt.Sprintf("%d for %d points", o.MinNeighbors, n),
+			Want: "fewer than the points that are trained on", Err: ErrPoints}
 	}
 	return asOption(err)
 }
@@ -359,9 +363,10 @@ func (o *Options) ofPhase(fault *OptionError) bool {
 		return false
 	}
 	phase := reflect.ValueOf(o.Phases[i-1])
-	return fault.Key == "train.epochs" || fault.Other == "train.epochs" || slices.ContainsFunc(option.Fields(phase.Type()), func(f option.Field) bool {
-		return strings.HasSuffix(fault.Key, "."+f.Key) && !phase.FieldByIndex(f.Index).IsZero()
-	})
+	return fault.Key == "train.epochs" || fault.Other == "train.epochs" ||
+		slices.ContainsFunc(option.Fields(phase.Type()), func(f option.Field) bool {
+			return strings.HasSuffix(fault.Key, "."+f.Key) && !phase.FieldByIndex(f.Index).IsZero()
+		})
 }
 
 // asOption wraps err in ErrOption; nil stays nil.
@@ -405,11 +410,14 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
 	case slices.ContainsFunc(o.Phases, func(p Phase) bool { return p.Epochs < 1 }):
 		i := slices.IndexFunc(o.Phases, func(p Phase) bool { return p.Epochs < 1 })
-		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Phases[i].Epochs), List: "train.phases", Item: fmt.Sprintf("phase %d", i+1), Want: "1 or more"}
+		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Phases[i].Epochs), List: "train.phases",
+			Item: fmt.Sprintf("phase %d", i+1), Want: "1 or more"}
 	case len(o.Phases) > 0 && o.Epochs != total && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
-		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
+		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases",
+			OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
 	case len(o.Phases) > 0 && o.EarlyExaggeration:
-		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "false, or the exaggeration as a phase"}
+		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "train.phases",
+			OtherGot: fmt.Sprintf("of %d epochs", total), Want: "false, or the exaggeration as a phase"}
 	case o.network() && o.Init != InitPCA && o.Init != InitRandom:
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca"}
 	case o.Start != nil && o.Init != InitGiven:
@@ -440,7 +448,8 @@ func (o *Options) checkGraph(n int) error {
 	case o.Graph == nil:
 		return nil
 	case o.Search == neighbors.Approximate:
-		return &OptionError{Key: "graph.search", Got: "approximate", Other: "graph.file", OtherGot: "a graph of one's own", Want: "auto", Err: ErrOption}
+		return &OptionError{Key: "graph.search", Got: "approximate", Other: "graph.file", OtherGot: "a graph of one's own",
+			Want: "auto", Err: ErrOption}
 	case o.Graph.N != n:
 		return badOption("got a Graph of %d points, want %d", o.Graph.N, n)
 	}
@@ -476,7 +485,8 @@ func (o *Options) checkWeights(width int) error {
 	total, in := 0, width
 	for _, out := range append(slices.Clone(o.Hidden), cmp.Or(o.Dim, DefaultDim)) {
 		if total += in * out; total > math.MaxInt32 {
-			return &OptionError{Key: "model.hidden", Got: fmt.Sprintf("%d for points of %d values", o.Hidden, width), Want: fmt.Sprintf("at most %d weights", math.MaxInt32)}
+			return &OptionError{Key: "model.hidden", Got: fmt.Sprintf("%d for points of %d values", o.Hidden, width),
+				Want: fmt.Sprintf("at most %d weights", math.MaxInt32)}
 		}
 		in = out
 	}
@@ -498,9 +508,11 @@ func (o *Options) checkSparse(size data.Size) error {
 	case o.GraphMetric == data.Correlation:
 		return &OptionError{Key: "graph.metric", Got: "correlation for sparse points", Want: "cosine" + orDense}
 	case wide && size.Width > model.MaxSparseWidth:
-		return &OptionError{Key: "model.input", Got: fmt.Sprintf("points for sparse ones of %d values", size.Width), Want: fmt.Sprintf("pca, or at most %d values", model.MaxSparseWidth)}
+		return &OptionError{Key: "model.input", Got: fmt.Sprintf("points for sparse ones of %d values", size.Width),
+			Want: fmt.Sprintf("pca, or at most %d values", model.MaxSparseWidth)}
 	case wide && o.Float64:
-		return &OptionError{Key: "model.input", Got: "points for sparse ones", Other: "model.dtype", OtherGot: "float64", Want: "pca, or model.dtype: float32"}
+		return &OptionError{Key: "model.input", Got: "points for sparse ones", Other: "model.dtype", OtherGot: "float64",
+			Want: "pca, or model.dtype: float32"}
 	}
 	return nil
 }
@@ -621,8 +633,10 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 	o.ChooseComponents(size.Nonzeros > 0, false)
 	n, d := size.Likely, max(1, size.Width)
 	w := &memory.Points{
-		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.dropsScaled(), Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),
-		Dim: cmp.Or(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: cmp.Or(o.BatchSize, DefaultBatchSize), Device: !o.Device.OnHost(),
+		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.dropsScaled(),
+		Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),
+		Dim:       cmp.Or(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: cmp.Or(o.BatchSize, DefaultBatchSize),
+		Device: !o.Device.OnHost(),
 	}
 	w.Approximate = o.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
 	if w.Components > 0 && !w.KeepsInput {

@@ -32,7 +32,8 @@ const fullBatch = "full"
 // ParseAxis reads the values of a flag, a list with commas between them.
 func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 	a, whole := &SpectrumAxis{Flag: flag}, flag == "m"
-	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", LargestS, LargestS), "zbar": "(0,inf)", "m": "[1,2147483647]"}[flag])
+	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", LargestS, LargestS), "zbar": "(0,inf)",
+		"m": "[1,2147483647]"}[flag])
 	want := in.Text(whole)
 	if whole {
 		want += ", or " + fullBatch

@@ -67,7 +67,9 @@ func (s *keySet) read(from *Sources) error {
 		return err
 	}
 	if preset := settings.value["preset"]; written && preset != nil && preset != file.value["preset"] {
-		return &Error{settings.origin["preset"], "preset", fmt.Sprintf("got %v with the whole configuration %s, want none, or a file of only what differs from a preset", preset, text.Quote(from.File))}
+		return &Error{settings.origin["preset"], "preset",
+			fmt.Sprintf("got %v with the whole configuration %s, want none, or a file of only what differs from a preset", preset,
+				text.Quote(from.File))}
 	}
 	from.layers, from.read = []*layer{file, environment, settings}, from.File
 	return nil

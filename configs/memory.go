@@ -68,7 +68,8 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	if e.Live >= small {
 		advice = cmp.Or(strings.Join(remedies, ", "), "give fewer data") + ", or " + advice
 	}
-	return &Error{Source: source, Problem: fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s; %s", memory.Bytes(e.Live), e.During, rows,
+	return &Error{Source: source, Problem: fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s; %s",
+		memory.Bytes(e.Live), e.During, rows,
 		available.Source, memory.Bytes(available.Bytes), advice)}
 }
 
@@ -136,7 +137,8 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 func (c *SimCLR) memory(size data.Size, on *model.Device, _ int) cne.Memory {
 	p := &c.Pretrain
 	w := memory.Images{
-		N: max(size.Likely, p.BatchSize), Bytes: max(3, size.Width), Batch: p.BatchSize * p.Views / 2, Size: p.Augmentation.Size, Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),
+		N: max(size.Likely, p.BatchSize), Bytes: max(3, size.Width), Batch: p.BatchSize * p.Views / 2, Size: p.Augmentation.Size,
+		Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),
 		Listed: p.Sampling.Listed(p.Negatives, p.BatchSize), Width: p.Network.Width, Hidden: p.Network.Hidden, Out: p.Network.Out,
 	}
 	for _, s := range p.Stages {

@@ -72,7 +72,8 @@ func (t *Sample) listed(ctx context.Context, size data.Size) data.Size {
 func (c *Config) CheckSize(size data.Size) error {
 	_, held := c.Data.Divide(size.High)
 	if t := c.Data.Sample; t != nil && t.Number > size.High-held {
-		return &option.Error{Key: "data.sample", Got: fmt.Sprint(t.Number), Want: fmt.Sprintf("at most the number of points (%d)", size.High-held)}
+		return &option.Error{Key: "data.sample", Got: fmt.Sprint(t.Number),
+			Want: fmt.Sprintf("at most the number of points (%d)", size.High-held)}
 	}
 	size.Low, _ = c.Data.Divide(size.Low)
 	size.High, _ = c.Data.Divide(size.High)

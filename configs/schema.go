@@ -25,7 +25,9 @@ import (
 
 // An Error is a fault in a configuration. Its text is one sentence.
 type Error struct {
-	Source  string // where the value comes from, such as "run.yaml:12", "CNE_TRAIN_LR" or "--set train.lr"; may be "" in one that was made by hand
+	// Source says where the value comes from, such as "run.yaml:12", "CNE_TRAIN_LR" or "--set
+	// train.lr"; it may be "" in one that was made by hand.
+	Source  string
 	Key     string // the key, such as "train.lr"; may be "" if the fault has none
 	Problem string // what is wrong with it and what is allowed
 }
@@ -254,7 +256,8 @@ func located(err error, origins Origins) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	if fault.List == "train.phases" && origins.IsDefault(fault.List) && !origins.IsDefault(fault.Key) { // a phase of the preset has too few epochs
+	// A phase of the preset has too few epochs.
+	if fault.List == "train.phases" && origins.IsDefault(fault.List) && !origins.IsDefault(fault.Key) {
 		fault.List, fault.Item, fault.Other = "", "", ""
 		fault.Want += " than " + fault.OtherGot + ", the epochs of a phase of the preset"
 	}

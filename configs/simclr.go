@@ -167,14 +167,16 @@ func (c *SimCLR) conflicts() []*option.Error {
 	ofMethod := c.SimCLR.Method == tsimcne
 	return []*option.Error{
 		conflictIf(ofMethod && p.Loss.Metric != op.Euclidean, "loss.metric", "simclr.method", "euclidean"),
-		conflictIf(ofMethod && p.Epochs < least && p.Epochs != simclr.TotalEpochs(p.Stages), "train.epochs", "simclr.method", fmt.Sprintf("at least %d, one for each stage", least)),
+		conflictIf(ofMethod && p.Epochs < least && p.Epochs != simclr.TotalEpochs(p.Stages), "train.epochs", "simclr.method",
+			fmt.Sprintf("at least %d, one for each stage", least)),
 	}
 }
 
 // CheckSize refuses values that are invalid for images of a size, as far as it is known.
 func (c *SimCLR) CheckSize(size data.Size) error {
 	p := c.Pretraining()
-	if err := option.InBoth(p.Check, min(max(size.Low, p.BatchSize), size.High, math.MaxInt32/2), min(size.High, math.MaxInt32/2)); err != nil {
+	if err := option.InBoth(p.Check, min(max(size.Low, p.BatchSize), size.High, math.MaxInt32/2),
+		min(size.High, math.MaxInt32/2)); err != nil {
 		return err
 	}
 	e := &c.Evaluate
@@ -183,9 +185,11 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 	}
 	switch left := size.High - e.TestOf(size.High); {
 	case left <= 0:
-		return &option.Error{Key: "evaluate.test", Got: fmt.Sprint(e.Test), Want: fmt.Sprintf("fewer than the images (%d), or evaluate.at_end: false and monitor.every: 0", size.High)}
+		return &option.Error{Key: "evaluate.test", Got: fmt.Sprint(e.Test),
+			Want: fmt.Sprintf("fewer than the images (%d), or evaluate.at_end: false and monitor.every: 0", size.High)}
 	case e.K > left:
-		return &option.Error{Key: "evaluate.k", Got: fmt.Sprint(e.K), Want: fmt.Sprintf("at most the images that evaluate.test leaves (%d)", left)}
+		return &option.Error{Key: "evaluate.k", Got: fmt.Sprint(e.K),
+			Want: fmt.Sprintf("at most the images that evaluate.test leaves (%d)", left)}
 	}
 	return nil
 }

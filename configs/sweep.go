@@ -82,7 +82,8 @@ func (s *Sweep) checkOutput() error {
 	isOther := func(e fs.DirEntry) bool { return !ownNames.MatchString(e.Name()) }
 	isMark := func(e fs.DirEntry) bool { return markNames.MatchString(e.Name()) }
 	if i := slices.IndexFunc(entries, isOther); i >= 0 && !slices.ContainsFunc(entries, isMark) {
-		return &Error{s.Path, "output", fmt.Sprintf("got %s, which holds %s, want a new folder or a sweep's", s.Output, text.Quote(entries[i].Name()))}
+		return &Error{s.Path, "output", fmt.Sprintf("got %s, which holds %s, want a new folder or a sweep's", s.Output,
+			text.Quote(entries[i].Name()))}
 	}
 	return nil
 }
@@ -98,7 +99,8 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from *Sources) error 
 	*schema.Common(now).Dir = ""
 	all := fmt.Sprint(schema.Compare(new(C), now))
 	if first, twice := s.configs[all]; twice {
-		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are equal", s.RunName(first), s.Describe(first), s.RunName(run), s.Describe(run))}
+		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are equal", s.RunName(first),
+			s.Describe(first), s.RunName(run), s.Describe(run))}
 	}
 	s.configs[all] = run
 	begun, _, err := schema.Load(&Sources{File: s.RunDir(run) + "/config.yaml"})
@@ -109,7 +111,8 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from *Sources) error 
 	}
 	for _, d := range schema.Compare(begun, now) {
 		if !d.MayChange || !freeKeys.MatchString(d.Key) {
-			return &Error{s.Path, d.Key, fmt.Sprintf("got %s for run %s in %s, want %s as before, or another output", d.Second, s.RunName(run), s.Output, d.First)}
+			return &Error{s.Path, d.Key, fmt.Sprintf("got %s for run %s in %s, want %s as before, or another output", d.Second,
+				s.RunName(run), s.Output, d.First)}
 		}
 	}
 	return nil
@@ -238,7 +241,8 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 	default:
 		field := map[string]*string{"command": &s.Command, "config": &s.Config, "output": &s.Output}[name.Value]
 		if field == nil {
-			return &Error{lineOf(s.Path, name), text.Printable(name.Value), "unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
+			return &Error{lineOf(s.Path, name), text.Printable(name.Value),
+				"unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
 		}
 		var ok bool
 		if *field, ok = parseText(node); !ok || *field == "" {

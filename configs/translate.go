@@ -20,7 +20,8 @@ import (
 
 // Options returns the options for reading the files.
 func (d *Data) Options() file.Options {
-	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Categories: d.Categories, Dates: d.Dates, NA: d.NA, Header: d.Header}
+	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Categories: d.Categories,
+		Dates: d.Dates, NA: d.NA, Header: d.Header}
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
 	}

@@ -28,7 +28,8 @@ const (
 func CutOff(text []byte) bool {
 	line, _, complete := bytes.Cut(text, []byte("\n"))
 	return bytes.HasPrefix(line, []byte(Header)) &&
-		(!complete || bytes.Contains(line, []byte(footerNote)) && !bytes.HasSuffix(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte(Footer)))
+		(!complete || bytes.Contains(line, []byte(footerNote)) &&
+			!bytes.HasSuffix(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte(Footer)))
 }
 
 // takes follows the command in the first line.

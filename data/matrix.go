@@ -212,7 +212,8 @@ func (m *Matrix) Check() error {
 		}
 	}
 	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
-		return errorf(ErrShape, "matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
+		return errorf(ErrShape, "matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N,
+			m.D, len(m.Columns), len(m.Offset))
 	}
 	if j := simd.FirstNotFinite(m.Offset); j >= 0 {
 		return errorf(ErrNotFinite, "offset of column %d (counted from 1): got %v, want a finite number", j+1, m.Offset[j])
@@ -276,7 +277,8 @@ func MatchColumns(wanted, names []string) (from []int, left []string, err error)
 	for _, name := range wanted {
 		i, ok := at[name]
 		if !ok {
-			return nil, nil, errorf(ErrShape, "columns: got names in another order than in training, want that order, since several are called %s", text.Quote(name))
+			return nil, nil,
+				errorf(ErrShape, "columns: got names in another order than in training, want that order, since several are called %s", text.Quote(name))
 		}
 		delete(at, name)
 		from = append(from, i)

@@ -100,7 +100,8 @@ func (e *DirectionError) Error() string {
 	if more := len(e.Rows) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%s of %d points: %s; remove these points, or use the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
+	return fmt.Sprintf("%s of %d points: %s; remove these points, or use the euclidean metric", text.Join(names, "and"), e.Of,
+		e.Metric.NoDirection())
 }
 
 // NoDirection returns the part of a message that says what is wrong with the points of a

@@ -245,7 +245,8 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 		}
 	}
 	if moved != nil {
-		log.Info("columns that are far from zero for how little they vary are read relative to a value in their middle", "columns", text.Few(moved, text.Printable))
+		log.Info("columns that are far from zero for how little they vary are read relative to a value in their middle", "columns",
+			text.Few(moved, text.Printable))
 	}
 	found := findMerged(s.inexact(), offset)
 	if len(found) == 0 {
@@ -264,7 +265,8 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 	if once {
 		advice = "give files, which can be read twice"
 	}
-	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)), "values_in_a_sample", worst.distinct, "left", worst.left)
+	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)),
+		"values_in_a_sample", worst.distinct, "left", worst.left)
 }
 
 // Relative returns the points with another offset: m itself if it has this offset

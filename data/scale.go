@@ -405,7 +405,8 @@ func (s *Scaler) Check(d int) error {
 		}
 		for j, sd := range s.SD {
 			if !(sd >= 0) || math.IsInf(sd, 0) || math.IsNaN(s.Mean[j]-s.Mean[j]) {
-				return errorf(ErrOption, "scaler for column %d (counted from 1): got mean %v and standard deviation %v, want finite ones, the latter 0 or more", j+1, s.Mean[j], sd)
+				return errorf(ErrOption,
+					"scaler for column %d (counted from 1): got mean %v and standard deviation %v, want finite ones, the latter 0 or more", j+1, s.Mean[j], sd)
 			}
 		}
 		return nil

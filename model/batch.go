@@ -35,7 +35,8 @@ type batchProgram[T op.Float] struct {
 // compile completes a graph and compiles it for a device. distinct [r, d] are the
 // positions of the batch's distinct points and rows the input with their rows, or nil. The
 // loss is differentiated with respect to wrt.
-func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct *gorgonia.Node, wrt gorgonia.Nodes,
+	options op.ContrastiveOptions) error {
 	// The smallest sizes of a batch; a program takes any.
 	const b, m = 1, 1
 	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
@@ -107,7 +108,8 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 		return 0, kind.Errorf(ErrInput, "model: batch: got no Local, which only a table on the CPU does without")
 	}
 	if edges == 0 || len(ends) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, kind.Errorf(ErrInput, "model: batch: got the rows of %d endpoints and %d negatives, want an even number of endpoints and as many negatives for each head", len(ends), len(b.Negatives))
+		return 0, kind.Errorf(ErrInput,
+			"model: batch: got the rows of %d endpoints and %d negatives, want an even number of endpoints and as many negatives for each head", len(ends), len(b.Negatives))
 	}
 	layout := b.Layout
 	if len(layout) == 0 {

@@ -42,7 +42,8 @@ type Convolutional[T op.Float] struct {
 //
 // precision is the precision of the convolutions in training: see op.Conv2d.
 // Representations are computed in T. op.BFloat16 needs float32.
-func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
+func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions,
+	frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, kind.Errorf(ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
 	}

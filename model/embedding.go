@@ -167,7 +167,8 @@ func checkRepeats(b *Batch) error {
 	for i, r := range b.Repeats {
 		_, again := slices.BinarySearchFunc(b.Repeats[:i], r.First, func(r Repeat, end int32) int { return cmp.Compare(r.Again, end) })
 		if again || r.First < 0 || r.First >= r.Again || r.Again <= before || int(r.Again) >= len(b.Rows) || b.Rows[r.First] != b.Rows[r.Again] {
-			return kind.Errorf(ErrInput, "model: repeat: got endpoint %d of %d for endpoint %d, want ascending order and the first endpoint of each point", r.Again, len(b.Rows), r.First)
+			return kind.Errorf(ErrInput,
+				"model: repeat: got endpoint %d of %d for endpoint %d, want ascending order and the first endpoint of each point", r.Again, len(b.Rows), r.First)
 		}
 		before = r.Again
 	}

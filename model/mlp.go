@@ -150,7 +150,8 @@ func (n *MLP[T]) compileForward(on *deviceParams) (forward, error) {
 
 // layers adds the network to a graph and returns its output and the nodes of its
 // parameters. first adds the first layer.
-func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error)) (*gorgonia.Node, gorgonia.Nodes, error) {
+func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node,
+	act op.Activation) (*gorgonia.Node, error)) (*gorgonia.Node, gorgonia.Nodes, error) {
 	var y *gorgonia.Node
 	var nodes gorgonia.Nodes
 	for l := range len(n.widths) - 1 {
@@ -212,7 +213,8 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 		return n.ProjectTo(dst, points.X)
 	}
 	if points.D != in || len(dst) != points.N*out {
-		return kind.Errorf(ErrInput, "model: points: got %d values each for %d results, want %d for %d points of %d", points.D, len(dst), in, points.N, out)
+		return kind.Errorf(ErrInput, "model: points: got %d values each for %d results, want %d for %d points of %d", points.D,
+			len(dst), in, points.N, out)
 	}
 	rows := rowsPerBlock
 	if n.onDevice == nil { // where blocks have one size
@@ -341,7 +343,8 @@ func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.
 		return nil, kind.Errorf(ErrInput, "model: points: want sparse ones of %d values", in)
 	}
 	if in > MaxSparseWidth {
-		return nil, kind.Errorf(ErrInput, "model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
+		return nil, kind.Errorf(ErrInput,
+			"model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
 	}
 	held, err := op.SparseOf(points.CSR.Start, points.CSR.Column, points.CSR.Value, in)
 	if err != nil {

@@ -75,7 +75,8 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 
 // gemm adds a linear layer. With transB = 0, OpenCV 4.6 would transpose a square weight.
 func gemm(g *onnx.Graph, output, x, name string, weights []float32, biasName string, bias []float32, out, in int) string {
-	return g.Add(output, "Gemm", []string{x, g.Constant(name, weights, out, in), g.Constant(biasName, bias, out)}, onnx.Attribute{Name: "transB", Value: 1})
+	return g.Add(output, "Gemm", []string{x, g.Constant(name, weights, out, in), g.Constant(biasName, bias, out)},
+		onnx.Attribute{Name: "transB", Value: 1})
 }
 
 // singles returns numbers as float32.
@@ -163,8 +164,10 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 	convolve := func(output, x string, weights, bias []float32, out, in, size, stride int) string {
 		at := func(name string, v ...int) onnx.Attribute { return onnx.Attribute{Name: name, Value: v} }
 		pad := size / 2
-		return g.Add(output, "Conv", []string{x, g.Constant(output+".weight", weights, out, in, size, size), g.Constant(output+".bias", bias, out)},
-			at("kernel_shape", size, size), at("strides", stride, stride), at("pads", pad, pad, pad, pad), at("dilations", 1, 1), onnx.Attribute{Name: "group", Value: 1})
+		return g.Add(output, "Conv", []string{x, g.Constant(output+".weight", weights, out, in, size, size),
+			g.Constant(output+".bias", bias, out)},
+			at("kernel_shape", size, size), at("strides", stride, stride), at("pads", pad, pad, pad, pad), at("dilations", 1,
+				1), onnx.Attribute{Name: "group", Value: 1})
 	}
 	if in != nil {
 		shape[2], shape[3] = in.Size, in.Size

@@ -63,7 +63,8 @@ func (p *Preprocessing) Check() error {
 		return err
 	}
 	if p.Fill != nil && (len(p.Fill) != p.Width || !simd.AllFinite(p.Fill)) {
-		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d means of columns, want %d finite ones as the width says", len(p.Fill), p.Width)
+		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d means of columns, want %d finite ones as the width says",
+			len(p.Fill), p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Check(p.Width); err != nil {

@@ -42,7 +42,8 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 	}
 	const most = 1 << 12
 	if o.Width < 1 || o.Hidden < 1 || o.Out < 1 || o.Width > most || o.Hidden > 16*most || o.Out > 16*most {
-		return o, kind.Errorf(ErrInput, "model: widths of a ResNet: got %d, %d and %d, want 1 to %d and twice 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
+		return o, kind.Errorf(ErrInput, "model: widths of a ResNet: got %d, %d and %d, want 1 to %d and twice 1 to %d", o.Width,
+			o.Hidden, o.Out, most, 16*most)
 	}
 	return o, nil
 }
@@ -150,7 +151,8 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 // convolutions in a precision: x [N, 3, H, W] are images, h [N, 8·Width] their
 // representations and z [N, Out] the head's output for these. nodes are the parameters,
 // in the order of Parameters.
-func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
+func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node,
+	nodes gorgonia.Nodes, err error) {
 	b := builder[T]{net: n, on: on, precision: precision}
 	if h, z, err = b.network(x); err != nil {
 		return nil, nil, nil, fmt.Errorf("model: %w", err)
@@ -231,7 +233,8 @@ func Module(name string) string {
 func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) error {
 	size := 3 * height * columns
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*width {
-		return kind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, columns, width)
+		return kind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images),
+			len(dst), height, columns, width)
 	}
 	if len(images) == 0 {
 		return nil

@@ -363,7 +363,8 @@ func layersOf(f *safetensors.File) ([]layer, error) {
 			return nil, fmt.Errorf("it has a tensor %q but no %q", name, module+".bias")
 		}
 		if len(l.weight.Shape) != 2 || len(l.bias.Shape) != 1 || l.weight.Shape[0] != l.bias.Shape[0] {
-			return nil, fmt.Errorf("tensors %q and %q: got the shapes %v and %v, want [out, in] and [out]", name, module+".bias", l.weight.Shape, l.bias.Shape)
+			return nil, fmt.Errorf("tensors %q and %q: got the shapes %v and %v, want [out, in] and [out]", name, module+".bias",
+				l.weight.Shape, l.bias.Shape)
 		}
 		layers = append(layers, l)
 	}
@@ -376,7 +377,8 @@ func layersOf(f *safetensors.File) ([]layer, error) {
 			return nil, foreign(l.prefix + strconv.Itoa(l.number) + ".weight")
 		}
 		if l.weight.Shape[1] != layers[i].weight.Shape[0] {
-			return nil, fmt.Errorf("layer %d: got an input of %d values, want %d as layer %d gives", l.number, l.weight.Shape[1], layers[i].weight.Shape[0], layers[i].number)
+			return nil, fmt.Errorf("layer %d: got an input of %d values, want %d as layer %d gives", l.number, l.weight.Shape[1],
+				layers[i].weight.Shape[0], layers[i].number)
 		}
 	}
 	return layers, nil
@@ -433,7 +435,8 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 		}
 	}
 	if len(f.Tensors) != tensors || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
-		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors), t.Shape, a.Points, a.Dim)
+		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors),
+			t.Shape, a.Points, a.Dim)
 	}
 	s.N, s.D = a.Points, a.Dim
 	s.Table = make([]float32, a.Points*a.Dim)

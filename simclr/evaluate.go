@@ -41,7 +41,8 @@ func OfficialSplit(images *images.Set) (Split, error) {
 		return Split{}, fmt.Errorf("%w: images: got none", ErrSplit)
 	}
 	if images.Train == nil {
-		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a stratified or random split", ErrSplit, images.Name)
+		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a stratified or random split",
+			ErrSplit, images.Name)
 	}
 	var s Split
 	for i, train := range images.Train {
@@ -52,7 +53,8 @@ func OfficialSplit(images *images.Set) (Split, error) {
 		}
 	}
 	if len(images.Train) != images.N || len(s.Train) == 0 || len(s.Test) == 0 {
-		return Split{}, fmt.Errorf("%w: %s: got %d images for training and %d for testing, want some of both", ErrSplit, images.Name, len(s.Train), len(s.Test))
+		return Split{}, fmt.Errorf("%w: %s: got %d images for training and %d for testing, want some of both", ErrSplit,
+			images.Name, len(s.Train), len(s.Test))
 	}
 	return s, nil
 }
@@ -199,7 +201,8 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 		return fmt.Errorf("%w: classes: got %d, want %d, one for each image", ErrLabels, len(classes), features.N)
 	}
 	if at := simd.FirstNotFinite(features.X); at >= 0 {
-		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v, want a finite number", ErrFeatures, at%features.D, at/features.D, features.X[at])
+		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v, want a finite number", ErrFeatures,
+			at%features.D, at/features.D, features.X[at])
 	}
 	return nil
 }

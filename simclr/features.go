@@ -66,7 +66,8 @@ func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo,
 //
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or come from ctx
 // or e.
-func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Set, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
+func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Set, rows []int32,
+	progress func(done, all int)) (*data.Matrix, error) {
 	if e == nil {
 		return nil, fmt.Errorf("%w: encoder: got nil", ErrOption)
 	}
@@ -115,7 +116,8 @@ func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	}
 	d := images.H * images.W * images.C
 	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
-		return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d with %d colours", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
+		return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d with %d colours", ErrShape, len(images.Pixels),
+			images.N, images.H, images.W, images.C)
 	}
 	m := data.NewMatrix(len(rows), d)
 	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {

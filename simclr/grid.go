@@ -21,11 +21,13 @@ func (a *Augmentation) Grid(w io.Writer, images *images.Set, index []int32, view
 		return err
 	}
 	if len(index) == 0 || views < 0 || zoom < 1 {
-		return fmt.Errorf("%w: grid: got %d images with %d views each, magnified %d times, want at least 1, 0 and 1", ErrOption, len(index), views, zoom)
+		return fmt.Errorf("%w: grid: got %d images with %d views each, magnified %d times, want at least 1, 0 and 1", ErrOption,
+			len(index), views, zoom)
 	}
 	cell := float64(zoom) * float64(a.Size+2)
 	if pixels := cell * cell * float64(len(index)) * float64(views+1); pixels > maxPixels {
-		return fmt.Errorf("%w: grid of %d images with %d views each: got %.3g pixels, want at most %.3g", ErrOption, len(index), views, pixels, float64(maxPixels))
+		return fmt.Errorf("%w: grid of %d images with %d views each: got %.3g pixels, want at most %.3g", ErrOption, len(index),
+			views, pixels, float64(maxPixels))
 	}
 	n := 3 * a.Size * a.Size
 	column := make([]float32, len(index)*n)

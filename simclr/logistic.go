@@ -76,7 +76,8 @@ type Logistic struct {
 // Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit (a class without a row) or
 // ErrFeatures, or come from ctx or the device. It is not an error if the tolerance is not
 // met.
-func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int, options LogisticOptions) (*Logistic, error) {
+func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int,
+	options LogisticOptions) (*Logistic, error) {
 	options, err := options.complete()
 	if err != nil {
 		return nil, err
@@ -333,7 +334,8 @@ var errNoStep = errors.New("no step decreases the objective")
 // bisection from 1. This works because the objective is convex. It allows for the
 // rounding of the objective. If the decrease is smaller than the rounding, the gradient
 // decides.
-func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
+func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64,
+	next, gradient []float64) (float64, error) {
 	const decrease, curvature = 1e-4, 0.9
 	if !(slope < 0) {
 		return 0, errNoStep

@@ -145,7 +145,8 @@ func (n *Network) Step(b *model.Batch, theta float64) (float64, error) {
 	}
 	images := b.Edges()
 	edges := n.views * images
-	all := model.Batch{Rows: make([]int32, edges), Local: make([]int32, 2*edges), Images: b.Images, Layout: op.NegativeLayout{op.AllNegatives, int32(images)}}
+	all := model.Batch{Rows: make([]int32, edges), Local: make([]int32, 2*edges), Images: b.Images,
+		Layout: op.NegativeLayout{op.AllNegatives, int32(images)}}
 	for i := range edges {
 		all.Local[i], all.Local[edges+i] = int32(i), int32((i+images)%edges)
 	}

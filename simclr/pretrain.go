@@ -130,15 +130,18 @@ func (p *Pretraining) Check(images int) error {
 	switch {
 	case errors.As(option.Check(p), &fault), errors.As(p.Loss.Check(), &fault):
 	case total > 0 && p.Epochs != 0 && p.Epochs != total:
-		fault = &option.Error{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Other: "stages", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
+		fault = &option.Error{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Other: "stages",
+			OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
 	case p.views()%2 != 0:
 		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Want: "an even number"}
 	case p.views() > 2 && p.Loss.Loss != op.InfoNC:
 		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.name", OtherGot: p.Loss.Loss.Info().Word, Want: "2"}
 	case p.views() > 2 && p.Negatives != train.Full:
-		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.negatives", OtherGot: fmt.Sprint(p.Negatives), Want: "2, or loss.negatives: full"}
+		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.negatives",
+			OtherGot: fmt.Sprint(p.Negatives), Want: "2, or loss.negatives: full"}
 	case p.views() > 2 && !p.Device.OnHost():
-		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "device.name", OtherGot: p.Device.Name(), Want: "2, or device.name: cpu"}
+		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "device.name", OtherGot: p.Device.Name(),
+			Want: "2, or device.name: cpu"}
 	case b > min(images, most):
 		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many"}
 	case images > most:
@@ -405,7 +408,8 @@ type Record struct {
 func (p *Pretraining) Records(w io.Writer, accuracy func(epoch int) *float64) train.Hook {
 	encoder, stages := json.NewEncoder(w), p.stages()
 	return train.HookFunc(func(s *train.State) error {
-		r := Record{Epoch: s.Epoch, Phase: stageOf(stages, s.Epoch-1), Loss: s.Loss, LR: s.LR, Seconds: s.Elapsed.Seconds(), ImagesPerSecond: s.EdgesPerSecond}
+		r := Record{Epoch: s.Epoch, Phase: stageOf(stages, s.Epoch-1), Loss: s.Loss, LR: s.LR, Seconds: s.Elapsed.Seconds(),
+			ImagesPerSecond: s.EdgesPerSecond}
 		if accuracy != nil {
 			r.Accuracy = accuracy(s.Epoch)
 		}

@@ -102,7 +102,8 @@ func (a *Augmentation) Check() error {
 	}
 	var fault *option.Error
 	fraction := func(least, most string, x, y float64) *option.Error {
-		return &option.Error{Key: least, Got: fmt.Sprint(x), Other: "views." + most, OtherGot: fmt.Sprint(y), Want: "a number above 0 that is not larger"}
+		return &option.Error{Key: least, Got: fmt.Sprint(x), Other: "views." + most, OtherGot: fmt.Sprint(y),
+			Want: "a number above 0 that is not larger"}
 	}
 	switch {
 	case errors.As(option.Check(a), &fault):
@@ -150,7 +151,8 @@ func checkImages(m *images.Set) error {
 		size = 3 * m.H * m.W
 	}
 	if m.N < 0 || size == 0 && m.N > 0 || m.N > 0 && (len(m.Pixels)%size != 0 || len(m.Pixels)/size != m.N) || m.N == 0 && len(m.Pixels) > 0 {
-		return fmt.Errorf("%w: images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", ErrShape, len(m.Pixels), m.N, m.H, m.W, m.C)
+		return fmt.Errorf("%w: images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", ErrShape,
+			len(m.Pixels), m.N, m.H, m.W, m.C)
 	}
 	return nil
 }
@@ -201,7 +203,8 @@ func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, wr
 	}
 	size := 3 * a.Size * a.Size
 	if len(dst) != len(index)*size {
-		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, len(dst), len(index)*size, len(index), a.Size, a.Size)
+		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, len(dst), len(index)*size,
+			len(index), a.Size, a.Size)
 	}
 	parallel.For(len(index), grain, func(_, lo, hi int) {
 		ws := workspaces.Get().(*workspace)
@@ -369,7 +372,8 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 		return nil, err
 	}
 	if len(rows) > math.MaxInt32/2 || images.H > math.MaxInt32/max(1, images.W) {
-		return nil, fmt.Errorf("%w: images: got %d of %d×%d pixels, want fewer or smaller ones for views on an accelerator", ErrShape, len(rows), images.H, images.W)
+		return nil, fmt.Errorf("%w: images: got %d of %d×%d pixels, want fewer or smaller ones for views on an accelerator",
+			ErrShape, len(rows), images.H, images.W)
 	}
 	if most := (d.Properties().SharedPerBlock - 1024) / tapBytes; a.Size > most {
 		return nil, fmt.Errorf("%w: Size: got %d on %s, want at most %d", ErrOption, a.Size, d.Name(), most)
@@ -452,7 +456,8 @@ func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	if err := v.prepare(dst, count); err != nil || count == 0 {
 		return err
 	}
-	if err := v.device.Each("views_plain", count, v.choices.Arg(), index.Arg(), device.Int(count), device.Int(v.height), device.Int(v.width)); err != nil {
+	if err := v.device.Each("views_plain", count, v.choices.Arg(), index.Arg(), device.Int(count), device.Int(v.height),
+		device.Int(v.width)); err != nil {
 		return err
 	}
 	return v.make(dst, count)
@@ -462,7 +467,8 @@ func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	if dst.Len() != count*3*size*size {
-		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, dst.Len(), count*3*size*size, count, size, size)
+		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, dst.Len(),
+			count*3*size*size, count, size, size)
 	}
 	return v.choices.Resize([]int{count, choiceWords})
 }

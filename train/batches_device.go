@@ -78,7 +78,8 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 		}
 	}()
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
-		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d", len(edges), size, math.MaxInt32, math.MaxInt32/2)
+		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d", len(edges), size,
+			math.MaxInt32, math.MaxInt32/2)
 	}
 	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
 	// At least a third of the hash table stays empty, for speed.
@@ -91,7 +92,8 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 	}
 	parts := []part{
 		{&f.list, 8 * len(edges)}, {&f.scattered, 8 * len(edges)},
-		{&f.counts, 4 * max(fan.first*f.tiles(1), fan.second*f.tiles(fan.first))}, {&f.totals, 4 * fan.first}, {&f.lists, 4 * 2 * (maxBuckets + 1)},
+		{&f.counts, 4 * max(fan.first*f.tiles(1), fan.second*f.tiles(fan.first))}, {&f.totals, 4 * fan.first},
+		{&f.lists, 4 * 2 * (maxBuckets + 1)},
 	}
 	if f.bits == 0 {
 		parts = append(parts, part{&f.seen, 4 * n}, part{&f.localOf, 4 * n}, part{&f.fresh, 4 * f.endTiles(size)})
@@ -153,7 +155,8 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 		return err
 	}
 	lists := argOf(f.lists)
-	if err := on.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals), device.Int(f.fan.first)); err != nil {
+	if err := on.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals),
+		device.Int(f.fan.first)); err != nil {
 		return err
 	}
 	if f.fan.second > 1 {
@@ -167,7 +170,8 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 
 // spread distributes the edges of count lists over buckets; lists = 0 stands for one
 // list of all edges. totals, unless 0, gets the number of edges in each bucket.
-func (f *deviceBatcher) spread(on *device.Stream, to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
+func (f *deviceBatcher) spread(on *device.Stream, to, from *device.Memory, lists, totals device.Arg, count, buckets int,
+	key device.Arg) error {
 	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
 	if err := on.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
 		counts, lists, key, edges, device.Int(buckets)); err != nil {
@@ -202,7 +206,8 @@ func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array, err er
 		return nil, nil, nil, err
 	}
 	stride := l.rows.Cols()
-	return rows, local, counts, errors.Join(rows.View(l.rows, k*stride, count, stride), local.View(l.local, k*stride, count, stride), counts.View(l.counts, k, count))
+	return rows, local, counts, errors.Join(rows.View(l.rows, k*stride, count, stride),
+		local.View(l.local, k*stride, count, stride), counts.View(l.counts, k, count))
 }
 
 // resize gives the layout memory for count batches of size edges, and reports whether it
@@ -307,7 +312,8 @@ func numbersZAt(control device.Pointer) device.Pointer      { return control.At(
 // endBatch sets losses[batch], of float32, to loss [1] times a factor. If the loss is the first that
 // is not finite, it sets the int32 at status to 1 + batch.
 func endBatch(losses, status device.Pointer, loss *op.Array, batch int, factor float64) error {
-	return loss.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, device.Arg(losses), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
+	return loss.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, device.Arg(losses), device.Arg(status),
+		loss.Arg(), device.Int(batch), device.F32(factor))
 }
 
 // A batchWindow is a range of an epoch's batches that were prepared together; windowOf
@@ -373,7 +379,8 @@ func windowOf(batches, size int) int {
 }
 
 func newDevicePrefetcher(f *deviceBatcher, batches, epochs int, layoutFrom func(epoch int) int) (p *devicePrefetcher, err error) {
-	p = &devicePrefetcher{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), epochs: epochs, layoutFrom: layoutFrom, shuffled: -1}
+	p = &devicePrefetcher{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), epochs: epochs,
+		layoutFrom: layoutFrom, shuffled: -1}
 	if p.orders[0], err = f.newOrder(); err == nil {
 		p.windows[0], err = p.newWindow()
 	}
@@ -471,7 +478,8 @@ func (p *devicePrefetcher) prefetch() error {
 		return err
 	}
 	refuse := func() error {
-		d.Note(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free", memory.Bytes(need), memory.Bytes(left)))
+		d.Note(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free",
+			memory.Bytes(need), memory.Bytes(left)))
 		return nil
 	}
 	if 2*need > left {

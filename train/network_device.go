@@ -93,7 +93,8 @@ func (n *networkRun) launch(e *epochState, w *batchWindow, batch, end int) (int,
 	if err := r.Device.Fill(n.number.Pointer(), uint32(batch-w.first), 1); err != nil {
 		return batch, err
 	}
-	of, err := n.replayOf(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(), r.control.Pointer(), r.losses.Pointer(), e.Negatives})
+	of, err := n.replayOf(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(),
+		r.control.Pointer(), r.losses.Pointer(), e.Negatives})
 	if err != nil {
 		return batch, err
 	}
@@ -124,7 +125,8 @@ func (n *networkRun) step(of fixed) error {
 		return err
 	}
 	control := n.control.Pointer()
-	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends), r.sampleNegatives(of.negatives, r.size, control)); err != nil {
+	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends),
+		r.sampleNegatives(of.negatives, r.size, control)); err != nil {
 		return err
 	}
 	if err := r.compiled.Step(); err != nil {

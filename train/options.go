@@ -191,7 +191,8 @@ func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError
 	case slices.Contains(o.Hooks, nil):
 		return &OptionError{Got: "a hook that is nil", Want: "a function"}
 	case c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0):
-		return &OptionError{Got: fmt.Sprintf("checkpoints after %d epochs or %v", c.Epochs, c.Interval), Want: "at least 0 of both, and a function Save"}
+		return &OptionError{Got: fmt.Sprintf("checkpoints after %d epochs or %v", c.Epochs, c.Interval),
+			Want: "at least 0 of both, and a function Save"}
 	}
 	if !o.Device.OnHost() {
 		if err := objective.CheckOnDevice(); err != nil {
@@ -218,7 +219,8 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 	case p.Negatives == 0:
 		return &OptionError{Key: "loss.negatives", Got: "0", Want: "1 or more"}
 	case p.Negatives == All && objective.Loss != op.InfoNC:
-		return &OptionError{Key: "loss.negatives", Got: "all", Other: "loss.name", OtherGot: loss.Word, Want: "full, or the loss " + op.InfoNC.Info().Word}
+		return &OptionError{Key: "loss.negatives", Got: "all", Other: "loss.name", OtherGot: loss.Word,
+			Want: "full, or the loss " + op.InfoNC.Info().Word}
 	case p.Negatives == All && objective.Metric != op.Euclidean:
 		return &OptionError{Key: "loss.negatives", Got: "all", Other: "loss.metric", OtherGot: objective.Metric.String(), Want: "full"}
 	case p.Negatives == All && !o.plainSGD():
@@ -226,19 +228,23 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 	case p.WarmUp >= p.Epochs:
 		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer"}
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
-		return &OptionError{Key: "loss.negatives", Got: fmt.Sprint(m), Other: "train.batch_size", OtherGot: fmt.Sprint(size), Want: "fewer of either, or loss.sampling: runs"}
+		return &OptionError{Key: "loss.negatives", Got: fmt.Sprint(m), Other: "train.batch_size", OtherGot: fmt.Sprint(size),
+			Want: "fewer of either, or loss.sampling: runs"}
 	case s != nil && zBar != nil:
 		return &OptionError{Key: "loss.z_bar", Got: constant, Other: "loss.s", OtherGot: fmt.Sprint(*s), Want: "one of them"}
 	case s != nil && !loss.HasSpectrum():
-		return &OptionError{Key: "loss.s", Got: fmt.Sprint(*s), Other: "loss.name", OtherGot: loss.Word, Want: "a loss with a spectrum: " + op.LossesWithSpectrum()}
+		return &OptionError{Key: "loss.s", Got: fmt.Sprint(*s), Other: "loss.name", OtherGot: loss.Word,
+			Want: "a loss with a spectrum: " + op.LossesWithSpectrum()}
 	case zBar != nil && loss.Constant != op.FixedZ:
-		return &OptionError{Key: "loss.z_bar", Got: constant, Other: "loss.name", OtherGot: loss.Word, Want: "the loss " + op.LossesWith(op.FixedZ)}
+		return &OptionError{Key: "loss.z_bar", Got: constant, Other: "loss.name", OtherGot: loss.Word, Want: "the loss " +
+			op.LossesWith(op.FixedZ)}
 	case p.ExaggerateEarly && !loss.HasSpectrum():
 		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "loss.name", OtherGot: loss.Word, Want: "false"}
 	case p.ExaggerateEarly && s == nil:
 		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "loss.s", OtherGot: "null", Want: "a number there, such as 0"}
 	case p.LogZ != nil && loss.Constant != op.LearntZ:
-		return &OptionError{Key: "loss.log_z", Got: fmt.Sprint(*p.LogZ), Other: "loss.name", OtherGot: loss.Word, Want: "the loss " + op.LossesWith(op.LearntZ)}
+		return &OptionError{Key: "loss.log_z", Got: fmt.Sprint(*p.LogZ), Other: "loss.name", OtherGot: loss.Word,
+			Want: "the loss " + op.LossesWith(op.LearntZ)}
 	}
 	logConst, magnitude := Normalization{points}.LogConst(objective.Loss, p.Spectrum, 1), "large"
 	if math.Signbit(logConst) {
@@ -250,7 +256,8 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 	case s != nil:
 		return &OptionError{Key: "loss.s", Got: fmt.Sprint(*s), Want: "a number nearer to 0 <= s <= 1; the loss's constant is too " + magnitude}
 	}
-	return &OptionError{Key: "loss.z_bar", Got: constant, Want: "a number nearer to the square of the number of points; this is too " + magnitude}
+	return &OptionError{Key: "loss.z_bar", Got: constant,
+		Want: "a number nearer to the square of the number of points; this is too " + magnitude}
 }
 
 // plainSGD reports whether the optimizer is SGD without momentum and weight decay.

@@ -63,7 +63,8 @@ type Projector struct {
 //     edges, even if training took the mean over a batch.
 //
 // If ctx is done while the search is prepared, the error is ctx's.
-func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
+func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int,
+	training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, kind.Errorf(ErrInput, "train: training points: got nil")
 	}
@@ -71,7 +72,8 @@ func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, ta
 		return nil, kind.Errorf(ErrInput, "train: positions: got %d coordinates for %d points in %d dimensions", len(table), points.N, d)
 	}
 	if training.Neighbors < 1 || training.Negatives < 1 {
-		return nil, kind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors, training.Negatives)
+		return nil, kind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors,
+			training.Negatives)
 	}
 	if !(math.Abs(training.LogConst) <= maxLogConst*2) {
 		return nil, kind.Errorf(ErrInput, "train: got a constant of exp(%g), want an exponent within ±%d", training.LogConst, 2*maxLogConst)

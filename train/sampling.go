@@ -103,7 +103,8 @@ func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 	}
 }
 
-var samplingNames = kind.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
+var samplingNames = kind.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput,
+	Words: []string{"auto", "singly", "runs"}}
 
 func (s Sampling) String() string { return samplingNames.String(s) }
 

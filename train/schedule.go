@@ -121,7 +121,8 @@ func (p SpectrumParam) Exaggerated() SpectrumParam {
 	return FromS(max(*p.S, 1))
 }
 
-var scheduleNames = kind.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
+var scheduleNames = kind.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput,
+	Words: []string{"linear", "none", "cosine"}}
 
 func (a Schedule) String() string { return scheduleNames.String(a) }
 

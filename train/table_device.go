@@ -67,7 +67,8 @@ func tableTakes(objective op.ContrastiveOptions, d int) bool {
 // newTableRun returns a run for arrays on a device: positions [n, d] (float32) that
 // tableTakes accepts, log Z [1] (float32), and status [1] (int32, 0).
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) *tableRun {
-	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective, positive: device.Int(1)}
+	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective,
+		positive: device.Int(1)}
 	if objective.ExcludePositive {
 		r.positive = device.Int(0)
 	}
@@ -99,7 +100,8 @@ func (r *tableRun) sharedOfCluster(b int) int { return 2 * b * (2*8*r.d + 4*4) }
 // cluster trains them.
 func (r *tableRun) whySingle(b int) string {
 	if need, most := r.sharedOfCluster(b), r.device.Properties().SharedPerBlock-reservedShared; r.single == "" && need > most {
-		return fmt.Sprintf("a cluster's blocks would need %s of shared memory each and have %s", memory.Bytes(int64(need)), memory.Bytes(int64(most)))
+		return fmt.Sprintf("a cluster's blocks would need %s of shared memory each and have %s", memory.Bytes(int64(need)),
+			memory.Bytes(int64(most)))
 	}
 	return r.single
 }
@@ -173,7 +175,8 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 		r.parts.Arg(), device.Arg(control), device.Int(blocks), device.Int(1+number), which, ofLoss, ofGradient); err != nil {
 		return err
 	}
-	return r.device.Each("table_update", r.n*r.d, r.table.Arg(), r.gradient.Arg(), r.status.Arg(), device.Arg(control), ofGradient, device.Int(r.n*r.d))
+	return r.device.Each("table_update", r.n*r.d, r.table.Arg(), r.gradient.Arg(), r.status.Arg(), device.Arg(control),
+		ofGradient, device.Int(r.n*r.d))
 }
 
 // reserve allocates the memory for large batches of the given number of blocks.

@@ -67,7 +67,8 @@ func newWholeBatch(s *settings, edges []edge) (*wholeBatch, error) {
 	}
 	table, ok := s.model.(*model.Embedding[float32])
 	if _, d := s.model.Points(); !ok || d != 2 {
-		return nil, kind.Errorf(ErrInput, "train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
+		return nil, kind.Errorf(ErrInput,
+			"train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
 	}
 	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]float32, 2*s.n), repelled: make([]float32, 2*s.n)}
 	if !w.isSymmetric() {

@@ -170,7 +170,8 @@ func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) 
 		if first := parts[0]; c.Genes != first.Genes {
 			return nil, errorf(data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
 		} else if at := differ(first.GeneNames, c.GeneNames); at >= 0 {
-			return nil, errorf(data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, at+1, c.GeneNames[at], first.GeneNames[at], paths[0])
+			return nil, errorf(data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, at+1, c.GeneNames[at],
+				first.GeneNames[at], paths[0])
 		}
 	}
 	c := join(parts)
@@ -383,7 +384,8 @@ func Fit(c *Matrix, genes int) (*Scaling, error) {
 	}
 	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
 	if len(s.Genes) == 0 {
-		return nil, errorf(data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
+		return nil, errorf(data.ErrEmpty,
+			"variable genes: got none, want genes in at least %d of the %d cells and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
 	}
 	if s.LibrarySize == 0 {
 		return nil, errorf(data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
@@ -478,7 +480,8 @@ func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 		return err
 	}
 	if dst.D != len(s.Genes) || first < 0 || dst.N > c.Cells-first {
-		return errorf(data.ErrShape, "block for cells from %d on (counted from 0): got %d×%d, want at most %d rows of %d genes", first, dst.N, dst.D, c.Cells-first, len(s.Genes))
+		return errorf(data.ErrShape, "block for cells from %d on (counted from 0): got %d×%d, want at most %d rows of %d genes",
+			first, dst.N, dst.D, c.Cells-first, len(s.Genes))
 	}
 	column, err := s.columns(c)
 	if err != nil {
@@ -533,12 +536,14 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 			continue
 		}
 		if column[g] >= 0 {
-			return nil, errorf(data.ErrShape, "genes: got several called %.60q in another order than in training, want that order, or names that differ", name)
+			return nil, errorf(data.ErrShape,
+				"genes: got several called %.60q in another order than in training, want that order, or names that differ", name)
 		}
 		column[g] = int32(j)
 	}
 	if missing > 0 {
-		return nil, errorf(data.ErrShape, "genes: got counts without %d of the model's %d genes, such as %.60q, want all of them", missing, len(s.Names), example)
+		return nil, errorf(data.ErrShape, "genes: got counts without %d of the model's %d genes, such as %.60q, want all of them",
+			missing, len(s.Names), example)
 	}
 	return column, nil
 }
@@ -546,8 +551,10 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 // Check returns an error wrapping data.ErrShape or data.ErrOption for inconsistent values,
 // which a file may have.
 func (s *Scaling) Check() error {
-	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
-		return errorf(data.ErrShape, "scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))
+	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total ||
+		s.Names != nil && len(s.Names) != len(s.Genes) {
+		return errorf(data.ErrShape,
+			"scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))
 	}
 	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
 		return errorf(data.ErrOption, "scaling of counts: got a library size of %v, want a finite number above 0", s.LibrarySize)

@@ -25,7 +25,8 @@ func arrayShape(shapes [][]int) (shape, error) {
 	}
 	switch len(dims) {
 	case 0:
-		return s, errorf(data.ErrUnsupported, "got no images, want PNG, JPEG or WebP files in a folder, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes (x.astype('uint8'), for values from 0 to 1 after x *= 255)")
+		return s, errorf(data.ErrUnsupported,
+			"got no images, want PNG, JPEG or WebP files in a folder, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes (x.astype('uint8'), for values from 0 to 1 after x *= 255)")
 	case 3:
 		s = shape{dims[1], dims[2], 1}
 	case 4:
@@ -37,7 +38,8 @@ func arrayShape(shapes [][]int) (shape, error) {
 		if s.h == 1 || s.h == 3 {
 			return s, errorf(data.ErrShape, "shape: got %v, with the colours before the rows, want N×H×W×3 (x.transpose(0, 2, 3, 1))", dims)
 		}
-		return s, errorf(data.ErrShape, "values per pixel: got %d (shape %v), want 3 (red, green, blue) or 1 (greyscale); x[..., :3] drops transparency", s.c, dims)
+		return s, errorf(data.ErrShape,
+			"values per pixel: got %d (shape %v), want 3 (red, green, blue) or 1 (greyscale); x[..., :3] drops transparency", s.c, dims)
 	}
 	return s, nil
 }

@@ -68,7 +68,8 @@ func (c *cifar) read(name string, r io.Reader) error {
 	case len(content) == 0:
 		return errorf(data.ErrEmpty, "got no images")
 	case len(content) > maxBatch || len(content)%cifarRecord != 0:
-		return errorf(data.ErrFormat, "bytes: got %d, want a multiple of the %d of an image in CIFAR-10's binary version, up to %d", len(content), cifarRecord, maxBatch)
+		return errorf(data.ErrFormat,
+			"bytes: got %d, want a multiple of the %d of an image in CIFAR-10's binary version, up to %d", len(content), cifarRecord, maxBatch)
 	}
 	for i := 0; i < len(content); i += cifarRecord {
 		if content[i] >= cifarClasses {
@@ -213,7 +214,8 @@ func readCIFARTar(in io.Reader) (*pictures, error) {
 			return nil, errorf(data.ErrFormat, "the archive is damaged or ends early (%w); fetch it again", err)
 		}
 		if entries == maxTarEntries {
-			return nil, errorf(data.ErrUnsupported, "got an archive of more than %d entries, want cifar-10-binary.tar.gz, or a folder for other images", maxTarEntries)
+			return nil, errorf(data.ErrUnsupported,
+				"got an archive of more than %d entries, want cifar-10-binary.tar.gz, or a folder for other images", maxTarEntries)
 		}
 		name := path.Base(header.Name)
 		if header.Typeflag != tar.TypeReg || name != cifarMeta && !slices.Contains(cifarBatches, name) {

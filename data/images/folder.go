@@ -71,7 +71,8 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
+	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken,
+		thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
 	p, err := d.decodeFiles(folder)
 	if err != nil {
 		return nil, err

@@ -250,7 +250,8 @@ const productSlices = 4
 
 // deviceMultiply uploads a symmetric matrix, given in full, and returns a function that
 // multiplies it by vectors [n, width], and the memory to free after use.
-func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64, n, width int) (multiply func(to, from []float64) error, memory device.Pieces, err error) {
+func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64,
+	n, width int) (multiply func(to, from []float64) error, memory device.Pieces, err error) {
 	if memory, err = d.AllocPieces(len(matrix)*8, n*width*8, productSlices*n*width*8); err != nil {
 		return nil, nil, err
 	}

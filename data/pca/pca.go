@@ -357,7 +357,8 @@ func (t *Transformer) To(dst, x []float32) {
 // points of d values. It is for components from a file.
 func (p *PCA) Check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
-		return kind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
+		return kind.Errorf(data.ErrShape,
+			"pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
 	}
 	if d != p.D {
 		return kind.Errorf(data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
@@ -443,7 +444,8 @@ func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data
 		if err := device.Upload(d, memory.At(1), points.X); err != nil {
 			return err
 		}
-		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
+		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)),
+			device.Arg(memory.At(1)),
 			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
 			return err
 		}

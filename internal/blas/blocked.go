@@ -249,7 +249,8 @@ func (p *blocked) block(w *workspace, i0, i1, j0, j1 int) {
 }
 
 // edge computes a tile of fewer columns than the inner loops have, from element at of C on.
-func (p *blocked) edge(w *workspace, rows, count, k int, a *float32, rowStride, stepStride int, b *float32, at int, beta float32, bias *float32, floor float32) {
+func (p *blocked) edge(w *workspace, rows, count, k int, a *float32, rowStride, stepStride int, b *float32, at int,
+	beta float32, bias *float32, floor float32) {
 	if bias != nil {
 		copy(w.bias[:count], unsafe.Slice(bias, count))
 		bias = &w.bias[0]

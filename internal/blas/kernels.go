@@ -23,14 +23,18 @@ func mask(n int) *uint32 { return &ones[32-n] }
 // certain width, transposing 8 rows, loops over the elements of a sparse row, and for a tile
 // in pairs. See the stubs of assembly.
 type (
-	tileFunc      func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32)
-	aheadFunc     func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
+	tileFunc func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32,
+		floor float32, mask *uint32)
+	aheadFunc func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32,
+		floor float32, mask *uint32, next *uintptr, lines int)
 	copyFunc      func(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 	transposeFunc func(dst *float32, dstStride int, src *float32, srcStride, k int)
-	sumFunc       func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-	spreadFunc    func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-	stripFunc     func(n int, col *int32, val *float32, strip *float64, y *float64)
-	pairsFunc     func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add int)
+	sumFunc       func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32,
+		mask *uint32, nextCol *uint16, nextVal *float32)
+	spreadFunc func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16,
+		nextVal *float32)
+	stripFunc func(n int, col *int32, val *float32, strip *float64, y *float64)
+	pairsFunc func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add int)
 )
 
 // kernels are the inner loops of an instruction set. They all compute the same bits.

@@ -77,7 +77,8 @@ func multiplyPanels(p Panels, m int, a []float32, rowStride, stepStride int, b [
 		class, columns := classOf(width), mask(width)
 		for i := 0; i < m; i += kernels.height {
 			rows := min(kernels.height, m-i)
-			kernels.tiles[rows-1][class](p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, 1, beta, nil, floor, columns)
+			kernels.tiles[rows-1][class](p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, 1, beta, nil,
+				floor, columns)
 		}
 	}
 }

@@ -15,7 +15,8 @@ var portable = kernels{
 
 // portableTile returns the inner loop for a tile of up to 4 rows and 8 columns.
 func portableTile(rows int) tileFunc {
-	return func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32) {
+	return func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32,
+		floor float32, mask *uint32) {
 		for j := 0; j < 8 && *at(mask, 4*j) != 0; j += 4 {
 			var sums [4][4]float32
 			if rows == 4 {

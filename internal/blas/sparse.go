@@ -363,7 +363,8 @@ func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space 
 		if !p.masked && last < p.lanes {
 			to = space[:]
 		}
-		p.sums[vectors-1](len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor, &to[0], mask(last),
+		p.sums[vectors-1](len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor,
+			&to[0], mask(last),
 			unsafe.SliceData(next.col), unsafe.SliceData(next.val))
 		if &to[0] != &y[0] {
 			copy(y, to)

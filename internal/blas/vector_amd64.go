@@ -34,8 +34,9 @@ var kernelsAVX512 = kernels{
 		{tile11x8AVX512, tile11x16AVX512, tile11x32AVX512},
 		{tile12x8AVX512, tile12x16AVX512, tile12x32AVX512},
 	},
-	sums:    []sumFunc{sum1AVX512, sum2AVX512, sum3AVX512, sum4AVX512, sum5AVX512, sum6AVX512, sum7AVX512, sum8AVX512},
-	spreads: []spreadFunc{spread1AVX512, spread2AVX512, spread3AVX512, spread4AVX512, spread5AVX512, spread6AVX512, spread7AVX512, spread8AVX512},
+	sums: []sumFunc{sum1AVX512, sum2AVX512, sum3AVX512, sum4AVX512, sum5AVX512, sum6AVX512, sum7AVX512, sum8AVX512},
+	spreads: []spreadFunc{spread1AVX512, spread2AVX512, spread3AVX512, spread4AVX512, spread5AVX512, spread6AVX512,
+		spread7AVX512, spread8AVX512},
 	pairs: [][2]pairsFunc{
 		{pairs1x16AVX512, pairs1x32AVX512},
 		{pairs2x16AVX512, pairs2x32AVX512},

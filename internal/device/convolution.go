@@ -153,5 +153,6 @@ func (c *Convolution) String() string {
 	if c.BFloat16 {
 		in = " in bfloat16"
 	}
-	return fmt.Sprintf("[%d,%d,%d,%d] with [%d,%d,%d,%d], stride %d and padding %d%s", c.N, c.H, c.W, c.C, c.K, c.KH, c.KW, c.C, c.Stride, c.Pad, in)
+	return fmt.Sprintf("[%d,%d,%d,%d] with [%d,%d,%d,%d], stride %d and padding %d%s", c.N, c.H, c.W, c.C, c.K, c.KH, c.KW, c.C,
+		c.Stride, c.Pad, in)
 }

@@ -90,10 +90,11 @@ func Open(name string) (*Device, error) {
 // DriverInstalled reports whether a driver of a vendor seems to be installed, or is named:
 // users then expect an accelerator to be used.
 func DriverInstalled() bool {
-	return os.Getenv("CNE_LIBCUDA") != "" || slices.ContainsFunc([]string{"/proc/driver/nvidia", "/usr/lib/wsl/lib/libcuda.so.1"}, func(path string) bool {
-		_, err := os.Stat(path)
-		return err == nil
-	})
+	return os.Getenv("CNE_LIBCUDA") != "" ||
+		slices.ContainsFunc([]string{"/proc/driver/nvidia", "/usr/lib/wsl/lib/libcuda.so.1"}, func(path string) bool {
+			_, err := os.Stat(path)
+			return err == nil
+		})
 }
 
 // An unavailable is the reason why a device is not available.

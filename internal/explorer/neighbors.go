@@ -25,7 +25,8 @@ func NeighborsShown(n int) int {
 // checkNeighbors returns an error for neighbours that do not fit n points.
 func checkNeighbors(nb *neighbors.Neighbors, n int) error {
 	if nb.N != n || nb.K < 1 || len(nb.Index) != n*nb.K {
-		return fmt.Errorf("%w: neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1", ErrInput, len(nb.Index), nb.N, nb.K, n)
+		return fmt.Errorf("%w: neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1",
+			ErrInput, len(nb.Index), nb.N, nb.K, n)
 	}
 	for e, j := range nb.Index {
 		if i := e / nb.K; j < -1 || int(j) >= n || int(j) == i {

@@ -388,7 +388,8 @@ func (c *content) inline() {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	c.Policy = "default-src 'none'; script-src " + hash(c.Script) + "; style-src " + hash(c.Style) + "; img-src data:; base-uri 'none'; form-action 'none'"
+	c.Policy = "default-src 'none'; script-src " + hash(c.Script) + "; style-src " + hash(c.Style) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
 }
 
 func newBlock(id string, content []byte) block {
@@ -450,7 +451,8 @@ func (p *Page) check() ([]places, error) {
 			return nil, fmt.Errorf("%w: images: got %d, want %d, one for each point in order", ErrInput, im.N, n)
 		}
 		if im.H < 1 || im.W < 1 || im.C != 1 && im.C != 3 || len(im.Pixels)%n != 0 || len(im.Pixels)/n != im.H*im.W*im.C {
-			return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d pixels with %d values each", ErrInput, len(im.Pixels), n, im.W, im.H, im.C)
+			return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d pixels with %d values each", ErrInput,
+				len(im.Pixels), n, im.W, im.H, im.C)
 		}
 	}
 	return out, nil

@@ -162,7 +162,8 @@ func (r *Images) Estimate() (e Estimate) {
 	const weights = "weights with their gradients and copies" // seven arrays
 	if r.Batch > 0 {
 		classify("the network is trained", r.Monitored, 8*w, images, batch, Part{"negatives", "loss.negatives", 4 * b * float64(r.Listed)},
-			Part{"the network's " + weights, "network.width", 28 * 2730 * w * w}, Part{"the head's " + weights, "network.hidden", 28 * 8 * w * hidden},
+			Part{"the network's " + weights, "network.width", 28 * 2730 * w * w},
+			Part{"the head's " + weights, "network.hidden", 28 * 8 * w * hidden},
 			Part{"the output's " + weights, "network.out", 28 * hidden * float64(r.Out)})
 	}
 	if r.Placed > 0 {

@@ -88,7 +88,8 @@ func cgroupLimits(root fs.FS) (limits []Limit) {
 			if limited && known && limit < math.MaxInt64/2 { // version 1 writes nearly 2⁶³ for no limit
 				stat := fields(root, path.Join(folder, "memory.stat"))
 				cached := cmp.Or(stat["total_inactive_file"], stat["inactive_file"]) + cmp.Or(stat["total_active_file"], stat["active_file"])
-				limits = append(limits, Limit{limit - max(0, usage-cached), fmt.Sprintf("the control group's limit of %s (/%s/%s)", Bytes(limit), folder, limitFile)})
+				limits = append(limits, Limit{limit - max(0, usage-cached),
+					fmt.Sprintf("the control group's limit of %s (/%s/%s)", Bytes(limit), folder, limitFile)})
 			}
 		}
 	}
@@ -99,7 +100,8 @@ func cgroupLimits(root fs.FS) (limits []Limit) {
 func processLimits(root fs.FS) (limits []Limit) {
 	used := fields(root, "proc/self/status")
 	for _, line := range lines(root, "proc/self/limits") {
-		for _, l := range [][3]string{{"Max address space", "VmSize", "the address space (ulimit -v)"}, {"Max data size", "VmData", "memory to write to (ulimit -d)"}} {
+		for _, l := range [][3]string{{"Max address space", "VmSize", "the address space (ulimit -v)"},
+			{"Max data size", "VmData", "memory to write to (ulimit -d)"}} {
 			values, ok := strings.CutPrefix(line, l[0])
 			soft, _, _ := strings.Cut(strings.TrimSpace(values), " ")
 			if limit, err := strconv.ParseInt(soft, 10, 64); ok && err == nil {

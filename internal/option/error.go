@@ -69,7 +69,8 @@ func InBoth(check func(n int) error, low, high int) error {
 		return last
 	}
 	a, b := new(Error), new(Error)
-	if first := check(low); first == nil || errors.As(first, &a) && errors.As(last, &b) && (a.Key != b.Key || a.Item != b.Item || a.Want != b.Want) {
+	if first := check(low); first == nil || errors.As(first, &a) && errors.As(last, &b) &&
+		(a.Key != b.Key || a.Item != b.Item || a.Want != b.Want) {
 		return nil
 	}
 	return last

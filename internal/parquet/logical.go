@@ -19,7 +19,8 @@ const (
 
 // converted maps the old converted types to the logical types, their successors.
 var converted = map[int]int{
-	3: logicalList, 5: logicalDecimal, 6: logicalDate, 7: logicalTime, 8: logicalTime, 9: logicalTimestamp, 10: logicalTimestamp, 21: logicalInterval,
+	3: logicalList, 5: logicalDecimal, 6: logicalDate, 7: logicalTime, 8: logicalTime, 9: logicalTimestamp,
+	10: logicalTimestamp, 21: logicalInterval,
 }
 
 // logicalType returns the logical type of an element, or 0. of is what the union holds of
@@ -70,7 +71,8 @@ func (c *Column) setKind(leaf value) {
 	}
 	logical, of := logicalType(leaf)
 	isWhole := c.physical == typeInt32 || c.physical == typeInt64
-	c.stored = map[int]int{typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8, typeFixed: max(0, leaf.get(schemaLength, 0))}[c.physical]
+	c.stored = map[int]int{typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8,
+		typeFixed: max(0, leaf.get(schemaLength, 0))}[c.physical]
 	unit := perSecond(leaf, of)
 	at := func(v int64) time.Time { return time.Unix(v/unit, v%unit*(1e9/unit)) }
 	switch {

@@ -218,7 +218,8 @@ func newColumn(field []value) Column {
 	leaf := field[last]
 	c := Column{Name: string(field[0].field(schemaName).text), physical: leaf.get(schemaType, -1)}
 	logical, _ := logicalType(field[0])
-	if c.physical < 0 || last > 0 && (logical != logicalList || last > 2 || field[1].get(schemaRepetition, 0) != repeated || last == 2 && leaf.get(schemaRepetition, 0) == repeated) {
+	if c.physical < 0 || last > 0 && (logical != logicalList || last > 2 || field[1].get(schemaRepetition, 0) != repeated ||
+		last == 2 && leaf.get(schemaRepetition, 0) == repeated) {
 		c.Is = "a structure of several columns"
 		return c
 	}

@@ -61,12 +61,14 @@ func readHead(b []byte) (p pageHead, size int, err error) {
 	v, size, err := parse(b)
 	kind := v.get(1, -1)
 	more := v.field(5 + kind)
-	p = pageHead{kind: kind, uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: v.field(4), values: more.get(1, 0), encoding: more.get(2, 0), isCompressed: true}
+	p = pageHead{kind: kind, uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: v.field(4), values: more.get(1, 0),
+		encoding: more.get(2, 0), isCompressed: true}
 	if kind == pageDataV2 {
 		p.encoding, p.defBytes, p.repBytes, p.isCompressed = more.get(4, 0), more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
 	}
 	most := min(p.compressed, p.uncompressed)
-	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.defBytes > most || p.repBytes > most-p.defBytes) {
+	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.defBytes > most ||
+		p.repBytes > most-p.defBytes) {
 		err = damaged("page: got inconsistent sizes")
 	}
 	return p, size, err

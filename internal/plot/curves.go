@@ -112,7 +112,8 @@ func (c *Curves) check() error {
 	if len(c.Panels) == 0 {
 		return fmt.Errorf("%w: panels: got none", ErrInput)
 	}
-	if err := checkSizes([]size{{"Columns", float64(c.Columns), 100}, {"Width", c.Width, maxInches}, {"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
+	if err := checkSizes([]size{{"Columns", float64(c.Columns), 100}, {"Width", c.Width, maxInches},
+		{"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
 		return err
 	}
 	for i := range c.Panels {
@@ -131,7 +132,8 @@ func (p *Panel) check() error {
 			return fmt.Errorf("%w: series %d (%q): got %d numbers in X and %d in Y, want as many of both", ErrInput, k+1, s.Name, len(s.X), len(s.Y))
 		}
 		if (s.Low != nil || s.High != nil) && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) {
-			return fmt.Errorf("%w: series %d (%q): got %d lower and %d upper bounds, want %d, one for each point", ErrInput, k+1, s.Name, len(s.Low), len(s.High), len(s.Y))
+			return fmt.Errorf("%w: series %d (%q): got %d lower and %d upper bounds, want %d, one for each point", ErrInput, k+1,
+				s.Name, len(s.Low), len(s.High), len(s.Y))
 		}
 		for _, values := range []struct {
 			name         string
@@ -221,7 +223,8 @@ func (c *Curves) layout() (*layout, error) {
 	}
 	places := gonum.Align(charts, tiles, all)
 	if inner := charts[0][0].DataCanvas(places[0][0]).Size(); !(min(inner.X, inner.Y) >= smallestChart) {
-		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for %d × %d panels with numbers, titles and legend", ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
+		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for %d × %d panels with numbers, titles and legend",
+			ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
 	}
 
 	l.add(func(to draw.Canvas) {

@@ -150,7 +150,8 @@ func (s *Scatter) layout() (*layout, error) {
 	}
 	h := top - bottom
 	if w < smallestBox || h < smallestBox || held && key > l.width-2*margin {
-		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for points with legend, title and scale bar", ErrInput, l.width/72*2.54, l.height/72*2.54)
+		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for points with legend, title and scale bar", ErrInput,
+			l.width/72*2.54, l.height/72*2.54)
 	}
 	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: vg.Length(bottom)}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
 

@@ -34,7 +34,8 @@ func (l *layout) pixels(dpi int) float64 {
 // checkPixels returns an error if the layout has more pixels than maxPixels.
 func (l *layout) checkPixels(dpi int) error {
 	if n := l.pixels(dpi); n > maxPixels {
-		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
+		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, l.width/72,
+			l.height/72, dpi, n, float64(maxPixels))
 	}
 	return nil
 }

@@ -216,7 +216,8 @@ func (s *Scatter) check() error {
 		what  string
 		n     int
 		there bool
-	}{{"classes", len(s.Classes), s.Classes != nil}, {"values", len(s.Values), s.Values != nil}, {"HeldOut", len(s.HeldOut), s.HeldOut != nil}} {
+	}{{"classes", len(s.Classes), s.Classes != nil}, {"values", len(s.Values), s.Values != nil},
+		{"HeldOut", len(s.HeldOut), s.HeldOut != nil}} {
 		if given.there && given.n != m.N {
 			return fmt.Errorf("%w: %s: got %d, want %d, one for each point", ErrInput, given.what, given.n, m.N)
 		}

@@ -84,7 +84,8 @@ func (w writer) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
 				_, last := utf8.DecodeLastRuneInString(plain)
 				width, y := as.Size/14, pen.Y+0.94*as.Size
 				line := draw.Canvas{Canvas: c}
-				line.StrokeLine2(draw.LineStyle{Color: sty.Color, Width: width}, pen.X+face.Width(plain[:len(plain)-last])+width, y, pen.X+face.Width(plain)-width, y)
+				line.StrokeLine2(draw.LineStyle{Color: sty.Color, Width: width}, pen.X+face.Width(plain[:len(plain)-last])+width, y,
+					pen.X+face.Width(plain)-width, y)
 			}
 			plain += part
 		}

@@ -27,7 +27,8 @@ func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 // NearRows gives. For wide rows in the outer levels of the cache NearTiles is faster,
 // since each load serves four pairs. While tile t is computed, row ahead[t] is brought to
 // the cache, if there is one.
-func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32) {
+func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32,
+	limits []float32, ahead []int32) {
 	dst, limits, found = dst[:4*len(cols)], limits[:len(cols)], found[:len(cols)/4]
 	if vectors() {
 		nearTilesVector(dst, found, x, width, rows, cols, rowLimits, limits, ahead)

@@ -78,7 +78,8 @@ func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
 		first = c &^ (lanes - 1)
 		s, gs := any(n).(*Norm[float32]), any(g).([]float32)
 		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
-			columnProductsVector(gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor, sums[column:], products[column:])
+			columnProductsVector(gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor,
+				sums[column:], products[column:])
 		})
 	}
 	for at := 0; at < len(x); at += normRows * c {

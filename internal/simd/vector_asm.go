@@ -49,10 +49,12 @@ const denseWidths = MaxDenseWidth - MinDenseWidth + 1
 // The vector forms of the dense kernels, by d − MinDenseWidth. In pairs, the second is
 // the careful variant.
 var (
-	denseNegs      = [2][denseWidths]negKernel{{denseNeg2Vector, denseNeg3Vector}, {denseNegCareful2Vector, denseNegCareful3Vector}}
-	denseUMAPs     = [2][denseWidths]umapKernel{{denseUMAP2Vector, denseUMAP3Vector}, {denseUMAPCareful2Vector, denseUMAPCareful3Vector}}
-	denseTotalsOf  = [2][denseWidths]totalsKernel{{denseTotals2Vector, denseTotals3Vector}, {denseTotalsCareful2Vector, denseTotalsCareful3Vector}}
-	denseSpreads   = [denseWidths]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32){denseScatter2Vector, denseScatter3Vector}
+	denseNegs     = [2][denseWidths]negKernel{{denseNeg2Vector, denseNeg3Vector}, {denseNegCareful2Vector, denseNegCareful3Vector}}
+	denseUMAPs    = [2][denseWidths]umapKernel{{denseUMAP2Vector, denseUMAP3Vector}, {denseUMAPCareful2Vector, denseUMAPCareful3Vector}}
+	denseTotalsOf = [2][denseWidths]totalsKernel{{denseTotals2Vector, denseTotals3Vector},
+		{denseTotalsCareful2Vector, denseTotalsCareful3Vector}}
+	denseSpreads = [denseWidths]func(out []float32, n, stride int, squares []float32, width int,
+		coefficients []float32){denseScatter2Vector, denseScatter3Vector}
 	extentsByWidth = [denseWidths]func(least, most, sum, src []float32){extents2Vector, extents3Vector}
 )
 
@@ -67,15 +69,18 @@ func variant(careful bool) int {
 }
 
 func denseNegVector(q *HeadBlock[float32], careful bool) {
-	denseNegs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums, q.State, q.constants[:])
+	denseNegs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads,
+		q.Sums, q.State, q.constants[:])
 }
 
 func denseUMAPVector(q *HeadBlock[float32], least float32, careful bool) {
-	denseUMAPs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums, q.State, least)
+	denseUMAPs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads,
+		q.Sums, q.State, least)
 }
 
 func denseTotalsVector(q *HeadBlock[float32], squares []float32, width int, clamp float32, careful bool) {
-	denseTotalsOf[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums, squares, width, clamp)
+	denseTotalsOf[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums,
+		squares, width, clamp)
 }
 
 func denseScatterVector(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {

@@ -72,7 +72,8 @@ func WinogradWeightsGradient(dst []float32, to Grid, h []float32, from Grid, cha
 
 // winogradTiles transforms tiles of in×in elements to out×out: row maps the columns, and
 // then the rows of the result.
-func winogradTiles(dst []float32, to Grid, src []float32, from Grid, channels, in, out int, reads, writes *Inside, row func(x [6]float32) [6]float32) {
+func winogradTiles(dst []float32, to Grid, src []float32, from Grid, channels, in, out int, reads, writes *Inside,
+	row func(x [6]float32) [6]float32) {
 	var half [6][6]float32 // [out][in]
 	for c := range channels {
 		var x [6]float32

@@ -63,5 +63,6 @@ func ParseDays(s string, order DateOrder) (days float64, ok bool) {
 
 // IsDate reports whether a text is a date, in any order.
 func IsDate(s string) bool {
-	return slices.ContainsFunc([]DateOrder{DateClear, DateMonthDay, DateDayMonth}, func(o DateOrder) bool { _, ok := ParseDays(s, o); return ok })
+	return slices.ContainsFunc([]DateOrder{DateClear, DateMonthDay, DateDayMonth},
+		func(o DateOrder) bool { _, ok := ParseDays(s, o); return ok })
 }

@@ -123,7 +123,8 @@ func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStat
 	if err != nil {
 		return nil, err
 	}
-	o := &batchNormAdd{base: base{name: "batch_norm_add_relu", arity: 4, typ: hm.NewFnType(images, vector, vector, images, images), id: n.id}, norm: n}
+	o := &batchNormAdd{base: base{name: "batch_norm_add_relu", arity: 4,
+		typ: hm.NewFnType(images, vector, vector, images, images), id: n.id}, norm: n}
 	o.loop.Body = o.piece
 	y, err := apply(o, x, scale, shift, residual)
 	if err != nil {
@@ -145,10 +146,13 @@ type batchNorm struct {
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
 	if x.dims != 4 || x.shape[3] == 0 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
-		return nil, kind.Errorf(ErrInput, "op: batch_norm: got shapes %v, %v and %v, want images [n,h,w,c] of one channel or more, a scale [c] and a shift [c]", x.Shape(), scale.Shape(), shift.Shape())
+		return nil, kind.Errorf(ErrInput,
+			"op: batch_norm: got shapes %v, %v and %v, want images [n,h,w,c] of one channel or more, a scale [c] and a shift [c]", x.Shape(), scale.Shape(), shift.Shape())
 	}
-	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] || variance.shape[0] != x.shape[3] {
-		return nil, kind.Errorf(ErrInput, "op: batch_norm: got statistics of shapes %v and %v, want a number for each of %d channels", mean.Shape(), variance.Shape(), x.shape[3])
+	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] ||
+		variance.shape[0] != x.shape[3] {
+		return nil, kind.Errorf(ErrInput,
+			"op: batch_norm: got statistics of shapes %v and %v, want a number for each of %d channels", mean.Shape(), variance.Shape(), x.shape[3])
 	}
 	return append(dst, x.Shape()...), nil
 }
@@ -170,7 +174,8 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 func (o *batchNorm) begin(x *Array) error {
 	o.evaluated = o.stats.Evaluate
 	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
-		return kind.Errorf(ErrInput, "op: batch_norm in training: got %d values of a channel in images of shape %v, want 2 or more; take a larger batch", n, x.Shape())
+		return kind.Errorf(ErrInput,
+			"op: batch_norm in training: got %d values of a channel in images of shape %v, want 2 or more; take a larger batch", n, x.Shape())
 	}
 	return nil
 }
@@ -349,7 +354,8 @@ func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gor
 func (o *batchNorm) DiffWRT(int) []bool { return []bool{true, true, true} }
 
 func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	g := &batchNormGrad{base: base{name: "batch_norm_grad", arity: 4, typ: hm.NewFnType(images, vector, images, real, images), id: newID()}, of: o}
+	g := &batchNormGrad{base: base{name: "batch_norm_grad", arity: 4, typ: hm.NewFnType(images, vector, images, real, images),
+		id: newID()}, of: o}
 	dx, err := apply(g, in[0], in[1], grad, o.done)
 	if err != nil {
 		return nil, err
@@ -394,7 +400,8 @@ type batchNormGrad struct {
 
 func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, g := in[0], in[2]; g.dims != 4 || g.shape != x.shape {
-		return nil, kind.Errorf(ErrInput, "op: batch_norm_grad: got shapes %v and %v, want images and a gradient of their shape", x.Shape(), g.Shape())
+		return nil, kind.Errorf(ErrInput, "op: batch_norm_grad: got shapes %v and %v, want images and a gradient of their shape",
+			x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
@@ -565,7 +572,8 @@ func (o *batchNorm) prepare(d *Device, in []*Array) error {
 	if err := l.launch(d, &normMoments, partial, state, x.Arg()); err != nil {
 		return err
 	}
-	return l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
+	return l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts),
+		c, device.Int(l.rows))
 }
 
 // RecomputeOnDevice implements Recomputer.
@@ -614,7 +622,8 @@ func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor); err != nil {
 		return err
 	}
-	if err := l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)); err != nil {
+	if err := l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows),
+		device.Int(evaluated)); err != nil {
 		return err
 	}
 	return l.launch(d, &normGradient, dst.Arg(), g.Arg(), x.Arg(), state, floor)

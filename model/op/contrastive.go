@@ -155,8 +155,10 @@ func newContrastive(options ContrastiveOptions) (*contrastive, error) {
 
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
 	f, n, layout, theta := in[0], in[1], in[2], in[3]
-	if f.dims != 2 || n.dims != 2 || layout.dims != 1 || layout.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
-		return nil, kind.Errorf(ErrInput, "op: contrastive: got shapes %v, %v, %v and %v, want features [r,d] with r ≥ 2b, negatives [m,b], a layout [k] and a scalar",
+	if f.dims != 2 || n.dims != 2 || layout.dims != 1 || layout.shape[0] == 0 || theta.Len() != 1 ||
+		f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
+		return nil, kind.Errorf(ErrInput,
+			"op: contrastive: got shapes %v, %v, %v and %v, want features [r,d] with r ≥ 2b, negatives [m,b], a layout [k] and a scalar",
 			f.Shape(), n.Shape(), layout.Shape(), theta.Shape())
 	}
 	return dst, nil
@@ -419,7 +421,8 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	if err != nil {
 		return err
 	}
-	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), dTheta.Arg(), s.parts.array.Arg(), device.Int(blocks), device.F32(s.norm))
+	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), dTheta.Arg(),
+		s.parts.array.Arg(), device.Int(blocks), device.F32(s.norm))
 }
 
 // flags returns the options as flags for the kernels.

@@ -47,7 +47,8 @@ func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*g
 		return nil, kind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
 	}
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
-		return nil, kind.Errorf(ErrInput, "op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
+		return nil, kind.Errorf(ErrInput,
+			"op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	}
 	return apply(&conv2d{convPass{
 		base: base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
@@ -168,12 +169,14 @@ type windows struct {
 
 func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 	if x.dims != 4 || weights.dims != 4 || x.shape[3] != weights.shape[1] || x.shape[3] == 0 || weights.Len() == 0 {
-		return windows{}, kind.Errorf(ErrInput, "op: conv2d: got shapes %v and %v, want images [N,H,W,C] and weights [K,C,kh,kw]", x.Shape(), weights.Shape())
+		return windows{}, kind.Errorf(ErrInput, "op: conv2d: got shapes %v and %v, want images [N,H,W,C] and weights [K,C,kh,kw]",
+			x.Shape(), weights.Shape())
 	}
 	g := windows{n: x.shape[0], h: x.shape[1], w: x.shape[2], c: x.shape[3],
 		k: weights.shape[0], kh: weights.shape[2], kw: weights.shape[3], stride: stride, pad: pad}
 	if g.h+2*pad < g.kh || g.w+2*pad < g.kw {
-		return windows{}, kind.Errorf(ErrInput, "op: conv2d: got windows of %d×%d, want no larger than images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
+		return windows{},
+			kind.Errorf(ErrInput, "op: conv2d: got windows of %d×%d, want no larger than images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
 	}
 	g.oh, g.ow = (g.h+2*pad-g.kh)/stride+1, (g.w+2*pad-g.kw)/stride+1
 	return g, nil
@@ -250,7 +253,8 @@ func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, w
 		return err
 	}
 	if part != convWeights {
-		if err := d.Each("transpose_round", halfWeights.Len(), halfWeights.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps), device.Int(halfWeights.Len())); err != nil {
+		if err := d.Each("transpose_round", halfWeights.Len(), halfWeights.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps),
+			device.Int(halfWeights.Len())); err != nil {
 			return err
 		}
 	}
@@ -292,7 +296,8 @@ func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, w
 	case errors.Is(err, device.ErrNoConvolution):
 		err = g.multiply(d, part, halfImages, halfWeights, halfResult)
 	case err == nil && part == convWeights:
-		return d.Each("transpose_widen", weights.Len(), weights.Arg(), halfWeights.Arg(), device.Int(taps), device.Int(g.c), device.Int(weights.Len()))
+		return d.Each("transpose_widen", weights.Len(), weights.Arg(), halfWeights.Arg(), device.Int(taps), device.Int(g.c),
+			device.Int(weights.Len()))
 	}
 	if err != nil || wanted == nil {
 		return err
@@ -364,7 +369,8 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 // gradient, computes the patches' gradient). The previous values are added beta times.
 // half reports whether factors and the result are bfloat16, halfPatches whether the
 // patches' gradient is.
-func (g *windows) multiplySome(d *Device, part convPart, half, halfPatches bool, images int, patches, weights, result Pointer, beta float32) error {
+func (g *windows) multiplySome(d *Device, part convPart, half, halfPatches bool, images int,
+	patches, weights, result Pointer, beta float32) error {
 	rows, size := images*g.oh*g.ow, g.size()
 	p := device.Product{Alpha: 1, Beta: beta, BFloat16: half}
 	switch part {

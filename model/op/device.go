@@ -91,7 +91,8 @@ func (a *Array) View(of *Array, first int, shape ...int) error {
 		n *= d
 	}
 	if a.dtype != of.dtype || len(shape) > MaxDims || first < 0 || n < 0 || first+n > of.Cap() {
-		return fmt.Errorf("op: view of %v of shape %v: got elements %d to %d of %d of %v", a.dtype, slices.Clone(shape), first, first+n, of.Cap(), of.dtype)
+		return fmt.Errorf("op: view of %v of shape %v: got elements %d to %d of %d of %v", a.dtype, slices.Clone(shape), first,
+			first+n, of.Cap(), of.dtype)
 	}
 	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
 	a.Free()
@@ -160,7 +161,8 @@ func (a *Array) Zero() error {
 	if a.on.device != nil {
 		bytes := a.Len() * a.bytesEach()
 		if a.on.memory == nil && (bytes%4 != 0 || a.on.at%4 != 0) {
-			return kind.Errorf(ErrInput, "op: clearing bfloat16: got %d elements that share a word of 32 bits with others, want all of them", a.Len())
+			return kind.Errorf(ErrInput,
+				"op: clearing bfloat16: got %d elements that share a word of 32 bits with others, want all of them", a.Len())
 		}
 		return a.on.device.Zero(a.on.at, (bytes+3)&^3) // in whole words: see grow
 	}

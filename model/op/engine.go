@@ -18,7 +18,8 @@ func Accelerate() { gorgonia.Use(engine{}) }
 type engine struct{ gonum.Implementation }
 
 // Sgemm computes C = alpha·op(A)·op(B) + beta·C, as gonum's does.
-func (e engine) Sgemm(tA, tB gonumblas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (e engine) Sgemm(tA, tB gonumblas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	transA, okA := transposed(tA)
 	transB, okB := transposed(tB)
 	if !okA || !okB {

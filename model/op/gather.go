@@ -27,14 +27,16 @@ func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
 // rows j of values [r, d] with index[j] = i, added in the order of j. The values of like
 // are not read.
 func ScatterAdd(values, index, like *gorgonia.Node) (*gorgonia.Node, error) {
-	return apply(&scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}, values, index, like)
+	return apply(&scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}},
+		values, index, like)
 }
 
 type gather struct{ base }
 
 func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 {
-		return nil, kind.Errorf(ErrInput, "op: gather: got shapes %v and %v, want a matrix and a vector of row numbers", in[0].Shape(), in[1].Shape())
+		return nil, kind.Errorf(ErrInput, "op: gather: got shapes %v and %v, want a matrix and a vector of row numbers",
+			in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[1].shape[0], in[0].shape[1]), nil
 }
@@ -127,10 +129,12 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := sums.Zero(); err != nil {
 		return err
 	}
-	if err := d.Launch("scatter_largest", device.Launch{Grid: min(512, (x.Len()+1023)/1024), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
+	if err := d.Launch("scatter_largest", device.Launch{Grid: min(512, (x.Len()+1023)/1024), Block: 256}, most, x.Arg(),
+		device.Int(x.Len())); err != nil {
 		return err
 	}
-	if err := d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(), device.Int(rows), device.Int(cols), count, device.Int(lanes)); err != nil {
+	if err := d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(), device.Int(rows), device.Int(cols),
+		count, device.Int(lanes)); err != nil {
 		return err
 	}
 	return d.Each("scatter_result", n, dst.Arg(), sums.Arg(), most, device.Int(n), count)

@@ -84,7 +84,8 @@ func (o *linear) operands(in []*Array) (x, index, weights, bias *Array) {
 func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, index, w, b := o.operands(in)
 	if x.dims != 2 || w.dims != 2 || b.dims != 1 || x.shape[1] != w.shape[1] || w.shape[0] != b.shape[0] || index != nil && index.dims != 1 {
-		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want rows [n,in], weights [out,in] and a bias [out]", o.name, x.Shape(), w.Shape(), b.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want rows [n,in], weights [out,in] and a bias [out]",
+			o.name, x.Shape(), w.Shape(), b.Shape())
 	}
 	rows := x.shape[0]
 	if index != nil {
@@ -250,7 +251,8 @@ func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 		rows = index.shape[0]
 	}
 	if g.dims != 2 || x.dims != 2 || g.shape[0] != rows {
-		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [r,out] and as many rows [r,in]", o.name, g.Shape(), x.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [r,out] and as many rows [r,in]", o.name,
+			g.Shape(), x.Shape())
 	}
 	return append(dst, g.shape[1], x.shape[1]), nil
 }

@@ -77,7 +77,8 @@ type pairLoss[T Float] struct {
 
 func newPairLoss[T Float](options ContrastiveOptions) pairLoss[T] {
 	bound := simd.BoundOf[T](options.Clamp)
-	return pairLoss[T]{options: options, perHead: options.Loss.Info().PerHead, kernels: kernelsFor[T](options), bound: bound, clamp: bound.Clamp()}
+	return pairLoss[T]{options: options, perHead: options.Loss.Info().PerHead, kernels: kernelsFor[T](options), bound: bound,
+		clamp: bound.Clamp()}
 }
 
 // setTheta sets the constants for a logarithm theta and m negatives of a head.

@@ -213,7 +213,8 @@ type kernelSet[T Float] struct{ euclidean, cosine *pairKernels[T] }
 
 func negKernels[T Float]() kernelSet[T] {
 	return kernelSet[T]{
-		euclidean: &pairKernels[T]{positive: simd.NegPositive[T], negative: simd.NegNegative[T], row: simd.RowNeg[T], dense: simd.DenseNeg[T], joined: true, slack: 1},
+		euclidean: &pairKernels[T]{positive: simd.NegPositive[T], negative: simd.NegNegative[T], row: simd.RowNeg[T],
+			dense: simd.DenseNeg[T], joined: true, slack: 1},
 		cosine: &pairKernels[T]{
 			positive: func(x []T, c T, _ simd.Bound[T]) simd.Sum { return simd.LogisticPositive(x, c) },
 			negative: func(x []T, c T, _ simd.Bound[T]) simd.Sum { return simd.LogisticNegative(x, c) },

@@ -53,7 +53,8 @@ func (l NegativeLayout) check(b, rows int) error {
 	}
 	for k, first := range l[1:] {
 		if first < 0 || int(first) >= rows || m > rows {
-			return kind.Errorf(ErrInput, "op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, rows)
+			return kind.Errorf(ErrInput,
+				"op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, rows)
 		}
 	}
 	return nil

@@ -49,7 +49,8 @@ func (o *normalize) Launch(d *Device, dst *Array, in []*Array) error {
 func (o *normalize) DiffWRT(int) []bool { return []bool{true} }
 
 func (o *normalize) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	n, err := apply(&normalizeGrad{base{name: "normalize_grad", arity: 3, typ: hm.NewFnType(matrix, matrix, matrix, matrix)}}, in[0], out, grad)
+	n, err := apply(&normalizeGrad{base{name: "normalize_grad", arity: 3, typ: hm.NewFnType(matrix, matrix, matrix, matrix)}},
+		in[0], out, grad)
 	return gorgonia.Nodes{n}, err
 }
 

@@ -86,7 +86,8 @@ type globalAvgPoolGrad struct {
 
 func (o *globalAvgPoolGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, g := in[0], in[1]; g.dims != 2 || g.shape[0] != x.shape[0] || g.shape[1] != x.shape[3] {
-		return nil, kind.Errorf(ErrInput, "op: global_avg_pool_grad: got shapes %v and %v, want images [n,h,w,c] and gradients [n,c]", x.Shape(), g.Shape())
+		return nil, kind.Errorf(ErrInput,
+			"op: global_avg_pool_grad: got shapes %v and %v, want images [n,h,w,c] and gradients [n,c]", x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

@@ -49,7 +49,8 @@ func (s *Slopes) Of(tails []float32, k int, negatives []float32) {
 	case cosine:
 		top := simd.RowMax(tails, simd.RowMax(negatives, negatives[0]))
 		simd.RowExp(tails, top)
-		shares := s.perEdge(tails[:k], float32(share*float32(simd.RowExp(negatives, top))), func(q, share float32) float32 { return float32(q*share) - 1 })
+		shares := s.perEdge(tails[:k], float32(share*float32(simd.RowExp(negatives, top))),
+			func(q, share float32) float32 { return float32(q*share) - 1 })
 		simd.Scale(negatives, share*shares)
 	default:
 		simd.RowSimilarities(tails, s.clamp)

@@ -66,7 +66,8 @@ func SparseOf(start []int, columns []int32, values []float32, width int) (*Spars
 func (s *Sparse) CheckDevice(d *Device) error {
 	_, width := s.matrix.Size()
 	if most := d.Properties().SharedPerBlock / elementSize; width > most {
-		return kind.Errorf(ErrInput, "op: sparse rows on an accelerator: got %d values, want at most %d; compute on the CPU, or take their principal components", width, most)
+		return kind.Errorf(ErrInput,
+			"op: sparse rows on an accelerator: got %d values, want at most %d; compute on the CPU, or take their principal components", width, most)
 	}
 	return nil
 }
@@ -147,7 +148,8 @@ type sparseLinear struct {
 func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	w, b, index := in[0], in[1], in[2]
 	if _, cols := o.points.matrix.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
-		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]", o.name, w.Shape(), b.Shape(), index.Shape(), cols)
+		return nil, kind.Errorf(ErrInput,
+			"op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]", o.name, w.Shape(), b.Shape(), index.Shape(), cols)
 	}
 	return append(dst, index.shape[0], w.shape[0]), nil
 }
@@ -209,7 +211,8 @@ type sparseWeightGrad struct {
 func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, index := in[0], in[1]
 	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
-		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [n,out] and row numbers [n]", o.name, g.Shape(), index.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [n,out] and row numbers [n]", o.name,
+			g.Shape(), index.Shape())
 	}
 	_, cols := o.points.matrix.Size()
 	return append(dst, g.shape[1], cols), nil

@@ -310,7 +310,8 @@ func (c *winograd) scatterImages(b *winogradBlock, lo, hi int) {
 		case !c.paired:
 			simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[index])
 		case c.pairsTiles():
-			simd.WinogradImageHalf(b.pairedV, simd.WinogradGrid(t/2*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[index], simd.Half(t%2))
+			simd.WinogradImageHalf(b.pairedV, simd.WinogradGrid(t/2*row(c.in), c.imageStride(b)), c.images, from, c.in,
+				&c.seesAt[index], simd.Half(t%2))
 		default:
 			simd.WinogradImagePairs(b.pairedV, simd.WinogradGrid(t*row(c.in/2), c.imageStride(b)), c.images, from, c.in, &c.seesAt[index])
 		}
@@ -406,7 +407,8 @@ func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
 			at, stride := form.At(j)
 			from := simd.Grid{At: first + j, Row: c.w * c.out, Pixel: c.out}
 			if c.paired {
-				simd.WinogradGradientHalf(b.pairedM, simd.WinogradGrid(at+t/2*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[index], simd.Half(t%2))
+				simd.WinogradGradientHalf(b.pairedM, simd.WinogradGrid(at+t/2*stride, c.resultStride(b)), c.result, from, form.Run(j),
+					&c.writesAt[index], simd.Half(t%2))
 			} else {
 				simd.WinogradGradient(b.m, simd.WinogradGrid(at+t*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[index])
 			}

@@ -39,7 +39,8 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	}
 	n, d := embedding.N, embedding.D
 	if reference.N != n || reference.D != d {
-		return 0, 0, fmt.Errorf("%w: embedding to align: got %d points with %d coordinates, want %d with %d as in the reference", ErrInput, n, d, reference.N, reference.D)
+		return 0, 0, fmt.Errorf("%w: embedding to align: got %d points with %d coordinates, want %d with %d as in the reference",
+			ErrInput, n, d, reference.N, reference.D)
 	}
 	// Both where they are, however far that is.
 	reference = reference.Relative(nil)

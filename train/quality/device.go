@@ -23,7 +23,8 @@ const (
 // 1/(1+x) for the squared distance x or, if there are discriminators, of their losses. It
 // computes terms in single precision, and adds 32 of them in single precision, and these
 // sums in double precision.
-func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discriminators []Discriminator, bound simd.Bound[float32]) ([]float64, error) {
+func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discriminators []Discriminator,
+	bound simd.Bound[float32]) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -44,10 +45,12 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discrim
 	}
 	l := device.Launch{Grid: pieces * count, Block: pairRows}
 	if len(discriminators) == 0 {
-		err = on.Launch("metrics_partition", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(d), device.Int(pairColumns))
+		err = on.Launch("metrics_partition", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(d),
+			device.Int(pairColumns))
 	} else {
 		limit := float64(1 / bound.Clamp())
-		err = on.Launch("metrics_losses", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(n), device.Int(d),
+		err = on.Launch("metrics_losses", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)),
+			device.Int(n), device.Int(d),
 			device.Int(pairColumns), device.F32(limit), device.F32(elementary.Log(limit)))
 	}
 	if err != nil {
@@ -76,7 +79,8 @@ const (
 // deviceEdges calls f for consecutive groups of edges on an accelerator, with the first
 // edge and their number. memory has the embedding's planes, heads, tails, and 16 bytes
 // per edge for results.
-func deviceEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int, f func(memory device.Pieces, first, count int) error) error {
+func deviceEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int,
+	f func(memory device.Pieces, first, count int) error) error {
 	edges := min(len(heads), edgesAtOnce)
 	memory, err := on.AllocPieces(len(e)*4, edges*4, edges*4, edges*16)
 	if err != nil {
@@ -104,11 +108,13 @@ func deviceEdges(ctx context.Context, on *Device, heads, tails []int32, e []floa
 // deviceOverEdges sums log(1 + slope·x + offset), at most limit, over the squared
 // distances x of edges, on an accelerator: terms in single precision, their sums in
 // double.
-func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int, slope, offset, limit float64) (sum float64, err error) {
+func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int,
+	slope, offset, limit float64) (sum float64, err error) {
 	err = deviceEdges(ctx, on, heads, tails, e, d, func(memory device.Pieces, _, count int) error {
 		parts := make([]float64, (count+edgesOfPart-1)/edgesOfPart)
 		if err := on.Launch("metrics_edges", device.Launch{Grid: len(parts), Block: pairRows},
-			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(len(e)/d), device.Int(d), device.Int(count),
+			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)),
+			device.Int(len(e)/d), device.Int(d), device.Int(count),
 			device.F32(slope), device.F32(offset), device.F32(elementary.Exp(limit)), device.F32(limit)); err != nil {
 			return err
 		}
@@ -125,12 +131,14 @@ func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []
 
 // deviceLogTotals is logTotal for edges on an accelerator, from the first edge of the
 // stream. It returns means and variances.
-func deviceLogTotals(ctx context.Context, on *Device, heads, tails []int32, e []float32, d, m, draws int, clamp float64, state uint64) (means, variances []float64, err error) {
+func deviceLogTotals(ctx context.Context, on *Device, heads, tails []int32, e []float32, d, m, draws int, clamp float64,
+	state uint64) (means, variances []float64, err error) {
 	means, variances = make([]float64, len(heads)), make([]float64, len(heads))
 	both := make([]float64, 2*min(len(heads), edgesAtOnce))
 	return means, variances, deviceEdges(ctx, on, heads, tails, e, d, func(memory device.Pieces, first, count int) error {
 		if err := on.Each("metrics_infonc", count,
-			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(len(e)/d), device.Int(d), device.Int(count),
+			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)),
+			device.Int(len(e)/d), device.Int(d), device.Int(count),
 			device.Int(first), device.Int(m), device.Int(draws), device.Word(state), device.F32(clamp)); err != nil {
 			return err
 		}

@@ -98,17 +98,20 @@ var table = []Figure{
 		Of:      func(f *Figures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError },
 		measure: (*measurement).partition,
 	}, {
-		Metric: MetricRecall, Key: "knn_recall", Option: "recall", Title: "kNN recall", Format: "%.4f", Better: 1, Needs: NeedsNeighbors, K: func(k int) int { return k },
+		Metric: MetricRecall, Key: "knn_recall", Option: "recall", Title: "kNN recall", Format: "%.4f", Better: 1,
+		Needs: NeedsNeighbors, K: func(k int) int { return k },
 		Meaning: "The share of each point's k nearest neighbours in the data that are also among its k nearest in the embedding, on average. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError },
 		measure: (*measurement).recall,
 	}, {
-		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1, Needs: NeedsPoints, K: func(k int) int { return k },
+		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1,
+		Needs: NeedsPoints, K: func(k int) int { return k },
 		Meaning: "How far neighbours in the embedding are neighbours in the data: 1 if all are, less the farther away the others are in the data. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError },
 		measure: (*measurement).trustworthiness,
 	}, {
-		Metric: MetricSpearman, Key: "spearman", Option: "spearman_sample", Title: "Spearman correlation", Short: "Spearman", Format: "%.3f", Better: 1, Needs: NeedsPoints,
+		Metric: MetricSpearman, Key: "spearman", Option: "spearman_sample", Title: "Spearman correlation", Short: "Spearman",
+		Format: "%.3f", Better: 1, Needs: NeedsPoints,
 		Meaning: "The rank correlation between distances in the data and in the embedding: how well near and far are kept over the whole map. From −1 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, nil },
 		measure: (*measurement).spearman,
@@ -118,7 +121,8 @@ var table = []Figure{
 		Of:      func(f *Figures) (v, e *float64) { return f.KL, f.KLError },
 		measure: (*measurement).divergence,
 	}, {
-		Metric: MetricAccuracy, Key: "accuracy", Option: "accuracy", Title: "kNN accuracy", Format: "%.4f", Better: 1, Needs: NeedsLabels, K: func(int) int { return AccuracyK },
+		Metric: MetricAccuracy, Key: "accuracy", Option: "accuracy", Title: "kNN accuracy", Format: "%.4f", Better: 1,
+		Needs: NeedsLabels, K: func(int) int { return AccuracyK },
 		Meaning: "The share of held-out points whose class most of their nearest neighbours in the embedding have, too. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Accuracy, f.AccuracyError },
 		measure: (*measurement).accuracy,

@@ -47,12 +47,14 @@ const (
 // Edges, embedding and errors are as for KL. A device, nil for the CPU, uses the same
 // draws, and its result agrees with the CPU's to 1e-6. Embeddings of float64, and
 // expansions around the mean, stay on the CPU.
-func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, on *Device) (Estimate, error) {
+func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64,
+	draws int, seed uint64, on *Device) (Estimate, error) {
 	return expectedInfoNC(ctx, on, heads, tails, embedding, d, m, rho, clamp, draws, seed, infoNCWork)
 }
 
 // expectedInfoNC is ExpectedInfoNC with a bound of its work.
-func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, work int) (Estimate, error) {
+func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int32, embedding []T, d, m int,
+	rho, clamp float64, draws int, seed uint64, work int) (Estimate, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return Estimate{}, err

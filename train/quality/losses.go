@@ -70,7 +70,8 @@ func (p Discriminator) terms() (positive, negative func(d2 float64) float64) {
 // precision, the sum over pairs in PartitionFunction's. If a constant exceeds the range
 // of float32, everything is computed on the CPU in double precision. Errors are as for
 // KL, or the device's.
-func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
+func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, clamp float64,
+	discriminators []Discriminator, on *Device) ([]float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return nil, err
@@ -124,7 +125,8 @@ func logLimit(clamp float64) float64 { return -elementary.Log(simd.BoundOf[float
 
 // lossesOfPairs adds up −log(1−p) over the unordered pairs for each
 // discriminator.
-func lossesOfPairs[T Float](ctx context.Context, e []T, n, d int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
+func lossesOfPairs[T Float](ctx context.Context, e []T, n, d int, clamp float64, discriminators []Discriminator,
+	on *Device) ([]float64, error) {
 	if f, ok := any(e).([]float32); ok && !on.OnHost() && allSingle(discriminators) && len(discriminators) > 0 {
 		return devicePairs(ctx, on, f, n, d, discriminators, simd.BoundOf[float32](clamp))
 	}

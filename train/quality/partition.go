@@ -97,7 +97,8 @@ const edgeGrain = 1 << 13
 
 // attractionOf sums the losses of the edges of a graph as positive pairs, at most limit
 // each, on a device if possible.
-func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32, e []T, d int, p Discriminator, limit float64) (float64, error) {
+func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32, e []T, d int, p Discriminator,
+	limit float64) (float64, error) {
 	if single, ok := any(e).([]float32); ok && !on.OnHost() && p.single() {
 		slope, offset, _ := p.odds()
 		sum, err := deviceOverEdges(ctx, on, heads, tails, single, d, slope, offset, limit)

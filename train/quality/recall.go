@@ -64,7 +64,8 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 //
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite, or are the context's or the device's.
-func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64, most int, on *Device) (Estimate, error) {
+func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64,
+	most int, on *Device) (Estimate, error) {
 	if err := (classified{embedding, classes}).check("embedding"); err != nil {
 		return Estimate{}, err
 	}
@@ -120,7 +121,8 @@ func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
 // heldClasses[i] the class of held-out point i. A held-out point counts as wrong if no
 // training point has its class. Errors are as for KNNAccuracy, and wrap ErrUndefined if
 // no point is held out.
-func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int, on *Device) (float64, error) {
+func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32,
+	k int, on *Device) (float64, error) {
 	known, tests := classified{train, trainClasses}, classified{held, heldClasses}
 	if err := cmp.Or(known.check("training points' embedding"), tests.check("held-out points' embedding")); err != nil {
 		return 0, err

@@ -98,7 +98,8 @@ func isNear(e []float32, d int) bool {
 // edgeSums returns, for some points and for each discriminator, the sum of −log p, at
 // most limit, over the edges whose head the point is. It also returns the number of these
 // edges.
-func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators []Discriminator, limit float64) (sums [][]float64, edges []float64, err error) {
+func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators []Discriminator,
+	limit float64) (sums [][]float64, edges []float64, err error) {
 	sums, edges = make([][]float64, len(rows)), make([]float64, len(rows))
 	positives := make([]func(float64) float64, len(discriminators))
 	for k, p := range discriminators {
@@ -153,7 +154,8 @@ func (m *measurement) expectedLosses(ctx context.Context, heads, tails []int32, 
 	if m.sample != nil {
 		return m.sampleLosses(ctx, discriminators)
 	}
-	values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, m.Losses.Negatives, m.Losses.Clamp, discriminators, m.Device)
+	values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, m.Losses.Negatives, m.Losses.Clamp,
+		discriminators, m.Device)
 	estimates := make([]Estimate, len(values))
 	for k, v := range values {
 		estimates[k] = Estimate{Mean: v, Exact: true}
@@ -171,7 +173,8 @@ func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discrim
 	if err := checkLoss(n, m.Losses.Negatives, clamp, discriminators); err != nil {
 		return nil, err
 	}
-	repulsion, err := overRows(ctx, n, m.ranked, 8, n, len(discriminators), repulsionTerms(m.embedding.X, n, m.embedding.D, clamp, discriminators))
+	repulsion, err := overRows(ctx, n, m.ranked, 8, n, len(discriminators),
+		repulsionTerms(m.embedding.X, n, m.embedding.D, clamp, discriminators))
 	if err != nil {
 		return nil, err
 	}

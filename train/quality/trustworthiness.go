@@ -24,7 +24,8 @@ func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("%w: ranks: got %d, want %d for each point", ErrInput, len(ranks), k)
 	}
 	if 2*k >= n {
-		return Estimate{}, fmt.Errorf("%w: trustworthiness of %d points: got %d neighbours, want fewer than half of the points", ErrUndefined, n, k)
+		return Estimate{}, fmt.Errorf("%w: trustworthiness of %d points: got %d neighbours, want fewer than half of the points",
+			ErrUndefined, n, k)
 	}
 	for e, r := range ranks {
 		if r < 1 || int(r) >= n {

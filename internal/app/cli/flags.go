@@ -288,7 +288,8 @@ func InputSources(cmd *cobra.Command, args []string) (configs.Sources, error) {
 		return from, err
 	}
 	if i := slices.IndexFunc(from.Settings, func(s configs.Setting) bool { return s.Key == pathKey }); i >= 0 {
-		return from, Usage(cmd, fmt.Errorf("the points: got the argument %s and %s, want one of them", text.Quote(args[0]), from.Settings[i].Source))
+		return from, Usage(cmd, fmt.Errorf("the points: got the argument %s and %s, want one of them", text.Quote(args[0]),
+			from.Settings[i].Source))
 	}
 	from.Settings = append(from.Settings, configs.PathsSetting(inputSource, pathKey, args))
 	return from, nil

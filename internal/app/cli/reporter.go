@@ -173,7 +173,8 @@ func ErrorFormat(root *cobra.Command, args []string) string {
 		args = args[:end]
 	}
 	line := " " + strings.Join(args, " ") + " "
-	for _, words := range []string{"--log-format=", "--log-format ", "--set log.format=", "--set=log.format=", "-s log.format=", "-slog.format=", "-s=log.format="} {
+	for _, words := range []string{"--log-format=", "--log-format ", "--set log.format=", "--set=log.format=", "-s log.format=",
+		"-slog.format=", "-s=log.format="} {
 		if strings.Contains(line, " "+words+"json ") {
 			return "json"
 		}
@@ -198,15 +199,16 @@ func PrintError(w io.Writer, format, program, message string, attributes ...any)
 
 // newJSONHandler returns a handler that writes records as JSON and shortens long names.
 func newJSONHandler(w io.Writer, level slog.Level) slog.Handler {
-	return slog.NewJSONHandler(text.JSONWriter{Writer: w}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		switch {
-		case len(groups) == 0 && a.Key == slog.MessageKey:
-			a.Value = slog.StringValue(text.Message(a.Value.String()))
-		case a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindAny:
-			a.Value = shortened(a.Value)
-		}
-		return a
-	}})
+	return slog.NewJSONHandler(text.JSONWriter{Writer: w},
+		&slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			switch {
+			case len(groups) == 0 && a.Key == slog.MessageKey:
+				a.Value = slog.StringValue(text.Message(a.Value.String()))
+			case a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindAny:
+				a.Value = shortened(a.Value)
+			}
+			return a
+		}})
 }
 
 // shortened bounds the length of an attribute's value if that is a name or an error; it

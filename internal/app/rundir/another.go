@@ -34,12 +34,14 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 		switch {
 		case err != nil || line != command || !s.SameEmbedding(begun, now):
 		case !exists(d.Path(MetricsFile)) && !exists(d.Path(SpectrumFigures)):
-			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again", d.Root(), s.Command())
+			return false,
+				fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again", d.Root(), s.Command())
 		case d.hasCheckpoint():
 			given.Points = from.Points
 			return true, nil
 		case named:
-			return false, fmt.Errorf("the same run in %s is finished, but its checkpoints are gone; --output takes another folder, --force begins it again", d.Root())
+			return false,
+				fmt.Errorf("the same run in %s is finished, but its checkpoints are gone; --output takes another folder, --force begins it again", d.Root())
 		}
 		if named {
 			return false, taken

@@ -181,7 +181,8 @@ func neighborsIn(f *safetensors.File) *neighbors.Neighbors {
 	shape := f.Tensors["neighbors"].Shape
 	index, err := f.Tensors["neighbors"].Int32s()
 	dist2, err2 := f.Tensors["squared_distances"].Float64s()
-	if err != nil || err2 != nil || len(shape) != 2 || len(dist2) != len(index) || slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= shape[0] }) {
+	if err != nil || err2 != nil || len(shape) != 2 || len(dist2) != len(index) ||
+		slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= shape[0] }) {
 		return nil
 	}
 	return &neighbors.Neighbors{N: shape[0], K: shape[1], Index: index, Dist2: dist2}
@@ -199,7 +200,8 @@ func KeptNeighbors(folder string, c configs.Cache) *neighbors.Neighbors {
 		paths = append(paths, filepath.Join(shared, name))
 	}
 	for _, path := range paths {
-		if f, err := safetensors.ReadFile(path); err == nil && points != "" && strings.HasPrefix(f.Metadata["key"], points+",") && f.Unseal(cacheKind, cacheFormat) == nil {
+		if f, err := safetensors.ReadFile(path); err == nil && points != "" && strings.HasPrefix(f.Metadata["key"], points+",") &&
+			f.Unseal(cacheKind, cacheFormat) == nil {
 			return neighborsIn(f)
 		}
 	}

@@ -214,7 +214,8 @@ func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []str
 func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 	if e.names == nil || names == nil {
 		if e.Positions.N > n {
-			return nil, fmt.Errorf("model.init: %s: got %d points, want at most %d, or data.names and model.init_names to match them", text.Quote(e.path), e.Positions.N, n)
+			return nil, fmt.Errorf("model.init: %s: got %d points, want at most %d, or data.names and model.init_names to match them",
+				text.Quote(e.path), e.Positions.N, n)
 		}
 		return nil, nil
 	}
@@ -224,7 +225,8 @@ func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 			continue
 		}
 		if first, twice := at[name]; twice {
-			return nil, fmt.Errorf("model.init: %s: got the name %s in rows %d and %d, want each name once", text.Quote(e.path), text.Quote(name), first+1, row+1)
+			return nil, fmt.Errorf("model.init: %s: got the name %s in rows %d and %d, want each name once", text.Quote(e.path),
+				text.Quote(name), first+1, row+1)
 		}
 		at[name] = row
 	}
@@ -236,7 +238,8 @@ func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 			continue
 		}
 		if first, twice := taken[row]; twice {
-			return nil, fmt.Errorf("data.names: got the name %s for points %d and %d, want each name of the earlier embedding once", text.Quote(name), first+1, i+1)
+			return nil, fmt.Errorf("data.names: got the name %s for points %d and %d, want each name of the earlier embedding once",
+				text.Quote(name), first+1, i+1)
 		}
 		rows[i], taken[row] = row, i
 	}

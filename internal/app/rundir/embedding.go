@@ -247,7 +247,8 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 	}
 	has := saved.ResNet.Options()
 	if has.Width != c.Pretrain.Network.Width || has.Hidden != c.Pretrain.Network.Hidden {
-		return fmt.Errorf("network.width and network.hidden: got %d and %d, want %d and %d as in model.from (%s)", c.Pretrain.Network.Width, c.Pretrain.Network.Hidden, has.Width, has.Hidden, path)
+		return fmt.Errorf("network.width and network.hidden: got %d and %d, want %d and %d as in model.from (%s)",
+			c.Pretrain.Network.Width, c.Pretrain.Network.Hidden, has.Width, has.Hidden, path)
 	}
 	if in := saved.Images; in != nil { // the values that it was trained on
 		before := simclr.EvalTransform(in)

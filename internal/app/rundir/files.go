@@ -117,7 +117,8 @@ var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 func sweepFiles() []string {
 	var files []string
 	for _, folder := range sweepFolders {
-		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "embedding.png", PageFile, RowsFile, NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "embedding.png", PageFile, RowsFile,
+			NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
 			files = append(files, folder+"/"+name)
 		}
 	}
@@ -181,7 +182,8 @@ func isRunFile(name string) bool {
 
 // lateFiles are the runFiles that are made when a run has ended.
 var lateFiles = []string{
-	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg",
+	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png",
+	"curves.png", "curves.svg",
 	PageFile, EvaluationFile,
 }
 

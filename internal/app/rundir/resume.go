@@ -21,7 +21,8 @@ func (e *FlagError) Error() string { return e.message }
 // file, with the environment and the settings of given on top. It must agree with the
 // run's original configuration in everything that affects the result. The folder is
 // locked until unlock is called.
-func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint, unlock func(), err error) {
+func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint,
+	unlock func(), err error) {
 	if d, err = resumable(s, folder, given.File); err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -64,7 +65,8 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
 	if at, err := filepath.Abs(folder); err == nil && RefuseSpectrum(filepath.Dir(at)) != nil {
-		return nil, fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"%s --config %s\" with a new --output starts one", folder, s.Command(), d.Path(ConfigFile))
+		return nil, fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"%s --config %s\" with a new --output starts one",
+			folder, s.Command(), d.Path(ConfigFile))
 	}
 	return d, nil
 }

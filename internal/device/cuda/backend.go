@@ -397,7 +397,8 @@ func (b *backend) Launch(on device.StreamID, kernel string, l device.Launch, arg
 	}
 	// The 48 KiB that a kernel has without asking include its static shared memory.
 	if l.Shared > f.shared {
-		if err := b.status(C.extra_allow_shared(*(*unsafe.Pointer)(unsafe.Pointer(&f.Function)), C.int(l.Shared)), "cuFuncSetAttribute"); err != nil {
+		if err := b.status(C.extra_allow_shared(*(*unsafe.Pointer)(unsafe.Pointer(&f.Function)), C.int(l.Shared)),
+			"cuFuncSetAttribute"); err != nil {
 			return fmt.Errorf("it cannot have %d bytes of shared memory: %w", l.Shared, err)
 		}
 		f.shared = l.Shared

@@ -103,7 +103,8 @@ func (b *backend) openDNN() error {
 	case explicit != "":
 		n.failed = unusable(fmt.Sprintf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed))
 	case len(failed.found()) == 0:
-		b.note(fmt.Sprintf("cuDNN was not found (%s); %s; pip install nvidia-cudnn-cu%d brings it", lookedFor(dnnNames, prefixes), instead, blasOf(cu.Version())))
+		b.note(fmt.Sprintf("cuDNN was not found (%s); %s; pip install nvidia-cudnn-cu%d brings it", lookedFor(dnnNames, prefixes),
+			instead, blasOf(cu.Version())))
 	default:
 		b.note(fmt.Sprintf("cuDNN does not start (%v); %s", failed.found(), instead))
 	}
@@ -233,7 +234,8 @@ func (b *backend) Convolve(c *device.Convolution, tf32 bool, scratch func(bytes 
 				return err
 			}
 		}
-		if C.dnn_run(b.dnn.library, &p.of, C.int(p.way), C.uintptr_t(c.Images), C.uintptr_t(c.Weights), C.uintptr_t(c.Result), C.uintptr_t(workspace)) == 0 {
+		if C.dnn_run(b.dnn.library, &p.of, C.int(p.way), C.uintptr_t(c.Images), C.uintptr_t(c.Weights), C.uintptr_t(c.Result),
+			C.uintptr_t(workspace)) == 0 {
 			return nil
 		}
 		if err := b.failure(b.stream.Synchronize(), 0); err != nil {
@@ -249,5 +251,6 @@ func (b *backend) Convolve(c *device.Convolution, tf32 bool, scratch func(bytes 
 
 // partName is what a note calls a part of a convolution.
 var partName = map[device.ConvolutionPart]string{
-	device.ConvolutionResult: "the result", device.ConvolutionImages: "the images' gradient", device.ConvolutionWeights: "the weights' gradient",
+	device.ConvolutionResult: "the result", device.ConvolutionImages: "the images' gradient",
+	device.ConvolutionWeights: "the weights' gradient",
 }

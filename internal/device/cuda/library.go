@@ -43,7 +43,8 @@ func notStarted(status int, function string) error {
 // inPrefix are the folders of NVIDIA's libraries in the prefix of a Python: conda's, those
 // of pip, and those of Debian's pip.
 var inPrefix = []string{
-	"lib", "lib/python3*/site-packages/nvidia/*/lib", "lib/python3*/dist-packages/nvidia/*/lib", "local/lib/python3*/dist-packages/nvidia/*/lib",
+	"lib", "lib/python3*/site-packages/nvidia/*/lib", "lib/python3*/dist-packages/nvidia/*/lib",
+	"local/lib/python3*/dist-packages/nvidia/*/lib",
 }
 
 // pythons returns the prefixes of the current virtual environments, of the python3 on the
@@ -92,7 +93,8 @@ func lookedFor(names, prefixes []string) string {
 	if len(prefixes) == 0 {
 		return text.Enumerate(names)
 	}
-	return fmt.Sprintf("%s, neither where the dynamic linker looks nor in Python's packages in %s", text.Enumerate(names), text.Enumerate(prefixes))
+	return fmt.Sprintf("%s, neither where the dynamic linker looks nor in Python's packages in %s", text.Enumerate(names),
+		text.Enumerate(prefixes))
 }
 
 // attempts are the libraries that were tried, in order, with what was wrong with each.
