@@ -353,7 +353,6 @@ type normalization struct {
 	scale   float64   // z = scale·(x − mean)
 	factor  float64   // of the measure's values: √(factor·value) is the distance that s stands for
 	measure measure
-	one     float32   // the value that is not 0, for twoValued
 	norm    []float64 // ‖z‖ per point
 	maxNorm float64
 	bound   errorBound // of the s that are computed from z

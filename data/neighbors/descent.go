@@ -385,7 +385,11 @@ func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2
 			for set &= mine; set != 0; set &= set - 1 {
 				pair := bits.TrailingZeros16(set)
 				if b := a + 4*t + pair%4; b < n {
-					f(a+pair/4, b, c.value(w.dist[16*t+pair], c.sizeOf(w.cols[a+pair/4]), w.cols[b]))
+					d := w.dist[16*t+pair]
+					if c.sizes != nil {
+						d = ofSets(d, c.sizes[w.cols[a+pair/4]], c.sizes[w.cols[b]])
+					}
+					f(a+pair/4, b, d)
 				}
 			}
 		}

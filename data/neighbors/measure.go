@@ -144,17 +144,14 @@ func toInt(b bool) int {
 // the order of the function of: every term is at most the term of such a point, and rounding
 // keeps that order.
 func (k measure) bound(point, low, high []float32) (s float64) {
-	if k == jaccard {
-		return 0
-	} else if k == chord {
-		point = point[:3]
-	}
 	for l, v := range point {
 		gap := max(0, float64(low[l])-float64(v), float64(v)-float64(high[l]))
 		switch k {
 		case chord:
-			gap = max(0, gap-0x1p-23) // both are within 2⁻²⁵ of their roundings
+			gap = max(0, gap-0x1p-23) // each is within 2⁻²⁵ of its rounding, and what that leaves out adds nothing
 			gap = float64(gap * gap)
+		case jaccard:
+			gap = 0
 		case mismatches, twoValued:
 			gap = float64(toInt(gap > 0))
 		}
@@ -234,9 +231,7 @@ func (p *panels) divide(products, panel []float32, rows, blockJ int) {
 	of := p.of(blockJ)
 	for r := range rows {
 		for c, half := range products[r*blockSize:][:p.rows(blockJ)] {
-			if half != 0 {
-				products[r*blockSize+c] = 2 * half / (panel[r] + of[c] + half)
-			}
+			products[r*blockSize+c] = 2 * half / max(1, panel[r]+of[c]+half)
 		}
 	}
 }
@@ -244,22 +239,9 @@ func (p *panels) divide(products, panel []float32, rows, blockJ int) {
 // scalar reports whether an approximate search compares pairs one by one.
 func (c *pointSet) scalar() bool { return c.measure == manhattan || c.measure == mismatches }
 
-// sizeOf returns the number of values of point p that are not 0, for jaccard.
-func (c *pointSet) sizeOf(p int32) float32 {
-	if c.sizes == nil {
-		return 0
-	}
-	return c.sizes[p]
-}
-
-// value returns the value for point p and a point of the given size from the squared
-// Euclidean distance.
-func (c *pointSet) value(d2, size float32, p int32) float32 {
-	if c.sizes == nil || d2 == 0 {
-		return d2
-	}
-	return 2 * d2 / (size + c.sizes[p] + d2)
-}
+// ofSets returns the value for two sets from their sizes and the number of values that
+// differ.
+func ofSets(differ, size, other float32) float32 { return 2 * differ / max(1, size+other+differ) }
 
 // sizes returns the numbers of values of points that are not 0.
 func sizes(x []float32, d int) []float32 {

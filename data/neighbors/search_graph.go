@@ -159,7 +159,11 @@ func (w *searchWork) compare(c *pointSet, n int, limit float32, f func(b int, d2
 	for word := range (whole + 63) / 64 {
 		for set := w.found[word]; set != 0; set &= set - 1 {
 			if b := 64*word + bits.TrailingZeros64(set); b < n {
-				if d := c.value(w.dist[b], w.size, w.cols[b]); d <= limit {
+				d := w.dist[b]
+				if c.sizes != nil {
+					d = ofSets(d, w.size, c.sizes[w.cols[b]])
+				}
+				if d <= limit {
 					f(b, d)
 				}
 			}
