@@ -391,6 +391,11 @@ func TestDirectMetrics(t *testing.T) {
 			o := few(func(o *cne.Options) { o.GraphMetric, o.Hidden, o.Components = metric, hidden, new(cne.AutoComponents) })
 			e := embed(t, m, o)
 			prepared := m.Clone()
+			for i := range prepared.X {
+				if metric == data.Jaccard {
+					prepared.X[i] = min(1, prepared.X[i])
+				}
+			}
 			if metric == data.Haversine {
 				for i := range prepared.X {
 					prepared.X[i] /= data.HaversineUnit

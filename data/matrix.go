@@ -31,9 +31,9 @@ type Matrix struct {
 	// Columns are the names of the D columns, or nil. Points are matched with a model's
 	// columns by name.
 	Columns []string
-	// Metric is how package neighbors compares the points: by Manhattan, Hamming, Jaccard or
-	// Haversine (of values divided by HaversineUnit), or, if empty, by Euclidean distances.
-	// Metric.Apply sets it.
+	// Metric is how package neighbors compares the points: by Manhattan, Hamming, Jaccard (of
+	// values 0 and 1) or Haversine (of values divided by HaversineUnit), or, if empty, by
+	// Euclidean distances. Metric.Apply sets it, and makes such values.
 	Metric Metric
 }
 
