@@ -290,7 +290,7 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 			same(t, fmt.Sprintf("embedding %d differs from a separate run", i), embed(t, m, each[i]).Positions.X, spectrum[i].Positions.X)
 		}
 	}
-	if _, err := cne.Spectrum(t.Context(), m, last, few(func(o *cne.Options) { o.Sample = []int{1, 2, 3} })); !errors.Is(err, cne.ErrOption) {
+	if _, err := cne.Spectrum(t.Context(), m, last, few(func(o *cne.Options) { o.Division = &cne.Division{Trained: []int{1, 2, 3}} })); !errors.Is(err, cne.ErrOption) {
 		t.Errorf("with a sample the error is %v", err)
 	}
 	var failed *cne.SpectrumError

@@ -25,9 +25,9 @@ type Embedding struct {
 	// Positions [n, Dim] has a row for each point. It is nil for a network loaded from a file,
 	// which has no training points, or if its device failed.
 	Positions *data.Matrix
-	// With Options.Sample, Rows are the rows that were trained on, once all points have
-	// positions; otherwise they are nil.
-	Rows []int
+	// Division is Options.Division, once the points that were not trained on have positions;
+	// otherwise it is nil. Positions then has all rows but those left out.
+	Division *Division
 	// Neighborhood is what Fit was called on; nil for a loaded embedding.
 	Neighborhood *Neighborhood
 	// Result is how the training ended.
@@ -43,7 +43,7 @@ type Embedding struct {
 	mu             sync.Mutex    // guards mapper until it is made
 	mapper         model.Mapper  // places new points; without a network it is nil until the first use
 	trainPoints    *data.Matrix  // preprocessed; nil for a network
-	trainPositions *data.Matrix  // positions of Rows; nil if Positions has only these
+	trainPositions *data.Matrix  // positions of Division.Trained; nil if Positions has only these
 	device         *model.Device // where points are placed without a network; nil for the CPU
 	placer         atomic.Pointer[placer]
 }
@@ -61,43 +61,36 @@ type saver interface {
 	Save(path string, d *model.Description) error
 }
 
-// Embed embeds points [n, D]. It does not change them. With Options.Sample, it trains only
-// on these rows, and then places the others.
+// Embed embeds points [n, D]. It does not change them. With Options.Division, it trains on
+// some rows, and then places the others.
 //
 // Errors about points wrap ErrPoints, errors about options ErrOption, and errors about
 // Resume train.ErrCheckpoint. If ctx is done, the run diverges (*train.DivergedError), or
 // a hook or Checkpoints.Save fails, Embed returns the error and, if training had begun,
-// the embedding so far (with Options.Sample, only of the sample).
+// the embedding so far (with Options.Division, only of the rows that are trained on).
 func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
 	}
-	all := &data.Dataset{Points: points}
-	trained, rows := &data.Dataset{Points: points.Clone()}, o.Sample
-	if rows != nil {
-		if o.Graph != nil || o.Start != nil {
-			return nil, badOption("Sample: got Graph or Start too, want them for Prepare and Fit of the sample")
-		}
-		var err error
-		if trained, err = all.Take(rows); err != nil {
-			return nil, badOption("Sample: %v", err)
-		}
+	trained := points
+	if o.Division == nil {
+		trained = points.Clone()
 	}
-	h, err := Prepare(ctx, trained, o)
+	h, err := Prepare(ctx, &data.Dataset{Points: trained}, o)
 	if err != nil {
 		return nil, err
 	}
 	e, err := h.Fit(ctx, o)
-	if err != nil || len(rows) == 0 {
+	if err != nil || o.Division == nil {
 		return e, err
 	}
 	if e.mapper == nil { // not a network
 		e.device = o.Device
 		defer func() { _ = e.UseDevice(nil) }() // cannot fail; the caller may then close the device
 	}
-	positions, err := e.ProjectSet(ctx, all, Projection{Trained: rows})
+	positions, err := e.ProjectSet(ctx, &data.Dataset{Points: points}, Projection{Division: o.Division})
 	if err == nil {
-		e.trainPositions, e.Positions, e.Rows = e.Positions, positions, rows
+		e.trainPositions, e.Positions, e.Division = e.Positions, positions, o.Division
 	}
 	return e, err
 }

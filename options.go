@@ -116,12 +116,12 @@ type Options struct {
 	MinNeighbors int
 	// Cache, if not nil, keeps what Prepare finds for later runs.
 	Cache Cache
-	// Sample, if not nil, has the rows (from 0, ascending) of the points that Embed
-	// trains on; data.DrawRows draws some. Their positions are the same as if there were
-	// no other points; Project places all others. If not all points fit into memory, read
-	// the sample with file.ReadRows, call Prepare and Fit, and place the others with
-	// Embedding.ProjectRows.
-	Sample []int
+	// Division, if not nil, says which rows of the points are trained on, as DivisionRules
+	// divide them; Graph and Start are of these. Their positions are the same as if there
+	// were no other points. Embed then places the others. If not all points fit into
+	// memory, read the rows to train on with file.ReadRows, call Prepare and Fit without
+	// Division, and place the others with Embedding.ProjectRows.
+	Division *Division
 	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
 	// does (train.Options.Weights), instead of taking each once. The weights are Graph's,
 	// or UMAP's for the kNN graph (neighbors.FuzzyGraph).
@@ -313,8 +313,8 @@ func badOption(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
 }
 
-// Check returns an error if the options are invalid for n points to train on: with Sample,
-// the number of its rows. Embed calls it first. Its errors wrap ErrOption, and most wrap an
+// Check returns an error if the options are invalid for n points to train on: with Division,
+// the number of these. Embed calls it first. Its errors wrap ErrOption, and most wrap an
 // *OptionError. If there are too few points for the neighbours, the error wraps ErrPoints.
 func (o *Options) Check(n int) error {
 	err := o.checkGraph(n)

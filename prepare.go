@@ -60,7 +60,8 @@ type Cache interface {
 
 // Prepare scales points, finds their neighbours and makes the graph. It takes the points
 // out of the set and scales them in place. Their column names and Offset are kept for new
-// points. Embed calls it first.
+// points. With Options.Division it takes only the rows that are trained on, and leaves the
+// set as it is. Embed calls it first.
 //
 // Points that file.Read left in their files (file.Options.StreamAbove) are streamed in
 // blocks. They need not fit into memory if o reduces them to components and no network
@@ -76,6 +77,13 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 	}
 	if err := checkPoints(set.Points); err != nil && set.Stored == nil {
 		return nil, err
+	}
+	if o.Division != nil {
+		if err := o.Division.check(n); err != nil {
+			return nil, err
+		}
+		set, _ = set.Take(o.Division.Trained) // check accepts the rows
+		n = len(o.Division.Trained)
 	}
 	if err := o.Check(n); err != nil {
 		return nil, err
@@ -284,14 +292,14 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	if h.Nearest == nil && k > 0 {
 		how, n := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, h.Reduced.N
 		approximate := o.Approximates(n, h.Reduced.D, k)
-		told := []any{"points", n, "k", k}
+		details := []any{"points", n, "k", k}
 		if o.Graph != nil {
-			told = append(told, "for", "the scores")
+			details = append(details, "for", "the scores")
 		}
 		if approximate {
-			told = append(told, "search", "approximate, on the CPU")
+			details = append(details, "search", "approximate, on the CPU")
 		}
-		o.log("searching the nearest neighbours", told...)
+		o.log("searching the nearest neighbours", details...)
 		watch := o.Device.Watch()
 		h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
 		h.GraphDevice = watch()

@@ -246,9 +246,10 @@ func (e *Embedding) Dim() int {
 type Projection struct {
 	// SkipBad gives points that cannot be placed NaNs as positions.
 	SkipBad bool
-	// Trained are the rows of all training points, from 0 and ascending, if these are among
-	// the points. They keep their positions, whatever their values are.
-	Trained []int
+	// Division, if not nil, says which of the points were trained on, and which are left
+	// out. The former keep their positions, and the latter get none, whatever their values
+	// are.
+	Division *Division
 	// First is the row number of the first point. It is not 0 if the caller has skipped
 	// points (file.Rows.Skip).
 	First int
@@ -256,9 +257,10 @@ type Projection struct {
 	Most int
 }
 
-// A ProjectedBlock has the positions of consecutive points.
+// A ProjectedBlock has the positions of consecutive points, but those left out.
 type ProjectedBlock struct {
-	First     int // row of the first position
+	First     int   // row of the first point
+	Rows      []int // of Positions
 	Positions *data.Matrix
 	Labels    []string // one per point; nil without labels
 	Bad       int      // number of points that could not be placed
@@ -343,6 +345,9 @@ func (e *Embedding) ProjectInto(ctx context.Context, dst, points *data.Matrix) e
 // columns must be the training points' columns.
 func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
 	n, _ := set.Dims()
+	if o.Division != nil {
+		n -= len(o.Division.Left)
+	}
 	all := data.NewMatrix(n, e.Dim())
 	if err := e.projectSet(ctx, all, set, o); err != nil {
 		return nil, err
@@ -353,8 +358,9 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.Dataset, o Projection) error {
 	rows := file.Of(set)
 	defer rows.Close()
+	written := 0
 	return e.projectRows(ctx, rows, o, dst.N, func(b *ProjectedBlock) error {
-		copy(dst.X[b.First*dst.D:], b.Positions.X)
+		written += copy(dst.X[written:], b.Positions.X)
 		return nil
 	})
 }
@@ -367,7 +373,7 @@ func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.
 // points from files with the options of Description.Preprocessing.Reading. ProjectRows
 // does not close rows.
 //
-// The error wraps ErrPoints if points have another width, o.Trained does not fit or,
+// The error wraps ErrPoints if points have another width, o.Division does not fit or,
 // unless o.SkipBad is set, a point cannot be placed (*PointError); or it is
 // ErrNoTrainingPoints, or comes from rows, write, ctx or the device.
 func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
@@ -411,8 +417,8 @@ func (e *Embedding) projectRows(ctx context.Context, rows file.Rows, o Projectio
 	switch {
 	case current.err != io.EOF:
 		return current.err
-	case p.trained < len(o.Trained):
-		return fmt.Errorf("%w: trained on row %d: got %d points, want all points of the input", ErrPoints, o.Trained[p.trained], at)
+	case p.trained < len(p.Division.Trained):
+		return fmt.Errorf("%w: trained on row %d: got %d points, want all points of the input", ErrPoints, p.Division.Trained[p.trained], at)
 	}
 	return nil
 }
@@ -422,9 +428,9 @@ type placement struct {
 	Projection
 	*placer
 	size      int          // points per block
-	learnt    *data.Matrix // positions of the rows of Trained
-	trained   int          // number of Trained already passed
-	others    []int        // the points of a block not in Trained
+	learnt    *data.Matrix // positions of the rows trained on
+	trained   int          // number of these already passed
+	others    []int        // the positions of a block that are to be found
 	positions *data.Matrix // of others
 	skipped   []bool       // which of others could not be placed; nil without SkipBad
 }
@@ -446,8 +452,10 @@ func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projecti
 		return nil, err
 	}
 	p := &placement{Projection: o, placer: placer, size: placer.block, learnt: e.trainedPositions()}
-	if len(o.Trained) > 0 && (p.learnt == nil || p.learnt.N != len(o.Trained)) {
-		return nil, fmt.Errorf("%w: Trained: got %d rows, want the rows that the embedding was trained on", ErrPoints, len(o.Trained))
+	if o.Division == nil {
+		p.Division = new(Division)
+	} else if n := len(o.Division.Trained); p.learnt == nil || p.learnt.N != n {
+		return nil, fmt.Errorf("%w: Division: got %d rows that were trained on, want those of the embedding", ErrPoints, n)
 	}
 	if most > 0 {
 		p.size = min(p.size, most)
@@ -479,20 +487,29 @@ func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 
 // placeBlock finds the positions of a block.
 func (p *placement) placeBlock(b *placedBlock) error {
-	b.Positions, b.Bad, p.others = b.all.Rows(0, b.n), 0, p.others[:0]
+	b.Rows, b.Bad, p.others = b.Rows[:0], 0, p.others[:0]
 	// Points to be placed move to the front. Placing without a network is slow, and the
 	// others need none.
 	for i := range b.n {
-		if p.trained < len(p.Trained) && p.Trained[p.trained] == b.First+i {
-			copy(b.all.Row(i), p.learnt.Row(p.trained))
+		row, at := b.First+i, len(b.Rows)
+		if contains(p.Division.Left, row) {
+			continue
+		}
+		b.Rows = append(b.Rows, row)
+		if b.Labels != nil {
+			b.Labels[at] = b.Labels[i]
+		}
+		if trained := p.Division.Trained; p.trained < len(trained) && trained[p.trained] == row {
+			copy(b.all.Row(at), p.learnt.Row(p.trained))
 			p.trained++
 			continue
 		}
 		if k := len(p.others); k < i {
 			copy(b.points.Row(k), b.points.Row(i))
 		}
-		p.others = append(p.others, i)
+		p.others = append(p.others, at)
 	}
+	b.Positions, b.Labels = b.all.Rows(0, len(b.Rows)), b.Labels[:min(len(b.Rows), len(b.Labels))]
 	n := len(p.others)
 	if n == 0 {
 		return nil
@@ -505,7 +522,7 @@ func (p *placement) placeBlock(b *placedBlock) error {
 	placed := p.positions.Rows(0, n)
 	if err := p.place(placed, b.points, 0, n, skipped); err != nil {
 		if bad := new(PointError); errors.As(err, &bad) {
-			bad.Row = b.First + p.others[bad.Row]
+			bad.Row = b.Rows[p.others[bad.Row]]
 		}
 		return err
 	}

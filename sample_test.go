@@ -48,9 +48,9 @@ func TestSample(t *testing.T) {
 			for k, i := range rows {
 				copy(want.Row(i), alone.Positions.Row(k))
 			}
-			o.Sample = rows
+			o.Division = &cne.Division{Trained: rows}
 			e := embed(t, all, o)
-			if !slices.Equal(e.Positions.X, want.X) || !slices.Equal(e.Rows, rows) || e.Neighborhood.Graph.N != len(rows) {
+			if !slices.Equal(e.Positions.X, want.X) || e.Division != o.Division || e.Neighborhood.Graph.N != len(rows) {
 				t.Error("it is another embedding than that of the rows alone, with the others placed")
 			}
 			same(t, "it places further points elsewhere", project(t, e, all.Rows(3, 9)).X, project(t, alone, all.Rows(3, 9)).X)
@@ -63,7 +63,7 @@ func TestSample(t *testing.T) {
 				t.Errorf("on the same device it is prepared again (%v)", err)
 			}
 
-			o.Sample = nil
+			o.Division = nil
 			set, err := file.ReadRows(ctx, []string{path}, file.Options{}, rows, n)
 			must(t, err)
 			h, err := cne.Prepare(ctx, set, o)
@@ -77,7 +77,7 @@ func TestSample(t *testing.T) {
 				copy(got.X[b.First*got.D:], b.Positions.X)
 				return nil
 			}
-			trained := cne.Projection{Trained: rows}
+			trained := cne.Projection{Division: &cne.Division{Trained: rows}}
 			if err := e.ProjectRows(ctx, blocks, trained, put); err != nil || !slices.Equal(got.X, want.X) {
 				t.Errorf("going through the file: %v, or other positions", err)
 			}
@@ -114,20 +114,21 @@ func TestSample(t *testing.T) {
 func TestSampleRefuses(t *testing.T) {
 	all, _ := someOf(t, 40, 3, []int{1})
 	ctx := t.Context()
-	for name, o := range map[string]cne.Options{
-		"none":      {Sample: []int{}},
-		"twice":     {Sample: []int{1, 1}},
-		"falling":   {Sample: []int{2, 1}},
-		"outside":   {Sample: []int{1, 40}},
-		"negative":  {Sample: []int{-1, 4}},
-		"a start":   {Sample: []int{1, 2}, Init: cne.InitGiven, Start: data.NewMatrix(40, 2)},
-		"too large": {Sample: []int{39, 40, 41}},
+	for name, o := range map[string]cne.Division{
+		"none":      {},
+		"twice":     {Trained: []int{1, 1}},
+		"falling":   {Trained: []int{2, 1}},
+		"outside":   {Trained: []int{1, 40}},
+		"negative":  {Trained: []int{-1, 4}},
+		"too large": {Trained: []int{39, 40, 41}},
+		"held out":  {Trained: []int{1, 2, 3, 4}, Held: []int{4}},
+		"left out":  {Trained: []int{1, 2, 3, 4}, Left: []int{9, 8}},
 	} {
-		if _, err := cne.Embed(ctx, all, o); !errors.Is(err, cne.ErrOption) {
+		if _, err := cne.Embed(ctx, all, cne.Options{Neighbors: 2, Division: &o}); !errors.Is(err, cne.ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := cne.Embed(ctx, all, cne.Options{Sample: []int{1, 2, 3}}); !errors.Is(err, cne.ErrPoints) {
+	if _, err := cne.Embed(ctx, all, cne.Options{Division: &cne.Division{Trained: []int{1, 2, 3}}}); !errors.Is(err, cne.ErrPoints) {
 		t.Errorf("fewer points than neighbours: %v", err)
 	}
 	e := embed(t, all, cne.Options{Neighbors: 3, Epochs: 1})
@@ -149,7 +150,7 @@ func TestSampleRefuses(t *testing.T) {
 		"ended":       {ended, 3, rows, context.Canceled},
 	} {
 		rows := &sevenRows{matrix: data.NewMatrix(0, x.width)}
-		if err := e.ProjectRows(x.ctx, rows, cne.Projection{Trained: x.rows}, func(*cne.ProjectedBlock) error { return nil }); !errors.Is(err, x.want) {
+		if err := e.ProjectRows(x.ctx, rows, cne.Projection{Division: &cne.Division{Trained: x.rows}}, func(*cne.ProjectedBlock) error { return nil }); !errors.Is(err, x.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -27,8 +27,15 @@ type PictureOptions struct {
 	// NameClasses writes the name of each class at its points.
 	NameClasses bool
 	// HeldOut [n] reports which points were held out of training. They are drawn above the
-	// others, larger and with a rim.
-	HeldOut []bool
+	// others, larger and with a rim. A key explains both kinds, by the names Trained and Held,
+	// if they are not empty.
+	HeldOut       []bool
+	Trained, Held string
+	// Panels are several embeddings, which replace Positions, Labels and HeldOut. They are
+	// drawn side by side, Columns in a row (0: chosen from their number), with one legend.
+	// Title, Width and Height are then not used.
+	Panels  []PicturePanel
+	Columns int
 	// Width and Height are in inches. Height defaults to 5, Width to 5 plus the legend.
 	Width, Height float64
 	// DPI is the number of pixels per inch, 200 by default.
@@ -36,6 +43,14 @@ type PictureOptions struct {
 	// PointSize is the diameter of a point in 1/72 inch. By default it falls with the number
 	// of points, and 50 000 points or more are drawn by density.
 	PointSize float64
+}
+
+// A PicturePanel is one of several embeddings in a picture, with the labels of its points
+// or nil.
+type PicturePanel struct {
+	Title     string
+	Embedding *data.Matrix
+	Labels    *data.Labels
 }
 
 // WritePicture draws Positions as the program does, and writes the picture to w.
@@ -46,22 +61,74 @@ type PictureOptions struct {
 // The same positions and options give the same bytes. Errors of w are returned. Other
 // errors wrap ErrPoints or ErrOption, and nothing is written.
 func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
-	n, err := e.shown()
-	if err != nil {
-		return err
-	}
-	s := plot.Scatter{
-		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut,
-		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
-	}
-	if s.Classes, s.ClassNames, s.Values, err = colours("Labels", o.Labels, n); err != nil {
-		return err
-	}
 	format := plot.PNG
 	if o.SVG {
 		format = plot.SVG
 	}
+	if len(o.Panels) > 0 {
+		strip, err := o.strip()
+		if err != nil {
+			return err
+		}
+		return showError(strip.Write(w, format))
+	}
+	s, err := e.scatter(&o)
+	if err != nil {
+		return err
+	}
 	return showError(s.Write(w, format))
+}
+
+// CheckPicture returns the error of WritePicture without Panels, and draws nothing.
+func (e *Embedding) CheckPicture(o PictureOptions) error {
+	s, err := e.scatter(&o)
+	if err != nil {
+		return err
+	}
+	return showError(s.Check())
+}
+
+func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
+	n, err := e.shown()
+	if err != nil {
+		return nil, err
+	}
+	s = &plot.Scatter{
+		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
+		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
+	}
+	s.Classes, s.ClassNames, s.Values, err = colours("Labels", o.Labels, n)
+	return s, err
+}
+
+// strip returns the picture of the panels. A class has one colour in all of them.
+func (o *PictureOptions) strip() (*plot.Strip, error) {
+	strip := &plot.Strip{Columns: o.Columns, DPI: o.DPI}
+	labels, several := make([]*data.Labels, len(o.Panels)), false
+	for i, p := range o.Panels {
+		if p.Embedding == nil {
+			return nil, badOption("Panels: got no embedding for panel %d (counted from 0)", i)
+		}
+		if err := p.Labels.Check(p.Embedding.N); err != nil {
+			return nil, fmt.Errorf("%w: Panels: panel %d (counted from 0): %w", ErrOption, i, err)
+		}
+		labels[i], several = p.Labels.OrMissing(p.Embedding.N), several || p.Labels != o.Panels[0].Labels
+	}
+	all := o.Panels[0].Labels
+	if several {
+		all = data.JoinLabels(labels...)
+	}
+	classes, names, values := plot.OfLabels(all)
+	for _, p := range o.Panels {
+		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, Classes: classes, Values: values, PointSize: o.PointSize, NameClasses: o.NameClasses}
+		if n := p.Embedding.N; several && classes != nil {
+			panel.Classes, classes = classes[:n], classes[n:]
+		} else if several && values != nil {
+			panel.Values, values = values[:n], values[n:]
+		}
+		strip.Panels = append(strip.Panels, panel)
+	}
+	return strip, nil
 }
 
 // PageOptions describe a page of n points. The zero value is a page with only the points.

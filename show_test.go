@@ -14,11 +14,8 @@ import (
 	"testing"
 
 	"cne"
-	"cne/configs"
 	"cne/data"
 	"cne/data/images"
-	"cne/internal/app/report"
-	"cne/internal/explorer"
 	"cne/train/quality"
 )
 
@@ -83,32 +80,37 @@ func TestWritePicture(t *testing.T) {
 	}
 }
 
-// The program draws the same points as the same bytes, and makes the same page.
-func TestShowsAsTheProgram(t *testing.T) {
-	e := shown()
-	for name, l := range map[string]*data.Labels{
-		"no labels": nil, "classes": labels("b", "", "a", "b"), "values": labels("1.5", "2", "nan", "4"),
+// Panels have one legend, whether their points have the same labels or each its own.
+func TestPanels(t *testing.T) {
+	e, other := shown(), data.NewMatrix(3, 2)
+	copy(other.X, []float32{1, 2, 0, 5})
+	l := labels("west", "east", "west", "")
+	draw := func(o cne.PictureOptions) string {
+		o.SVG = true
+		return string(picture(t, new(cne.Embedding), o))
+	}
+	one := cne.PicturePanel{Title: "one", Embedding: e.Positions, Labels: l}
+	for name, second := range map[string]cne.PicturePanel{
+		"the same labels": {Title: "two", Embedding: e.Positions, Labels: l},
+		"its own labels":  {Title: "two", Embedding: other, Labels: labels("east", "west", "west")},
+		"no labels":       {Title: "two", Embedding: other},
 	} {
-		s := report.Scatter(e.Positions, l, configs.Plot{Title: "Corners", WidthCM: 2.54 * 6, Names: true})
-		var b bytes.Buffer
-		must(t, s.Write(&b, "png"))
-		if !bytes.Equal(picture(t, e, cne.PictureOptions{Title: "Corners", Labels: l, Width: 6, NameClasses: true}), b.Bytes()) {
-			t.Errorf("%s: it is another picture", name)
+		text := draw(cne.PictureOptions{Panels: []cne.PicturePanel{one, second}})
+		has(t, name, text, ">one<", ">two<")
+		for _, class := range []string{">east<", ">west<", ">no label<"} {
+			if strings.Count(text, class) != 1 {
+				t.Errorf("%s: %q is there %d times", name, class, strings.Count(text, class))
+			}
 		}
-		figures := &quality.Figures{KNNRecall: new(0.25), PartitionFunction: new(123456.), Accuracy: new(0.5), AccuracyError: new(0.01)}
-		p := report.Page(s, "", report.Facts(figures, nil), nil)
-		p.Names = []string{"p", "q", "r", "s"}
-		extra := explorer.Column{Name: "side"}
-		extra.Classes, extra.ClassNames = []int32{0, 1, 0, 1}, []string{"x", "y"}
-		p.Columns = []explorer.Column{extra}
-		b.Reset()
-		must(t, p.Write(&b))
-		o := cne.PageOptions{
-			Title: "Corners", Labels: l, Names: p.Names, Facts: cne.Facts(figures),
-			Columns: []cne.PageColumn{{"side", labels("x", "y", "x", "y")}},
-		}
-		if page(t, e, o) != b.String() {
-			t.Errorf("%s: it is another page", name)
+	}
+	row := cne.PictureOptions{Panels: []cne.PicturePanel{one, one}}
+	wide := draw(row)
+	if row.Columns = 1; draw(row) == wide {
+		t.Error("Columns changes nothing")
+	}
+	for want, p := range map[string]cne.PicturePanel{"panel 1": {}, "panel 1 (counted from 0): labels: got 4, want 3": {Embedding: other, Labels: l}} {
+		if err := e.WritePicture(io.Discard, cne.PictureOptions{Panels: []cne.PicturePanel{one, p}}); !errors.Is(err, cne.ErrOption) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
@@ -223,6 +225,7 @@ func TestShowRefuses(t *testing.T) {
 		var b bytes.Buffer
 		if tc.picture != nil {
 			check("picture", tc.e.WritePicture(&b, *tc.picture), b.Len())
+			check("check of the picture", tc.e.CheckPicture(*tc.picture), 0)
 		}
 		if tc.page != nil {
 			check("page", tc.e.WritePage(&b, *tc.page), b.Len())

@@ -38,8 +38,8 @@ func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options)
 	if err := checkPoints(points); err != nil {
 		return nil, err
 	}
-	if o.Sample != nil {
-		return nil, badOption("Sample: got %d rows, want nil, as a spectrum trains on all points", len(o.Sample))
+	if o.Division != nil {
+		return nil, badOption("Division: got %d rows, want nil, as a spectrum trains on all points", len(o.Division.Trained))
 	}
 	h, err := Prepare(ctx, &data.Dataset{Points: points.Clone()}, o)
 	if err != nil {

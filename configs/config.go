@@ -144,15 +144,6 @@ type Quality struct {
 	Accuracy        bool `key:"accuracy"`
 }
 
-// Plot describes the picture of an embedding. Only the flags of cne plot set it.
-type Plot struct {
-	PointSize float64 // diameter in 1/72 inch; 0: chosen from n
-	Title     string
-	Names     bool    // of classes, at their points
-	WidthCM   float64 // 0: chosen
-	HeightCM  float64 // 0: chosen
-}
-
 // Log is the form of messages on stderr.
 type Log struct {
 	Format string `key:"format" words:"text json"`

@@ -99,9 +99,7 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	case errors.Is(err, cne.ErrEqualPoints):
 		return fmt.Errorf("%s: got %d equal points with model.kind %s, want points that differ", text.Few(c.Data.Path, nil), n, c.Model.Kind)
 	}
-	if kinds, ok := err.(interface{ Unwrap() []error }); ok && (errors.Is(err, cne.ErrPoints) || errors.Is(err, cne.ErrOption)) {
-		err = kinds.Unwrap()[1] // the cause
-	}
+	err = Cause(err)
 	switch {
 	case errors.Is(err, data.ErrSparse):
 		return fmt.Errorf("graph.pca: %w", err)
@@ -109,6 +107,15 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 		return fmt.Errorf("%s: graph.%w", text.Few(c.Data.Path, nil), err)
 	case errors.Is(err, data.ErrDirection):
 		return fmt.Errorf("%w (graph.metric)", err)
+	}
+	return err
+}
+
+// Cause returns the cause of an error of the library, without its kind; other errors are
+// unchanged.
+func Cause(err error) error {
+	if kinds, ok := err.(interface{ Unwrap() []error }); ok && (errors.Is(err, cne.ErrPoints) || errors.Is(err, cne.ErrOption)) {
+		return kinds.Unwrap()[1]
 	}
 	return err
 }

@@ -165,6 +165,22 @@ func (l *Labels) Known() (points []int, known *Labels) {
 	return points, NewLabels(names)
 }
 
+// OrMissing returns l, or for nil missing labels of n points.
+func (l *Labels) OrMissing(n int) *Labels {
+	if l != nil {
+		return l
+	}
+	return &Labels{Class: make([]int32, n), Names: []string{""}}
+}
+
+// Take returns the labels of some points, with the same classes; nil for nil.
+func (l *Labels) Take(rows []int) *Labels {
+	if l == nil {
+		return nil
+	}
+	return &Labels{Class: pick(l.Class, rows), Names: slices.Clone(l.Names), Value: pick(l.Value, rows)}
+}
+
 // JoinLabels concatenates the labels of several sets of points; equal labels become one
 // class. Nil is skipped.
 func JoinLabels(sets ...*Labels) *Labels {

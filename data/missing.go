@@ -1,33 +1,22 @@
 package data
 
-import (
-	"slices"
+import "cne/internal/simd"
 
-	"cne/internal/simd"
-)
-
-// DropMissing returns the points whose values are all finite, and records their rows. It
-// returns ds itself if it drops nothing. Values that sparse points leave out are 0. It
-// never drops Stored points: file.Read stores only points whose values are all finite. If
-// all points would be dropped, the error wraps ErrEmpty.
-func (ds *Dataset) DropMissing() (*Dataset, error) {
-	if ds.Points == nil {
-		return ds, nil
-	}
-	rows := slices.DeleteFunc(upTo[int](ds.Points.N), func(i int) bool {
-		if c := ds.Points.CSR; c != nil {
-			_, values := c.Row(i)
-			return !simd.AllFinite(values)
+// Missing returns the first n rows with values that are NaN or infinite. Values that sparse
+// points leave out are 0.
+func (m *Matrix) Missing(n int) (rows []int) {
+	for i := range n {
+		var values []float32
+		if m.CSR != nil {
+			_, values = m.CSR.Row(i)
+		} else {
+			values = m.Row(i)
 		}
-		return !simd.AllFinite(ds.Points.Row(i))
-	})
-	switch len(rows) {
-	case ds.Points.N:
-		return ds, nil
-	case 0:
-		return nil, errorf(ErrEmpty, "points: got none without a missing value, want at least one")
+		if !simd.AllFinite(values) {
+			rows = append(rows, i)
+		}
 	}
-	return ds.take(rows), nil
+	return rows
 }
 
 // FillMissing replaces values of m that are NaN or infinite, and returns their number.

@@ -22,24 +22,30 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 		return nil, nil, nil, err
 	}
 	n, _ := ds.Dims()
+	rest, heldRows, err := HoldOut(n, ds.Labels, share, seed)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return ds.take(rest), ds.take(heldRows), heldRows, nil
+}
+
+// HoldOut draws the rows that Dataset.Split holds out of n with labels, or nil.
+func HoldOut(n int, l *Labels, share float64, seed uint64) (rest, held []int, err error) {
 	switch {
 	case !(share > 0 && share < 1):
-		return nil, nil, nil, errorf(ErrOption, "share of the points to hold out: got %v, want a number between 0 and 1", share)
+		return nil, nil, errorf(ErrOption, "share of the points to hold out: got %v, want a number between 0 and 1", share)
 	case n < 2:
-		return nil, nil, nil, errorf(ErrEmpty, "points to split: got 1, want at least 2")
+		return nil, nil, errorf(ErrEmpty, "points to split: got %d, want at least 2", n)
 	}
 	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
-	isHeld := hold(ds.strata(), n, count, seed)
-	heldRows = make([]int, 0, count)
-	trainRows := make([]int, 0, n-count)
-	for i, h := range isHeld {
-		if h {
-			heldRows = append(heldRows, i)
+	for i, isHeld := range hold(strata(n, l), n, count, seed) {
+		if isHeld {
+			held = append(held, i)
 		} else {
-			trainRows = append(trainRows, i)
+			rest = append(rest, i)
 		}
 	}
-	return ds.take(trainRows), ds.take(heldRows), heldRows, nil
+	return rest, held, nil
 }
 
 // Split divides rows of the labels (nil means all) into two parts: held has count of them,
@@ -104,11 +110,9 @@ func upTo[T int | int32](n int) []T {
 	return all
 }
 
-// strata returns the rows of each class, or all rows as one stratum.
-func (ds *Dataset) strata() [][]int {
-	l := ds.Labels
+// strata returns the rows of each class, or all n rows as one stratum.
+func strata(n int, l *Labels) [][]int {
 	if l == nil || !l.Categorical() {
-		n, _ := ds.Dims()
 		return [][]int{upTo[int](n)}
 	}
 	strata := make([][]int, len(l.Names))
@@ -168,9 +172,7 @@ func (ds *Dataset) take(rows []int) *Dataset {
 		part.Rows[to] = ds.Origin(from)
 	}
 	part.Names = pick(ds.Names, rows)
-	if l := ds.Labels; l != nil {
-		part.Labels = &Labels{Class: pick(l.Class, rows), Names: slices.Clone(l.Names), Value: pick(l.Value, rows)}
-	}
+	part.Labels = ds.Labels.Take(rows)
 	return part
 }
 
@@ -190,13 +192,21 @@ func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error)
 	if err := ds.Check(); err != nil {
 		return nil, nil, err
 	}
-	if ds.Labels == nil {
-		return nil, nil, errorf(ErrLabels, "labels: got none, want the class of each point")
+	if rows, err = ds.Labels.Imbalance(seed); err != nil {
+		return nil, nil, err
 	}
-	if !ds.Labels.Categorical() {
-		return nil, nil, errorf(ErrLabels, "labels: got quantities (%d distinct numbers), want the class of each point", len(ds.Labels.Names))
+	return ds.take(rows), rows, nil
+}
+
+// Imbalance returns the rows that Dataset.Imbalance keeps.
+func (l *Labels) Imbalance(seed uint64) (rows []int, err error) {
+	if l == nil {
+		return nil, errorf(ErrLabels, "labels: got none, want the class of each point")
 	}
-	strata := slices.DeleteFunc(ds.strata(), func(rows []int) bool { return len(rows) == 0 })
+	if !l.Categorical() {
+		return nil, errorf(ErrLabels, "labels: got quantities (%d distinct numbers), want the class of each point", len(l.Names))
+	}
+	strata := slices.DeleteFunc(strata(len(l.Class), l), func(rows []int) bool { return len(rows) == 0 })
 	for k, members := range strata {
 		stream := rng.New(seed, rng.Imbalance, uint64(k))
 		count := max(1, len(members)*(len(strata)-k)/len(strata))
@@ -205,7 +215,7 @@ func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error)
 		}
 	}
 	slices.Sort(rows)
-	return ds.take(rows), rows, nil
+	return rows, nil
 }
 
 // DrawRows draws count of n rows without replacement, all with the same probability, and

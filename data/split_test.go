@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 	wantError(t, ds.Check(), data.ErrShape, "matrix of 4×2: got 1 names of columns and 0 offsets")
 }
 
-// Points that lack a value are left out with their labels and names, or get the means.
+// Points that lack a value are found, or get the means.
 func TestMissing(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	set := func() *data.Dataset {
@@ -60,18 +60,15 @@ func TestMissing(t *testing.T) {
 		return ds
 	}
 	wantError(t, set().Check(), data.ErrNotFinite, `row 1: column "two": got NaN, want a finite number (float32); 2 of 4 rows have missing or infinite values`)
-	kept := need(set().DropMissing())(t)
-	must(t, kept.Check())
-	sameMatrix(t, kept.Points, &data.Matrix{N: 2, D: 2, X: []float32{2, 4, 6, 8}, Columns: []string{"one", "two"}})
-	if !slices.Equal(kept.Rows, []int{1, 3}) || !slices.Equal(kept.Names, []string{"x", "z"}) || kept.Labels.Names[kept.Labels.Class[1]] != "d" {
-		t.Errorf("left are %v, %q, %+v", kept.Rows, kept.Names, kept.Labels)
+	if missing := set().Points.Missing(4); !slices.Equal(missing, []int{0, 2}) {
+		t.Errorf("values are missing in %v", missing)
 	}
-	if again := need(kept.DropMissing())(t); again != kept {
-		t.Error("points that lack nothing are copied")
+	if missing := set().Points.Missing(2); !slices.Equal(missing, []int{0}) {
+		t.Errorf("of the first two rows, values are missing in %v", missing)
 	}
 	sparse := &data.Dataset{Points: &data.Matrix{N: 3, D: 2, CSR: &data.CSR{Start: []int{0, 1, 2, 2}, Column: []int32{1, 0}, Value: []float32{5, nan}}}}
-	if kept := need(sparse.DropMissing())(t); !slices.Equal(kept.Rows, []int{0, 2}) || !slices.Equal(kept.Points.CSR.Value, []float32{5}) {
-		t.Errorf("left of sparse points are rows %v with %v", kept.Rows, kept.Points.CSR.Value)
+	if missing := sparse.Points.Missing(3); !slices.Equal(missing, []int{1}) {
+		t.Errorf("values of sparse points are missing in %v", missing)
 	}
 	sparse.Points.CSR = &data.CSR{Start: []int{0, 2, 4, 5}, Column: []int32{0, 1, 0, 1, 1}, Value: []float32{6, 1, nan, 2, inf}}
 	if means := sparse.Points.FiniteMeans(); !slices.Equal(means, []float32{3, 1.5}) || sparse.Points.FillMissing(means) != 2 || sparse.Check() != nil || !slices.Equal(sparse.Points.CSR.Value, []float32{6, 1, 3, 2, 1.5}) {
@@ -88,7 +85,6 @@ func TestMissing(t *testing.T) {
 	}
 	sameMatrix(t, m, &data.Matrix{N: 4, D: 2, X: []float32{1, 6, 2, 4, 3, 6, 6, 8}, Columns: []string{"one", "two"}})
 	none := &data.Dataset{Points: matrix(1, 2, 1, nan)}
-	wantError(t, errorOf(none.DropMissing()), data.ErrEmpty, "points: got none without a missing value")
 	if mean := none.Points.FiniteMeans(); mean[0] != 1 || !math.IsNaN(float64(mean[1])) {
 		t.Errorf("the means are %v", mean)
 	}

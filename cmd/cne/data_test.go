@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/app/points"
 	"cne/internal/app/rundir"
 	"cne/internal/npy"
 	"cne/internal/rng"
@@ -448,19 +448,18 @@ func TestStoredInputChanges(t *testing.T) {
 		{Source: "test", Key: "data.path", Value: "bytes.npy"}, {Source: "test", Key: "graph.pca", Value: "5"}, {Source: "test", Key: "data.holdout", Value: "0.2"},
 	}})
 	must(t, err)
-	log := slog.New(slog.DiscardHandler)
 	reading := c.ReadOptions(&c.Data)
 	reading.StreamFrom = 1
 	set, err := file.Read(t.Context(), c.Data.Path, reading)
 	must(t, err)
-	in := &inputs{config: c, log: log}
-	in.points, in.held, _, err = set.Split(0.2, 0)
+	in := &points.Inputs{Config: c}
+	in.Points, in.Held, _, err = set.Split(0.2, 0)
 	must(t, err)
 	must(t, os.Chtimes("bytes.npy", time.Time{}, time.Unix(1e9, 0)))
 	dir, err := rundir.Open("run", false)
 	must(t, err)
 	o := c.Options()
-	if _, err = in.prepare(t.Context(), &o, dir); !errors.Is(err, data.ErrChanged) {
+	if _, err = in.Prepare(t.Context(), &o, dir); !errors.Is(err, data.ErrChanged) {
 		t.Errorf("the error is %v", err)
 	}
 	if files, err := os.ReadDir("run"); err != nil && !errors.Is(err, os.ErrNotExist) || len(files) > 0 {

@@ -5,19 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"cne"
 	"cne/data"
 	"cne/data/file"
-	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
-	"cne/model"
+	"cne/internal/text"
 )
 
 // place places the held-out points and, if asked for, the rest of a sample, and writes their
@@ -31,22 +28,22 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 		what = "other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")
 		held, err = t.placeRest(ctx)
 	}
-	if err == nil && held == nil && in.held != nil {
-		held, err = t.embedded.ProjectSet(ctx, in.held, cne.Projection{})
+	if err == nil && held == nil && in.Held != nil {
+		held, err = t.embedded.ProjectSet(ctx, in.Held, cne.Projection{})
 	}
 	bad := new(cne.PointError)
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.New("interrupted while the " + what)
-	case errors.As(err, &bad) && in.sampled():
+	case errors.As(err, &bad) && in.Sampled():
 		return nil, fmt.Errorf("%s: %s", bad.Name, bad.Fault)
 	case err != nil || held == nil:
 		return nil, err
 	}
-	_, names := in.names()
-	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.held.Labels, names)
-	if err == nil && in.heldRows != nil {
-		err = t.dir.WriteRows(rundir.HeldRowsFile, in.heldRows)
+	_, names := in.Names()
+	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.Held.Labels, names)
+	if err == nil && (t.config.Data.Holdout.Share > 0 || in.PageRows() != nil) {
+		err = t.dir.WriteRows(rundir.HeldRowsFile, in.Division.Held)
 	}
 	return held, err
 }
@@ -56,8 +53,8 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 // positions of the held-out rows, or nil.
 func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error) {
 	in, d, out, e := t.in, &t.config.Data, &t.config.Output, t.embedded
-	t.Log.Info("placing the other points", "points", in.rest)
-	if err := in.checkFiles(); err != nil {
+	t.Log.Info("placing the other points", "points", in.Rest())
+	if err := in.CheckFiles(); err != nil {
 		return nil, err
 	}
 	if t.config.Model.Kind == "table" {
@@ -65,22 +62,24 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			return nil, err
 		}
 	}
-	rows, err := in.open(ctx, e.Description.Preprocessing)
+	rows, err := in.Open(ctx, e.Description.Preprocessing)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var given []string // labels of all points, if they have files of their own
 	if len(d.Labels) > 0 {
-		if given, err = file.ReadLabels(ctx, d.Labels, in.n); err != nil {
+		if given, err = file.ReadLabels(ctx, d.Labels, in.N); err != nil {
 			return nil, err
 		}
 	}
-	n := len(in.rows) + in.rest
-	if n < in.n {
-		held = data.NewMatrix(in.n-n, e.Dim())
+	if d.Holdout != nil && d.Holdout.Share > 0 {
+		held = data.NewMatrix(len(in.Division.Held), e.Dim())
 	}
-	names, err := in.allNames(ctx)
+	names, err := in.AllNames(ctx)
+	if err == nil && in.LeavesOut() {
+		err = t.dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N))
+	}
 	if err == nil {
 		err = t.dir.WriteNames(names)
 	}
@@ -94,16 +93,16 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 		files = append(files, t.dir.Path("embedding.csv"))
 	}
 	if err := writePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write positionWriter) error {
-		read, written, tell := 0, 0, t.ProgressLogger("placing the other points")
-		err := e.ProjectRows(ctx, rows, cne.Projection{Trained: in.rows}, func(b *cne.ProjectedBlock) error {
-			if read += b.Positions.N; read > in.n {
-				return nil // an error in the end
+		read, written, report := 0, 0, t.ProgressLogger("placing the other points")
+		err := e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
+			if read += b.Positions.N; len(b.Rows) == 0 || b.Rows[len(b.Rows)-1] >= in.N {
+				return nil // an error in the end, if there are more rows than in the beginning
 			}
 			if given != nil {
-				b.Labels = given[b.First:read]
+				b.Labels = text.Pick(given, b.Rows)
 			}
-			tell(read, in.n)
-			in.takeHeld(b, held)
+			report(b.First, in.N)
+			in.TakeHeld(b, held)
 			if b.Positions.N == 0 {
 				return nil
 			}
@@ -114,11 +113,11 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			written += b.Positions.N
 			return write(b.Positions, b.Labels, named)
 		})
-		if err == nil && read != in.n {
-			err = fmt.Errorf("data.path: got %d points, want %d as when the run began", read, in.n)
+		if want := in.N - len(in.Division.Left); err == nil && read != want {
+			err = fmt.Errorf("data.path: got %d points, want %d as when the run began", read, want)
 		}
 		if err == nil {
-			err = in.checkFiles()
+			err = in.CheckFiles()
 		}
 		return err
 	}); err != nil {
@@ -134,69 +133,6 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 		}
 		return file.WriteParquet(w, all, named, names)
 	})
-}
-
-// allNames reads the names of all points of data.path except the held-out points; nil
-// without data.names.
-func (in *inputs) allNames(ctx context.Context) ([]string, error) {
-	key := in.config.Data.Names
-	if key == nil {
-		return nil, nil
-	}
-	_, names, err := rundir.ReadColumn(ctx, rundir.TableOf(in.config), *key, in.total(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("data.names: %w", err)
-	}
-	a := report.Annotations{Names: names[:in.n]}
-	names, _ = a.Split(0, nil, in.heldRows)
-	return names, nil
-}
-
-// open opens all points of data.path, to be prepared like the training points.
-func (in *inputs) open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
-	if in.builtin != nil {
-		return file.Of(in.builtin), nil
-	}
-	o := in.config.Data.Options()
-	o.Labels = nil
-	return file.Open(ctx, in.config.Data.Path, before.Reading(o))
-}
-
-// takeHeld moves the positions of points that are held out from a block to their matrix.
-func (in *inputs) takeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
-	if held == nil {
-		return
-	}
-	kept := 0
-	for i := range b.Positions.N {
-		if k, out := slices.BinarySearch(in.heldRows, b.First+i); out {
-			copy(held.Row(k), b.Positions.Row(i))
-			continue
-		}
-		copy(b.Positions.Row(kept), b.Positions.Row(i))
-		if b.Labels != nil {
-			b.Labels[kept] = b.Labels[i]
-		}
-		kept++
-	}
-	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
-}
-
-// checkFiles returns an error if a file of data.path has changed since it was read.
-func (in *inputs) checkFiles() error {
-	if in.builtin != nil {
-		return nil
-	}
-	now, err := stat(in.config.Data.Path)
-	if err != nil {
-		return err
-	}
-	for i, info := range now {
-		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
-			return fmt.Errorf("%s has changed since training", in.config.Data.Path[i])
-		}
-	}
-	return nil
 }
 
 // A positionWriter writes the positions of consecutive points, and their labels and

@@ -50,9 +50,9 @@ func TestTablePlacesOnDevice(t *testing.T) {
 	}
 
 	// A model trained on a sample places the other points on the run's device.
-	o.Sample = nil
+	o.Division = new(cne.Division)
 	for i := 0; i < points.N; i += 2 {
-		o.Sample = append(o.Sample, i)
+		o.Division.Trained = append(o.Division.Trained, i)
 	}
 	here, err := cne.Embed(t.Context(), points, o)
 	must(t, err)

@@ -13,13 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cne/configs"
+	"cne"
 	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/explorer"
 	"cne/internal/plot"
 	"cne/internal/text"
 )
@@ -127,7 +126,7 @@ type plotting struct {
 	inputs []string // all of them
 	output string   // "" for the default
 	data   file.Options
-	plot   configs.Plot
+	plot   report.Plot
 
 	titles  []string
 	columns int  // of several embeddings
@@ -246,26 +245,31 @@ func (p *plotting) chooseOutput() error {
 
 // draw writes the picture or page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
-	var picture interface{ Save(path string) error }
 	var err error
+	write := func() error { return nil }
 	switch {
 	case p.metrics:
-		picture, err = report.OpenCurves(ctx, p.inputs, p.plot)
+		var curves *plot.Curves
+		curves, err = report.OpenCurves(ctx, p.inputs, p.plot)
+		write = func() error { return curves.Save(p.output) }
 	case p.isStrip():
-		var strip *plot.Strip
-		if strip, err = report.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot); err == nil {
-			strip.Columns = p.columns
-			picture = strip
-		}
+		o := report.Picture(p.plot)
+		o.Columns = p.columns
+		o.Panels, err = report.OpenPanels(ctx, p.inputs, p.titles, p.data)
+		write = func() error { return report.Map{}.SavePicture(p.output, o) }
 	default:
 		p.leaveOut(ctx)
 		var files []string
-		var s *plot.Scatter
-		if files, s, err = report.OpenScatter(ctx, p.inputs, p.data, p.plot); err == nil {
-			picture = s
-			if p.isHTML() {
-				picture, err = p.page(ctx, log, s, files)
+		var m report.Map
+		var page *cne.PageOptions
+		if files, m, err = report.OpenMap(ctx, p.inputs, p.data); err == nil && p.isHTML() {
+			page, err = p.page(ctx, log, &m, files)
+		}
+		write = func() error {
+			if page != nil {
+				return m.SavePage(p.output, page)
 			}
+			return m.SavePicture(p.output, report.Picture(p.plot))
 		}
 	}
 	if errors.As(err, new(*file.TextError)) {
@@ -274,7 +278,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return picture.Save(p.output)
+	return write()
 }
 
 // leaveOut drops the columns that --names and --color name, except the column of labels.
@@ -288,29 +292,31 @@ func (p *plotting) leaveOut(ctx context.Context) {
 	}
 }
 
-// page returns the explorer of an embedding that was read from files.
-func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, files []string) (*explorer.Page, error) {
+// page returns the page of an embedding that was read from files.
+func (p *plotting) page(ctx context.Context, log *slog.Logger, m *report.Map, files []string) (page *cne.PageOptions, err error) {
 	name, err := filepath.Abs(p.input)
 	if err != nil {
 		return nil, err
 	}
-	name = file.TrimEnding(filepath.Base(name))
 	var images *images.Set
 	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
-		if images, err = report.GivenImages(ctx, log, p.images, s.Embedding.N); err != nil {
+		if images, err = report.GivenImages(ctx, log, p.images, m.Positions.N); err != nil {
 			return nil, err
 		}
 	}
-	var page *explorer.Page
 	if p.join && len(p.inputs) > 1 || files[0] == p.input {
-		page, err = report.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
+		page, err = report.FilePage(ctx, log, files, m, images, p.wanted, p.data)
 	} else {
-		page, err = report.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
+		page, err = report.RunPage(ctx, log, p.input, m, images, len(p.images) == 0, p.wanted)
 	}
-	if err == nil && page.AutoLabels && page.Names == nil {
-		err = errNoTexts
+	if err != nil {
+		return nil, err
 	}
-	return page, err
+	page.Title = cmp.Or(p.plot.Title, file.TrimEnding(filepath.Base(name)))
+	if page.AutoLabels && page.Names == nil && (page.Images == nil || page.Images.Names == nil) {
+		return nil, errNoTexts
+	}
+	return page, nil
 }
 
 var errNoTexts = errors.New("--auto-labels needs --names that are texts")

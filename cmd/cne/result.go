@@ -14,10 +14,10 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/images"
+	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/explorer"
 	"cne/internal/memory"
 	"cne/internal/text"
 	"cne/internal/version"
@@ -33,8 +33,8 @@ type result struct {
 	config    *configs.Config
 	device    *model.Device // which measures it
 	dir       *rundir.Dir   // where it is kept
-	in        *inputs
-	near      *prepared
+	in        *points.Inputs
+	near      *points.Prepared
 	embedded  *cne.Embedding
 	trainedOn string // as in trainCommand
 }
@@ -45,7 +45,7 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
 		Seed: r.config.Embed.Seed, Version: version.String(),
-		PointsKey: r.near.pointsKey, GraphKey: r.near.graphKey,
+		PointsKey: r.near.PointsKey, GraphKey: r.near.GraphKey,
 	}
 	if r.config.Embed.Loss.Info().Constant == op.LearntZ {
 		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)
@@ -71,7 +71,7 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 // measuring returns the options of the quality measures that the configuration asks for.
 func (r *result) measuring() quality.Options {
 	o := r.config.Quality.Wanted()
-	o.Labels, o.Graph, o.Seed, o.Device = r.in.points.Labels, r.near.Graph, r.config.Embed.Seed, r.device
+	o.Labels, o.Graph, o.Seed, o.Device = r.in.Points.Labels, r.near.Graph, r.config.Embed.Seed, r.device
 	if r.config.Quality.Recall {
 		o.Neighbors = r.near.Nearest
 	}
@@ -80,11 +80,11 @@ func (r *result) measuring() quality.Options {
 
 // measureHeld measures how the held-out points lie among the training points.
 func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*quality.HeldOutFigures, error) {
-	held := quality.HeldOut{Embedding: positions, Labels: r.in.held.Labels}
+	held := quality.HeldOut{Embedding: positions, Labels: r.in.Held.Labels}
 	if r.config.Quality.Recall && r.near.Nearest != nil {
-		scaled, err := r.in.scaledHeld(ctx, r.near.Preprocessing, r.near.PCA)
+		scaled, err := r.in.ScaledHeld(ctx, r.near.Preprocessing, r.near.PCA)
 		if err == nil {
-			held.Points, err = reduce(ctx, scaled, r.near.PCA, nil)
+			held.Points, err = points.Reduce(ctx, scaled, r.near.PCA, nil)
 		}
 		if err != nil {
 			return nil, err
@@ -100,47 +100,52 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 // write writes the embedding, and the names of its points.
 func (r *result) write() error {
 	m := r.embedded.Positions
-	names, _ := r.in.names()
-	if !r.in.sampled() { // place writes the names of all points
+	names, _ := r.in.Names()
+	if !r.in.Sampled() { // place writes the names of all points
 		if err := r.dir.WriteNames(names); err != nil {
 			return err
 		}
 	}
-	name, _ := r.in.files()
-	return r.dir.WriteEmbedding(&r.config.Output, name, m, r.in.points.Labels, names)
+	name, _ := r.in.Files()
+	return r.dir.WriteEmbedding(&r.config.Output, name, m, r.in.Points.Labels, names)
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
 func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics) error {
-	s := report.Scatter(r.embedded.Positions, r.in.points.Labels, configs.Plot{})
+	drawn := report.Map{Positions: r.embedded.Positions, Labels: r.in.Points.Labels}
 	if held != nil {
-		s = report.ScatterWithHeldOut(r.embedded.Positions, held, r.in.points.Labels, r.in.held.Labels, configs.Plot{})
+		drawn = report.WithHeldOut(drawn, held, r.in.Held.Labels)
 	}
 	if r.config.Output.Plot {
-		if err := s.Save(r.dir.Path("embedding.png")); err != nil {
+		if err := drawn.SavePicture(r.dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
 			return err
 		}
 	}
 	if !r.config.Output.HTML {
 		return nil
 	}
-	// With data.imbalance the points that were left out have no positions.
-	if r.in.rows == nil && r.in.heldRows != nil {
-		report.InputOrder(s, r.in.heldRows)
+	// Points that were left out have no positions.
+	if held != nil && r.in.PageRows() == nil {
+		drawn.InputOrder(r.in.Division.Held)
 	}
-	var facts []explorer.Fact
+	page := &cne.PageOptions{Title: r.in.Points.Name}
 	if m != nil {
-		facts = report.Facts(&m.Figures, m.Z)
+		page.Facts = report.Facts(&m.Figures, m.Z)
 	}
-	images, err := r.pageImages(ctx, s.Embedding.N)
-	if err != nil {
+	if err := r.addToPage(ctx, page, &drawn); err != nil {
 		return errors.New("interrupted while the page was made; the same command makes it")
 	}
-	page := report.Page(s, r.in.points.Name, facts, images)
-	r.in.annotations.AddTo(page)
-	report.AddNeighbors(r.log, page, r.near.Nearest, nil)
-	return page.Save(r.dir.Path(rundir.PageFile))
+	return drawn.SavePage(r.dir.Path(rundir.PageFile), page)
+}
+
+// addToPage adds images, annotations and neighbours of the run's points to the page of a map.
+// The error is ctx's.
+func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report.Map) (err error) {
+	page.Images, err = r.pageImages(ctx, m.Positions.N)
+	r.in.Annotations.AddTo(page)
+	page.Neighbors = m.Neighbors(r.log, r.near.Nearest, nil)
+	return err
 }
 
 // pageImages returns the images of the run's n points for a page. It returns nil if there
@@ -148,11 +153,11 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 // once, for all pages. The error is ctx's.
 func (r *result) pageImages(ctx context.Context, n int) (_ *images.Set, err error) {
 	in := r.in
-	if !in.sampled() && !in.imagesRead {
-		in.images, err = report.RunImages(ctx, r.log, r.config, n, in.pageRows())
-		in.imagesRead = err == nil
+	if !in.Sampled() && !in.ImagesRead {
+		in.Images, err = report.RunImages(ctx, r.log, r.config, n, in.PageRows())
+		in.ImagesRead = err == nil
 	}
-	return in.images, err
+	return in.Images, err
 }
 
 // report measures the embedding and writes metrics.json.
@@ -172,7 +177,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metri
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
-	m.PeakRSSBytes, m.Placed = memory.PeakRSS(), t.in.rest
+	m.PeakRSSBytes, m.Placed = memory.PeakRSS(), t.in.Rest()
 	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
@@ -192,12 +197,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 		row("page", "%s", text.Escape(t.dir.Path(rundir.PageFile)))
 	}
 	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
-	if t.in.sampled() {
+	if t.in.Sampled() {
 		row("placed", "%d points after training; all scores are for the points trained on", m.Placed)
 	}
 	different := ""
-	if t.in.different > 0 {
-		different = fmt.Sprintf(" (%d different)", t.in.different)
+	if t.in.Different > 0 {
+		different = fmt.Sprintf(" (%d different)", t.in.Different)
 	}
 	row("points", "%d%s, joined by %d directed edges", m.N, different, m.Edges)
 	if m.GraphRecall != nil {

@@ -15,14 +15,9 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/internal/app/cli"
-	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/explorer"
 	"cne/internal/memory"
-	"cne/internal/plot"
-	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
@@ -108,7 +103,7 @@ func defaultAxis() *configs.SpectrumAxis {
 type spectrum struct {
 	pointRun
 	axis  *configs.SpectrumAxis
-	stops []*sweepPoint
+	stops []*spectrumPoint
 
 	mutex  sync.Mutex // of what follows, and of the checkpoints
 	done   int        // epochs, in all runs
@@ -117,8 +112,8 @@ type spectrum struct {
 	began  time.Time
 }
 
-// A sweepPoint is one of the embeddings of a spectrum.
-type sweepPoint struct {
+// A spectrumPoint is one of the embeddings of a spectrum.
+type spectrumPoint struct {
 	value    float64
 	config   *configs.Config
 	embedded *cne.Embedding // aligned, in the end
@@ -175,7 +170,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	defer unlock()
 	o := s.stops[0].config.Options()
 	o.Device = s.device
-	s.near, err = s.in.prepare(ctx, &o, s.dir)
+	s.near, err = s.in.Prepare(ctx, &o, s.dir)
 	if err != nil && ctx.Err() != nil {
 		err = errUntrained
 	}
@@ -237,11 +232,11 @@ func (s *spectrum) warn() {
 // makeStops makes the stops, and refuses values that are invalid for the points.
 func (s *spectrum) makeStops() error {
 	for _, v := range s.axis.Values {
-		x := &sweepPoint{value: v}
+		x := &spectrumPoint{value: v}
 		x.config, _ = s.axis.At(s.config, v)
 		err := configs.Train.Check(x.config)
 		if err == nil {
-			err = configs.Train.CheckSize(x.config, s.in.size(), nil)
+			err = configs.Train.CheckSize(x.config, s.in.Size(), nil)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.axis.Title(v), err)
@@ -288,7 +283,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 }
 
 // at returns the result of a stop.
-func (s *spectrum) at(x *sweepPoint) *result {
+func (s *spectrum) at(x *spectrumPoint) *result {
 	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
 	x.config.Output.Dir = dir.Root() // as in its config.yaml
 	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded, trainedOn: s.trainedOn}
@@ -396,158 +391,4 @@ func (s *spectrum) keep(run int, c *train.Checkpoint) error {
 	defer s.mutex.Unlock()
 	s.saved, s.resumable = true, true
 	return nil
-}
-
-// explain adds the embedding to an error of its training.
-func (s *spectrum) explain(err error) error {
-	var failed *cne.SpectrumError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	where, config := "the shared phase", s.config
-	if failed.Index >= 0 {
-		where, config = s.axis.Title(s.stops[failed.Index].value), s.stops[failed.Index].config
-	}
-	err = failed.Err
-	if diverged := new(train.DivergedError); errors.As(err, &diverged) {
-		err = s.diverged(diverged, rateOf(config.Embed.Phases, diverged.Phase), "")
-		s.saved = s.resumed // a diverged embedding is useless
-	}
-	return fmt.Errorf("%s: %w", where, err)
-}
-
-// count returns a hook that reports the progress of all runs together.
-func (s *spectrum) count() train.Hook {
-	return train.HookFunc(func(state *train.State) error {
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
-		s.done++
-		spent := max(time.Since(s.began), time.Microsecond)
-		s.Progress.Report(cli.EpochReport{
-			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
-			Speed: float64(s.done-s.before) * float64(s.near.Graph.Edges()) / spent.Seconds(),
-			Left:  spent / time.Duration(s.done-s.before) * time.Duration(s.all-s.done),
-		})
-		return nil
-	})
-}
-
-// figures returns the metrics of the spectrum.
-func (s *spectrum) figures() *rundir.SpectrumMetrics {
-	_, shared := s.axis.At(s.config, s.axis.Values[0])
-	f := &rundir.SpectrumMetrics{
-		Axis: s.axis.Flag, Loss: s.config.Embed.Loss.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
-		Seed: s.config.Embed.Seed, Version: version.String(),
-	}
-	for _, x := range s.stops {
-		m := rundir.StopMetrics{Value: s.axis.Text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.Folder(x.value), Metrics: *x.metrics}
-		if s.hasZBar() {
-			z := s.abscissa(x)
-			m.ZBar = &z
-		}
-		f.Stops = append(f.Stops, m)
-	}
-	return f
-}
-
-// write writes the embeddings and their report, except spectrum.json, which is written
-// last, and config.yaml, which exists already.
-func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
-	rows := s.in.rows
-	for i, x := range s.stops {
-		r := s.at(x)
-		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
-			return err
-		}
-		if err := r.write(); err != nil {
-			return err
-		}
-		if rows != nil {
-			if err := r.dir.WriteRows(rundir.RowsFile, rows); err != nil {
-				return err
-			}
-		}
-		if err := r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
-			return err
-		}
-	}
-	if rows != nil {
-		if err := s.dir.WriteRows(rundir.RowsFile, rows); err != nil {
-			return err
-		}
-	}
-	return errors.Join(
-		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) }),
-		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return report.WriteSpectrumTimes(w, f) }),
-	)
-}
-
-// draw makes the pictures and the explorer.
-func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
-	labels := s.in.points.Labels
-	strip := &plot.Strip{}
-	page := &explorer.Page{
-		Title:  s.in.points.Name + ", " + s.config.Embed.Loss.Info().Title,
-		Slider: s.axis.Symbol(),
-	}
-	for i, x := range s.stops {
-		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
-			return err
-		}
-		panel := report.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value)})
-		strip.Panels = append(strip.Panels, panel)
-		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
-		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
-	}
-	s.in.annotations.AddTo(page)
-	report.AddNeighbors(s.Log, page, s.near.Nearest, nil)
-	var err error
-	if page.Images, err = s.at(s.stops[0]).pageImages(ctx, f.N); err != nil {
-		return err
-	}
-	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
-		return err
-	}
-	if err := strip.Save(s.dir.Path(rundir.SpectrumStrip)); err != nil {
-		return err
-	}
-	at := make([]float64, len(s.stops))
-	for i, x := range s.stops {
-		at[i] = s.abscissa(x)
-	}
-	if curves := report.SpectrumCurves(f, at, s.config.Quality.K); len(curves.Panels) > 0 {
-		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
-	}
-	return nil
-}
-
-// hasZBar reports whether the embeddings differ in Neg-t-SNE's normalisation constant,
-// given as s or as Z̄.
-func (s *spectrum) hasZBar() bool {
-	return s.config.Embed.Loss.Info().Constant == op.FixedZ && s.axis.Flag != "m"
-}
-
-// abscissa returns the position of a stop in curves: Z̄ for Neg-t-SNE, as in the paper's
-// figures, the actual number of negatives, or else s.
-func (s *spectrum) abscissa(x *sweepPoint) float64 {
-	switch {
-	case s.axis.Flag == "m":
-		return float64(x.embedded.Result.Negatives)
-	case s.axis.Flag == "s" && s.hasZBar():
-		return train.Normalization{N: s.near.Graph.N}.ZBar(x.value)
-	}
-	return x.value
-}
-
-// print writes the figures for people.
-func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Duration) error {
-	if err := report.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
-		return err
-	}
-	embeddings := "1 embedding"
-	if len(f.Stops) > 1 {
-		embeddings = fmt.Sprintf("%d embeddings", len(f.Stops))
-	}
-	_, err := fmt.Fprintf(w, "\n%s of %d points in %.1f s: see %s\n", embeddings, f.N, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
-	return err
 }

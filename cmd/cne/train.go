@@ -13,6 +13,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/app/points"
 	"cne/internal/app/rundir"
 	"cne/internal/version"
 	"cne/model"
@@ -66,8 +67,8 @@ annealed.`,
 // A pointRun is the common part of runs of cne train and cne spectrum.
 type pointRun struct {
 	*trainCommand[configs.Config]
-	in    *inputs
-	near  *prepared
+	in    *points.Inputs
+	near  *points.Prepared
 	start time.Time
 	load  time.Duration
 }
@@ -101,7 +102,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	}
 	defer unlock()
 	var m cne.Trainable
-	if t.near, err = t.in.prepare(ctx, &o, t.dir); err == nil {
+	if t.near, err = t.in.Prepare(ctx, &o, t.dir); err == nil {
 		begun := time.Now()
 		m, err = t.near.NewModel(ctx, &o)
 		t.startTime, err = time.Since(begun), configs.Explain(err)
@@ -121,7 +122,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	held, err := t.place(ctx, t.in.sampled())
+	held, err := t.place(ctx, t.in.Sampled())
 	if err != nil {
 		return err
 	}
@@ -140,14 +141,14 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 func (r *pointRun) begin() error {
 	c, near := r.config, r.near
 	if err := r.trainCommand.begin(
-		rundir.Fingerprint{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
-		rundir.Fingerprint{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
-		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.sample", Value: near.rowsKey},
-		rundir.Fingerprint{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
+		rundir.Fingerprint{Note: rundir.PointsNote, What: "points of data.path", Value: near.PointsKey},
+		rundir.Fingerprint{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.HeldKey},
+		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.sample", Value: near.RowsKey},
+		rundir.Fingerprint{Note: rundir.GraphNote, What: "edges of the graph", Value: near.GraphKey},
 	); err != nil || c.Graph.File != nil {
 		return err
 	}
-	err := r.dir.Cache(r.Log, c.Graph.Cache).KeepGraph(near.Graph, near.graphKey)
+	err := r.dir.Cache(r.Log, c.Graph.Cache).KeepGraph(near.Graph, near.GraphKey)
 	if err != nil && !r.resumed { // the folder is then free for the next run
 		err = errors.Join(err, r.dir.Clear())
 	}
@@ -200,7 +201,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		} else if !deviceFailed(err) {
 			return err // it has not begun
 		}
-		learnt, _ := t.in.files()
+		learnt, _ := t.in.Files()
 		return t.endedEarly(err, epochs, "embedding", learnt+".npy", t.keep)
 	})
 }
@@ -236,9 +237,9 @@ func (t *training) save() error {
 		return err
 	}
 	t.saved = true
-	if t.in.rows != nil {
-		_, name := t.in.files()
-		if err := t.dir.WriteRows(name, t.in.rows); err != nil {
+	if t.in.PageRows() != nil {
+		_, name := t.in.Files()
+		if err := t.dir.WriteRows(name, t.in.Division.Trained); err != nil {
 			return err
 		}
 	}
@@ -246,7 +247,7 @@ func (t *training) save() error {
 	if err != nil {
 		return err
 	}
-	e.Description.Labels, e.Description.Version, e.Description.Config = t.in.points.Labels.ClassNames(), version.String(), config
+	e.Description.Labels, e.Description.Version, e.Description.Config = t.in.Points.Labels.ClassNames(), version.String(), config
 	if err := e.SaveModel(t.dir.Path(rundir.ModelFile)); err != nil {
 		return err
 	}

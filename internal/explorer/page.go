@@ -58,7 +58,6 @@ import (
 	"cne/data"
 	"cne/data/images"
 	"cne/data/neighbors"
-	"cne/internal/atomicfile"
 	"cne/internal/plot"
 )
 
@@ -146,16 +145,6 @@ type View struct {
 // A Fact is a figure about an embedding, such as its kNN recall. The page explains the
 // name by Meaning, if not empty; facts of the same name share the first one's Meaning.
 type Fact struct{ Name, Value, Meaning string }
-
-// Save writes the page into the file at path. The file is written under a
-// temporary name in the same folder and renamed. Errors name the path; they
-// wrap ErrInput or ErrNotFinite, or come from the file system.
-func (p *Page) Save(path string) error {
-	if err := atomicfile.Write(path, p.Write); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
 
 // Write writes the page as HTML in UTF-8. Errors of w are returned. Other errors wrap
 // ErrInput or ErrNotFinite, and nothing is written.

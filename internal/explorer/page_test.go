@@ -12,8 +12,6 @@ import (
 	"image/png"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -298,16 +296,6 @@ func TestRefusals(t *testing.T) {
 		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) || b.Len() > 0 {
 			t.Errorf("%s: %v, and %d bytes written", name, err, b.Len())
 		}
-		path := filepath.Join(t.TempDir(), "x.html")
-		if err := tc.p.Save(path); !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), path) {
-			t.Errorf("%s: Save gives %v", name, err)
-		}
-		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s: a file was written", name)
-		}
-	}
-	if err := (&Page{Views: one}).Save(filepath.Join(t.TempDir(), "none", "x.html")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder that is not there: %v", err)
 	}
 }
 
@@ -317,11 +305,6 @@ func TestSameBytes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if write(t, p) != want {
 		t.Error("other bytes on one core")
-	}
-	path := filepath.Join(t.TempDir(), "x.html")
-	must(t, p.Save(path))
-	if b, err := os.ReadFile(path); err != nil || string(b) != want {
-		t.Errorf("the file differs (%v)", err)
 	}
 }
 

@@ -87,7 +87,7 @@ func show(t *testing.T, p *Page, s setting) *tab {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "page.html")
-	must(t, p.Save(path))
+	must(t, os.WriteFile(path, []byte(write(t, p)), 0o666))
 	ctx, closeTab := chromedp.NewContext(browser)
 	b := &tab{t: t, ctx: ctx, url: "file://" + filepath.ToSlash(path)}
 	t.Cleanup(func() {

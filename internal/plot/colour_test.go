@@ -3,7 +3,10 @@ package plot
 import (
 	"image/color"
 	"math"
+	"slices"
 	"testing"
+
+	"cne/data"
 )
 
 // Simulated absence of one kind of cone, in linear sRGB (Machado, Oliveira and
@@ -165,5 +168,35 @@ func TestOnDark(t *testing.T) {
 	}
 	if c := (color.NRGBA{0x12, 0x34, 0x56, 0x78}); OnDark(c).A != c.A {
 		t.Errorf("the opacity of %v becomes %v", c, OnDark(c).A)
+	}
+}
+
+func TestOfLabels(t *testing.T) {
+	nan := math.NaN()
+	for _, tc := range []struct {
+		name    string
+		labels  []string
+		classes []int32
+		names   []string
+		values  []float64
+	}{
+		{"none", nil, nil, nil, nil},
+		{"words", []string{"b", "a", "b", "c"}, []int32{1, 0, 1, 2}, []string{"a", "b", "c"}, nil},
+		{"digits", []string{"7", "3", "7", "3"}, []int32{1, 0, 1, 0}, []string{"3", "7"}, nil},
+		{"numbers", []string{"1.5", "3", "3", "2"}, nil, nil, []float64{1.5, 3, 3, 2}},
+		{"some words are missing", []string{"b", "", "a", "NaN"}, []int32{1, -1, 0, -1}, []string{"a", "b"}, nil},
+		{"a digit is missing", []string{"7", "", "7", "7"}, []int32{0, -1, 0, 0}, []string{"7"}, nil},
+		{"some numbers are missing", []string{"0.5", "", "1.5", "nan"}, nil, nil, []float64{0.5, nan, 1.5, nan}},
+		{"all are missing", []string{"", "", "nan", ""}, nil, nil, nil},
+	} {
+		var labels *data.Labels
+		if tc.labels != nil {
+			labels = data.NewLabels(tc.labels)
+		}
+		classes, names, values := OfLabels(labels)
+		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+		if !slices.Equal(classes, tc.classes) || !slices.Equal(names, tc.names) || !slices.EqualFunc(values, tc.values, same) {
+			t.Errorf("%s: classes %v of %q, values %v", tc.name, classes, names, values)
+		}
 	}
 }

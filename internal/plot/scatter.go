@@ -128,12 +128,6 @@ type Scatter struct {
 	beside *Scatter
 }
 
-// Save draws the plot into the file at path, as PNG or SVG by its extension.
-// The file is written under a temporary name in the same folder and renamed.
-// Errors name the path; they wrap ErrInput, ErrNotFinite or ErrFormat, or come
-// from the file system.
-func (s *Scatter) Save(path string) error { return save(path, s.Write) }
-
 // A drawable returns its layout, or an error.
 type drawable interface{ layout() (*layout, error) }
 

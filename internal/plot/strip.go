@@ -33,10 +33,6 @@ type Strip struct {
 	DPI int
 }
 
-// Save draws the strip into the file at path as Scatter.Save does, with the
-// same errors.
-func (s *Strip) Save(path string) error { return save(path, s.Write) }
-
 // Write draws the strip as an image of that format, as Scatter.Write does.
 func (s *Strip) Write(w io.Writer, format Format) error { return drawAs(w, format, s, s.DPI) }
 

@@ -192,3 +192,12 @@ func (w JSONWriter) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// Pick returns some of the texts.
+func Pick(all []string, some []int) []string {
+	picked := make([]string, len(some))
+	for k, i := range some {
+		picked[k] = all[i]
+	}
+	return picked
+}

@@ -8,19 +8,18 @@ import (
 	"slices"
 	"strconv"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/rundir"
-	"cne/internal/explorer"
-	"cne/internal/plot"
 	"cne/internal/text"
 )
 
 // Annotations are the names and columns that a page shows for points. A nil *Annotations
 // is empty.
 type Annotations struct {
-	Names   []string          // one for each point, or nil
-	Columns []explorer.Column // to colour the points by
+	Names   []string         // one for each point, or nil
+	Columns []cne.PageColumn // to colour the points by
 	// AutoLabels asks for labels made of the names.
 	AutoLabels bool
 }
@@ -102,12 +101,10 @@ func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) 
 			return err
 		}
 	}
-	c := explorer.Column{Name: name}
-	c.Classes, c.ClassNames, c.Values = plot.OfLabels(labels)
-	if c.Classes != nil && len(c.ClassNames) > mostClasses {
-		return fmt.Errorf("%s: got %d different texts, want at most %d to tell their colours apart; names of points go to --names or data.names", text.Quote(name), len(c.ClassNames), mostClasses)
+	if known.Categorical() && len(known.Names) > mostClasses {
+		return fmt.Errorf("%s: got %d different texts, want at most %d to tell their colours apart; names of points go to --names or data.names", text.Quote(name), len(known.Names), mostClasses)
 	}
-	a.Columns = append(a.Columns, c)
+	a.Columns = append(a.Columns, cne.PageColumn{Name: name, Labels: labels})
 	return nil
 }
 
@@ -131,7 +128,7 @@ func checkWords(name string, values []string, known *data.Labels) error {
 }
 
 // AddTo adds the annotations to a page of the same points, after the page's own.
-func (a *Annotations) AddTo(p *explorer.Page) {
+func (a *Annotations) AddTo(p *cne.PageOptions) {
 	if a == nil {
 		return
 	}
@@ -140,26 +137,4 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 	}
 	p.Columns = append(p.Columns, a.Columns...)
 	p.AutoLabels = p.AutoLabels || a.AutoLabels
-}
-
-// Split returns the names of the training points and of the held-out points, in their
-// order; nil for none. rows and heldRows are their rows in the input. Without rows, names
-// are in the order of the input. Without both, the last held names are the names of the
-// held-out points.
-func (a *Annotations) Split(held int, rows, heldRows []int) (trained, heldOut []string) {
-	switch {
-	case a == nil || a.Names == nil:
-		return nil, nil
-	case rows != nil || heldRows == nil: // held-out points come last
-		n := len(a.Names) - held
-		return a.Names[:n], a.Names[n:]
-	}
-	for i, name := range a.Names {
-		if _, held := slices.BinarySearch(heldRows, i); held {
-			heldOut = append(heldOut, name)
-		} else {
-			trained = append(trained, name)
-		}
-	}
-	return trained, heldOut
 }

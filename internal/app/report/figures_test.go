@@ -12,13 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/app/rundir"
-	"cne/internal/explorer"
-	"cne/internal/plot"
 	"cne/train/quality"
 )
 
@@ -45,7 +44,7 @@ func TestCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Curves([]*rundir.Records{r}, []string{path}, configs.Plot{})
+	c := Curves([]*rundir.Records{r}, []string{path}, Plot{})
 	var got []string
 	for _, p := range c.Panels {
 		for _, s := range p.Series {
@@ -63,40 +62,10 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-func TestScatter(t *testing.T) {
-	m := &data.Matrix{N: 4, D: 2, X: make([]float32, 8)}
-	nan := math.NaN()
-	for _, tc := range []struct {
-		name    string
-		labels  []string
-		classes []int32
-		names   []string
-		values  []float64
-	}{
-		{"none", nil, nil, nil, nil},
-		{"words", []string{"b", "a", "b", "c"}, []int32{1, 0, 1, 2}, []string{"a", "b", "c"}, nil},
-		{"digits", []string{"7", "3", "7", "3"}, []int32{1, 0, 1, 0}, []string{"3", "7"}, nil},
-		{"numbers", []string{"1.5", "3", "3", "2"}, nil, nil, []float64{1.5, 3, 3, 2}},
-		{"some words are missing", []string{"b", "", "a", "NaN"}, []int32{1, -1, 0, -1}, []string{"a", "b"}, nil},
-		{"a digit is missing", []string{"7", "", "7", "7"}, []int32{0, -1, 0, 0}, []string{"7"}, nil},
-		{"some numbers are missing", []string{"0.5", "", "1.5", "nan"}, nil, nil, []float64{0.5, nan, 1.5, nan}},
-		{"all are missing", []string{"", "", "nan", ""}, nil, nil, nil},
-	} {
-		var labels *data.Labels
-		if tc.labels != nil {
-			labels = data.NewLabels(tc.labels)
-		}
-		s := Scatter(m, labels, configs.Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
-		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
-		if !slices.Equal(s.Classes, tc.classes) || !slices.Equal(s.ClassNames, tc.names) || !slices.EqualFunc(s.Values, tc.values, same) {
-			t.Errorf("%s: classes %v of %q, values %v", tc.name, s.Classes, s.ClassNames, s.Values)
-		}
-		if s.Embedding != m || s.PointSize != 3 || s.Title != "title" || math.Abs(s.Width-10) > 1e-9 || math.Abs(s.Height-5) > 1e-9 {
-			t.Errorf("%s: %+v", tc.name, *s)
-		}
-		if err := s.Write(io.Discard, "svg"); err != nil {
-			t.Errorf("%s: %v", tc.name, err)
-		}
+func TestPicture(t *testing.T) {
+	o := Picture(Plot{PointSize: 3, Title: "title", Names: true, WidthCM: 25.4, HeightCM: 12.7})
+	if o.PointSize != 3 || o.Title != "title" || !o.NameClasses || math.Abs(o.Width-10) > 1e-9 || math.Abs(o.Height-5) > 1e-9 {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -147,14 +116,14 @@ func TestImagesOf(t *testing.T) {
 }
 
 func TestInputOrder(t *testing.T) {
-	s := &plot.Scatter{
-		Embedding: &data.Matrix{N: 5, D: 1, X: []float32{0, 2, 3, 1, 4}},
-		Classes:   []int32{0, 2, 3, 1, 4}, Values: []float64{0, 2, 3, 1, 4}, HeldOut: []bool{false, false, false, true, true},
+	m := Map{
+		Positions: &data.Matrix{N: 5, D: 1, X: []float32{0, 2, 3, 1, 4}},
+		Labels:    data.NewLabels([]string{"0", "2", "3", "1", "4"}), HeldOut: []bool{false, false, false, true, true},
 	}
-	InputOrder(s, []int{1, 4})
+	m.InputOrder([]int{1, 4})
 	for i := range 5 {
-		if s.Embedding.X[i] != float32(i) || s.Classes[i] != int32(i) || s.Values[i] != float64(i) || s.HeldOut[i] != (i == 1 || i == 4) {
-			t.Errorf("row %d: %v, %v, %v, %v", i, s.Embedding.X, s.Classes, s.Values, s.HeldOut)
+		if m.Positions.X[i] != float32(i) || m.Labels.Class[i] != int32(i) || m.Labels.Value[i] != float64(i) || m.HeldOut[i] != (i == 1 || i == 4) {
+			t.Errorf("row %d: %v, %v, %v", i, m.Positions.X, m.Labels, m.HeldOut)
 		}
 	}
 }
@@ -164,11 +133,11 @@ func TestFacts(t *testing.T) {
 	z, recall, recallError, zError, kl := 1.2345e9, 0.10449, 0.00321, 3.6e6, 5.5
 	for name, tc := range map[string]struct {
 		of   quality.Figures
-		want []explorer.Fact
+		want []cne.Fact
 	}{
-		"some":    {quality.Figures{KNNRecall: &recall, PartitionFunction: &z}, []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e9"}}},
+		"some":    {quality.Figures{KNNRecall: &recall, PartitionFunction: &z}, []cne.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e9"}}},
 		"nothing": {},
-		"estimates": {quality.Figures{KNNRecall: &recall, KNNRecallError: &recallError, PartitionFunction: &z, PartitionFunctionError: &zError, KL: &kl}, []explorer.Fact{
+		"estimates": {quality.Figures{KNNRecall: &recall, KNNRecallError: &recallError, PartitionFunction: &z, PartitionFunctionError: &zError, KL: &kl}, []cne.Fact{
 			{Name: "kNN recall", Value: "0.104 ± 0.003"}, {Name: "partition function", Value: "1.23e9 ± 4e+06"}, {Name: "KL divergence", Value: "5.500"},
 		}},
 	} {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -8,67 +9,60 @@ import (
 	"slices"
 	"strings"
 
-	"cne/configs"
-	"cne/data"
+	"cne"
 	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
 	"cne/train/quality"
 )
 
-// OpenScatter reads an embedding from files, or from a run folder with its held-out
-// points, and returns its picture and the files.
-func OpenScatter(ctx context.Context, inputs []string, o file.Options, p configs.Plot) (files []string, s *plot.Scatter, err error) {
+// OpenMap reads an embedding from files, or from a run folder with its held-out points,
+// and returns the files, too.
+func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []string, m Map, err error) {
 	if files, err = rundir.EmbeddingFiles(inputs); err != nil {
-		return nil, nil, err
+		return nil, m, err
 	}
 	set, err := rundir.OpenEmbedding(ctx, files, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, m, err
 	}
-	var held *data.Dataset
+	m = Map{Positions: set.Points, Labels: set.Labels}
 	if len(inputs) == 1 && files[0] != inputs[0] {
-		if held, err = rundir.OpenHeldOut(ctx, files[0], o); err != nil {
-			return nil, nil, err
+		held, err := rundir.OpenHeldOut(ctx, files[0], o)
+		if err != nil {
+			return nil, m, err
+		}
+		if held != nil {
+			m = WithHeldOut(m, held.Points, held.Labels)
 		}
 	}
-	if held == nil {
-		return files, Scatter(set.Points, set.Labels, p), ctx.Err()
-	}
-	return files, ScatterWithHeldOut(set.Points, held.Points, set.Labels, held.Labels, p), ctx.Err()
+	return files, m, ctx.Err()
 }
 
-// OpenStrip reads several embeddings and returns the picture of them side by side.
-// Without titles it uses their names.
-func OpenStrip(ctx context.Context, inputs, titles []string, o file.Options, p configs.Plot) (*plot.Strip, error) {
-	var sets []*data.Dataset
-	var names []string
-	for _, input := range inputs {
+// OpenPanels reads several embeddings, to be drawn side by side. Without titles it uses
+// their names.
+func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([]cne.PicturePanel, error) {
+	var panels []cne.PicturePanel
+	for i, input := range inputs {
 		found, err := rundir.EmbeddingFile(input)
 		if err != nil {
 			return nil, err
 		}
 		set, err := rundir.OpenEmbedding(ctx, []string{found}, o)
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		title := filepath.Base(file.TrimEnding(input))
+		if len(titles) > 0 {
+			title = titles[i]
 		}
-		sets, names = append(sets, set), append(names, filepath.Base(file.TrimEnding(input)))
+		panels = append(panels, cne.PicturePanel{Title: title, Embedding: set.Points, Labels: set.Labels})
 	}
-	if len(titles) > 0 {
-		names = titles
-	}
-	strip := Strip(sets, names)
-	for _, panel := range strip.Panels {
-		panel.PointSize, panel.NameClasses = p.PointSize, p.Names
-	}
-	return strip, nil
+	return panels, nil
 }
 
 // OpenCurves reads the records of runs and returns the picture of their curves.
-func OpenCurves(ctx context.Context, inputs []string, p configs.Plot) (*plot.Curves, error) {
+func OpenCurves(ctx context.Context, inputs []string, p Plot) (*plot.Curves, error) {
 	runs := make([]*rundir.Records, len(inputs))
 	for i, input := range inputs {
 		var err error
@@ -85,7 +79,7 @@ func OpenCurves(ctx context.Context, inputs []string, p configs.Plot) (*plot.Cur
 // Curves draws the curves of runs, a panel for each kind. paths are the runs' names on
 // the command line. The learnt Z of NC-t-SNE is drawn with the partition function,
 // because it estimates this function.
-func Curves(runs []*rundir.Records, paths []string, p configs.Plot) *plot.Curves {
+func Curves(runs []*rundir.Records, paths []string, p Plot) *plot.Curves {
 	type part struct {
 		name   string
 		dashed bool

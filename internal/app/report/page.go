@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,68 +18,57 @@ import (
 	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/app/rundir"
-	"cne/internal/explorer"
 	"cne/internal/plot"
 	"cne/train/quality"
 )
 
-// Page returns the explorer page of a picture. The title defaults to name. images may be
-// nil; if they come from files, the points get the names of the files.
-func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Set) *explorer.Page {
-	p := &explorer.Page{
-		Title:      cmp.Or(s.Title, name),
-		Views:      []explorer.View{{Embedding: s.Embedding, Facts: facts}},
-		Classes:    s.Classes,
-		ClassNames: s.ClassNames,
-		Values:     s.Values,
-		HeldOut:    s.HeldOut,
-		Images:     images,
-	}
-	if images != nil {
-		p.Names = images.Names
-	}
-	return p
-}
-
-// FilePage returns the explorer of an embedding that was read from files; s is its picture.
-// images may be nil.
-func FilePage(ctx context.Context, log *slog.Logger, files []string, name string, s *plot.Scatter, images *images.Set, w Wanted, o file.Options) (*explorer.Page, error) {
-	page := Page(s, name, nil, images)
-	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, s.Embedding.N, nil)
+// FilePage returns the page of an embedding that was read from files. images may be nil.
+func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, images *images.Set, w Wanted, o file.Options) (*cne.PageOptions, error) {
+	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, m.Positions.N, nil)
+	page := &cne.PageOptions{Images: images}
 	a.AddTo(page)
 	return page, err
 }
 
-// RunPage returns the explorer of the embedding in a run folder; s is its picture. If images
-// is nil and withImages is true, the page has the run's images, if its configuration wants
-// them. It has the annotations that w asks for, and the run's.
-func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *images.Set, withImages bool, w Wanted) (*explorer.Page, error) {
+// RunPage returns the page of the embedding in a run folder, which may put the points into
+// another order. If images is nil and withImages is true, the page has the run's images, if
+// its configuration wants them. It has the annotations that w asks for, and the run's.
+func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, images *images.Set, withImages bool, w Wanted) (*cne.PageOptions, error) {
 	if c := pretrainedConfig(folder); c != nil {
-		return pretrainedPage(ctx, log, folder, name, c, s, images, withImages, w)
+		return pretrainedPage(ctx, log, folder, c, m, images, withImages, w)
 	}
 	// For a run that left points out, rows are the rows that it kept.
-	rows, err := pageRows(ctx, folder, s)
+	rows, err := pageRows(ctx, folder, m)
 	if err != nil {
 		return nil, err
 	}
-	n := s.Embedding.N
+	n := m.Positions.N
 	if rows != nil {
 		n = 0 // the run may have left rows out
 	}
-	m := rundir.ReadMetrics(folder)
+	metrics := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
 	if withImages && images == nil && len(c.Data.Path) > 0 {
-		if images, err = RunImages(ctx, log, c, s.Embedding.N, rows); err != nil {
+		if images, err = RunImages(ctx, log, c, m.Positions.N, rows); err != nil {
 			return nil, err
 		}
 	}
-	page := Page(s, name, Facts(&m.Figures, m.Z), images)
+	page := &cne.PageOptions{Facts: Facts(&metrics.Figures, metrics.Z), Images: images}
 	// A page of a run with data.sample has all points, in the order of the input.
 	sample, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
-	AddNeighbors(log, page, rundir.KeptNeighbors(folder, c.Graph.Cache), sample)
+	if rows != nil { // where these rows are on the page
+		index := make(map[int]int, len(rows))
+		for i, row := range rows {
+			index[row] = i
+		}
+		for k, row := range sample {
+			sample[k] = index[row]
+		}
+	}
+	page.Neighbors = m.Neighbors(log, rundir.KeptNeighbors(folder, c.Graph.Cache), sample)
 	return page, annotate(ctx, log, page, c, w, n, rows)
 }
 
@@ -101,7 +89,7 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 
 // annotate adds the wanted annotations, and then the run's own, to a page: see
 // ReadAnnotations for n and rows.
-func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *configs.Config, w Wanted, n int, rows []int) error {
+func annotate(ctx context.Context, log *slog.Logger, page *cne.PageOptions, c *configs.Config, w Wanted, n int, rows []int) error {
 	from := rundir.TableOf(c)
 	table := from
 	table.Barcodes = nil
@@ -131,12 +119,12 @@ func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *con
 
 // pageRows returns the rows of the input of the points in a run's picture. If these are
 // all rows, it returns nil and puts the points into the order of the input.
-func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error) {
+func pageRows(ctx context.Context, folder string, m *Map) ([]int, error) {
 	rows, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
-	if err != nil || s.HeldOut == nil {
+	if err != nil || m.HeldOut == nil {
 		return rows, err
 	}
-	largest := s.Embedding.N
+	largest := m.Positions.N
 	if rows != nil {
 		largest = math.MaxInt32
 	}
@@ -145,14 +133,14 @@ func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
+	if held := m.Positions.N - slices.Index(m.HeldOut, true); heldRows != nil && len(heldRows) != held {
 		return nil, fmt.Errorf("%s: got %d rows, want %d, one per held-out point", path, len(heldRows), held)
 	}
 	switch {
 	case rows != nil:
 		return slices.Concat(rows, heldRows), nil
 	case heldRows != nil:
-		InputOrder(s, heldRows)
+		m.InputOrder(heldRows)
 	}
 	return nil, nil
 }
@@ -183,13 +171,10 @@ func GivenImages(ctx context.Context, log *slog.Logger, paths []string, n int) (
 	return set, nil
 }
 
-// Facts returns an embedding's quality figures for an explorer. z is NC-t-SNE's learnt
+// Facts returns an embedding's quality figures for a page. z is NC-t-SNE's learnt
 // constant, or nil.
-func Facts(f *quality.Figures, z *float64) []explorer.Fact {
-	var facts []explorer.Fact
-	for _, fact := range cne.Facts(f) {
-		facts = append(facts, explorer.Fact(fact))
-	}
+func Facts(f *quality.Figures, z *float64) []cne.Fact {
+	facts := cne.Facts(f)
 	if z != nil {
 		facts = append(facts, roundedFact("learnt Z", *z, "The normalisation constant that NC-t-SNE has learnt, on the scale of the partition function, which it approaches; neither direction is better."))
 	}
@@ -197,8 +182,8 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 }
 
 // roundedFact returns a figure of any size with three digits.
-func roundedFact(name string, value float64, meaning string) explorer.Fact {
-	return explorer.Fact{Name: name, Value: plot.Rounded(value), Meaning: meaning}
+func roundedFact(name string, value float64, meaning string) cne.Fact {
+	return cne.Fact{Name: name, Value: plot.Rounded(value), Meaning: meaning}
 }
 
 // OpenImages reads images from files, or images embedded in the program.

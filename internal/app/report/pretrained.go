@@ -10,11 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"cne"
 	"cne/configs"
 	"cne/data/images"
 	"cne/internal/app/rundir"
-	"cne/internal/explorer"
-	"cne/internal/plot"
 	"cne/internal/text"
 	"cne/model"
 	"cne/simclr"
@@ -60,8 +59,8 @@ func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (se
 // pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
 // with their names, and with held-out images marked. If the images have changed, the page
 // leaves them out with a warning and takes the names from the folder.
-func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, c *configs.SimCLR, s *plot.Scatter, set *images.Set, withImages bool, w Wanted) (*explorer.Page, error) {
-	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, s.Embedding.N, nil)
+func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *configs.SimCLR, m *Map, set *images.Set, withImages bool, w Wanted) (*cne.PageOptions, error) {
+	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, m.Positions.N, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,29 +68,28 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err == nil && own.N != s.Embedding.N {
-		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", own.N, s.Embedding.N)
+	if err == nil && own.N != m.Positions.N {
+		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", own.N, m.Positions.N)
 	}
 	if err != nil {
 		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", err)
 		own, trained = &images.Set{}, nil
-		if own.Names, err = rundir.ReadNames(ctx, folder, s.Embedding.N); err != nil {
+		if own.Names, err = rundir.ReadNames(ctx, folder, m.Positions.N); err != nil {
 			log.Warn("the names of the images are left out of the page", "reason", err)
 		}
 	}
 	placed := Placed{Images: own, Trained: trained}
-	s.HeldOut = placed.heldOut()
+	m.HeldOut = placed.heldOut()
 	if withImages && set == nil && own.N > 0 {
 		set = own
 	}
-	page := Page(s, name, planeFacts(folder), set)
-	page.Names = own.Names
+	page := &cne.PageOptions{Facts: planeFacts(folder), Images: set, Names: own.Names}
 	a.AddTo(page)
 	return page, nil
 }
 
 // planeFacts returns a page's facts on the positions in the folder of a pretraining.
-func planeFacts(folder string) []explorer.Fact {
+func planeFacts(folder string) []cne.Fact {
 	var m struct {
 		Plane *simclr.Score `json:"knn_plane"`
 	}
@@ -103,8 +101,8 @@ func planeFacts(folder string) []explorer.Fact {
 }
 
 // planeFact returns a page's fact on the kNN accuracy of the positions.
-func planeFact(s *simclr.Score) []explorer.Fact {
-	return []explorer.Fact{{
+func planeFact(s *simclr.Score) []cne.Fact {
+	return []cne.Fact{{
 		Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", s.Mean),
 		Meaning: "The share of test images whose class most of their nearest neighbours in the embedding have, too. From 0 to 1, higher is better.",
 	}}
@@ -126,7 +124,7 @@ type Placed struct {
 func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
 	augmentation := c.Pretraining().Augmentation
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
-	var facts []explorer.Fact
+	var facts []cne.Fact
 	if err == nil && c.Evaluate.AtEnd {
 		e := c.Evaluate.Options()
 		e.Device = p.Device
@@ -146,19 +144,17 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	if err := dir.WriteNames(p.Images.Names); err != nil {
 		return nil, err
 	}
-	s := Scatter(positions, p.Images.Labels, configs.Plot{})
-	s.HeldOut = p.heldOut()
+	m := Map{positions, p.Images.Labels, p.heldOut()}
 	if c.Output.Plot {
-		if err := s.Save(dir.Path("embedding.png")); err != nil {
+		if err := m.SavePicture(dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
 			return nil, err
 		}
 	}
 	if !c.Output.HTML {
 		return accuracy, nil
 	}
-	page := Page(s, p.Images.Name, facts, p.Images)
-	page.Names = p.Images.Names
-	return accuracy, page.Save(dir.Path(rundir.PageFile))
+	page := &cne.PageOptions{Title: p.Images.Name, Facts: facts, Names: p.Images.Names, Images: p.Images}
+	return accuracy, m.SavePage(dir.Path(rundir.PageFile), page)
 }
 
 // heldOut reports for each image whether it was held out of the training; nil if none

@@ -3,115 +3,94 @@
 package report
 
 import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cne"
 	"cne/configs"
 	"cne/data"
-	"cne/internal/plot"
+	"cne/internal/atomicfile"
 )
 
 // centimetres in an inch.
 const centimetres = 2.54
 
-// Scatter returns the picture of an embedding. Labels, if not nil, colour the points as
-// classes or on a continuous scale. Points with a missing label are grey.
-func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.Scatter {
-	s := &plot.Scatter{
-		Embedding:   embedding,
-		Title:       p.Title,
-		PointSize:   p.PointSize,
-		NameClasses: p.Names,
-		Width:       p.WidthCM / centimetres,
-		Height:      p.HeightCM / centimetres,
-	}
-	s.Classes, s.ClassNames, s.Values = plot.OfLabels(labels)
-	return s
+// A Map is what pictures and pages show: points with labels.
+type Map struct {
+	Positions *data.Matrix
+	Labels    *data.Labels // or nil
+	HeldOut   []bool       // nil if no point is
 }
 
-// orMissing returns labels, or for nil missing labels of n points.
-func orMissing(l *data.Labels, n int) *data.Labels {
-	if l != nil {
-		return l
-	}
-	return &data.Labels{Class: make([]int32, n), Names: []string{""}}
+// A Plot says how a picture of "cne plot" looks; widths and heights of 0 are chosen.
+type Plot struct {
+	PointSize         float64 // diameter in 1/72 inch; 0: chosen from n
+	Title             string
+	Names             bool // of classes, at their points
+	WidthCM, HeightCM float64
 }
 
-// ScatterWithHeldOut returns the picture of the training points and the held-out points.
-// Either may be without labels.
-func ScatterWithHeldOut(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p configs.Plot) *plot.Scatter {
-	both := data.NewMatrix(embedding.N+held.N, embedding.D)
-	copy(both.X, embedding.X)
-	copy(both.X[len(embedding.X):], held.Relative(embedding.Offset).X)
-	both.Offset = embedding.Offset
-	var joined *data.Labels
-	if labels != nil || heldLabels != nil {
-		joined = data.JoinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
+// Picture returns the options of a picture.
+func Picture(p Plot) cne.PictureOptions {
+	return cne.PictureOptions{
+		Title: p.Title, PointSize: p.PointSize, NameClasses: p.Names, Width: p.WidthCM / centimetres, Height: p.HeightCM / centimetres,
 	}
-	s := Scatter(both, joined, p)
-	s.HeldOut = make([]bool, both.N)
-	for i := embedding.N; i < both.N; i++ {
-		s.HeldOut[i] = true
-	}
-	return s
 }
 
-// Strip returns the picture of several embeddings side by side, each with a title,
-// with one legend: a class has one colour in all of them.
-func Strip(sets []*data.Dataset, titles []string) *plot.Strip {
-	var labels []*data.Labels
-	points := 0
-	for _, set := range sets {
-		labels = append(labels, orMissing(set.Labels, set.Points.N))
-		points += set.Points.N
+// WithHeldOut returns the map of training points and, after them, held-out points. Either
+// may be without labels.
+func WithHeldOut(m Map, positions *data.Matrix, labels *data.Labels) Map {
+	n, held := m.Positions.N, positions.N
+	both := Map{Positions: data.NewMatrix(n+held, m.Positions.D), HeldOut: make([]bool, n+held)}
+	copy(both.Positions.X, m.Positions.X)
+	copy(both.Positions.X[len(m.Positions.X):], positions.Relative(m.Positions.Offset).X)
+	both.Positions.Offset = m.Positions.Offset
+	if m.Labels != nil || labels != nil {
+		both.Labels = data.JoinLabels(m.Labels.OrMissing(n), labels.OrMissing(held))
 	}
-	all := Scatter(&data.Matrix{N: points}, data.JoinLabels(labels...), configs.Plot{})
-	strip := &plot.Strip{}
-	first := 0
-	for i, set := range sets {
-		end := first + set.Points.N
-		panel := &plot.Scatter{Embedding: set.Points, Title: titles[i], ClassNames: all.ClassNames}
-		if all.Classes != nil {
-			panel.Classes = all.Classes[first:end]
-		}
-		if all.Values != nil {
-			panel.Values = all.Values[first:end]
-		}
-		strip.Panels = append(strip.Panels, panel)
-		first = end
+	for i := range held {
+		both.HeldOut[n+i] = true
 	}
-	return strip
+	return both
 }
 
-// InputOrder reorders the rows of a picture, training points before held-out points, to
-// the order of the input, so row numbers in an explorer are rows of the input.
-// heldRows are the held-out rows of the input, ascending.
-func InputOrder(s *plot.Scatter, heldRows []int) {
-	n := s.Embedding.N
-	train, held := 0, n-len(heldRows)
-	from := make([]int, n)
+// InputOrder puts training points and held-out points after them into the order of the
+// input, so row numbers on a page are rows of the input. heldRows are the held-out rows,
+// ascending.
+func (m *Map) InputOrder(heldRows []int) {
+	n := m.Positions.N
+	from, trained := make([]int, n), 0
 	for i := range from {
-		if k := held - (n - len(heldRows)); k < len(heldRows) && heldRows[k] == i {
-			from[i] = held
-			held++
-		} else {
-			from[i] = train
-			train++
+		k, held := slices.BinarySearch(heldRows, i)
+		if m.HeldOut[i] = held; held {
+			from[i] = n - len(heldRows) + k
+			continue
 		}
+		from[i] = trained
+		trained++
 	}
-	embedding := data.NewMatrix(n, s.Embedding.D)
-	for to, i := range from {
-		copy(embedding.Row(to), s.Embedding.Row(i))
-	}
-	s.Embedding = embedding
-	s.Classes, s.Values, s.HeldOut = reorder(s.Classes, from), reorder(s.Values, from), reorder(s.HeldOut, from)
+	m.Positions, m.Labels = m.Positions.Take(from), m.Labels.Take(from)
 }
 
-// reorder returns the values that were at places; nil for nil.
-func reorder[T any](values []T, from []int) []T {
-	if values == nil {
-		return nil
+// SavePicture draws the map into a file, .png or .svg.
+func (m Map) SavePicture(path string, o cne.PictureOptions) error {
+	o.Labels, o.HeldOut, o.SVG = m.Labels, m.HeldOut, strings.EqualFold(filepath.Ext(path), ".svg")
+	return save(path, func(w io.Writer) error { return (&cne.Embedding{Positions: m.Positions}).WritePicture(w, o) })
+}
+
+// SavePage writes the page of the map into a file.
+func (m Map) SavePage(path string, o *cne.PageOptions) error {
+	o.Labels, o.HeldOut = m.Labels, m.HeldOut
+	return save(path, func(w io.Writer) error { return (&cne.Embedding{Positions: m.Positions}).WritePage(w, *o) })
+}
+
+// save writes a file. Errors of the library are shown without their kinds.
+func save(path string, write func(io.Writer) error) error {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return configs.Cause(write(w)) }); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	out := make([]T, len(from))
-	for to, i := range from {
-		out[to] = values[i]
-	}
-	return out
+	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"cne"
 	"cne/internal/app/rundir"
-	"cne/internal/explorer"
 	"cne/internal/plot"
 	"cne/train"
 	"cne/train/quality"
@@ -97,10 +97,10 @@ func spectrumColumns() []column {
 }
 
 // SpectrumFacts returns the figures of one of the embeddings for the explorer.
-func SpectrumFacts(m *rundir.StopMetrics) []explorer.Fact {
+func SpectrumFacts(m *rundir.StopMetrics) []cne.Fact {
 	facts := Facts(&m.Figures, m.Z)
 	if m.ZBar != nil {
-		facts = append([]explorer.Fact{roundedFact("Z̄", *m.ZBar, "The normalisation constant of Neg-t-SNE for this embedding. The larger it is, the more attraction prevails, and the more compact are the clusters.")}, facts...)
+		facts = append([]cne.Fact{roundedFact("Z̄", *m.ZBar, "The normalisation constant of Neg-t-SNE for this embedding. The larger it is, the more attraction prevails, and the more compact are the clusters.")}, facts...)
 	}
 	return facts
 }

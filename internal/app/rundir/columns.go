@@ -74,11 +74,7 @@ func take(values []string, where string, n int, rows []int) ([]string, error) {
 	case rows == nil, n > 0 && len(values) != n, len(rows) == 0, len(values) <= slices.Max(rows):
 		return nil, fmt.Errorf("%s: got %d rows for %d points, want one for each, in their order", text.Quote(where), len(values), n)
 	}
-	taken := make([]string, len(rows))
-	for k, i := range rows {
-		taken[k] = values[i]
-	}
-	return taken, nil
+	return text.Pick(values, rows), nil
 }
 
 // ReadBarcodes reads the names of the cells: see ReadColumn.

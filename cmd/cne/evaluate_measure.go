@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cne/configs"
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/app/points"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/elementary"
+	"cne/internal/version"
+	"cne/model/op"
+	"cne/train"
+	"cne/train/quality"
+)
+
+// stopwatch returns a function that adds the time since then to a sum.
+func stopwatch(sum *float64) func() {
+	start := time.Now()
+	return func() { *sum += time.Since(start).Seconds() }
+}
+
+// evaluate measures all embeddings.
+func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error) {
+	e := &report.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
+	stop := stopwatch(&e.Seconds.Prepare)
+	embeddings := [][]string{a.inputs}
+	if !a.join {
+		embeddings = slices.Collect(slices.Chunk(a.inputs, 1))
+	}
+	var all []*candidate
+	for _, paths := range embeddings {
+		s, err := a.openCandidate(ctx, paths...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	var other *candidate
+	compared := all
+	if a.against != "" {
+		var err error
+		if other, err = a.openCandidate(ctx, a.against); err != nil {
+			return nil, err
+		}
+		compared = append(slices.Clone(all), other)
+	}
+	e.N = all[0].positions.N
+	for _, s := range compared[1:] {
+		if s.positions.N != e.N {
+			return nil, fmt.Errorf("%s: got %d points, want %[4]d as in %[3]s", s.file, s.positions.N, all[0].file, e.N)
+		}
+	}
+	if e.N < 2 {
+		return nil, fmt.Errorf("%s: got 1 point, want 2 or more", all[0].file)
+	}
+	if e.N <= e.K {
+		return nil, fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
+	}
+	y, err := a.prepare(ctx, e, all[0])
+	if err != nil {
+		return nil, err
+	}
+	a.constants(e)
+	y.Losses = e.LossOptions()
+	y.Losses.Clamp = *a.config.Embed.Clamp
+	stop()
+
+	if y.Sampled(e.N) > 0 {
+		compared = nil // only the sample's neighbours are needed; measuring finds them
+	}
+	for _, s := range compared {
+		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range all {
+		a.Log.Info("measuring", "embedding", s.path)
+		f, err := a.measure(ctx, e, s, other, y)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.file, err)
+		}
+		e.Embeddings = append(e.Embeddings, *f)
+	}
+	return e, nil
+}
+
+// A reference is the data that embeddings are measured by.
+type reference struct {
+	points *data.Matrix // the points between which distances are measured; nil if unknown
+	quality.Options
+}
+
+// prepare reads the data, if known, and makes the reference for the embeddings; first is
+// one of them.
+func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (*reference, error) {
+	y := &reference{Options: a.config.Quality.Wanted()}
+	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
+	if !a.dataKnown {
+		if a.config.Graph.File == nil {
+			return y, nil
+		}
+		var err error
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, !a.origins.IsDefault("graph.k"), e.N); err != nil {
+			return nil, err
+		}
+		e.Edges = y.Graph.Edges()
+		return y, nil
+	}
+	if err := a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)); err != nil {
+		return nil, err
+	}
+	in, err := points.Read(ctx, a.config, a.origins, a.Log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.config.CheckMeasuring(a.device, in.Size()); err != nil {
+		return nil, err
+	}
+	if n, _ := in.Points.Dims(); n != e.N {
+		left := ""
+		if h := a.config.Data.Holdout; h != nil && h.Share > 0 {
+			left = " without the held-out points"
+		}
+		if in.Sampled() {
+			left = " with data.sample"
+		}
+		return nil, fmt.Errorf("%s: got %d points, want %[4]d as in the data %[3]s%[5]s, or other data (--data)",
+			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
+	}
+	e.Data, in.Held = in.Points.Name, nil
+	o := a.config.Options()
+	in.ChooseComponents(&o)
+	o.Components = new(o.Reduces(in.Points.Dims()))           // they depend on the network
+	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // no network needs the points themselves
+	near, err := in.Prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
+	if err == nil {
+		err = a.checkTrainedOn(near.PointsKey, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.Points.Labels
+	e.Edges = y.Graph.Edges()
+	e.GraphRecall, e.Components = rundir.RecallOf(near.Neighborhood), *o.Components
+	if a.config.Graph.File == nil {
+		return y, nil
+	}
+	return y, a.checkTrainedOn("", near.GraphKey)
+}
+
+// constants fills in the constants of the losses.
+func (a *evaluationRun) constants(e *report.Evaluation) {
+	options := a.config.Options()
+	phases := options.FitOptions().Phases
+	last, constant := phases[len(phases)-1], a.config.Embed.Loss.Info().Constant
+	e.Negatives = a.negatives
+	if e.Negatives == 0 {
+		e.Negatives = last.Negatives
+		if last.Negatives < 0 { // Full or All
+			e.Negatives = 2*a.config.Embed.BatchSize - 2
+		}
+	}
+	at := last.Spectrum
+	if a.withS {
+		at = train.FromS(a.s)
+	} else if a.withZBar {
+		at = train.FromZBar(a.zBar)
+	}
+	if at.S != nil && (a.withS || constant == op.FixedZ) {
+		e.ZBar = new(train.Normalization{N: e.N}.ZBar(*at.S))
+	}
+	if at.ZBar != nil && *at.ZBar != 0 && (a.withZBar || constant == op.FixedZ) {
+		e.ZBar = at.ZBar
+	}
+	e.Rho = 1
+	if at.S != nil && (a.withS || constant == op.Divisor) {
+		e.Rho = elementary.Pow(4, *at.S)
+	}
+}
+
+// measure measures one embedding.
+func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate, y *reference) (*report.EvaluatedFigures, error) {
+	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
+	o := y.Options
+	if o.Labels == nil {
+		o.Labels = s.labels
+	}
+	o.Found = s.found
+	if s.z != nil {
+		o.Losses.LearntZ = *s.z
+	}
+	o.Measured = func(m quality.Metric, took time.Duration) {
+		switch seconds := took.Seconds(); m {
+		case quality.MetricTrustworthiness:
+			e.Seconds.Trustworthiness += seconds
+		case quality.MetricLosses:
+			e.Seconds.Losses += seconds
+		default:
+			e.Seconds.Figures += seconds
+		}
+	}
+	measured, err := quality.Measure(ctx, y.points, s.positions, o)
+	if err != nil {
+		return nil, err
+	}
+	f.Figures = *measured
+	if other != nil {
+		defer stopwatch(&e.Seconds.Against)()
+		// The other embedding replaces the data.
+		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
+			K: o.K, SpearmanSample: o.SpearmanSample, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
+			Skip: ^quality.Where(func(f *quality.Figure) bool {
+				return f.Option != "" && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
+			}),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/configs"
+	"cne/data/counts"
+	"cne/data/file"
+	"cne/model"
+)
+
+// A rowRange is a range of the rows of the input, counted from 0.
+type rowRange struct {
+	first int
+	end   int // the row after the last; 0: to the end of the input
+}
+
+// parseRows parses a range such as 0:1000, :1000 or 1000:. The second number is excluded.
+func parseRows(s string) (r rowRange, ok bool) {
+	first, end, ok := strings.Cut(s, ":")
+	number := func(s string) (n int) {
+		if s != "" && ok {
+			var err error
+			n, err = strconv.Atoi(s)
+			ok = err == nil && n >= 0
+		}
+		return n
+	}
+	r = rowRange{number(first), number(end)}
+	return r, ok && (end == "" || r.first < r.end)
+}
+
+func (r rowRange) String() string {
+	if r.end == 0 {
+		return fmt.Sprintf("%d:", r.first)
+	}
+	return fmt.Sprintf("%d:%d", r.first, r.end)
+}
+
+// beyond is the error of a range that an input of n rows does not have.
+func (r rowRange) beyond(n int) error {
+	return fmt.Errorf("--rows: got %v, want rows of the %d points, counted from 0", r, n)
+}
+
+// open opens the points, from the first row of the range on.
+func (p *projectRun) open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
+	rows, err := p.openAll(ctx, before)
+	if err != nil || p.rows == (rowRange{}) {
+		return rows, err
+	}
+	n, known := rows.Len() // known for arrays, before any point is placed
+	if !known || p.rows.end <= n {
+		if n, err = rows.Skip(p.rows.first); err == nil && n == p.rows.first {
+			return rows, nil
+		}
+	}
+	if err == nil {
+		err = p.rows.beyond(n)
+	}
+	rows.Close()
+	return nil, err
+}
+
+// openAll opens all points.
+func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
+	o, name := p.reading, p.input[0]
+	o.Log = p.Log
+	switch at := slices.IndexFunc(p.input, counts.Is); {
+	case before != nil && before.Counts != nil:
+		o.Columns = before.Counts.Names
+		c, err := counts.Open(ctx, p.input, o)
+		if err != nil {
+			return nil, err
+		}
+		return before.Counts.Rows(c), nil
+	case at >= 0:
+		return nil, fmt.Errorf("%s: got counts of single cells, want points as in training", p.input[at])
+	}
+	if i := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) }); i >= 0 {
+		name = p.input[i]
+	}
+	builtin, ok := strings.CutPrefix(name, configs.BuiltinPrefix)
+	switch {
+	case !ok:
+		return file.Open(ctx, p.input, before.Reading(o))
+	case len(p.input) > 1:
+		return nil, fmt.Errorf("%s goes with no other file", name)
+	case o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto:
+		return nil, fmt.Errorf("%s: got labels and no columns, want no --label-column, --drop or --header", name)
+	}
+	set, err := file.Builtin(builtin)
+	if err != nil {
+		return nil, err
+	}
+	return file.Of(set), nil
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"cne"
+	"cne/configs"
+	"cne/internal/app/cli"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/text"
+	"cne/internal/version"
+	"cne/model/op"
+	"cne/train"
+)
+
+// explain adds the embedding to an error of its training.
+func (s *spectrum) explain(err error) error {
+	var failed *cne.SpectrumError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	where, config := "the shared phase", s.config
+	if failed.Index >= 0 {
+		where, config = s.axis.Title(s.stops[failed.Index].value), s.stops[failed.Index].config
+	}
+	err = failed.Err
+	if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+		err = s.diverged(diverged, rateOf(config.Embed.Phases, diverged.Phase), "")
+		s.saved = s.resumed // a diverged embedding is useless
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+// count returns a hook that reports the progress of all runs together.
+func (s *spectrum) count() train.Hook {
+	return train.HookFunc(func(state *train.State) error {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.done++
+		spent := max(time.Since(s.began), time.Microsecond)
+		s.Progress.Report(cli.EpochReport{
+			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
+			Speed: float64(s.done-s.before) * float64(s.near.Graph.Edges()) / spent.Seconds(),
+			Left:  spent / time.Duration(s.done-s.before) * time.Duration(s.all-s.done),
+		})
+		return nil
+	})
+}
+
+// figures returns the metrics of the spectrum.
+func (s *spectrum) figures() *rundir.SpectrumMetrics {
+	_, shared := s.axis.At(s.config, s.axis.Values[0])
+	f := &rundir.SpectrumMetrics{
+		Axis: s.axis.Flag, Loss: s.config.Embed.Loss.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
+		Seed: s.config.Embed.Seed, Version: version.String(),
+	}
+	for _, x := range s.stops {
+		m := rundir.StopMetrics{Value: s.axis.Text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.Folder(x.value), Metrics: *x.metrics}
+		if s.hasZBar() {
+			z := s.abscissa(x)
+			m.ZBar = &z
+		}
+		f.Stops = append(f.Stops, m)
+	}
+	return f
+}
+
+// write writes the embeddings and their report, except spectrum.json, which is written
+// last, and config.yaml, which exists already.
+func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
+	for i, x := range s.stops {
+		r := s.at(x)
+		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
+			return err
+		}
+		if err := r.write(); err != nil {
+			return err
+		}
+		if s.in.LeavesOut() {
+			if err := r.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained); err != nil {
+				return err
+			}
+		}
+		if err := r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
+			return err
+		}
+	}
+	if s.in.LeavesOut() {
+		if err := s.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) }),
+		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return report.WriteSpectrumTimes(w, f) }),
+	)
+}
+
+// draw makes the pictures and the explorer.
+func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
+	labels := s.in.Points.Labels
+	picture := cne.PictureOptions{}
+	page := &cne.PageOptions{
+		Title:  s.in.Points.Name + ", " + s.config.Embed.Loss.Info().Title,
+		Slider: s.axis.Symbol(),
+	}
+	for i, x := range s.stops {
+		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
+			return err
+		}
+		title := s.axis.Title(x.value)
+		picture.Panels = append(picture.Panels, cne.PicturePanel{Title: title, Embedding: x.embedded.Positions, Labels: labels})
+		page.Views = append(page.Views, cne.PageView{Name: title, Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
+	}
+	m := report.Map{Positions: s.stops[0].embedded.Positions, Labels: labels}
+	err := s.at(s.stops[0]).addToPage(ctx, page, &m)
+	if err == nil {
+		err = m.SavePage(s.dir.Path(rundir.SpectrumExplorer), page)
+	}
+	if err == nil {
+		err = m.SavePicture(s.dir.Path(rundir.SpectrumStrip), picture)
+	}
+	if err != nil {
+		return err
+	}
+	at := make([]float64, len(s.stops))
+	for i, x := range s.stops {
+		at[i] = s.abscissa(x)
+	}
+	if curves := report.SpectrumCurves(f, at, s.config.Quality.K); len(curves.Panels) > 0 {
+		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
+	}
+	return nil
+}
+
+// hasZBar reports whether the embeddings differ in Neg-t-SNE's normalisation constant,
+// given as s or as Z̄.
+func (s *spectrum) hasZBar() bool {
+	return s.config.Embed.Loss.Info().Constant == op.FixedZ && s.axis.Flag != "m"
+}
+
+// abscissa returns the position of a stop in curves: Z̄ for Neg-t-SNE, as in the paper's
+// figures, the actual number of negatives, or else s.
+func (s *spectrum) abscissa(x *spectrumPoint) float64 {
+	switch {
+	case s.axis.Flag == "m":
+		return float64(x.embedded.Result.Negatives)
+	case s.axis.Flag == "s" && s.hasZBar():
+		return train.Normalization{N: s.near.Graph.N}.ZBar(x.value)
+	}
+	return x.value
+}
+
+// print writes the figures for people.
+func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Duration) error {
+	if err := report.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
+		return err
+	}
+	embeddings := "1 embedding"
+	if len(f.Stops) > 1 {
+		embeddings = fmt.Sprintf("%d embeddings", len(f.Stops))
+	}
+	_, err := fmt.Fprintf(w, "\n%s of %d points in %.1f s: see %s\n", embeddings, f.N, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
+	return err
+}

@@ -1,0 +1,364 @@
+// Package points reads the points of a run, divides their rows, and prepares them.
+package points
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"cne"
+	"cne/configs"
+	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
+	"cne/data/images"
+	"cne/data/neighbors"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/text"
+)
+
+// Inputs are the data that a run reads.
+type Inputs struct {
+	Config *configs.Config
+	log    *slog.Logger
+	graph  *neighbors.Graph // of graph.file; nil without
+
+	// Points are the training points, until Prepare takes their values, and Held the
+	// held-out points or nil, both as read.
+	Points, Held *data.Dataset
+	Division     *cne.Division // of the n rows of data.path, and after them of data.holdout
+	N            int
+	builtin      *data.Dataset // all points of data.path, with data.sample; nil for files
+	infos        []fs.FileInfo // of data.path, as they were when they were read
+
+	Different  int             // points, if fewer than nine of ten; otherwise 0
+	fill       []float32       // replaces missing values; nil: nothing does
+	counts     *counts.Scaling // how counts became points; nil for other data
+	emptyCells int             // cells without counts
+
+	Images     *images.Set // of the points, once asked for (see pageImages)
+	ImagesRead bool
+
+	Annotations *report.Annotations   // in the order of a page
+	Earlier     *rundir.InitEmbedding // where the points start; nil if not at an earlier embedding
+}
+
+// Sampled reports whether data.sample chooses the points to train on.
+func (in *Inputs) Sampled() bool { return in.Config.Data.Sample != nil }
+
+// LeavesOut reports whether some rows may get no position.
+func (in *Inputs) LeavesOut() bool {
+	return in.Config.Data.Imbalance != nil || in.Config.Data.Missing == "drop"
+}
+
+// PageRows returns the rows of the input that are the points of a page; nil for all.
+func (in *Inputs) PageRows() []int {
+	if !in.Sampled() && !in.LeavesOut() {
+		return nil
+	}
+	return slices.Concat(in.Division.Trained, in.Division.Held)
+}
+
+// Names returns the names of the training points and the held-out points, from data.names
+// or the barcodes of cells.
+func (in *Inputs) Names() (trained, held []string) {
+	if in.Annotations == nil || in.Annotations.Names == nil {
+		return nil, nil
+	}
+	all := in.Annotations.Names
+	if in.PageRows() != nil {
+		n := len(in.Division.Trained)
+		return all[:n], all[n:]
+	}
+	return text.Pick(all, in.Division.Trained), text.Pick(all, in.Division.Held)
+}
+
+// Rest returns the number of points that are only placed in the end (data.sample).
+func (in *Inputs) Rest() int {
+	if !in.Sampled() {
+		return 0
+	}
+	held, _ := slices.BinarySearch(in.Division.Held, in.N) // those in data.path
+	return in.N - len(in.Division.Trained) - held - len(in.Division.Left)
+}
+
+// Files returns the names of the files in the run folder with the positions of the
+// training points, without ending, and with their rows.
+func (in *Inputs) Files() (positions, rows string) {
+	if in.Sampled() {
+		return rundir.SampleName, rundir.SampleRowsFile
+	}
+	return "embedding", rundir.RowsFile
+}
+
+// Total returns the number of the rows of the input: of data.path and the files of data.holdout.
+func (in *Inputs) Total() int {
+	if h := in.Config.Data.Holdout; h != nil && h.Share == 0 {
+		n, _ := in.Held.Dims()
+		return in.N + n
+	}
+	return in.N
+}
+
+// Size returns the size of data.path without the rows that are left out, or of the rows that
+// a file lists.
+func (in *Inputs) Size() data.Size {
+	d, more, nonzeros := &in.Config.Data, in.N-len(in.Division.Left)-len(in.Division.Trained), 0
+	if d.Holdout != nil && d.Holdout.Share > 0 {
+		nonzeros = in.Held.Points.Nonzeros()
+	}
+	if in.Sampled() && d.Sample.File != "" {
+		more = 0
+	}
+	size := in.Points.Size(more)
+	size.Nonzeros += nonzeros
+	return size
+}
+
+// Read reads the points of a run, and its graph if one is given.
+func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *slog.Logger) (in *Inputs, err error) {
+	if err := c.CheckFiles(); err != nil {
+		return nil, err
+	}
+	in = &Inputs{Config: c, log: log}
+	if err := in.readTraining(ctx); err != nil {
+		return nil, in.explainTable(err, c.Graph.File == nil && c.Model.InitPath() == "")
+	}
+	if h := c.Data.Holdout; h != nil && h.Share == 0 {
+		err = in.explainTable(in.readHeld(ctx, h), false)
+	}
+	if err == nil && c.Graph.File != nil {
+		n, _ := in.Points.Dims()
+		in.graph, err = rundir.ReadGraph(ctx, log, c, !origins.IsDefault("graph.k"), n)
+	}
+	return in, err
+}
+
+// readTraining reads data.path and divides its rows. With data.sample, only the points that
+// are trained on or held out need to fit into memory.
+func (in *Inputs) readTraining(ctx context.Context) (err error) {
+	d := &in.Config.Data
+	o := in.Config.ReadOptions(d)
+	o.Log = in.log
+	rules := cne.DivisionRules{Imbalance: d.Imbalance != nil, Seed: in.Config.Embed.Seed}
+	if d.Holdout != nil {
+		rules.Holdout = d.Holdout.Share
+	}
+	if !in.Sampled() {
+		set, err := in.readPoints(ctx, d, o)
+		if err != nil {
+			return err
+		}
+		in.N, _ = set.Dims()
+		in.warnOfRowNumbers(set)
+		if err := in.fillMissing(set); err != nil {
+			return err
+		}
+		var missing []int
+		if d.Missing == "drop" && set.Points != nil {
+			missing = set.Points.Missing(in.N)
+		}
+		if err := in.divide(rules, set.Labels, missing); err != nil {
+			return err
+		}
+		return in.take(set, in.Division.Trained, in.Division.Held)
+	}
+	if i := slices.IndexFunc(d.Path, counts.Is); i >= 0 {
+		return fmt.Errorf("data.sample: got counts of single cells in %s, want null; to train on fewer of them, set data.holdout to a share", d.Path[i])
+	}
+	if strings.HasPrefix(d.Path[0], configs.BuiltinPrefix) {
+		if in.builtin, err = in.readPoints(ctx, d, o); err == nil {
+			in.N, _ = in.builtin.Dims()
+		}
+	} else if in.infos, err = stat(d.Path); err == nil {
+		in.N, err = file.Count(ctx, d.Path, o)
+	}
+	if err != nil {
+		return err
+	}
+	rules.Sample = max(float64(d.Sample.Number), d.Sample.Share)
+	if d.Sample.File != "" {
+		if rules.Listed, err = rundir.ReadRows(ctx, d.Sample.File, in.N); err != nil {
+			return fmt.Errorf("data.sample: %w", err)
+		}
+	}
+	var labels *data.Labels
+	var missing []int
+	if in.LeavesOut() {
+		if labels, missing, err = in.survey(ctx); err != nil {
+			return err
+		}
+	}
+	if err := in.divide(rules, labels, missing); err != nil {
+		return err
+	}
+	both := slices.Sorted(slices.Values(slices.Concat(in.Division.Trained, in.Division.Held)))
+	set := in.builtin
+	if set != nil {
+		set, err = set.Take(both)
+	} else {
+		set, err = file.ReadRows(ctx, d.Path, o, both, in.N)
+	}
+	if err == nil {
+		err = in.fillMissing(set)
+	}
+	if err != nil {
+		return err
+	}
+	among := func(rows []int) []int {
+		found := make([]int, len(rows))
+		for k, row := range rows {
+			found[k], _ = slices.BinarySearch(both, row)
+		}
+		return found
+	}
+	return in.take(set, among(in.Division.Trained), among(in.Division.Held))
+}
+
+// divide divides the rows of data.path.
+func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing []int) (err error) {
+	in.Division, err = rules.Divide(in.N, labels, missing)
+	if err == nil && len(missing) > 0 {
+		in.log.Info("data.missing: left out points with missing values", "points", len(missing), "of", in.N)
+	}
+	return configs.Cause(err)
+}
+
+// take takes the training points and the held-out points out of a set.
+func (in *Inputs) take(set *data.Dataset, trained, held []int) (err error) {
+	in.Points = set
+	if n, _ := set.Dims(); len(trained) == n {
+		return nil
+	}
+	if in.Points, err = set.Take(trained); err == nil && len(held) > 0 {
+		in.Held, err = set.Take(held)
+	}
+	return err
+}
+
+// survey reads all points of data.path, block by block, and returns what leaves rows out: their
+// labels for data.imbalance, and the rows with missing values for data.missing.
+func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []int, err error) {
+	d, o := &in.Config.Data, in.Config.ReadOptions(&in.Config.Data)
+	var rows file.Rows
+	if in.builtin != nil {
+		rows = file.Of(in.builtin)
+	} else if rows, err = file.Open(ctx, d.Path, o); err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	in.log.Info("looking through all points", "points", in.N)
+	var all []string
+	block := data.NewMatrix(data.BlockRows(rows.Width()), rows.Width())
+	for first := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		n, err := rows.Next(block)
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, nil, err
+		}
+		if d.Missing == "drop" {
+			for _, i := range block.Missing(n) {
+				missing = append(missing, first+i)
+			}
+		}
+		all, first = append(all, rows.Labels()...), first+n
+	}
+	if len(d.Labels) > 0 {
+		if all, err = file.ReadLabels(ctx, d.Labels, in.N); err != nil {
+			return nil, nil, err
+		}
+	}
+	if d.Imbalance != nil && all != nil {
+		labels = data.NewLabels(all)
+	}
+	return labels, missing, nil
+}
+
+// readHeld reads the files of held-out points.
+func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
+	d := in.Config.Data
+	d.Path, d.Labels = h.Paths, d.HoldoutLabels
+	o := in.Config.ReadOptions(&d)
+	o.Columns, o.Offset, o.Codings, o.AllowMissing = in.Points.Columns(), in.Points.Offset(), in.Points.Codings, in.fill != nil
+	if in.Held, err = in.readPoints(ctx, &d, o); err == nil && in.fill != nil {
+		in.Held.Points.FillMissing(in.fill)
+	}
+	if errors.Is(err, data.ErrShape) {
+		return fmt.Errorf("data.holdout: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	n, got := in.Held.Dims()
+	if _, want := in.Points.Dims(); got != want {
+		return fmt.Errorf("data.holdout: got points of %d values, want %d as in data.path", got, want)
+	}
+	for i := range n {
+		in.Division.Held = append(in.Division.Held, in.N+i)
+	}
+	if in.Held.Points != nil && (in.Points.Points == nil || in.Points.Points.CSR == nil) {
+		in.Held.Points, err = in.Held.Points.Dense()
+	}
+	return err
+}
+
+// readPoints reads all points of files: of data.path first, and then of data.holdout.
+func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Options) (*data.Dataset, error) {
+	o.Log = in.log
+	pathKey, labelsKey := "data.path", "data.labels"
+	if in.Points != nil {
+		pathKey, labelsKey = "data.holdout", "data.holdout_labels"
+	}
+	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
+	if in.counts == nil && (in.Points != nil || !slices.ContainsFunc(c.Path, counts.Is)) {
+		switch {
+		case !builtin:
+			return file.Read(ctx, c.Path, o)
+		case len(c.Path) > 1 || len(c.Labels) > 0:
+			return nil, fmt.Errorf("%s: %s has labels of its own, want no other path and no %s", pathKey, c.Path[0], labelsKey)
+		}
+		return file.Builtin(name)
+	}
+	o = c.Options()
+	o.Log = in.log
+	if in.counts != nil { // held-out points are scaled like the others
+		o.Columns = in.counts.Names
+	}
+	read, err := counts.Open(ctx, c.Path, o)
+	if err != nil {
+		return nil, err
+	}
+	if in.counts != nil {
+		set, err := in.counts.Apply(read)
+		if err != nil {
+			err = fmt.Errorf("data.holdout: %w", err)
+		}
+		return set, err
+	}
+	if in.counts, err = counts.Fit(read, c.Genes); err != nil {
+		return nil, fmt.Errorf("%s: %w (data.path)", text.Few(c.Path, nil), err)
+	}
+	in.emptyCells = read.EmptyCells()
+	return in.counts.Apply(read)
+}
+
+// fillMissing replaces missing values of points, if data.missing says so.
+func (in *Inputs) fillMissing(set *data.Dataset) error {
+	m := set.Points
+	if in.Config.Data.Missing != "mean" || m == nil || in.counts != nil {
+		return nil
+	}
+	in.fill = m.FiniteMeans()
+	in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
+	return set.Check()
+}

@@ -1,0 +1,259 @@
+package points
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cne"
+	"cne/configs"
+	"cne/data"
+	"cne/data/file"
+	"cne/data/pca"
+	"cne/internal/app/rundir"
+	"cne/internal/text"
+	"cne/model"
+)
+
+// rowsKey identifies the training points among all points; "" without data.sample.
+func (in *Inputs) rowsKey() string {
+	if !in.Sampled() {
+		return ""
+	}
+	hash := sha256.New()
+	for _, row := range in.Division.Trained {
+		_ = binary.Write(hash, binary.LittleEndian, int64(row)) // a hash never fails
+	}
+	return fmt.Sprintf("%d of %d, %x", len(in.Division.Trained), in.N, hash.Sum(nil)[:16])
+}
+
+func stat(paths []string) ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(paths))
+	for i, path := range paths {
+		var err error
+		if infos[i], err = os.Stat(path); err != nil {
+			return nil, fmt.Errorf("data.path: %w", err)
+		}
+	}
+	return infos, nil
+}
+
+// manyColumns is the least number of columns where sparse whole numbers are taken for
+// counts.
+const manyColumns = 1000
+
+// MaybeCounts reports whether the points look like counts that nothing has normalized.
+func (in *Inputs) MaybeCounts() bool {
+	m := in.Points.Points
+	if m == nil || m.CSR == nil || m.D < manyColumns || in.Config.Embed.GraphMetric == data.Cosine || in.Config.Embed.GraphMetric.Direct() {
+		return false
+	}
+	values := m.CSR.Value
+	return len(values) > 0 && slices.Max(values) > 1 && !slices.ContainsFunc(values, func(v float32) bool { return v < 0 || v != float32(int64(v)) })
+}
+
+// LogCounts logs what became of the counts.
+func (in *Inputs) LogCounts() {
+	if in.counts == nil {
+		return
+	}
+	kept, wanted := len(in.counts.Genes), in.Config.Data.Genes
+	in.log.Info("made points from the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
+	if kept < wanted {
+		in.log.Warn("fewer genes vary enough than data.genes asks for", "genes", kept, "wanted", wanted)
+	}
+	if in.emptyCells > 0 {
+		in.log.Warn("cells without counts are zeros", "cells", in.emptyCells)
+	}
+}
+
+// Prepared is the neighbourhood that the embeddings of a run preserve, with the keys that
+// identify it.
+type Prepared struct {
+	*cne.Neighborhood
+	PointsKey, HeldKey, RowsKey, GraphKey string // "" if there are none, or for all rows
+}
+
+// ChooseComponents is cne.Options.ChooseComponents for the points as they were read.
+func (in *Inputs) ChooseComponents(o *cne.Options) {
+	o.ChooseComponents(in.Points.Points != nil && in.Points.Points.CSR != nil, in.counts != nil)
+}
+
+// Prepare finds the neighbours of the points, which it takes from the inputs, or reads
+// them from the cache of an earlier run on the same points with the same settings.
+func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*Prepared, error) {
+	c := in.Config
+	n, width := in.Points.Dims()
+	cache := dir.Cache(in.log, c.Graph.Cache)
+	defer cache.Release()
+	o.Log, o.Cache, o.Graph = in.log, cache, in.graph
+	if in.counts != nil && o.Scaling == data.ScaleAuto { // the columns are one quantity
+		o.Scaling = data.ScaleUnit
+	}
+	in.ChooseComponents(o)
+	h, err := cne.Prepare(ctx, in.Points, *o)
+	if err != nil {
+		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
+	}
+	h.Preprocessing.Fill, h.Preprocessing.NA = in.fill, c.Data.NA
+	if in.counts != nil { // they have the names of the genes
+		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
+	}
+	if h.Nearest != nil {
+		h.Nearest.Dist2 = nil // quality needs only the indices
+	}
+	p := &Prepared{Neighborhood: h, PointsKey: cache.PointsKey, RowsKey: in.rowsKey(), GraphKey: rundir.GraphKey(h.Graph)}
+	if in.Held != nil {
+		held, err := in.ScaledHeld(ctx, h.Preprocessing, h.PCA)
+		if err != nil {
+			return nil, err
+		}
+		if p.HeldKey, err = rundir.PointsKey(ctx, held.Source()); err != nil {
+			return nil, err
+		}
+	}
+	names, _ := in.Names()
+	o.Start, err = in.Earlier.Start(in.log, h, names, c.Embed.Seed)
+	return p, err
+}
+
+// ScaledHeld returns the held-out points, scaled like the points of a run with these
+// components.
+func (in *Inputs) ScaledHeld(ctx context.Context, before *model.Preprocessing, components *pca.PCA) (*data.Dataset, error) {
+	set := *in.Held
+	if set.Points != nil {
+		set.Points = set.Points.Clone()
+	}
+	err := scaleLike(ctx, &set, before, components)
+	if errors.Is(err, data.ErrDirection) {
+		return nil, fmt.Errorf("data.holdout: %w (graph.metric)", err)
+	}
+	return &set, err
+}
+
+// scaleLike scales points in place like the points of a run with these components.
+func scaleLike(ctx context.Context, set *data.Dataset, before *model.Preprocessing, components *pca.PCA) (err error) {
+	if components == nil && set.Points != nil && set.Points.CSR != nil {
+		set.Points, err = set.Points.Dense()
+	}
+	if err == nil {
+		err = set.ScaleBy(before.Scaler)
+	}
+	if err == nil {
+		err = set.Normalize(ctx, before.Metric, before.Scaler)
+	}
+	return err
+}
+
+// Reduce returns the components of scaled points, or the points themselves.
+func Reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA, on *model.Device) (*data.Matrix, error) {
+	if components == nil {
+		return data.Collect(ctx, scaled.Source())
+	}
+	return components.Transform(ctx, scaled.Source(), on)
+}
+
+// ReadAgain reads the training points of the run in a folder, by its configuration, and
+// prepares them as the run did. Other points are an error.
+func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing, on *model.Device) (*data.Matrix, error) {
+	if before == nil || before.Scaler == nil {
+		return nil, errors.New("the model does not say how they were prepared")
+	}
+	c, origins, err := configs.Train.Load(&configs.Sources{File: filepath.Join(folder, rundir.ConfigFile), Context: ctx})
+	if err != nil {
+		return nil, err
+	}
+	rundir.LocateInputs(folder, c, origins)
+	d := &c.Data
+	if d.Holdout != nil && d.Holdout.Share == 0 { // other files than the points'
+		d.Holdout, d.HoldoutLabels = nil, nil
+	}
+	if d.Holdout == nil && d.Imbalance == nil { // labels choose no points
+		d.Labels = nil
+	}
+	c.Graph.File = nil
+	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
+	in, err := Read(ctx, c, origins, log)
+	if err == nil {
+		err = scaleLike(ctx, in.Points, before, before.PCA)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := rundir.PointsKey(ctx, in.Points.Source())
+	if trained, _ := rundir.DataKeys(folder); err == nil && key != trained {
+		err = fmt.Errorf("the points of %s are not those that the run was trained on, by its metrics.json", text.Few(d.Path, nil))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Reduce(ctx, in.Points, before.PCA, on)
+}
+
+// AllNames reads the names of the points of data.path that are placed and not held out; nil
+// without data.names.
+func (in *Inputs) AllNames(ctx context.Context) ([]string, error) {
+	key := in.Config.Data.Names
+	if key == nil {
+		return nil, nil
+	}
+	_, names, err := rundir.ReadColumn(ctx, rundir.TableOf(in.Config), *key, in.Total(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("data.names: %w", err)
+	}
+	return text.Pick(names, in.Division.Placed(in.N)), nil
+}
+
+// Open opens all points of data.path, to be prepared like the training points.
+func (in *Inputs) Open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
+	if in.builtin != nil {
+		return file.Of(in.builtin), nil
+	}
+	o := in.Config.Data.Options()
+	o.Labels = nil
+	return file.Open(ctx, in.Config.Data.Path, before.Reading(o))
+}
+
+// TakeHeld moves the positions of points that are held out from a block to their matrix.
+func (in *Inputs) TakeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
+	if held == nil {
+		return
+	}
+	kept := 0
+	for i := range b.Positions.N {
+		if k, out := slices.BinarySearch(in.Division.Held, b.Rows[i]); out {
+			copy(held.Row(k), b.Positions.Row(i))
+			continue
+		}
+		copy(b.Positions.Row(kept), b.Positions.Row(i))
+		if b.Labels != nil {
+			b.Labels[kept] = b.Labels[i]
+		}
+		kept++
+	}
+	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
+}
+
+// CheckFiles returns an error if a file of data.path has changed since it was read.
+func (in *Inputs) CheckFiles() error {
+	if in.builtin != nil {
+		return nil
+	}
+	now, err := stat(in.Config.Data.Path)
+	if err != nil {
+		return err
+	}
+	for i, info := range now {
+		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
+			return fmt.Errorf("%s has changed since training", in.Config.Data.Path[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package cne
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cne/data"
+)
+
+// A Division says what becomes of the rows of the points, counted from 0. Each list is
+// ascending, and no row is in two. Rows in none are placed after the training.
+type Division struct {
+	// Trained are the rows that are trained on.
+	Trained []int
+	// Held are held out: they are placed after the training, too, and measured by themselves.
+	Held []int
+	// Left are left out: they get no position.
+	Left []int
+}
+
+// DivisionRules say how rows are divided. The zero value trains on all.
+type DivisionRules struct {
+	// Imbalance leaves out a part of each class (data.Dataset.Imbalance).
+	Imbalance bool
+	// Holdout is the share of the rows that is held out, stratified by known classes
+	// (data.Dataset.Split).
+	Holdout float64
+	// Sample is the number, from 2 on, or the share of the remaining rows to train on; 0 is
+	// all. Listed, if not nil, has these rows instead.
+	Sample float64
+	Listed []int
+	// Seed seeds the draws.
+	Seed uint64
+}
+
+// Divide divides n rows: it leaves out the missing rows (ascending), then rows by Imbalance,
+// holds rows out, and chooses the rows to train on. labels are the labels of all rows, or
+// nil. Errors wrap ErrOption, and name the key of a configuration.
+func (r DivisionRules) Divide(n int, labels *data.Labels, missing []int) (*Division, error) {
+	fault := func(key string, err error) (*Division, error) {
+		return nil, fmt.Errorf("%w: %w", ErrOption, fmt.Errorf("%s: %w", key, err))
+	}
+	if err := labels.Check(n); err != nil {
+		return fault("data.labels", err)
+	}
+	d, rows, left := new(Division), []int(nil), n // nil: all rows, which may be very many
+	if len(missing) > 0 {
+		if rows = without(n, missing); len(rows) == 0 {
+			return fault("data.missing", fmt.Errorf("points: got none without a missing value, want at least one"))
+		}
+		labels, left = labels.Take(rows), len(rows)
+	}
+	if r.Imbalance {
+		kept, err := labels.Imbalance(r.Seed)
+		if err != nil {
+			return fault("data.imbalance", err)
+		}
+		rows, labels, left = pick(rows, kept), labels.Take(kept), len(kept)
+	}
+	if rows != nil {
+		d.Left = without(n, rows)
+	}
+	if r.Holdout > 0 {
+		rest, held, err := data.HoldOut(left, labels, r.Holdout, r.Seed)
+		if err != nil {
+			return fault("data.holdout", err)
+		}
+		d.Held, rows, left = pick(rows, held), pick(rows, rest), len(rest)
+	}
+	switch {
+	case r.Listed != nil:
+		if err := data.CheckRows(r.Listed, n); err != nil {
+			return fault("data.sample", err)
+		}
+		d.Trained = slices.DeleteFunc(slices.Clone(r.Listed), func(row int) bool { return contains(d.Held, row) || contains(d.Left, row) })
+		if len(d.Trained) == 0 {
+			return fault("data.sample", fmt.Errorf("all its rows are held out (data.holdout) or left out"))
+		}
+	case r.Sample > float64(left):
+		return fault("data.sample", fmt.Errorf("got %v, want at most the number of points (%d)", r.Sample, left))
+	case r.Sample > 0:
+		count := int(r.Sample)
+		if r.Sample <= 1 {
+			count = max(1, int(math.Round(r.Sample*float64(left))))
+		}
+		drawn, err := data.DrawRows(left, count, r.Seed)
+		if err != nil {
+			return fault("data.sample", err)
+		}
+		d.Trained = pick(rows, drawn)
+	case rows == nil:
+		d.Trained = without(n)
+	default:
+		d.Trained = rows
+	}
+	return d, nil
+}
+
+// Placed returns those of n rows that are neither held out nor left out.
+func (d *Division) Placed(n int) []int { return without(n, d.Held, d.Left) }
+
+// check returns an error if the lists are invalid for n rows.
+func (d *Division) check(n int) error {
+	all := slices.Sorted(slices.Values(slices.Concat(d.Trained, d.Held, d.Left)))
+	err := data.CheckRows(d.Trained, n)
+	for _, rows := range [][]int{d.Held, d.Left, all} {
+		if err == nil && len(rows) > 0 {
+			err = data.CheckRows(rows, n)
+		}
+	}
+	if err != nil {
+		return badOption("Division: %v", err)
+	}
+	return nil
+}
+
+// without returns the rows from 0 to n−1 that are in none of the ascending lists.
+func without(n int, lists ...[]int) []int {
+	var rows []int
+	for row := range n {
+		if !slices.ContainsFunc(lists, func(list []int) bool { return contains(list, row) }) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// contains reports whether a row is in an ascending list.
+func contains(rows []int, row int) bool {
+	_, found := slices.BinarySearch(rows, row)
+	return found
+}
+
+// pick returns some of the rows; nil are all.
+func pick(rows, some []int) []int {
+	if rows == nil {
+		return some
+	}
+	picked := make([]int, len(some))
+	for k, i := range some {
+		picked[k] = rows[i]
+	}
+	return picked
+}
