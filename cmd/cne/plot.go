@@ -246,7 +246,7 @@ func (p *plotting) chooseOutput() error {
 // draw writes the picture or page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var err error
-	write := func() error { return nil }
+	var write func() error
 	switch {
 	case p.metrics:
 		var curves *plot.Curves
