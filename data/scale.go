@@ -103,7 +103,7 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 		unlike = unlike || spreads[n-1] > maxSpreadRatio*spreads[n/2] || differ(ds.Columns()) && spreads[n-1] > maxSpreadRatio*spreads[0]
 	}
 	if unlike && !slices.Contains(hot, true) {
-		equal, err := oneQuantity(ctx, ds.Source(), s)
+		equal, err := oneQuantity(ctx, ds.Source(), s, differ(ds.Columns()))
 		if err != nil {
 			return nil, err
 		}
@@ -130,14 +130,12 @@ const (
 
 // oneQuantity reports whether the columns of points hold one quantity: whole numbers of at
 // least 0 of which many are 0 (counts); columns without correlation whose standard
-// deviations fall (principal components); or columns of which neighbours are more alike
-// than others (spectra, time series, pixels). s has their means and standard deviations. It
-// looks at some two thousand points.
-func oneQuantity(ctx context.Context, points Source, s *Scaler) (bool, error) {
+// deviations fall (principal components); columns of which neighbours are more alike than
+// others (spectra, time series, pixels); or columns that differ only by a few values far away
+// from the others. s has their means and standard deviations, and named reports whether they
+// have names of their own. It looks at some two thousand points.
+func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (bool, error) {
 	n, d := points.Dims()
-	if d < leastOrdered {
-		return false, nil
-	}
 	var rows [][]float32
 	counts, zeros, step := true, 0, max(1, n/2000)
 	err := points.Each(ctx, 0, func(lo int, block *Matrix) error {
@@ -160,6 +158,9 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler) (bool, error) {
 		if sd > 0 {
 			varying = append(varying, j)
 		}
+	}
+	if sameMiddle(rows, varying, named) {
+		return true, nil
 	}
 	// correlation returns the mean correlation of columns at a distance, and the mean of its
 	// magnitude.
@@ -200,6 +201,26 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler) (bool, error) {
 	}
 	smooth := steps < 0.2*squares && math.Abs(falling) < 0.9
 	return falling > 0.95 && size < 0.25 || near-far > 0.15 && near > 0.5 || near-far > 0.1 && smooth, nil
+}
+
+// sameMiddle reports whether the middle halves of the columns' values are about equally wide.
+func sameMiddle(rows [][]float32, columns []int, named bool) bool {
+	var widths []float32
+	values := make([]float32, len(rows))
+	for _, j := range columns {
+		for i, row := range rows {
+			values[i] = row[j]
+		}
+		slices.Sort(values)
+		widths = append(widths, values[3*len(values)/4]-values[len(values)/4])
+	}
+	slices.Sort(widths)
+	last := len(widths) - 1
+	usual := widths[len(widths)/2]
+	if named {
+		usual = widths[0]
+	}
+	return widths[0] > 0 && widths[last] <= maxSpreadRatio*usual
 }
 
 // leastOrdered is the least number of columns whose order oneQuantity takes into account.

@@ -141,22 +141,35 @@ func TestScaleByTheData(t *testing.T) {
 		}
 		return m
 	}
+	tails, outlier := normal(6, n, 5), normal(7, n, 5)
+	for i, v := range tails.X { // Cauchy's distribution
+		tails.X[i] = v / float32(r.NormFloat64())
+	}
+	outlier.X[5*n-1] = 1e6
+	rare := normal(8, n, 5) // mostly 0
+	for i := range n {
+		rare.X[5*i] = map[bool]float32{true: 1e4}[i%20 == 0]
+	}
 	for name, tc := range map[string]struct {
 		m    *data.Matrix
 		want data.Scaling
 	}{
-		"one of 15 columns":      {scaled(classes(15), func(j int) float64 { return map[int]float64{0: 1e4}[j] + 1 }), data.ScaleStandard},
-		"one, with names":        {named(scaled(classes(15), func(j int) float64 { return map[int]float64{7: 300}[j] + 1 }), "V"), data.ScaleStandard},
-		"many scales":            {named(scaled(classes(12), func(j int) float64 { return math.Pow(10, float64(j)/2) }), "f"), data.ScaleStandard},
-		"falling scales":         {scaled(classes(12), decay), data.ScaleUnit},
-		"very falling scales":    {scaled(classes(12), func(j int) float64 { return math.Pow(10, -float64(j)/2) }), data.ScaleStandard},
-		"two columns":            {scaled(classes(2), func(j int) float64 { return math.Pow(100, float64(j)) }), data.ScaleUnit},
-		"alike":                  {classes(15), data.ScaleUnit},
-		"components":             {scaled(normal(4, n, 50), decay), data.ScaleUnit},
-		"components with others": {scaled(normal(4, n, 30), func(j int) float64 { return map[int]float64{0: 1e4, 29: 500}[j] + decay(j) }), data.ScaleStandard},
-		"spectra":                {spectra, data.ScaleUnit},
-		"counts":                 {counts, data.ScaleUnit},
-		"embeddings":             {scaled(classes(384), func(j int) float64 { return map[int]float64{5: 50}[j] + 1 }), data.ScaleUnit},
+		"heavy tails":               {tails, data.ScaleUnit},
+		"one far point":             {outlier, data.ScaleUnit},
+		"one far point, with names": {named(outlier.Clone(), "V"), data.ScaleUnit},
+		"a column that is mostly 0": {rare, data.ScaleStandard},
+		"one of 15 columns":         {scaled(classes(15), func(j int) float64 { return map[int]float64{0: 1e4}[j] + 1 }), data.ScaleStandard},
+		"one, with names":           {named(scaled(classes(15), func(j int) float64 { return map[int]float64{7: 300}[j] + 1 }), "V"), data.ScaleStandard},
+		"many scales":               {named(scaled(classes(12), func(j int) float64 { return math.Pow(10, float64(j)/2) }), "f"), data.ScaleStandard},
+		"falling scales":            {scaled(classes(12), decay), data.ScaleUnit},
+		"very falling scales":       {scaled(classes(12), func(j int) float64 { return math.Pow(10, -float64(j)/2) }), data.ScaleStandard},
+		"two columns":               {scaled(classes(2), func(j int) float64 { return math.Pow(100, float64(j)) }), data.ScaleUnit},
+		"alike":                     {classes(15), data.ScaleUnit},
+		"components":                {scaled(normal(4, n, 50), decay), data.ScaleUnit},
+		"components with others":    {scaled(normal(4, n, 30), func(j int) float64 { return map[int]float64{0: 1e4, 29: 500}[j] + decay(j) }), data.ScaleStandard},
+		"spectra":                   {spectra, data.ScaleUnit},
+		"counts":                    {counts, data.ScaleUnit},
+		"embeddings":                {scaled(classes(384), func(j int) float64 { return map[int]float64{5: 50}[j] + 1 }), data.ScaleUnit},
 	} {
 		ds := &data.Dataset{Points: tc.m}
 		s := need(data.FitScaler(t.Context(), ds, data.ScaleAuto))(t)
