@@ -164,16 +164,23 @@ func phasesOf(c *Config) []train.Phase {
 
 // The presets, for numbers of points, as their files have them.
 func TestPresets(t *testing.T) {
+	inTwo := func(clustered, spread int, lr float64) []train.Phase {
+		return []train.Phase{
+			{Epochs: clustered, LR: lr, Spectrum: train.FromS(1.), Negatives: train.All}, {Epochs: spread, LR: lr, Negatives: train.All},
+		}
+	}
 	for _, c := range []struct {
 		preset string
 		n, k   int
 		loss   op.Loss
 		want   []train.Phase
 	}{
-		{"auto", 20, 5, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 750, LR: 1, Negatives: 5}}},
-		{"auto", 2000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 430, LR: 2, Negatives: 40}}},
-		{"auto", 10000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 118, LR: 4, Negatives: 200}}},
-		{"fast", 10000, 15, op.NC, []train.Phase{{Epochs: 5, LR: 1, Negatives: 5}, {Epochs: 30, LR: 4, Negatives: 200}}},
+		{"auto", 20, 5, op.InfoNC, inTwo(100, 300, 1)},
+		{"auto", 2000, 20, op.InfoNC, inTwo(100, 300, 2)},
+		{"auto", 10000, 15, op.InfoNC, inTwo(100, 300, 10)},
+		{"auto", 20000, 15, op.InfoNC, inTwo(100, 300, 12)},
+		{"fast", 5000, 20, op.InfoNC, inTwo(100, 300, 5)},
+		{"fast", 10000, 15, op.InfoNC, inTwo(25, 75, 10)},
 		{"paper", 70000, 15, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"paper", 20, 5, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"umap", 70000, 15, op.UMAP, []train.Phase{{Epochs: 200, LR: 1, Negatives: 5}}},
@@ -186,7 +193,6 @@ func TestPresets(t *testing.T) {
 			{Epochs: 44, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
 			{Epochs: 200, LR: 12, Negatives: train.All},
 		}},
-		{"auto", 20000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 68, LR: 4, Negatives: 200}}},
 	} {
 		l, _, err := Train.Load(&Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
 		must(t, err)
@@ -222,9 +228,10 @@ func TestPresetsGiveWay(t *testing.T) {
 		"loss: {z_bar: 1e6}":                                    "neg [{500 1}]",
 		"loss: {name: umap}":                                    "umap [{500 1}]",
 		"loss: {negatives: 7}":                                  "nc [{20 1} {118 4}]",
-		"train: {epochs: 14}":                                   "nc [{2 1} {12 4}]",
-		"train: {epochs: 1}":                                    "nc [{1 4}]",
-		"train: {lr: 2}":                                        "nc [{20 1} {118 2}]",
+		"train: {epochs: 14}":                                   "infonc [{3 10} {11 10}]",
+		"train: {epochs: 1}":                                    "infonc [{1 10}]",
+		"train: {lr: 2}":                                        "infonc [{100 2} {300 2}]",
+		"model: {dim: 3}":                                       "nc [{20 1} {118 4}]",
 		"train: {phases: [{epochs: 3, s: 1}]}":                  "neg [{3 1}]",
 		"{preset: million, loss: {name: nc}}":                   "nc [{20 1} {118 4}]",
 		"preset: tsne":                                          "infonc [{20 1} {400 10}]",

@@ -385,7 +385,7 @@ func TestPhasesBeginAgain(t *testing.T) {
 	folderOf(t, 300, 6)
 	tooFast := short(set("loss.name=infonc", "loss.negatives=5", "train.phases=[{epochs: 3, lr: 1}, {epochs: 5, lr: 1e6}]", "output.snapshots=4")...)
 	mustFail(t, 1, "lower lr in phase 2 of train.phases", tooFast...)
-	_, stderr := mustRun(t, append(tooFast, set("train.retries=10", "checkpoint.epochs=1")...)...)
+	_, stderr := mustRun(t, append(tooFast, set("train.retries=10", "checkpoint.minutes=1e-9")...)...)
 	if again := strings.Count(stderr, "begins again with a lower learning rate"); again < 2 {
 		t.Errorf("begun again %d times, want 2 or more: %s", again, stderr)
 	}
