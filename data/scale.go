@@ -159,7 +159,7 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 			varying = append(varying, j)
 		}
 	}
-	if sameMiddle(rows, varying, named) {
+	if len(rows) >= leastRows && sameMiddle(rows, varying, named) {
 		return true, nil
 	}
 	// correlation returns the mean correlation of columns at a distance, and the mean of its
@@ -222,6 +222,9 @@ func sameMiddle(rows [][]float32, columns []int, named bool) bool {
 	}
 	return widths[0] > 0 && widths[last] <= maxSpreadRatio*usual
 }
+
+// leastRows is the least number of points with a middle half that says something.
+const leastRows = 20
 
 // leastOrdered is the least number of columns whose order oneQuantity takes into account.
 const leastOrdered = 6
