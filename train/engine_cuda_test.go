@@ -522,6 +522,40 @@ func TestPhaseBeginsAgainOnDevice(t *testing.T) {
 	}
 }
 
+// A run on a device resumes between any two batches to the bits of one that never stopped.
+func TestResumeAnywhereOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range map[string]deviceRun{
+		"table, SGD":    {loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}},
+		"table, Adam":   {adam: true, loss: op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10}},
+		"network, Adam": {network: true, adam: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}},
+	} {
+		r.options = train.Options{BatchSize: 64, Seed: 3, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}}}
+		var saved []*train.Checkpoint
+		want, _, _, err := r.fit(t, d, func(o *train.Options) {
+			o.OptimizerZ = new(train.Adam)
+			o.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error {
+				copied, err := c.Clone()
+				saved = append(saved, copied)
+				return err
+			}}
+		})
+		must(t, err)
+		within := false
+		for _, c := range saved {
+			got, _, _, err := r.fit(t, d, func(o *train.Options) { o.OptimizerZ, o.Resume = new(train.Adam), c })
+			must(t, err)
+			within = within || c.Progress.Batches > 0
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: another embedding from epoch %d and batch %d", name, c.Progress.Epochs, c.Progress.Batches)
+			}
+		}
+		if !within {
+			t.Errorf("%s: no checkpoint within an epoch", name)
+		}
+	}
+}
+
 func TestInterruptedOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	r := deviceRuns["table, Neg"]

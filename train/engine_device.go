@@ -311,6 +311,10 @@ func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) error {
 	if !(math.Abs(r.z) <= maxLogConst) {
 		return r.diverged(e, e.batch+count-1, ErrLogZ)
 	}
+	r.optimizer.took(count)
+	if r.optimizerZ != nil {
+		r.optimizerZ.took(count)
+	}
 	e.lr = r.learningRate(e, e.batch+count-1)
 	for _, loss := range report[reportHead+done:] {
 		e.add(float64(math.Float32frombits(loss)))
@@ -399,10 +403,11 @@ func (r *deviceEngine) putControls(e *epochState, w *batchWindow) error {
 		if !r.hasZ() {
 			logConst = r.logConst(e.spectrum, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
 		}
-		numbers := r.optimizer.numbers(r.learningRate(e, batch), r.Clip)
+		ahead := batch - e.batch + 1 // at most 0 for batches before the one that a run resumes with
+		numbers := r.optimizer.numbers(ahead, r.learningRate(e, batch), r.Clip)
 		var numbersZ stepNumbers
 		if r.optimizerZ != nil {
-			numbersZ = r.optimizerZ.numbers(r.LRZ, r.Clip)
+			numbersZ = r.optimizerZ.numbers(ahead, r.LRZ, r.Clip)
 		}
 		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, e.epoch, batch, logConst, numbers, numbersZ)
 	}

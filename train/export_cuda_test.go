@@ -13,8 +13,11 @@ type DeviceOptimizer struct{ deviceOptimizer }
 // OnDevice returns SGD or Adam as a DeviceOptimizer.
 func OnDevice(m Optimizer) DeviceOptimizer { return DeviceOptimizer{m.(deviceOptimizer)} }
 
-// Numbers is deviceOptimizer's numbers.
-func (m DeviceOptimizer) Numbers(lr, clip float64) [8]float32 { return m.numbers(lr, clip) }
+// Numbers returns the numbers of the next step and counts it.
+func (m DeviceOptimizer) Numbers(lr, clip float64) [8]float32 {
+	m.took(1)
+	return m.numbers(0, lr, clip)
+}
 
 // Launch is deviceOptimizer's launch.
 func (m DeviceOptimizer) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {

@@ -189,7 +189,8 @@ func (o *Adam) State() []NamedArray { return o.state }
 
 // Step implements Optimizer.
 func (o *Adam) Step(rows []int32, lr, clip float64) {
-	o.begin(lr, clip)
+	o.took(1)
+	o.begin(0, lr, clip)
 	for i := range o.targets {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
@@ -199,18 +200,20 @@ func (o *Adam) Step(rows []int32, lr, clip float64) {
 	}
 }
 
-// begin counts the next step and sets its factors.
-func (o *Adam) begin(lr, clip float64) {
-	steps := op.Data[float64](o.steps)
-	steps[0]++
-	o.step.Step = lr / (1 - elementary.Pow(o.step.Beta1, steps[0]))
-	o.step.Scale = 1 / math.Sqrt(1-elementary.Pow(o.step.Beta2, steps[0]))
+// begin sets the factors of the step that is so many after the last one counted.
+func (o *Adam) begin(ahead int, lr, clip float64) {
+	t := op.Data[float64](o.steps)[0] + float64(ahead)
+	o.step.Step = lr / (1 - elementary.Pow(o.step.Beta1, t))
+	o.step.Scale = 1 / math.Sqrt(1-elementary.Pow(o.step.Beta2, t))
 	o.step.Clip = bound(clip)
 }
 
+// took implements deviceOptimizer.
+func (o *Adam) took(steps int) { op.Data[float64](o.steps)[0] += float64(steps) }
+
 // numbers implements deviceOptimizer.
-func (o *Adam) numbers(lr, clip float64) stepNumbers {
-	o.begin(lr, clip)
+func (o *Adam) numbers(ahead int, lr, clip float64) stepNumbers {
+	o.begin(ahead, lr, clip)
 	return stepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
 }
 
@@ -304,8 +307,11 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 	}
 }
 
+// took implements deviceOptimizer.
+func (o *SGD) took(int) {}
+
 // numbers implements deviceOptimizer.
-func (o *SGD) numbers(lr, clip float64) stepNumbers {
+func (o *SGD) numbers(_ int, lr, clip float64) stepNumbers {
 	return stepNumbers{float32(lr), float32(bound(clip)), 1}
 }
 
@@ -356,9 +362,11 @@ type stepNumbers [8]float32
 // float32, if they were on the device at Init.
 type deviceOptimizer interface {
 	Optimizer
-	// numbers returns the factors of the next step for a learning rate and clip bound, and
-	// counts the step as taken.
-	numbers(lr, clip float64) stepNumbers
+	// numbers returns the factors for a learning rate and clip bound of a step that is so many
+	// after the last one counted, from 1.
+	numbers(ahead int, lr, clip float64) stepNumbers
+	// took counts steps that were taken.
+	took(steps int)
 	// launch takes the step with the factors at a device address: see Step. rows are the
 	// batch's distinct points (int32, on the device), or nil if no gradient is sparse.
 	// Nothing changes if the int32 at status is not 0.
