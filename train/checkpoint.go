@@ -148,8 +148,9 @@ func (r *run) saveIf(wanted bool) error {
 func (r *run) checkpoint() *Checkpoint {
 	return &Checkpoint{
 		Progress: Progress{
-			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum, Least: r.lowestLoss, First: r.firstLoss, FirstEdges: r.firstEdges,
-			Elapsed: r.result.Elapsed, ElapsedSince: r.epochState.elapsed, Follows: r.Follows.Epochs, Total: r.epochs, Retries: r.retries,
+			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum,
+			Least: r.lowestLoss, First: r.firstLoss, FirstEdges: r.firstEdges, Retries: slices.Clone(r.retries),
+			Elapsed: r.result.Elapsed, ElapsedSince: r.epochState.elapsed, Follows: r.Follows.Epochs, Total: r.epochs,
 			Seed: r.Seed, BatchSize: r.size, Points: r.n, Edges: r.edges, Precision: precisionOf(r.model),
 		},
 		arrays: r.engine.arrays(),
@@ -203,14 +204,7 @@ func (r *run) restore(c *Checkpoint) error {
 		}
 	}
 	if p.Start != nil && r.Retries > 0 {
-		start.Progress = *p.Start
-		if err := r.copyFrom(start); err != nil {
-			return err
-		}
-		var err error
-		if r.start, err = start.Clone(); err != nil {
-			return err
-		}
+		start.Progress, r.start = *p.Start, start
 	}
 	return r.copyFrom(now)
 }

@@ -522,6 +522,36 @@ func TestPhaseBeginsAgainOnDevice(t *testing.T) {
 	}
 }
 
+// A retry for which the device has no memory left ends the run with the device's error.
+func TestRetryOnFullDevice(t *testing.T) {
+	if !fakecuda.InUse() {
+		t.Skip("a GPU's memory cannot be changed")
+	}
+	d := fakecuda.Open(t)
+	d.Unpooled = true
+	r := deviceRun{loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}}
+	r.options = train.Options{BatchSize: 64, Seed: 3, Phases: []train.Phase{{Epochs: 4, LR: 1, Negatives: 5}}}
+	var err error
+	for !errors.Is(err, train.ErrRose) { // at the end of the phase
+		r.options.Phases[0].LR *= 2
+		if _, _, _, err = r.fit(t, d, nil); r.options.Phases[0].LR > 1e9 {
+			t.Fatal(err)
+		}
+	}
+	_, _, _, err = r.fit(t, d, func(o *train.Options) {
+		o.Retries = 3
+		o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+			if s.Epoch == 3 {
+				fakecuda.Memory(t, 1)
+			}
+			return nil
+		})}
+	})
+	if full := new(device.MemoryError); !errors.As(err, &full) || errors.As(err, new(*train.DivergedError)) {
+		t.Errorf("error %v, want one about memory", err)
+	}
+}
+
 // A run on a device resumes between any two batches to the bits of one that never stopped.
 func TestResumeAnywhereOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)

@@ -146,9 +146,13 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
-	err = r.engine.close(r.trainPhases(ctx))
+	err = r.trainPhases(ctx)
+	if r.engine != nil {
+		err = r.engine.close(err)
+		r.result.LogZ = r.engine.logZ()
+	}
 	last := &r.Phases[len(r.Phases)-1]
-	r.result.LogZ, r.result.LR = r.engine.logZ(), last.LR
+	r.result.LR = last.LR
 	r.result.Negatives = r.Sampling.count(last.Negatives, r.size)
 	r.result.LogConst = r.logConst(last.Spectrum, r.result.Negatives, r.result.LogZ)
 	return r.result, err
@@ -159,8 +163,8 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 type run struct {
 	*settings
 	edgeList []edge
-	engine   engine
-	retries  []int       // of each phase; those of later phases may be missing
+	engine   engine      // nil if a retry could not make a new one
+	retries  []int       // of each phase
 	start    *Checkpoint // the state at the start of the phase, nil without Retries
 
 	epochState epochState
@@ -179,7 +183,10 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 		return nil, err
 	}
 	before := o.Follows
-	r := &run{settings: o, edgeList: edges, result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
+	r := &run{
+		settings: o, edgeList: edges, retries: make([]int, len(o.Phases)), saves: saves{last: time.Now()},
+		result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed},
+	}
 	r.epochState.epoch = before.Epochs
 	if r.engine, err = r.newEngine(); err != nil {
 		return nil, err

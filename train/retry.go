@@ -25,20 +25,20 @@ func (r *run) keepStart(first position) (err error) {
 // beginAgain returns to the start of a phase that ended with err because it diverged, with a
 // lower learning rate. It returns err if there are no retries left.
 func (r *run) beginAgain(phase int, cause *DivergedError, err error) error {
-	if cause.Phase = phase; phase < len(r.retries) {
-		cause.Retries = r.retries[phase]
-	}
-	if r.start == nil || cause.Retries >= r.Retries {
+	if cause.Phase, cause.Retries = phase, r.retries[phase]; r.start == nil || cause.Retries >= r.Retries {
 		return err
 	}
-	if err := r.engine.close(nil); err != nil {
+	closed := r.engine.close(nil)
+	if r.engine = nil; closed != nil {
+		return closed
+	}
+	next, err := r.newEngine()
+	if err != nil {
 		return err
 	}
+	r.engine = next
 	r.lowerRate(phase)
 	elapsed := r.result.Elapsed
-	if r.engine, err = r.newEngine(); err != nil {
-		return err
-	}
 	if err := r.copyFrom(r.start); err != nil {
 		return err
 	}
@@ -51,7 +51,6 @@ func (r *run) beginAgain(phase int, cause *DivergedError, err error) error {
 
 // lowerRate lowers the learning rate of a phase once.
 func (r *run) lowerRate(phase int) {
-	r.retries = append(r.retries, make([]int, max(0, phase+1-len(r.retries)))...)
 	r.retries[phase]++
 	r.Phases[phase].LR *= retryFactor
 	r.result.Retries++

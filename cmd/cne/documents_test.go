@@ -58,8 +58,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// README names the commands that run and test a clone. The first is among those of
-// TestDocuments; CI runs both as they stand there.
+// README names the commands that run and test a clone. TestDocuments runs the first, and CI
+// both as they stand there.
 func TestCommandsOfAClone(t *testing.T) {
 	readme, script := readText(t, "../../README.md"), readText(t, "../../.ci/run")
 	block := regexp.MustCompile("(?s)```\\s*(go run \\./cmd/cne [^\n]*)\n\\s*(go test [^\n]*)\n\\s*```").FindStringSubmatch(readme)

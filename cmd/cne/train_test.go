@@ -379,8 +379,8 @@ func TestDimensions(t *testing.T) {
 	}
 }
 
-// A phase that diverges begins again, which the log says, and the records are those of the
-// run that counts. With a rate of one's own the run ends instead.
+// The log says when a phase that diverges begins again, and metrics.jsonl then lacks its first
+// try. With a rate of one's own the run ends instead.
 func TestPhasesBeginAgain(t *testing.T) {
 	folderOf(t, 300, 6)
 	tooFast := short(set("loss.name=infonc", "loss.negatives=5", "train.phases=[{epochs: 3, lr: 1}, {epochs: 5, lr: 1e6}]", "output.snapshots=4")...)
