@@ -98,7 +98,7 @@ func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, err
 // Fit trains a model to preserve the neighbourhood. Embed calls it after Prepare.
 //
 // o must agree with Prepare's options in the fields that describe the points and the graph
-// (Scaling to SampleEdges), and in Hidden and OnComponents. The others may differ, so one
+// (Scaling to Density), and in Hidden and OnComponents. The others may differ, so one
 // Neighborhood can be fitted several times. Errors are as for Embed.
 func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 	m, err := h.NewModel(ctx, &o)
@@ -122,11 +122,11 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 	return h.fitModel(ctx, m, h.Graph.Heads(), h.Graph.Indices, &o)
 }
 
-// fitOptions returns the options of train.Fit. With SampleEdges they include the weights of
-// the graph's edges.
+// fitOptions returns the options of train.Fit. With SampleEdges or Density they include the
+// weights of the graph's edges.
 func (h *Neighborhood) fitOptions(o *Options) train.Options {
 	fit := o.FitOptions()
-	if o.SampleEdges {
+	if o.SampleEdges || o.Density > 0 && o.Graph == nil {
 		fit.Weights = h.Graph.Weights
 	}
 	return fit

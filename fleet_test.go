@@ -4,8 +4,11 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"cne"
 	"cne/data"
+	"cne/data/neighbors"
 	"cne/internal/rng"
 	"cne/train/initial"
 	"cne/train/quality"
@@ -69,5 +72,45 @@ func TestFleet(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// With Density the embedding keeps how dense the points are, and hardly fewer neighbours:
+// the logarithms of the distances to the neighbours, before and after, are correlated.
+func TestDensity(t *testing.T) {
+	points, s := data.NewMatrix(900, 8), rng.New(1, rng.Sample)
+	for i := range points.N {
+		row, spread := points.Row(i), math.Exp(float64(i%3)) // three groups, the widest seven times the narrowest
+		for j := range row {
+			row[j] = float32(spread * s.Normal())
+		}
+		row[i%3] += 40
+	}
+	const k = 15
+	radii := func(m *data.Matrix) []float64 {
+		nb, err := neighbors.KNN(t.Context(), m, k, neighbors.Options{})
+		must(t, err)
+		r := make([]float64, m.N)
+		for e, d2 := range nb.Dist2 {
+			r[e/k] += math.Sqrt(d2) / k
+		}
+		for i := range r {
+			r[i] = math.Log(r[i])
+		}
+		return r
+	}
+	before := radii(points)
+	keeps := func(o cne.Options) (density, recall float64) {
+		e := embed(t, points, cne.PresetAuto.Apply(o, points.N, func(key string) bool { return key == "graph.density" }))
+		f, err := quality.Measure(t.Context(), points, e.Positions, quality.Options{Sample: new(points.N), Skip: ^quality.MetricRecall})
+		must(t, err)
+		return stat.Correlation(before, radii(e.Positions), nil), *f.KNNRecall
+	}
+	none, recall0 := keeps(cne.Options{})
+	half, recall1 := keeps(cne.Options{Density: 1})
+	whole, recall2 := keeps(cne.Options{Density: 2})
+	t.Logf("correlation %.3f, %.3f, %.3f; recall %.3f, %.3f, %.3f", none, half, whole, recall0, recall1, recall2)
+	if half < none+0.05 || whole < half || whole < 0.9 || min(recall1, recall2) < recall0-0.02 {
+		t.Error("density 0, 1 and 2 do not keep ever more of the density, and the neighbours")
 	}
 }

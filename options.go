@@ -126,6 +126,11 @@ type Options struct {
 	// does (train.Options.Weights), instead of taking each once. The weights are Graph's,
 	// or UMAP's for the kNN graph (neighbors.FuzzyGraph).
 	SampleEdges bool `key:"graph.weighted_sampling"`
+	// Density says how much of the points' density the embedding keeps: the weights of
+	// the kNN graph's edges are multiplied by a power of the distances to the neighbours
+	// (neighbors.Graph.KeepDensity). 0 means not at all; 2 gives lengths about proportional
+	// to distances. It has no effect on Graph.
+	Density float64 `key:"graph.density" in:"[0,4]"`
 
 	// Hidden are the widths of a network's hidden layers, each followed by a ReLU:
 	// model.DefaultHidden are the paper's. Nil means positions without a network, an empty
@@ -598,8 +603,8 @@ func (o Options) phases() []train.Phase {
 	return phases
 }
 
-// FitOptions returns the options that Fit passes to train.Fit. With SampleEdges, Fit adds
-// the weights of the graph's edges.
+// FitOptions returns the options that Fit passes to train.Fit. With SampleEdges or Density,
+// Fit adds the weights of the graph's edges.
 func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,

@@ -325,7 +325,12 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	if o.SampleEdges {
 		graphOf = neighbors.FuzzyGraph
 	}
-	if h.Graph, err = graphOf(h.Nearest.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors))); err != nil {
+	nearest := h.Nearest.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors))
+	h.Graph, err = graphOf(nearest)
+	if err == nil && o.Density > 0 {
+		err = h.Graph.KeepDensity(nearest, o.Density)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPoints, err)
 	}
 	return nil

@@ -19,10 +19,10 @@ type Preset int
 
 const (
 	// PresetAuto is the default of "cne train": InfoNC-t-SNE with all pairs as negatives and
-	// UMAP's weights, at s = 1 first and then at s = 0, from InitDiffusion, and with 20
-	// neighbours for up to 5000 points. Above 20 000 points it is PresetMillion, but with exact
-	// neighbours up to 100 000 (neighbors.Auto). If train.All is not possible, it is NC-t-SNE,
-	// with more negatives and fewer epochs for more points. docs/results.md compares it with
+	// UMAP's weights, at s = 1 first and then at s = 0, from InitDiffusion, and for up to
+	// 5000 points with 20 neighbours and Density 2. Above 20 000 points it is PresetMillion,
+	// but with exact neighbours up to 100 000 (neighbors.Auto). If train.All is not possible,
+	// it is NC-t-SNE, with more negatives and fewer epochs for more points. docs/results.md compares it with
 	// umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE, the zero Options.
@@ -187,12 +187,13 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		}
 	case loss == op.InfoNC && o.takesAll():
 		// At s = 1 clusters find their places before they spread. More neighbours keep curved
-		// surfaces of few points in one piece.
+		// surfaces of few points in one piece. Density keeps more neighbours and distances of
+		// few points; of many it costs accuracy.
 		x.Negatives, x.LR, x.InitStd = train.All, max(1, min(12, thousands)), wideStd(n)
 		x.Phases = []Phase{{Epochs: 100, Spectrum: train.FromS(1)}, {Epochs: 300}}
 		switch {
 		case n <= fewPoints:
-			x.Neighbors = max(1, min(20, n/4))
+			x.Neighbors, x.Density = max(1, min(20, n/4)), 2
 		case n > manyPoints:
 			// A run takes as long as PresetTSNE's up to 50 000 points; with more points each
 			// has fewer steps.

@@ -85,6 +85,11 @@ func TestGraphWeights(t *testing.T) {
 	if again, _ := train("again", "graph.weighted_sampling=true", "graph.file=umap/graph.npz"); umap == want || umap != again {
 		t.Errorf("drawn by UMAP's weights: as without them: %t, or otherwise than by those of the run's graph.npz", umap == want)
 	}
+	dense, _ := train("dense", "graph.density=2")
+	again, stderr := train("dense-again", "graph.weighted_sampling=true", "graph.file=dense/graph.npz", "graph.density=1")
+	if dense == want || dense != again || !strings.Contains(stderr, "graph.density has no effect on graph.file") {
+		t.Errorf("with the points' density: as without: %t, or otherwise than by the weights of the run's graph.npz: %q", dense == want, stderr)
+	}
 }
 
 // writeDirections makes a table of points in four classes, each around a direction of

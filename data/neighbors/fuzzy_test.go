@@ -112,6 +112,41 @@ func TestFuzzyGraphNeedsDistances(t *testing.T) {
 	}
 }
 
+// Edges between sparse points weigh less, in proportion to the radii; outliers and copies
+// count as a quarter or four times the median.
+func TestKeepDensity(t *testing.T) {
+	nb := &Neighbors{N: 5, K: 1, Index: []int32{1, 0, 1, 2, 3}, Dist2: []float64{4, 4, 16, 1e30, 0}} // radii 1, 1, 2, 4, 1/4 of the median
+	edges := [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}}
+	radii := []float64{1, 1, 2, 4, 0.25}
+	for _, power := range []float64{0, 0.5, 2, 4} {
+		for name, graphOf := range map[string]func(*Neighbors) (*Graph, error){"equal": FromNeighbors, "fuzzy": FuzzyGraph} {
+			before, g := need(graphOf(nb))(t), need(graphOf(nb))(t)
+			must(t, g.KeepDensity(nb, power))
+			must(t, g.Validate())
+			for _, pair := range edges {
+				i, j := pair[0], pair[1]
+				e, _ := findEdge(g, i, int32(j))
+				back, _ := findEdge(g, j, int32(i))
+				want := float64(before.Weight(e)) * math.Pow(radii[i]*radii[j], -power/2)
+				if got := float64(g.Weights[e]); math.Abs(got-want) > 1e-6*want || g.Weights[back] != g.Weights[e] {
+					t.Errorf("%s, power %g: the edges of %d and %d weigh %g and %g, want %g", name, power, i, j, got, g.Weights[back], want)
+				}
+			}
+		}
+	}
+	copies := &Neighbors{N: 2, K: 1, Index: []int32{1, 0}, Dist2: []float64{0, 0}}
+	g := need(FuzzyGraph(copies))(t)
+	before := slices.Clone(g.Weights)
+	if err := g.KeepDensity(copies, 2); err != nil || !slices.Equal(g.Weights, before) {
+		t.Errorf("identical points: weights %v, error %v; want %v", g.Weights, err, before)
+	}
+	for name, other := range map[string]*Neighbors{"other points": nb, "no distances": {N: 2, K: 1, Index: []int32{1, 0}}} {
+		if err := g.KeepDensity(other, 2); !errors.Is(err, ErrInvalidGraph) {
+			t.Errorf("%s: got %v, want ErrInvalidGraph", name, err)
+		}
+	}
+}
+
 // findEdge returns where the edge from i to j stands in Indices, and whether there is one.
 func findEdge(g *Graph, i int, j int32) (at int64, found bool) {
 	in, found := slices.BinarySearch(g.Tails(i), j)

@@ -315,14 +315,8 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 	if err := checkNeighbors(nb); err != nil {
 		return nil, err
 	}
-	if len(nb.Dist2) != len(nb.Index) {
-		return nil, fmt.Errorf("neighbors: %w: squared distances: got %d, want %d, one for each neighbour", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
-	}
-	for e, d2 := range nb.Dist2 {
-		if !(d2 >= 0) || math.IsInf(d2, 1) {
-			return nil, fmt.Errorf("neighbors: %w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
-				ErrInvalidGraph, e/nb.K, e%nb.K, d2)
-		}
+	if err := nb.checkDistances(); err != nil {
+		return nil, err
 	}
 	given := make([]float32, len(nb.Index))
 	const grain = 4096
@@ -344,6 +338,74 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 		}
 		return dst
 	}, true), nil
+}
+
+// checkDistances returns an error if a squared distance is missing or invalid.
+func (nb *Neighbors) checkDistances() error {
+	if len(nb.Dist2) != len(nb.Index) {
+		return fmt.Errorf("neighbors: %w: squared distances: got %d, want %d, one for each neighbour", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
+	}
+	for e, d2 := range nb.Dist2 {
+		if !(d2 >= 0) || math.IsInf(d2, 1) {
+			return fmt.Errorf("neighbors: %w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
+				ErrInvalidGraph, e/nb.K, e%nb.K, d2)
+		}
+	}
+	return nil
+}
+
+// widestRatio bounds how much the radius of a point may differ from the median, so that
+// outliers are not let go and copies do not collapse.
+const widestRatio = 4
+
+// KeepDensity multiplies the weights of the edges by (rᵢrⱼ)^(−power/2), so that an
+// embedding shows how dense the points are. The radius rᵢ is the root mean square of the
+// distances from point i to its neighbours nb, from which g was made, in units of the
+// median radius above 0, and at least 1/4 and at most 4. Edges of sparse points attract
+// less: they become longer before attraction and repulsion balance. A power of 2 gives
+// lengths about proportional to the radii. A graph without weights gets weights.
+//
+// The error wraps ErrInvalidGraph if nb has no squared distances, has others than finite
+// ones of at least 0, or has not as many points as g.
+func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
+	if err := checkNeighbors(nb); err != nil {
+		return err
+	}
+	if err := nb.checkDistances(); err != nil {
+		return err
+	}
+	if nb.N != g.N {
+		return fmt.Errorf("neighbors: %w: neighbours: got %d points, want %d", ErrInvalidGraph, nb.N, g.N)
+	}
+	factors := make([]float64, g.N) // the mean squared distances at first
+	for i := range factors {
+		for _, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
+			factors[i] += d2 / float64(nb.K)
+		}
+	}
+	positive := slices.DeleteFunc(slices.Clone(factors), func(v float64) bool { return v == 0 })
+	if len(positive) == 0 {
+		return nil
+	}
+	slices.Sort(positive)
+	median := positive[(len(positive)-1)/2]
+	for i, v := range factors {
+		v = max(1./(widestRatio*widestRatio), min(widestRatio*widestRatio, v/median))
+		factors[i] = elementary.Pow(v, -power/4)
+	}
+	if g.Weights == nil {
+		g.Weights = make([]float32, len(g.Indices))
+		for e := range g.Weights {
+			g.Weights[e] = 1
+		}
+	}
+	for i := range g.N {
+		for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
+			w := float64(g.Weights[e]) * (factors[i] * factors[g.Indices[e]])
+			g.Weights[e] = max(float32(w), math.SmallestNonzeroFloat32)
+		}
+	}
+	return nil
 }
 
 const (

@@ -134,10 +134,11 @@ func DataKeys(run string) (points, graph string) {
 
 // ReadGraph reads the graph.file of c for n points, and warns of what users may not
 // expect. The graph has weights only if edges are drawn by them. It takes graph.k
-// neighbours of each point. If graph.k is not given, it takes all, and sets graph.k in c
-// to their number.
-func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven bool, n int) (*neighbors.Graph, error) {
+// neighbours of each point. If graph.k has its default, it takes all, and sets graph.k in
+// c to their number.
+func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins configs.Origins, n int) (*neighbors.Graph, error) {
 	path, weighted, k := *c.Graph.File, c.Embed.SampleEdges, math.MaxInt
+	kGiven := !origins.IsDefault("graph.k")
 	if kGiven {
 		k = c.Embed.Neighbors
 	}
@@ -161,6 +162,9 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven 
 	case !weighted && g.Weights != nil:
 		log.Warn("graph.file has edges of different weights, which count as equal; graph.weighted_sampling=true draws them in proportion")
 		g.Weights = nil
+	}
+	if c.Embed.Density > 0 && !origins.IsDefault("graph.density") {
+		log.Warn("graph.density has no effect on graph.file, whose edges have their own weights")
 	}
 	if !g.Symmetric() {
 		log.Warn("graph.file holds a directed graph, which is used as it is; in Python, g.maximum(g.T) makes it symmetric")
