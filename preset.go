@@ -31,7 +31,8 @@ const (
 	// with full batches if train.All is not possible, or with 60 to 200 negatives for a
 	// network. Below 3000 points it is PresetAuto.
 	PresetTSNE
-	// PresetUMAP makes compact clusters. It uses UMAP's loss and weights.
+	// PresetUMAP makes compact clusters. It uses UMAP's loss and weights. Below 64 points it
+	// is PresetAuto.
 	PresetUMAP
 	// PresetMillion is for many points: PresetAuto from the multilevel initialisation
 	// (InitMultilevel), with approximate neighbours (above 100 000 points, neighbors.Auto).
@@ -63,10 +64,14 @@ const manyPoints = 20000
 // fewPoints is the number of points up to which runs are short in any case.
 const fewPoints = 5000
 
-// For returns the preset whose values p has for n points: PresetAuto for PresetTSNE below
-// 3000 points, for PresetFast up to 5000 and for PresetMillion below 20 000, otherwise p.
+// leastPoints is the number of points below which a graph has few edges.
+const leastPoints = 64
+
+// For returns the preset whose values p has for n points: PresetAuto for PresetUMAP below 64
+// points, for PresetTSNE below 3000, for PresetFast up to 5000 and for PresetMillion below
+// 20 000, otherwise p.
 func (p Preset) For(n int) Preset {
-	if p == PresetTSNE && n < 3000 || p == PresetFast && n <= fewPoints || p == PresetMillion && n < manyPoints {
+	if p == PresetUMAP && n < leastPoints || p == PresetTSNE && n < 3000 || p == PresetFast && n <= fewPoints || p == PresetMillion && n < manyPoints {
 		return PresetAuto
 	}
 	return p
@@ -152,7 +157,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	}
 	if loss == op.NC {
 		x.LRZ = new(0.01)
-		if n < 64 { // too few pairs to learn Z from; t-SNE's is near 2n
+		if n < leastPoints { // too few pairs to learn Z from; t-SNE's is near 2n
 			x.FixZ, x.LogZ = true, elementary.Log(2/float64(max(2, n)-1))
 		}
 	}
@@ -194,6 +199,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		switch {
 		case n <= fewPoints:
 			x.Neighbors, x.Density = max(1, min(20, n/4)), 2
+			x.SampleEdges = n >= leastPoints // edges of equal weight keep the order of small groups
 		case n > manyPoints:
 			// A run takes as long as PresetTSNE's up to 50 000 points; with more points each
 			// has fewer steps.
