@@ -108,11 +108,7 @@ func DenseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
 	}
 	f.constants = [3]float32{float32(c), 1 / float32(c), float32(limit)}
 	careful := factor > limit || most*most > largest
-	if vectors() {
-		denseNegVector(f, careful)
-	} else {
-		denseNegLanes(f, careful)
-	}
+	formOf(denseNegVector, denseNegLanes)(f, careful)
 }
 
 // DenseUMAP is DenseNeg for UMAP's loss, −log(1−q) = log(1+1/x).
@@ -124,11 +120,7 @@ func DenseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
 		return
 	}
 	least, careful := float32(1/(limit-1)), limit > 1e15 || most*most > largest
-	if vectors() {
-		denseUMAPVector(f, least, careful)
-	} else {
-		denseUMAPLanes(f, least, careful)
-	}
+	formOf(denseUMAPVector, denseUMAPLanes)(f, least, careful)
 }
 
 // DenseTotals is the first half of InfoNC-t-SNE's loss. It writes the squares
@@ -142,11 +134,8 @@ func DenseTotals[T Float](q *HeadBlock[T], squares []T, width int, bound Bound[T
 		denseTotals(q, squares, width, bound.Clamp())
 		return
 	}
-	form, careful := denseTotalsLanes, most >= float64(bound.limit) || most*most > largest
-	if vectors() {
-		form = denseTotalsVector
-	}
-	form(f, any(squares).([]float32), width, float32(bound.Clamp()), careful)
+	careful := most >= float64(bound.limit) || most*most > largest
+	formOf(denseTotalsVector, denseTotalsLanes)(f, any(squares).([]float32), width, float32(bound.Clamp()), careful)
 }
 
 // DenseScatter is the second half, for any number of heads: it multiplies the
@@ -155,11 +144,7 @@ func DenseTotals[T Float](q *HeadBlock[T], squares []T, width int, bound Bound[T
 // of out, stride apart.
 func DenseScatter[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
 	if f, ok := any(out).([]float32); ok {
-		form := denseScatterLanes
-		if vectors() {
-			form = denseScatterVector
-		}
-		form(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
+		formOf(denseScatterVector, denseScatterLanes)(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
 		return
 	}
 	denseScatter(out, d, n, stride, squares, width, coefficients)
@@ -168,11 +153,7 @@ func DenseScatter[T Float](out []T, d, n, stride int, squares []T, width int, co
 // Fold adds up the Lanes numbers of each of the slots in src, [len(dst), Lanes].
 func Fold[T Float](dst, src []T) {
 	if f, ok := any(dst).([]float32); ok {
-		form := foldSlotsLanes
-		if vectors() {
-			form = foldSlotsVector
-		}
-		form(f, any(src).([]float32))
+		formOf(foldSlotsVector, foldSlotsLanes)(f, any(src).([]float32))
 		return
 	}
 	foldSlots(dst, src)
@@ -224,11 +205,7 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 func Extents[T Float](least, most, sum, src []T, d int) {
 	if f, ok := any(src).([]float32); ok && len(f) >= lanes*d {
 		whole := len(f) - len(f)%(lanes*d)
-		form := extentsLanes
-		if vectors() {
-			form = extentsVector
-		}
-		form(any(least).([]float32), any(most).([]float32), any(sum).([]float32), f[:whole], d)
+		formOf(extentsVector, extentsLanes)(any(least).([]float32), any(most).([]float32), any(sum).([]float32), f[:whole], d)
 		src = src[whole:]
 		for i := d; i < lanes*d; i++ {
 			least[i%d], most[i%d] = lesser(least[i%d], least[i]), greater(most[i%d], most[i])

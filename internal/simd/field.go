@@ -55,11 +55,8 @@ func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 func Attract[E ~uint64](fx, fy, points []float32, edges []E, weights []float32) (loss float64) {
 	n := len(edges)
 	fx, fy, weights = fx[:n], fy[:n], weights[:n]
-	whole, form := n-n%lanes, attractLanes
-	if vectors() {
-		form = attractVector
-	}
-	loss = float64(form(fx[:whole], fy, points, uint64s(edges), weights))
+	whole := n - n%lanes
+	loss = float64(formOf(attractVector, attractLanes)(fx[:whole], fy, points, uint64s(edges), weights))
 	for k := whole; k < n; k++ {
 		i, j := 2*uint32(edges[k]), 2*uint32(edges[k]>>32)
 		dx, dy := points[i]-points[j], points[i+1]-points[j+1]

@@ -1,6 +1,8 @@
 package simd
 
 import (
+	"slices"
+
 	"cne/internal/elementary"
 )
 
@@ -51,21 +53,13 @@ func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, fi
 // q = 1/(1+x), but at least clamp, and returns their sum. A pair with a
 // negative x is excluded.
 func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
-	if f, ok := any(x).([]float32); ok {
-		form := rowSimilaritiesLanes
-		if vectors() {
-			form = rowSimilaritiesVector
-		}
-		for n := nextPairs(x, rowChunk); n > 0; n = nextPairs(x, rowChunk) {
-			sum += float64(form(f[:n], float32(clamp)))
-			f, x = f[n:], x[n:]
-		}
+	f, whole := wholeLanes(x)
+	form := formOf(rowSimilaritiesVector, rowSimilaritiesLanes)
+	for part := range slices.Chunk(f, rowChunk) {
+		sum += float64(form(part, float32(clamp)))
 	}
-	return sum + rowSimilarities(x, clamp)
+	return sum + rowSimilarities(x[whole:], clamp)
 }
-
-// nextPairs returns how many pairs the vector form takes next.
-func nextPairs[T Float](x []T, most int) int { return min(len(x)&^(lanes-1), most) }
 
 func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	for j, d2 := range x {
@@ -119,17 +113,12 @@ func rowMax[T Float](x []T, m T) T {
 
 // RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
 func RowExp[T Float](x []T, top T) (sum float64) {
-	if f, ok := any(x).([]float32); ok {
-		form := rowExpLanes
-		if vectors() {
-			form = rowExpVector
-		}
-		for n := nextPairs(x, rowChunk); n > 0; n = nextPairs(x, rowChunk) {
-			sum += float64(form(f[:n], float32(top)))
-			f, x = f[n:], x[n:]
-		}
+	f, whole := wholeLanes(x)
+	form := formOf(rowExpVector, rowExpLanes)
+	for part := range slices.Chunk(f, rowChunk) {
+		sum += float64(form(part, float32(top)))
 	}
-	return sum + rowExp(x, top)
+	return sum + rowExp(x[whole:], top)
 }
 
 func rowExp[T Float](x []T, top T) (sum float64) {
@@ -144,51 +133,36 @@ func rowExp[T Float](x []T, top T) (sum float64) {
 // RowNeg is NegNegative for many pairs. The vector forms bound c to
 // [1.2e-38, 1e20].
 func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, ok := any(x).([]float32); ok {
-		form := rowNegLanes
-		if vectors() {
-			form = rowNegVector
-		}
-		// Here infinite intermediate results would make NaNs.
-		c := min(max(float32(c), 1.2e-38), 1e20)
-		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss, dTheta := form(f[:n], c, 1/c, float32(bound.limit))
-			sum.Add(Sum{float64(loss), float64(dTheta)})
-			f, x = f[n:], x[n:]
-		}
+	f, whole := wholeLanes(x)
+	form := formOf(rowNegVector, rowNegLanes)
+	// Here infinite intermediate results would make NaNs.
+	within := min(max(float32(c), 1.2e-38), 1e20)
+	for part := range slices.Chunk(f, logChunk) {
+		loss, dTheta := form(part, within, 1/within, float32(bound.limit))
+		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
-	sum.Add(negNegative(x, c, bound))
+	sum.Add(negNegative(x[whole:], c, bound))
 	return sum
 }
 
 // RowUMAP is UMAPNegative for many pairs.
 func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
-	if f, ok := any(x).([]float32); ok {
-		form := rowUMAPLanes
-		if vectors() {
-			form = rowUMAPVector
-		}
-		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss += float64(form(f[:n], float32(bound.limit)))
-			f, x = f[n:], x[n:]
-		}
+	f, whole := wholeLanes(x)
+	form := formOf(rowUMAPVector, rowUMAPLanes)
+	for part := range slices.Chunk(f, logChunk) {
+		loss += float64(form(part, float32(bound.limit)))
 	}
-	return loss + umapNegative(x, bound)
+	return loss + umapNegative(x[whole:], bound)
 }
 
 // RowLogistic is LogisticNegative for many pairs.
 func RowLogistic[T Float](x []T, theta T) (sum Sum) {
-	if f, ok := any(x).([]float32); ok {
-		form := rowLogisticLanes
-		if vectors() {
-			form = rowLogisticVector
-		}
-		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss, dTheta := form(f[:n], float32(theta))
-			sum.Add(Sum{float64(loss), float64(dTheta)})
-			f, x = f[n:], x[n:]
-		}
+	f, whole := wholeLanes(x)
+	form := formOf(rowLogisticVector, rowLogisticLanes)
+	for part := range slices.Chunk(f, logChunk) {
+		loss, dTheta := form(part, float32(theta))
+		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
-	sum.Add(LogisticNegative(x, theta))
+	sum.Add(LogisticNegative(x[whole:], theta))
 	return sum
 }

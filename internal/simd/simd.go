@@ -1,6 +1,8 @@
 package simd
 
 import (
+	"slices"
+
 	"cne/internal/elementary"
 )
 
@@ -11,6 +13,15 @@ const lanes = 16
 var current = Best()
 
 func vectors() bool { return current != Portable }
+
+// formOf returns the vector form of a kernel, or its twin in plain Go where there is no
+// assembly.
+func formOf[F any](vector, plain F) F {
+	if vectors() {
+		return vector
+	}
+	return plain
+}
 
 // float32s returns s as []float32, and reports whether it is one and there are vector forms
 // in assembly. Without them the scalar code gives the same bits.
@@ -96,11 +107,7 @@ func ScatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 // and the derivative zero, as in all kernels.
 func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, whole := wholeLanes(x); whole > 0 {
-		form := negPositiveLanes
-		if vectors() {
-			form = negPositiveVector
-		}
-		loss, dTheta := form(f, float32(c), float32(bound.limit), float32(bound.log))
+		loss, dTheta := formOf(negPositiveVector, negPositiveLanes)(f, float32(c), float32(bound.limit), float32(bound.log))
 		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
 	}
 	sum.Add(negPositive(x, c, bound))
@@ -110,18 +117,13 @@ func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // NegNegative is NegPositive's counterpart for negative pairs, whose loss is
 // −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))).
 func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, ok := any(x).([]float32); ok {
-		form := negNegativeLanes
-		if vectors() {
-			form = negNegativeVector
-		}
-		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss, dTheta := form(f[:n], 1/float32(c), float32(bound.limit))
-			sum.Add(Sum{float64(loss), float64(dTheta)})
-			f, x = f[n:], x[n:]
-		}
+	f, whole := wholeLanes(x)
+	form := formOf(negNegativeVector, negNegativeLanes)
+	for part := range slices.Chunk(f, logChunk) {
+		loss, dTheta := form(part, 1/float32(c), float32(bound.limit))
+		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
-	sum.Add(negNegative(x, c, bound))
+	sum.Add(negNegative(x[whole:], c, bound))
 	return sum
 }
 
@@ -129,11 +131,7 @@ func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // of UMAP's −log q = log(1+x) with respect to them.
 func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 	if f, whole := wholeLanes(x); whole > 0 {
-		form := umapPositiveLanes
-		if vectors() {
-			form = umapPositiveVector
-		}
-		loss, x = float64(form(f, float32(bound.limit), float32(bound.log))), x[whole:]
+		loss, x = float64(formOf(umapPositiveVector, umapPositiveLanes)(f, float32(bound.limit), float32(bound.log))), x[whole:]
 	}
 	return loss + umapPositive(x, bound)
 }
@@ -143,11 +141,7 @@ func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 // has no gradient.
 func UMAPNegative[T Float](x []T, bound Bound[T]) (loss float64) {
 	if f, whole := wholeLanes(x); whole > 0 {
-		form := umapNegativeLanes
-		if vectors() {
-			form = umapNegativeVector
-		}
-		loss, x = float64(form(f, float32(bound.limit), float32(bound.log))), x[whole:]
+		loss, x = float64(formOf(umapNegativeVector, umapNegativeLanes)(f, float32(bound.limit), float32(bound.log))), x[whole:]
 	}
 	return loss + umapNegative(x, bound)
 }
@@ -166,11 +160,7 @@ func Similarities[T Float](x, total []T, clamp T) {
 // weight/total, the share that InfoNC's derivatives are multiplied by.
 func LogTotals[T Float](total []T, weight T) (loss float64) {
 	if f, whole := wholeLanes(total); whole > 0 {
-		form := logTotalsLanes
-		if vectors() {
-			form = logTotalsVector
-		}
-		loss = float64(weight) * float64(form(f, float32(weight)))
+		loss = float64(weight) * float64(formOf(logTotalsVector, logTotalsLanes)(f, float32(weight)))
 		total = total[whole:]
 	}
 	return loss + logTotals(total, weight)
@@ -182,11 +172,7 @@ func LogTotals[T Float](total []T, weight T) (loss float64) {
 // is what LogTotals leaves; inTotal is 1 if q is part of the total, else 0.
 func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
 	if f, whole := wholeLanes(q); whole > 0 {
-		form := infoncPositiveLanes
-		if vectors() {
-			form = infoncPositiveVector
-		}
-		loss = float64(form(f, any(share).([]float32), float32(clamp), float32(inTotal)))
+		loss = float64(formOf(infoncPositiveVector, infoncPositiveLanes)(f, any(share).([]float32), float32(clamp), float32(inTotal)))
 		q, share = q[whole:], share[whole:]
 	}
 	return loss + infoncPositive(q, share, clamp, inTotal)
@@ -276,11 +262,7 @@ func MaxUint32(x []int32) uint32 {
 // up at most some thousand terms well; callers cut longer runs.
 func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 	if f, whole := wholeLanes(xs); whole > 0 {
-		form := inverseSum2Lanes
-		if vectors() {
-			form = inverseSum2Vector
-		}
-		sum = float64(form(f, any(ys).([]float32), float32(x), float32(y)))
+		sum = float64(formOf(inverseSum2Vector, inverseSum2Lanes)(f, any(ys).([]float32), float32(x), float32(y)))
 		xs, ys = xs[whole:], ys[whole:]
 	}
 	return sum + inverseSum2(xs, ys, x, y)
@@ -291,11 +273,7 @@ func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 func InverseSum2Near[T Float](xs, ys []T, x, y T) (sum float64) {
 	if f, ok := any(xs).([]float32); ok && len(xs) >= 2*lanes {
 		whole := len(xs) - len(xs)%(2*lanes)
-		form := inverseSum2NearLanes
-		if vectors() {
-			form = inverseSum2NearVector
-		}
-		sum = float64(form(f[:whole], any(ys).([]float32), float32(x), float32(y)))
+		sum = float64(formOf(inverseSum2NearVector, inverseSum2NearLanes)(f[:whole], any(ys).([]float32), float32(x), float32(y)))
 		xs, ys = xs[whole:], ys[whole:]
 	}
 	return sum + inverseSum2(xs, ys, x, y)
@@ -322,11 +300,7 @@ func AddDistances(dst, xs []float32, x, scale, most float32) {
 // InverseSum returns Σ 1/(1 + d2[i]), with the precision of InverseSum2.
 func InverseSum[T Float](d2 []T) (sum float64) {
 	if f, whole := wholeLanes(d2); whole > 0 {
-		form := inverseSumLanes
-		if vectors() {
-			form = inverseSumVector
-		}
-		sum = float64(form(f))
+		sum = float64(formOf(inverseSumVector, inverseSumLanes)(f))
 		d2 = d2[whole:]
 	}
 	return sum + inverseSum(d2)
@@ -341,10 +315,7 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 // loss.
 func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
 	if f, whole := wholeLanes(x); whole > 0 {
-		form := inverseLogSumLanes
-		if vectors() {
-			form = inverseLogSumVector
-		}
+		form := formOf(inverseLogSumVector, inverseLogSumLanes)
 		sum = float64(form(f, float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
 		x = x[whole:]
 	}
