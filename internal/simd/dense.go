@@ -2,6 +2,7 @@ package simd
 
 import (
 	"math"
+	"runtime"
 
 	"cne/internal/elementary"
 )
@@ -163,13 +164,14 @@ func Fold[T Float](dst, src []T) {
 // dst[k·stride+i].
 func Planes[T Float](dst []T, stride int, src []T, d int) {
 	n, whole := len(src)/d, 0
-	if f, ok := float32s(src); ok && n >= lanes {
+	if f, ok := float32s(src); ok && n >= lanes && runtime.GOARCH == "amd64" { // NEON has no kernel for it
 		whole = n - n%lanes
 		planesVector(any(dst).([]float32), stride, f, d, whole)
 	}
-	for i := whole; i < n; i++ {
-		for k := range d {
-			dst[k*stride+i] = src[i*d+k]
+	for k := range d {
+		plane := dst[k*stride:][:n]
+		for i := whole; i < n; i++ {
+			plane[i] = src[i*d+k]
 		}
 	}
 }

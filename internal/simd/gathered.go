@@ -58,6 +58,9 @@ func ProjectRows(dst, x, from, along []float32, cols []int32) {
 // Fetch prefetches rows of width elements of x, at most the first 512 bytes of each. It has
 // no effect without assembly.
 func Fetch[T any](x []T, width int, rows []int32) {
+	if !assembly { // Go cannot prefetch memory
+		return
+	}
 	const line, most = 64, 8
 	var element T
 	stride := width * int(unsafe.Sizeof(element))

@@ -59,13 +59,21 @@ func ScatterWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 	if len(choice) == 0 {
 		return
 	}
-	scatterWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
+	if assembly {
+		scatterWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
+		return
+	}
+	for i, c := range choice {
+		order[next[c]] = words[i]
+		next[c]++
+	}
 }
 
 // HoldsWord reports whether e|set is word for an element e of list. Another goroutine may
 // write to the list meanwhile. Without AVX HoldsWord is always false.
 func HoldsWord(list []uint64, word, set uint64) bool {
-	return vectors() && holdsWord(list, word, set)
+	// In Go, reading what another goroutine may write would be a race.
+	return vectors() && runtime.GOARCH == "amd64" && holdsWord(list, word, set)
 }
 
 func uint64s[T ~uint64](x []T) []uint64 {

@@ -12,7 +12,7 @@ import (
 	"cne/internal/asm/target"
 )
 
-func main() { target.Main(amd64, arm64) }
+func main() { target.Main(amd64, arm64, false) }
 
 func amd64(f *target.File) {
 	for _, s := range []*isa{{File: f, name: "AVX512", lanes: 16, rows: 12}, {File: f, name: "AVX2", lanes: 8, rows: 6}} {

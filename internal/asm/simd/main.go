@@ -16,7 +16,7 @@ import (
 	"cne/internal/asm/target"
 )
 
-func main() { target.Main(amd64, arm64) }
+func main() { target.Main(amd64, arm64, true) }
 
 func amd64(f *target.File) {
 	avx512, avx2 := &isa{File: f, name: "AVX512", lanes: 16}, &isa{File: f, name: "AVX2", lanes: 8}
