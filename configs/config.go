@@ -6,6 +6,9 @@ import (
 
 	"cne"
 	"cne/data/file"
+	"cne/data/neighbors"
+	"cne/internal/option"
+	"cne/model/op"
 	"cne/train/quality"
 )
 
@@ -170,4 +173,48 @@ func (c *Config) complete(given func(key string) bool, n int) {
 		c.Model.Init = c.Embed.Init.String()
 	}
 	c.Embed.Hidden, c.Embed.MinNeighbors, c.Embed.Init = hidden, 0, 0
+}
+
+// The values of device.precision: the rounding of factors in matrix products and
+// convolutions. Sums and weights are always float32.
+const (
+	// Float32 rounds nothing.
+	Float32 = "float32"
+	// TF32 rounds to 10 stored bits of mantissa on a GPU. A CPU rounds nothing.
+	TF32 = "tf32"
+	// BF16 rounds to 7 stored bits of mantissa in the convolutions of cne simclr, and as
+	// TF32 does in all other products.
+	BF16 = "bf16"
+)
+
+// RoundsToTF32 reports whether products may be rounded to TF32 on a GPU.
+func (d *Device) RoundsToTF32() bool { return d.Precision == TF32 || d.Precision == BF16 }
+
+// OfConvolutions returns the precision of the convolutions in training.
+func (d *Device) OfConvolutions() op.Precision {
+	if d.Precision == BF16 {
+		return op.BFloat16
+	}
+	return op.Float32
+}
+
+// conflicts lists the conflicts between keys that the library does not know.
+func (c *Config) conflicts() []*option.Error {
+	table, d := c.Model.Kind == "table", &c.Data
+	hasGraph, named, earlier := c.Graph.File != nil, d.Names != nil, c.Model.InitPath() != ""
+	onGPU := c.Device.Name != "auto" && c.Device.Name != "cpu"
+	return []*option.Error{
+		conflictIf(c.Device.Precision == BF16, "device.precision", "model.kind", "tf32 or float32; bf16 is for cne simclr"),
+		conflictIf(c.Embed.Float64 && onGPU, "model.dtype", "device.name", "float32, or the device cpu"),
+		conflictIf(earlier && !table, "model.init", "model.kind", "pca; a network starts with random weights"),
+		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
+		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
+		conflictIf(c.Model.KeepData && !table, "model.keep_data", "model.kind", "false"),
+		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",
+			"data.holdout", "[], or paths of held-out points there"),
+		conflictIf(d.Sample != nil && earlier && !named, "data.sample", "model.init", "null, or data.names to match the points"),
+		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),
+		conflictIf(c.Output.AutoLabels && c.Data.Names == nil, "output.auto_labels", "data.names",
+			"false, or the texts of the points there (--names)"),
+	}
 }

@@ -2,7 +2,10 @@
 // kind in their text, and gives the constants of enumerations their words (Names).
 package kind
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An ofKind is an error with a kind that is not in its text.
 type ofKind struct{ kind, sentence error }
@@ -13,4 +16,49 @@ func (e *ofKind) Unwrap() []error { return []error{e.kind, e.sentence} }
 // Errorf is fmt.Errorf for an error of a kind.
 func Errorf(kind error, format string, args ...any) error {
 	return &ofKind{kind, fmt.Errorf(format, args...)}
+}
+
+// Names holds the words of an enumeration T, a type of integers whose constants count
+// from 0. T has one Names; its methods String, MarshalText, UnmarshalText and Words call
+// it.
+type Names[T ~int] struct {
+	Package, Type string // as in errors: "op" and "Loss"
+	What          string // in plain words: "loss"
+	Err           error  // what errors wrap
+	Words         []string
+	// Aliases are further words that Parse takes.
+	Aliases map[string]T
+}
+
+// Valid reports whether v is one of the constants.
+func (n *Names[T]) Valid(v T) bool { return v >= 0 && int(v) < len(n.Words) }
+
+// String returns the word of v, or text such as "Loss(7)".
+func (n *Names[T]) String(v T) string {
+	if !n.Valid(v) {
+		return fmt.Sprintf("%s(%d)", n.Type, int(v))
+	}
+	return n.Words[v]
+}
+
+// Text returns the word of v.
+func (n *Names[T]) Text(v T) ([]byte, error) {
+	if !n.Valid(v) {
+		return nil, Errorf(n.Err, "%s: %s: got %d, want 0 to %d", n.Package, n.What, int(v), len(n.Words)-1)
+	}
+	return []byte(n.Words[v]), nil
+}
+
+// Parse sets v to the constant of a word.
+func (n *Names[T]) Parse(v *T, word []byte) error {
+	if i := slices.Index(n.Words, string(word)); i >= 0 {
+		*v = T(i)
+		return nil
+	}
+	alias, ok := n.Aliases[string(word)]
+	if !ok {
+		return Errorf(n.Err, "%s: no %s is named %q", n.Package, n.What, word)
+	}
+	*v = alias
+	return nil
 }

@@ -5,6 +5,8 @@ package text
 import (
 	"fmt"
 	"io"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,4 +202,116 @@ func Pick(all []string, some []int) []string {
 		picked[k] = all[i]
 	}
 	return picked
+}
+
+// Nearest returns the known name that is most likely meant by an unknown one,
+// or "" if none is near. Names are dotted keys, words or environment
+// variables. A key that only lacks or mistakes its section counts as near.
+func Nearest(unknown string, known []string) string {
+	if len(unknown) > 100 {
+		return ""
+	}
+	want := strings.ToLower(unknown)
+	best, bestScore := "", 2+len(leaf(want))/4
+	for _, k := range known {
+		score := min(editDistance(want, strings.ToLower(k)), editDistance(leaf(want), leaf(strings.ToLower(k)))+1)
+		if score < bestScore {
+			best, bestScore = k, score
+		}
+	}
+	return best
+}
+
+// leaf returns the part of a dotted key after its last dot.
+func leaf(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// editDistance counts the insertions, deletions, replacements and swaps of
+// neighbouring characters that turn a into b (optimal string alignment).
+func editDistance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	row := make([]int, len(t)+1) // distances of s[:i] to every t[:j]
+	for j := range row {
+		row[j] = j
+	}
+	var previous, beforeThat []int
+	for i := 1; i <= len(s); i++ {
+		beforeThat, previous = previous, row
+		row = make([]int, len(t)+1)
+		row[0] = i
+		for j := 1; j <= len(t); j++ {
+			replace := previous[j-1]
+			if s[i-1] != t[j-1] {
+				replace++
+			}
+			row[j] = min(previous[j]+1, row[j-1]+1, replace)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				row[j] = min(row[j], beforeThat[j-2]+1)
+			}
+		}
+	}
+	return row[len(t)]
+}
+
+var decimal = regexp.MustCompile(`^[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][-+]?\d+)?$`)
+
+// Decimal parses a number in decimal digits. Zeros may precede it, and underscores may
+// group its digits: 010 is ten, whatever YAML and programming languages make of it. The
+// error is strconv.ErrSyntax, also for hexadecimal and infinite numbers, or ErrRange.
+func Decimal(s string) (float64, error) {
+	if !decimal.MatchString(s) {
+		return 0, strconv.ErrSyntax
+	}
+	v, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
+	if err != nil {
+		return 0, strconv.ErrRange
+	}
+	return v, nil
+}
+
+// Whole is Decimal for whole numbers, which may also be written as 1.0 or 1e3.
+func Whole(s string) (int64, error) {
+	v, err := Decimal(s)
+	switch {
+	case err != nil:
+		return 0, err
+	case v != math.Trunc(v):
+		return 0, strconv.ErrSyntax
+	}
+	whole, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
+	if err == nil {
+		return whole, nil
+	}
+	if math.Abs(v) >= 1<<63 {
+		return 0, strconv.ErrRange
+	}
+	return int64(v), nil
+}
+
+// ParseFloat is strconv.ParseFloat without the forms that only programming
+// languages have: 1_2 is a name rather than 12, and so is 0x10.
+func ParseFloat(s string, bits int) (float64, error) {
+	if strings.ContainsAny(s, "_xX") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(s, bits)
+}
+
+// ValidName returns the name of a column or gene as text that every format can keep:
+// bytes that are not UTF-8, such as Latin-1's, are written as \xf6.
+func ValidName(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var b strings.Builder
+	for len(name) > 0 {
+		_, size := utf8.DecodeRuneInString(name)
+		if part := name[:size]; utf8.ValidString(part) {
+			b.WriteString(part)
+		} else {
+			const hex = "0123456789abcdef"
+			b.WriteString(`\x` + string(hex[name[0]>>4]) + string(hex[name[0]&15]))
+		}
+		name = name[size:]
+	}
+	return b.String()
 }
