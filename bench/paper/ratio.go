@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"cne/internal/app/report"
+	"cne/bench/figures"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
 )
@@ -76,7 +76,7 @@ func course(ctx context.Context, arg string, learns bool) (loss, ratio plot.Seri
 		if !learns && partition > 0 || q > 0 {
 			row = fmt.Sprintf("| %s | %g |", name, epoch)
 			for j, x := range []float64{l, partition, z, q} {
-				text := report.Significant(x, 4-j/3)
+				text := figures.Significant(x, 4-j/3)
 				if math.IsNaN(x) {
 					text = "–"
 				}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cne/bench/figures"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
@@ -163,7 +164,7 @@ func spectraTable(groups []group, shown []figure) string {
 		for _, g := range groups {
 			fmt.Fprintf(&b, "| %s | %s | %d |", s.Value, g.name, len(g.runs))
 			for _, f := range shown {
-				fmt.Fprintf(&b, " %s |", report.MeanText(g.values(i, f.value)))
+				fmt.Fprintf(&b, " %s |", figures.MeanText(g.values(i, f.value)))
 			}
 			b.WriteByte('\n')
 		}
@@ -182,7 +183,7 @@ func curves(groups []group, shown []figure) *plot.Curves {
 			for i := range g.runs[0].Stops {
 				mean, sd := math.NaN(), math.NaN()
 				if v := g.values(i, f.value); len(v) > 0 {
-					mean, sd = report.MeanSD(v)
+					mean, sd = figures.MeanSD(v)
 					some = true
 				}
 				low, high := mean-sd, mean+sd

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cne/internal/app/report"
+	"cne/bench/figures"
 	"cne/internal/app/rundir"
 	"cne/train/quality"
 )
@@ -53,7 +53,7 @@ func writeTable(w io.Writer, groups []Group) error {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "| %s | %d |", g.Name, len(g.Runs))
 		for _, c := range columns {
-			b.WriteString(" " + report.MeanText(c.values(g.Runs)) + " |")
+			b.WriteString(" " + figures.MeanText(c.values(g.Runs)) + " |")
 		}
 		b.WriteByte('\n')
 	}
