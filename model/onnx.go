@@ -11,7 +11,6 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
-	"cne/internal/onnx"
 	"cne/model/op"
 )
 
@@ -30,7 +29,7 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 		return err
 	}
 	width, out := n.Size()
-	g, x, remarks := new(onnx.Graph), "points", map[string]string{}
+	g, x, remarks := new(onnxGraph), "points", map[string]string{}
 	var axes []float64
 	if p != nil {
 		width = p.Width
@@ -67,16 +66,16 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 		}
 		x = gemm(g, name, x, weights.Name, values, bias.Name, singles(op.Data[T](bias.Value)), out, in)
 		if name != "positions" {
-			x = g.Add(strconv.Itoa(2*l+1), "Relu", []string{x})
+			x = g.add(strconv.Itoa(2*l+1), "Relu", []string{x})
 		}
 	}
-	return g.Write(w, onnx.Value{Name: "points", Shape: []any{"N", width}}, onnx.Value{Name: "positions", Shape: []any{"N", out}}, remarks)
+	return g.write(w, onnxValue{Name: "points", Shape: []any{"N", width}}, onnxValue{Name: "positions", Shape: []any{"N", out}}, remarks)
 }
 
 // gemm adds a linear layer. With transB = 0, OpenCV 4.6 would transpose a square weight.
-func gemm(g *onnx.Graph, output, x, name string, weights []float32, biasName string, bias []float32, out, in int) string {
-	return g.Add(output, "Gemm", []string{x, g.Constant(name, weights, out, in), g.Constant(biasName, bias, out)},
-		onnx.Attribute{Name: "transB", Value: 1})
+func gemm(g *onnxGraph, output, x, name string, weights []float32, biasName string, bias []float32, out, in int) string {
+	return g.add(output, "Gemm", []string{x, g.constant(name, weights, out, in), g.constant(biasName, bias, out)},
+		onnxAttribute{Name: "transB", Value: 1})
 }
 
 // singles returns numbers as float32.
@@ -90,7 +89,7 @@ func singles[T op.Float](x []T) []float32 {
 
 // addTo adds the preprocessing of x to a graph, but for the product with the axes of the
 // components, and returns its result.
-func (p *Preprocessing) addTo(g *onnx.Graph, x string) (string, error) {
+func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 	switch {
 	case p.Counts != nil:
 		return "", fmt.Errorf("%w: its points are counts of genes, which cne finds by name and normalises", ErrONNX)
@@ -100,7 +99,7 @@ func (p *Preprocessing) addTo(g *onnx.Graph, x string) (string, error) {
 		return "", fmt.Errorf("%w: the training points are too far from zero for float32; subtract a constant from all points before training", ErrONNX)
 	}
 	with := func(output, operator, x, name string, values []float32, shape ...int) string {
-		return g.Add(output, operator, []string{x, g.Constant(name, values, shape...)})
+		return g.add(output, operator, []string{x, g.constant(name, values, shape...)})
 	}
 	// A mean is subtracted in two parts, because float32 would round it.
 	subtract := func(output, x string, mean []float64) string {
@@ -133,18 +132,18 @@ func (p *Preprocessing) addTo(g *onnx.Graph, x string) (string, error) {
 		}
 	}
 	if p.Metric == data.Jaccard {
-		x = g.Add("set", "Sign", []string{g.Add("magnitude", "Abs", []string{x})})
+		x = g.add("set", "Sign", []string{g.add("magnitude", "Abs", []string{x})})
 	}
 	if p.Metric == data.Correlation {
 		mean := with("mean", "MatMul", x, "average", slices.Repeat([]float32{1 / float32(p.Width)}, p.Width), p.Width, 1)
 		means := with("means", "MatMul", mean, "spread", slices.Repeat([]float32{1}, p.Width), 1, p.Width) // OpenCV does not subtract a column
-		x = g.Add("relative", "Sub", []string{x, means})
+		x = g.add("relative", "Sub", []string{x, means})
 	}
 	if p.Metric.Angular() {
-		same := g.Add("same", "Identity", []string{x}) // onnx-go takes no node with one input twice
-		squares := with("length2", "MatMul", g.Add("squares", "Mul", []string{x, same}), "ones", slices.Repeat([]float32{1}, p.Width), p.Width, 1)
-		length := with("length", "Add", g.Add("root", "Sqrt", []string{squares}), "least", []float32{1e-30}, 1)
-		x = g.Add("direction", "Div", []string{x, length})
+		same := g.add("same", "Identity", []string{x}) // onnx-go takes no node with one input twice
+		squares := with("length2", "MatMul", g.add("squares", "Mul", []string{x, same}), "ones", slices.Repeat([]float32{1}, p.Width), p.Width, 1)
+		length := with("length", "Add", g.add("root", "Sqrt", []string{squares}), "least", []float32{1e-30}, 1)
+		x = g.add("direction", "Div", []string{x, length})
 	}
 	if p.PCA != nil {
 		x = subtract("components", x, p.PCA.Mean)
@@ -160,14 +159,14 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 	if err := n.onDevice.pull(); err != nil {
 		return err
 	}
-	g, x, shape := new(onnx.Graph), "images", []any{"N", 3, "H", "W"}
+	g, x, shape := new(onnxGraph), "images", []any{"N", 3, "H", "W"}
 	convolve := func(output, x string, weights, bias []float32, out, in, size, stride int) string {
-		at := func(name string, v ...int) onnx.Attribute { return onnx.Attribute{Name: name, Value: v} }
+		at := func(name string, v ...int) onnxAttribute { return onnxAttribute{Name: name, Value: v} }
 		pad := size / 2
-		return g.Add(output, "Conv", []string{x, g.Constant(output+".weight", weights, out, in, size, size),
-			g.Constant(output+".bias", bias, out)},
+		return g.add(output, "Conv", []string{x, g.constant(output+".weight", weights, out, in, size, size),
+			g.constant(output+".bias", bias, out)},
 			at("kernel_shape", size, size), at("strides", stride, stride), at("pads", pad, pad, pad, pad), at("dilations", 1,
-				1), onnx.Attribute{Name: "group", Value: 1})
+				1), onnxAttribute{Name: "group", Value: 1})
 	}
 	if in != nil {
 		shape[2], shape[3] = in.Size, in.Size
@@ -194,7 +193,7 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 		}
 		return convolve(conv, x, weights, bias, shape[0], shape[1], shape[2], stride)
 	}
-	relu := func(x string) string { return g.Add(x+".relu", "Relu", []string{x}) }
+	relu := func(x string) string { return g.add(x+".relu", "Relu", []string{x}) }
 	x = relu(layer(x, "conv1", "bn1", 1))
 	for stage, stride := range stages {
 		for block := range 2 {
@@ -203,12 +202,12 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 				short = layer(x, name+".shortcut.0", name+".shortcut.1", stride)
 			}
 			x = layer(relu(layer(x, name+".conv1", name+".bn1", stride)), name+".conv2", name+".bn2", 1)
-			x, stride = relu(g.Add(name, "Add", []string{x, short})), 1
+			x, stride = relu(g.add(name, "Add", []string{x, short})), 1
 		}
 	}
-	x = g.Add("pooled", "GlobalAveragePool", []string{x})
+	x = g.add("pooled", "GlobalAveragePool", []string{x})
 	width, output := n.Width(), "representation"
-	x = g.Add(output, "Flatten", []string{x})
+	x = g.add(output, "Flatten", []string{x})
 	if !represent {
 		linear := func(output, x, name string, out, in int) string {
 			return gemm(g, output, x, name+".weight", singles(values(name+".weight")), name+".bias", singles(values(name+".bias")), out, in)
@@ -217,5 +216,5 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 		x = relu(linear("hidden", x, "fc1", o.Hidden, width))
 		width, output = o.Out, linear("positions", x, outputLayer, o.Out, o.Hidden)
 	}
-	return g.Write(w, onnx.Value{Name: "images", Shape: shape}, onnx.Value{Name: output, Shape: []any{"N", width}}, nil)
+	return g.write(w, onnxValue{Name: "images", Shape: shape}, onnxValue{Name: output, Shape: []any{"N", width}}, nil)
 }

@@ -1,6 +1,4 @@
-// Package onnx writes neural networks as ONNX files, in the form that most programs read:
-// operator set 13, format 7, weights of float32 in the file, and shapes of input and output.
-package onnx
+package model
 
 import (
 	"encoding/binary"
@@ -13,44 +11,46 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
+// A network becomes a file that most programs read: operator set 13, format 7, weights of
+// float32 in the file, and shapes of input and output.
 const (
-	format, operatorSet = 7, 13
-	// maxBytes is the largest message of protocol buffers.
-	maxBytes = math.MaxInt32
+	onnxFormat, operatorSet = 7, 13
+	// maxONNXBytes is the largest message of protocol buffers.
+	maxONNXBytes = math.MaxInt32
 )
 
-// A message is an encoded message of protocol buffers; the fields' numbers are onnx.proto's.
-type message []byte
+// An onnxMessage is an encoded message of protocol buffers; the fields' numbers are onnx.proto's.
+type onnxMessage []byte
 
-func (m *message) number(field protowire.Number, v int) {
+func (m *onnxMessage) number(field protowire.Number, v int) {
 	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), uint64(v))
 }
 
-func (m *message) text(field protowire.Number, s string) {
+func (m *onnxMessage) text(field protowire.Number, s string) {
 	*m = protowire.AppendString(protowire.AppendTag(*m, field, protowire.BytesType), s)
 }
 
-func (m *message) message(field protowire.Number, fill func(m *message)) {
-	var inner message
+func (m *onnxMessage) message(field protowire.Number, fill func(m *onnxMessage)) {
+	var inner onnxMessage
 	fill(&inner)
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), inner)
 }
 
-// A Graph is a network. Its nodes must be added in the order of their computation.
-type Graph struct {
-	body    message
+// An onnxGraph is a network. Its nodes must be added in the order of their computation.
+type onnxGraph struct {
+	body    onnxMessage
 	invalid error // the first
 }
 
-// An Attribute is an argument of a node: Value is an int or an []int.
-type Attribute struct {
+// An onnxAttribute is an argument of a node: Value is an int or an []int.
+type onnxAttribute struct {
 	Name  string
 	Value any
 }
 
-// Add adds a node with an operator of ONNX, and returns output, the name of its result.
-func (g *Graph) Add(output, operator string, inputs []string, attributes ...Attribute) string {
-	g.body.message(1, func(node *message) {
+// add adds a node with an operator of ONNX, and returns output, the name of its result.
+func (g *onnxGraph) add(output, operator string, inputs []string, attributes ...onnxAttribute) string {
+	g.body.message(1, func(node *onnxMessage) {
 		for _, name := range inputs {
 			node.text(1, name)
 		}
@@ -58,7 +58,7 @@ func (g *Graph) Add(output, operator string, inputs []string, attributes ...Attr
 		node.text(3, output)
 		node.text(4, operator)
 		for _, a := range attributes {
-			node.message(5, func(m *message) {
+			node.message(5, func(m *onnxMessage) {
 				m.text(1, a.Name)
 				switch v := a.Value.(type) {
 				case int:
@@ -76,9 +76,9 @@ func (g *Graph) Add(output, operator string, inputs []string, attributes ...Attr
 	return output
 }
 
-// Constant adds an array, and returns its name.
-func (g *Graph) Constant(name string, values []float32, shape ...int) string {
-	g.body.message(5, func(tensor *message) {
+// constant adds an array, and returns its name.
+func (g *onnxGraph) constant(name string, values []float32, shape ...int) string {
+	g.body.message(5, func(tensor *onnxMessage) {
 		for _, n := range shape {
 			tensor.number(1, n)
 		}
@@ -96,21 +96,21 @@ func (g *Graph) Constant(name string, values []float32, shape ...int) string {
 	return name
 }
 
-// A Value is the input or output of a network. Each dimension is an int, or a string that
+// An onnxValue is the input or output of a network. Each dimension is an int, or a string that
 // names a number that may vary.
-type Value struct {
+type onnxValue struct {
 	Name  string
 	Shape []any
 }
 
-func (v Value) encode(m *message) {
+func (v onnxValue) encode(m *onnxMessage) {
 	m.text(1, v.Name)
-	m.message(2, func(m *message) {
-		m.message(1, func(m *message) {
+	m.message(2, func(m *onnxMessage) {
+		m.message(1, func(m *onnxMessage) {
 			m.number(1, 1) // of FLOAT
-			m.message(2, func(m *message) {
+			m.message(2, func(m *onnxMessage) {
 				for _, n := range v.Shape {
-					m.message(1, func(m *message) {
+					m.message(1, func(m *onnxMessage) {
 						if size, ok := n.(int); ok {
 							m.number(1, size)
 						} else {
@@ -123,29 +123,29 @@ func (v Value) encode(m *message) {
 	})
 }
 
-// Write writes the network, with remarks for programs that read them. It refuses networks of
+// write writes the network, with remarks for programs that read them. It refuses networks of
 // 2 GiB or more, and constants that are not finite.
-func (g *Graph) Write(w io.Writer, input, output Value, remarks map[string]string) error {
+func (g *onnxGraph) write(w io.Writer, input, output onnxValue, remarks map[string]string) error {
 	if g.invalid != nil {
 		return g.invalid
 	}
-	var m message
-	m.number(1, format)
+	var m onnxMessage
+	m.number(1, onnxFormat)
 	m.text(2, "cne")
-	m.message(7, func(graph *message) {
+	m.message(7, func(graph *onnxMessage) {
 		*graph = append(*graph, g.body...)
 		graph.text(2, "cne")
 		graph.message(11, input.encode)
 		graph.message(12, output.encode)
 	})
-	m.message(8, func(m *message) { m.number(2, operatorSet) })
+	m.message(8, func(m *onnxMessage) { m.number(2, operatorSet) })
 	for _, key := range slices.Sorted(maps.Keys(remarks)) {
-		m.message(14, func(m *message) {
+		m.message(14, func(m *onnxMessage) {
 			m.text(1, key)
 			m.text(2, remarks[key])
 		})
 	}
-	if len(m) > maxBytes {
+	if len(m) > maxONNXBytes {
 		return fmt.Errorf("onnx: got a network of %d bytes, want less than 2 GiB", len(m))
 	}
 	_, err := w.Write(m)
