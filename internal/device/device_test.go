@@ -261,38 +261,31 @@ type fakeDriver struct {
 	failed, fails error // of Count, of Open
 }
 
-func (fakeDriver) Name() string          { return "cuda" }
 func (d fakeDriver) Count() (int, error) { return d.count, d.failed }
 func (d fakeDriver) Open(int) (Backend, error) {
 	return newPretence(nil, 1<<30), d.fails
 }
 
-// withDrivers replaces the registered drivers.
-func withDrivers(t *testing.T, all ...Driver) {
-	drivers.Lock()
-	defer drivers.Unlock()
-	before := drivers.all
-	drivers.all = all
-	t.Cleanup(func() {
-		drivers.Lock()
-		defer drivers.Unlock()
-		drivers.all = before
-	})
+// withDriver replaces the driver.
+func withDriver(t *testing.T, d Driver) {
+	before := CUDA
+	CUDA = d
+	t.Cleanup(func() { CUDA = before })
 }
 
 func TestOpen(t *testing.T) {
 	const without = "this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)"
 	about := "Pretence 1 with 3 multiprocessors (nothing 1.0)"
-	none := []Driver{}
-	two := []Driver{fakeDriver{count: 2}}
-	blind := []Driver{fakeDriver{failed: errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")}}
-	empty := []Driver{fakeDriver{}}
-	shut := []Driver{fakeDriver{count: 1, fails: errors.New("the GPU cannot be opened: it is in use")}}
+	var none Driver
+	two := fakeDriver{count: 2}
+	blind := fakeDriver{failed: errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")}
+	empty := fakeDriver{}
+	shut := fakeDriver{count: 1, fails: errors.New("the GPU cannot be opened: it is in use")}
 	for _, c := range []struct {
-		name    string
-		drivers []Driver
-		is      string // the device's name
-		says    string // the reason, or the error
+		name   string
+		driver Driver
+		is     string // the device's name
+		says   string // the reason, or the error
 	}{
 		{"cpu", two, "cpu", "computing on the CPU, as asked for"},
 		{"auto", none, "cpu", "computing on the CPU: " + without},
@@ -309,7 +302,7 @@ func TestOpen(t *testing.T) {
 		{"cuda", shut, "", "device cuda cannot be used: the GPU cannot be opened: it is in use"},
 	} {
 		t.Run(c.name+" "+c.says, func(t *testing.T) {
-			withDrivers(t, c.drivers...)
+			withDriver(t, c.driver)
 			d, err := Open(c.name)
 			if c.is == "" {
 				if err == nil || err.Error() != c.says || !errors.Is(err, ErrUnavailable) {

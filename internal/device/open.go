@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
-// A Driver gives access to the accelerators of one vendor.
+// A Driver gives access to accelerators.
 type Driver interface {
-	// Name is what device names begin with: cuda.
-	Name() string
 	// Count returns the number of accelerators. An error says why none can be used, and
 	// what would help, as the end of a sentence.
 	Count() (int, error)
@@ -21,21 +18,9 @@ type Driver interface {
 	Open(number int) (Backend, error)
 }
 
-var drivers struct {
-	sync.Mutex
-	all []Driver
-}
-
-// Register makes a driver known to Open. A driver's package calls it when it is
-// initialised.
-func Register(d Driver) {
-	drivers.Lock()
-	defer drivers.Unlock()
-	drivers.all = append(drivers.all, d)
-}
-
-// vendors are the drivers that a program can be built with.
-var vendors = []string{"cuda"}
+// CUDA is the driver of NVIDIA's GPUs, nil without the build tag cu. Its package sets it when
+// it is initialised.
+var CUDA Driver
 
 // CheckName returns an error for an invalid name of a device. Valid are auto, cpu, cuda
 // and cuda:n, where n counts from 0.
@@ -43,20 +28,20 @@ func CheckName(name string) error {
 	if name == "auto" || name == "cpu" {
 		return nil
 	}
-	_, _, err := parseName(name)
+	_, err := parseName(name)
 	return err
 }
 
-// parseName parses the name of an accelerator.
-func parseName(name string) (vendor string, number int, err error) {
+// parseName returns the number of the accelerator of a name.
+func parseName(name string) (number int, err error) {
 	vendor, digits, numbered := strings.Cut(name, ":")
 	if numbered {
 		number, err = strconv.Atoi(digits)
 	}
-	if !slices.Contains(vendors, vendor) || err != nil || number < 0 {
-		return "", 0, fmt.Errorf("device: got %q, want auto, cpu, cuda or cuda:n", name)
+	if vendor != "cuda" || err != nil || number < 0 {
+		return 0, fmt.Errorf("device: got %q, want auto, cpu, cuda or cuda:n", name)
 	}
-	return vendor, number, nil
+	return number, nil
 }
 
 // Open opens a device by name: cpu; cuda for NVIDIA's first GPU and cuda:n for number
@@ -68,18 +53,18 @@ func Open(name string) (*Device, error) {
 	case "cpu":
 		return &Device{name: "cpu", reason: "computing on the CPU, as asked for"}, nil
 	case "auto":
-		d, err := open(vendors[0], 0)
+		d, err := open(0)
 		if err != nil {
 			return &Device{name: "cpu", reason: "computing on the CPU: " + reason(err)}, nil
 		}
 		d.reason = fmt.Sprintf("computing on %s, %s", d.name, d.Properties())
 		return d, nil
 	}
-	vendor, number, err := parseName(name)
+	number, err := parseName(name)
 	if err != nil {
 		return nil, err
 	}
-	d, err := open(vendor, number)
+	d, err := open(number)
 	if err != nil {
 		return nil, fmt.Errorf("device %s cannot be used: %w", name, err)
 	}
@@ -112,16 +97,11 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func open(vendor string, number int) (*Device, error) {
-	drivers.Lock()
-	all := drivers.all
-	drivers.Unlock()
-	k := slices.IndexFunc(all, func(d Driver) bool { return d.Name() == vendor })
-	if k < 0 {
+func open(number int) (*Device, error) {
+	if CUDA == nil {
 		return nil, unavailable("this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)")
 	}
-	driver := all[k]
-	count, err := driver.Count()
+	count, err := CUDA.Count()
 	switch {
 	case err != nil:
 		return nil, unavailable(err.Error())
@@ -130,11 +110,11 @@ func open(vendor string, number int) (*Device, error) {
 	case number >= count:
 		return nil, unavailable(fmt.Sprintf("GPU: got number %d, want 0 to %d", number, count-1))
 	}
-	b, err := driver.Open(number)
+	b, err := CUDA.Open(number)
 	if err != nil {
 		return nil, unavailable(err.Error())
 	}
-	return New(fmt.Sprintf("%s:%d", vendor, number), b), nil
+	return New(fmt.Sprintf("cuda:%d", number), b), nil
 }
 
 // String describes an accelerator for a log.

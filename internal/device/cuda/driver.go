@@ -17,12 +17,10 @@ import (
 	"cne/internal/device"
 )
 
-func init() { device.Register(driver{}) }
+func init() { device.CUDA = driver{} }
 
 // driver implements device.Driver for NVIDIA's GPUs.
 type driver struct{}
-
-func (driver) Name() string { return "cuda" }
 
 func (driver) Count() (int, error) {
 	if why := C.extra_missing(); why != nil {

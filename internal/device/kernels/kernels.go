@@ -34,10 +34,11 @@ var known struct {
 	places map[string]place  // by kernel
 }
 
-// load adds the embedded files, once. The caller holds the lock.
-func load() {
+// lock locks known, once the embedded files are in it.
+func lock() (unlock func()) {
+	known.Lock()
 	if known.texts != nil {
-		return
+		return known.Unlock
 	}
 	known.texts, known.places = map[string]string{}, map[string]place{}
 	entries, err := files.ReadDir(".")
@@ -51,6 +52,7 @@ func load() {
 		}
 		add(e.Name(), string(text))
 	}
+	return known.Unlock
 }
 
 func add(file, text string) {
@@ -65,34 +67,26 @@ func add(file, text string) {
 // Add adds the kernels of another file, with names that no other kernel has. Tests add
 // the kernels of kerneltest.
 func Add(file, text string) {
-	known.Lock()
-	defer known.Unlock()
-	load()
+	defer lock()()
 	add(file, text)
 }
 
 // Find returns the file that defines a kernel, and how many parameters the kernel
 // has.
 func Find(name string) (file string, params int, ok bool) {
-	known.Lock()
-	defer known.Unlock()
-	load()
+	defer lock()()
 	p, ok := known.places[name]
 	return p.file, p.params, ok
 }
 
 // PTX returns the text of a file that Find named.
 func PTX(file string) string {
-	known.Lock()
-	defer known.Unlock()
-	load()
+	defer lock()()
 	return known.texts[file]
 }
 
 // Names returns the names of all kernels, in order.
 func Names() []string {
-	known.Lock()
-	defer known.Unlock()
-	load()
+	defer lock()()
 	return slices.Sorted(maps.Keys(known.places))
 }
