@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -309,7 +310,8 @@ type runner struct {
 var runners = []runner{
 	{"onnxruntime", []string{"node"}, "require('onnxruntime-node')", `
 const ort = require('onnxruntime-node'), fs = require('fs');
-(async () => {
+(async () => { for (const folder of process.argv.slice(1)) {
+  process.chdir(folder);
   const b = fs.readFileSync('x'), shape = JSON.parse(fs.readFileSync('shape'));
   const x = new Float32Array(b.buffer, b.byteOffset, b.length / 4), s = await ort.InferenceSession.create('net.onnx'), out = [];
   for (const n of [shape[0], 1]) {
@@ -318,19 +320,21 @@ const ort = require('onnxruntime-node'), fs = require('fs');
     out.push(Buffer.from(y.buffer, y.byteOffset, y.byteLength));
   }
   fs.writeFileSync('y', Buffer.concat(out));
-})().catch(e => { console.error(e); process.exit(1) });`},
+}})().catch(e => { console.error(e); process.exit(1) });`},
 	{"OpenCV", []string{"python3", "/usr/bin/python3"}, "import cv2, numpy", `
-import json, cv2, numpy as np
-x = np.fromfile("x", np.float32).reshape(json.load(open("shape")))
-net, out = cv2.dnn.readNetFromONNX("net.onnx"), []
-for part in x, x[:1]:
-    net.setInput(part)
-    out.append(net.forward().reshape(-1).copy())
-np.concatenate(out).tofile("y")`},
+import json, os, sys, cv2, numpy as np
+for folder in sys.argv[1:]:
+    os.chdir(folder)
+    x = np.fromfile("x", np.float32).reshape(json.load(open("shape")))
+    net, out = cv2.dnn.readNetFromONNX("net.onnx"), []
+    for part in x, x[:1]:
+        net.setInput(part)
+        out.append(net.forward().reshape(-1).copy())
+    np.concatenate(out).tofile("y")`},
 	{"checker", []string{"python3", "/usr/bin/python3"}, "import onnx", `
-import onnx
-m = onnx.load("net.onnx")
-onnx.checker.check_model(m, full_check=True)`},
+import sys, onnx
+for folder in sys.argv[1:]:
+    onnx.checker.check_model(onnx.load(folder + "/net.onnx"), full_check=True)`},
 }
 
 // evalFlag is the flag with which a program takes code.
@@ -355,9 +359,35 @@ func (r *runner) find() string {
 	return program
 }
 
-// checkONNX compares the results of an ONNX file, by the reader above and by the programs
-// that are there, with those of cne, within 10⁻⁶ of the largest.
-func checkONNX(t *testing.T, file []byte, shape []int, x, want []float32) {
+// An onnxCase is a file with an input of a shape, and the results of cne.
+type onnxCase struct {
+	name, folder string
+	shape        []int
+	want         []float32
+}
+
+// An onnxCheck checks ONNX files: each by the reader above, and all together by the programs
+// that are there, which take long to start.
+type onnxCheck []onnxCase
+
+// far returns the first value that differs from the results by more than 10⁻⁶ of the
+// largest, or −1, and the largest difference as a share of it.
+func (c *onnxCase) far(n int, value func(i int) float64) (at int, worst float64) {
+	largest := 0.0
+	for _, v := range c.want {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i := range n {
+		off := math.Abs(value(i) - float64(c.want[i%len(c.want)]))
+		if worst = max(worst, off/largest); !(off <= 1e-6*largest) {
+			return i, worst
+		}
+	}
+	return -1, worst
+}
+
+// add checks a file by the reader above, and keeps it for run.
+func (all *onnxCheck) add(t *testing.T, folder string, file []byte, shape []int, x, want []float32) {
 	t.Helper()
 	f := readONNX(t, file)
 	if f.format != 7 || f.operators != 13 {
@@ -367,71 +397,68 @@ func checkONNX(t *testing.T, file []byte, shape []int, x, want []float32) {
 	for i, v := range x {
 		in.x[i] = float64(v)
 	}
-	largest := 0.0
-	for _, v := range want {
-		largest = max(largest, math.Abs(float64(v)))
-	}
-	worst := 0.0
-	compare := func(name string, at int, v float64) bool {
-		if far := math.Abs(v - float64(want[at])); !(far <= 1e-6*largest) {
-			t.Errorf("%s: value %d is %v, want %v: %.2g of the largest", name, at, v, want[at], far/largest)
-			return false
-		}
-		worst = max(worst, math.Abs(v-float64(want[at]))/largest)
-		return true
-	}
+	c := onnxCase{t.Name(), filepath.Join(folder, strconv.Itoa(len(*all))), shape, want}
+	*all = append(*all, c)
 	got := f.run(t, in)
 	if len(got) != len(want) {
 		t.Fatalf("%d values, want %d", len(got), len(want))
 	}
-	for i, v := range got {
-		if !compare("exact", i, v) {
-			break
-		}
+	if at, worst := c.far(len(got), func(i int) float64 { return got[i] }); at >= 0 {
+		t.Errorf("exact: value %d is %v, want %v: %.2g of the largest", at, got[at], want[at], worst)
 	}
-	folder := t.TempDir()
-	put := func(name string, content []byte) { must(t, os.WriteFile(filepath.Join(folder, name), content, 0o666)) }
+	must(t, os.Mkdir(c.folder, 0o777))
+	put := func(name string, content []byte) {
+		must(t, os.WriteFile(filepath.Join(c.folder, name), content, 0o666))
+	}
 	put("net.onnx", file)
 	put("shape", bytes.ReplaceAll(fmt.Append(nil, shape), []byte(" "), []byte(",")))
 	var raw bytes.Buffer
 	must(t, binary.Write(&raw, binary.LittleEndian, x))
 	put("x", raw.Bytes())
+}
+
+// run checks the files by the programs: with all of the input, and with the first row of it.
+func (all onnxCheck) run(t *testing.T) {
 	for _, r := range runners {
 		program := r.find()
 		if program == "" {
 			t.Logf("%s is not there", r.name)
 			continue
 		}
-		cmd := exec.CommandContext(t.Context(), program, evalFlag(program), r.run)
-		cmd.Dir = folder
-		if out, err := cmd.CombinedOutput(); err != nil {
+		args := []string{evalFlag(program), r.run}
+		for _, c := range all {
+			args = append(args, c.folder)
+		}
+		if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", r.name, err, out)
 			continue
 		}
-		if r.name == "checker" {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(folder, "y"))
-		must(t, err)
-		each := len(want) / shape[0]
-		if len(text) != 4*(len(want)+each) {
-			t.Errorf("%s: %d bytes for %d values", r.name, len(text), len(want))
-			continue
-		}
-		worst = 0
-		for i := range len(want) + each {
-			if !compare(r.name, i%len(want), float64(math.Float32frombits(binary.LittleEndian.Uint32(text[4*i:])))) {
+		for _, c := range all {
+			if r.name == "checker" {
 				break
 			}
+			text, err := os.ReadFile(filepath.Join(c.folder, "y"))
+			must(t, err)
+			n := len(c.want) + len(c.want)/c.shape[0]
+			if len(text) != 4*n {
+				t.Errorf("%s: %s: %d bytes for %d values", c.name, r.name, len(text), len(c.want))
+				continue
+			}
+			value := func(i int) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(text[4*i:]))) }
+			at, worst := c.far(n, value)
+			if at >= 0 {
+				t.Errorf("%s: %s: value %d is %v, want %v", c.name, r.name, at, value(at), c.want[at%len(c.want)])
+			}
+			t.Logf("%s: %s: %.2g of the largest", c.name, r.name, worst)
 		}
-		t.Logf("%s: %.2g of the largest", r.name, worst)
 	}
 }
 
 // Programs that read ONNX place points where Project does: raw points, prepared in every way
 // that a network knows.
 func TestWriteONNX(t *testing.T) {
-	digits := pixels(64)
+	var all onnxCheck
+	folder, digits := t.TempDir(), pixels(64)
 	s := rng.New(1, rng.Sample)
 	columns := data.NewMatrix(64, 9) // of several scales, far from 0
 	for i := range columns.X {
@@ -471,7 +498,7 @@ func TestWriteONNX(t *testing.T) {
 			}
 			var file, again bytes.Buffer
 			must(t, e.WriteONNX(&file))
-			checkONNX(t, file.Bytes(), []int{test.N, test.D}, test.X, project(t, e, test).X)
+			all.add(t, folder, file.Bytes(), []int{test.N, test.D}, test.X, project(t, e, test).X)
 			f := readONNX(t, file.Bytes())
 			if want := fmt.Sprintf(" 0N %d", test.D); f.shapes["points"] != want || f.shapes["positions"] != fmt.Sprintf(" 0N %d", e.Dim()) {
 				t.Errorf("the shapes are %v", f.shapes)
@@ -489,6 +516,7 @@ func TestWriteONNX(t *testing.T) {
 			}
 		})
 	}
+	all.run(t)
 }
 
 // What ONNX cannot express is an error.
@@ -533,6 +561,8 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errDisk }
 
 // Programs that read ONNX represent and place images as the ResNet does.
 func TestWriteONNXOfImages(t *testing.T) {
+	var all onnxCheck
+	folder := t.TempDir()
 	n, err := model.NewResNet[float32](model.ResNetOptions{Width: 4, Hidden: 9, Out: 2}, 1)
 	must(t, err)
 	s := rng.New(2, rng.Sample)
@@ -565,6 +595,7 @@ func TestWriteONNXOfImages(t *testing.T) {
 	}{{in, false, x, z}, {in, true, x, h}, {nil, false, scaled, z}, {nil, true, scaled, h}} {
 		var file bytes.Buffer
 		must(t, n.WriteONNX(&file, tc.in, tc.represent))
-		checkONNX(t, file.Bytes(), []int{images, 3, size, size}, tc.x, tc.want)
+		all.add(t, folder, file.Bytes(), []int{images, 3, size, size}, tc.x, tc.want)
 	}
+	all.run(t)
 }
