@@ -19,7 +19,7 @@ const (
 	// ScaleAuto is ScaleStandard if the columns are different quantities, of which few would
 	// make nearly all distances: there are categories, or the largest standard deviation is
 	// more than ten times the median, or, of columns that most have a name that is not
-	// numbered like x1, x2, ten times the smallest. It is ScaleUnit for equal quantities:
+	// numbered like x1, x2, five times the smallest. It is ScaleUnit for equal quantities:
 	// bytes, sparse points, counts, principal components, columns in an order such as spectra,
 	// and more than 200 columns. The Scaler has the choice.
 	ScaleAuto Scaling = "auto"
@@ -97,20 +97,14 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 			spreads = append(spreads, sd)
 		}
 	}
-	slices.Sort(spreads)
-	unlike := slices.Contains(hot, true)
-	if n := len(spreads); n > 1 {
-		unlike = unlike || spreads[n-1] > maxSpreadRatio*spreads[n/2] || differ(ds.Columns()) && spreads[n-1] > maxSpreadRatio*spreads[0]
-	}
-	if unlike && !slices.Contains(hot, true) {
-		equal, err := oneQuantity(ctx, ds.Source(), s, differ(ds.Columns()))
-		if err != nil {
-			return nil, err
+	named, equal := differ(ds.Columns()), false
+	if !slices.Contains(hot, true) {
+		if equal = !unlike(spreads, named); !equal {
+			equal, err = oneQuantity(ctx, ds.Source(), s, named)
 		}
-		unlike = !equal
 	}
-	if unlike {
-		return s, nil
+	if err != nil || !equal {
+		return s, err
 	}
 	spread := s.SD
 	if s, err = fitScaler(ctx, ds, ScaleUnit); err == nil {
@@ -119,45 +113,54 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 	return s, err
 }
 
-const (
-	// maxSpreadRatio is the largest ratio of standard deviations where ScaleAuto chooses
-	// ScaleUnit.
-	maxSpreadRatio = 10
-	// maxQuantities is the largest number of columns without own names that may be different
-	// quantities.
-	maxQuantities = 200
-)
+// maxQuantities is the largest number of columns without own names that may be different
+// quantities.
+const maxQuantities = 200
+
+// unlike reports whether the spreads of columns are those of different quantities. named
+// reports whether the columns have names of their own.
+func unlike[T float32 | float64](spreads []T, named bool) bool {
+	slices.Sort(spreads)
+	n := len(spreads)
+	return n > 1 && (spreads[n-1] > 10*spreads[n/2] || named && spreads[n-1] > 5*spreads[0])
+}
 
 // oneQuantity reports whether the columns of points hold one quantity: whole numbers of at
-// least 0 of which many are 0 (counts); columns without correlation whose standard
-// deviations fall (principal components); columns of which neighbours are more alike than
-// others (spectra, time series, pixels); or columns that differ only by a few values far away
-// from the others. s has their means and standard deviations, and named reports whether they
-// have names of their own. It looks at some two thousand points.
+// least 0 of which many are 0, in the widest column and most others (counts); columns
+// without correlation whose standard deviations fall (principal components); columns of
+// which neighbours are more alike than others, and equally wide (spectra, time series,
+// pixels); or columns that differ only by a few values far away from the others. s has their
+// means and standard deviations, and named reports whether they have names of their own. It
+// looks at some two thousand points.
 func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (bool, error) {
 	n, d := points.Dims()
 	var rows [][]float32
-	counts, zeros, step := true, 0, max(1, n/2000)
+	counts, zeros, step := true, make([]int, d), max(1, n/2000)
 	err := points.Each(ctx, 0, func(lo int, block *Matrix) error {
 		for i := (step - lo%step) % step; i < block.N; i += step {
 			rows = append(rows, slices.Clone(block.Row(i)))
-			for _, v := range block.Row(i) {
+			for j, v := range block.Row(i) {
 				counts = counts && v >= 0 && v == float32(math.Trunc(float64(v)))
 				if v == 0 {
-					zeros++
+					zeros[j]++
 				}
 			}
 		}
 		return nil
 	})
-	if err != nil || counts && 3*zeros > len(rows)*d {
-		return err == nil, err
-	}
 	var varying []int
+	widest, all, with := 0, 0, 0 // zeros, and columns with any
 	for j, sd := range s.SD {
 		if sd > 0 {
 			varying = append(varying, j)
 		}
+		if sd > s.SD[widest] {
+			widest = j
+		}
+		all, with = all+zeros[j], with+min(1, zeros[j])
+	}
+	if err != nil || counts && 3*all > len(rows)*d && zeros[widest] > 0 && 10*with >= 9*d {
+		return err == nil, err
 	}
 	if len(rows) >= leastRows && sameMiddle(rows, varying, named) {
 		return true, nil
@@ -200,7 +203,7 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 		squares += math.Pow(math.Log(s.SD[j])-mean, 2)
 	}
 	smooth := steps < 0.2*squares && math.Abs(falling) < 0.9
-	return falling > 0.95 && size < 0.25 || near-far > 0.15 && near > 0.5 || near-far > 0.1 && smooth, nil
+	return falling > 0.95 && size < 0.25 || near-far > 0.15 && near > 0.5 && steps < squares || near-far > 0.1 && smooth, nil
 }
 
 // sameMiddle reports whether the middle halves of the columns' values are about equally wide.
@@ -214,13 +217,8 @@ func sameMiddle(rows [][]float32, columns []int, named bool) bool {
 		slices.Sort(values)
 		widths = append(widths, values[3*len(values)/4]-values[len(values)/4])
 	}
-	slices.Sort(widths)
-	last := len(widths) - 1
-	usual := widths[len(widths)/2]
-	if named {
-		usual = widths[0]
-	}
-	return widths[0] > 0 && widths[last] <= maxSpreadRatio*usual
+	wide := unlike(widths, named)
+	return widths[0] > 0 && !wide // sorted
 }
 
 // leastRows is the least number of points with a middle half that says something.

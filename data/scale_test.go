@@ -35,7 +35,7 @@ func TestScale(t *testing.T) {
 		{"auto", plain(), data.ScaleAuto, matrix(2, 2, 0, -1, 0.25, 0.5), data.Scaler{Kind: data.ScaleUnit, Divisor: 4}},
 		{"auto, bytes", pixels(), data.ScaleAuto, matrix(2, 2, 0, 0.2, 0.4, 0.8), data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
 		{"auto, wide spreads", table(-5.5, "mass", "sex"), data.ScaleAuto, matrix(2, 3, 1, 0, -1, -1, 0, 1), data.Scaler{Kind: data.ScaleStandard, Mean: []float64{-2.75, 3, 0.25}, SD: []float64{2.75, 0, 0.25}}},
-		{"auto, similar spreads", table(5, "mass", "sex"), data.ScaleAuto, matrix(2, 3, 0, 0.6, 0, 1, 0.6, 0.1), data.Scaler{Kind: data.ScaleUnit, Divisor: 5}},
+		{"auto, similar spreads", table(2.5, "mass", "sex"), data.ScaleAuto, matrix(2, 3, 0, 1, 0, float32(2.5)/3, 1, float32(0.5)/3), data.Scaler{Kind: data.ScaleUnit, Divisor: 3}},
 		{"auto, one quantity", table(-6, "x1", "x20"), data.ScaleAuto, matrix(2, 3, 0, 0.5, 0, -1, 0.5, float32(0.5)/6), data.Scaler{Kind: data.ScaleUnit, Divisor: 6}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -135,9 +135,12 @@ func TestScaleByTheData(t *testing.T) {
 	for i, v := range counts.X {
 		counts.X[i] = float32(math.Floor(math.Max(0, float64(v))))
 	}
-	named := func(m *data.Matrix, name string) *data.Matrix {
+	named := func(m *data.Matrix, name string) *data.Matrix { // own names without one
 		for j := range m.D {
-			m.Columns = append(m.Columns, fmt.Sprint(name, j))
+			m.Columns = append(m.Columns, name+string(rune('A'+j)))
+			if name != "" {
+				m.Columns[j] = fmt.Sprint(name, j)
+			}
 		}
 		return m
 	}
@@ -150,26 +153,43 @@ func TestScaleByTheData(t *testing.T) {
 	for i := range n {
 		rare.X[5*i] = map[bool]float32{true: 1e4}[i%20 == 0]
 	}
+	flags := normal(9, n, 9) // and a weight in pounds
+	for i, v := range flags.X {
+		flags.X[i] = map[bool]float32{true: 1}[v > 1]
+		if i%9 == 4 {
+			flags.X[i] = float32(math.Round(130 + 30*float64(v)))
+		}
+	}
+	houses := normal(10, n, 6) // beds, baths, area, price: neighbours are correlated
+	for i := range houses.X {
+		if i%6 > 0 {
+			houses.X[i] += 2 * houses.X[i-1]
+		}
+	}
 	for name, tc := range map[string]struct {
 		m    *data.Matrix
 		want data.Scaling
 	}{
-		"heavy tails":               {tails, data.ScaleUnit},
-		"one far point":             {outlier, data.ScaleUnit},
-		"one far point, with names": {named(outlier.Clone(), "V"), data.ScaleUnit},
-		"a column that is mostly 0": {rare, data.ScaleStandard},
-		"one of 15 columns":         {scaled(classes(15), func(j int) float64 { return map[int]float64{0: 1e4}[j] + 1 }), data.ScaleStandard},
-		"one, with names":           {named(scaled(classes(15), func(j int) float64 { return map[int]float64{7: 300}[j] + 1 }), "V"), data.ScaleStandard},
-		"many scales":               {named(scaled(classes(12), func(j int) float64 { return math.Pow(10, float64(j)/2) }), "f"), data.ScaleStandard},
-		"falling scales":            {scaled(classes(12), decay), data.ScaleUnit},
-		"very falling scales":       {scaled(classes(12), func(j int) float64 { return math.Pow(10, -float64(j)/2) }), data.ScaleStandard},
-		"two columns":               {scaled(classes(2), func(j int) float64 { return math.Pow(100, float64(j)) }), data.ScaleUnit},
-		"alike":                     {classes(15), data.ScaleUnit},
-		"components":                {scaled(normal(4, n, 50), decay), data.ScaleUnit},
-		"components with others":    {scaled(normal(4, n, 30), func(j int) float64 { return map[int]float64{0: 1e4, 29: 500}[j] + decay(j) }), data.ScaleStandard},
-		"spectra":                   {spectra, data.ScaleUnit},
-		"counts":                    {counts, data.ScaleUnit},
-		"embeddings":                {scaled(classes(384), func(j int) float64 { return map[int]float64{5: 50}[j] + 1 }), data.ScaleUnit},
+		"flags":                        {flags, data.ScaleStandard},
+		"houses":                       {scaled(houses, func(j int) float64 { return []float64{0.9, 0.7, 300, 3e4, 0.2, 0.1}[j] }), data.ScaleStandard},
+		"names, and spreads of 1 to 6": {named(scaled(classes(6), func(j int) float64 { return float64(1 + 9*j/5) }), ""), data.ScaleStandard},
+		"names, and spreads of 1 to 4": {named(scaled(classes(6), func(j int) float64 { return 1 + 0.2*float64(j) }), ""), data.ScaleUnit},
+		"heavy tails":                  {tails, data.ScaleUnit},
+		"one far point":                {outlier, data.ScaleUnit},
+		"one far point, with names":    {named(outlier.Clone(), "V"), data.ScaleUnit},
+		"a column that is mostly 0":    {rare, data.ScaleStandard},
+		"one of 15 columns":            {scaled(classes(15), func(j int) float64 { return map[int]float64{0: 1e4}[j] + 1 }), data.ScaleStandard},
+		"one, with names":              {named(scaled(classes(15), func(j int) float64 { return map[int]float64{7: 300}[j] + 1 }), "V"), data.ScaleStandard},
+		"many scales":                  {named(scaled(classes(12), func(j int) float64 { return math.Pow(10, float64(j)/2) }), "f"), data.ScaleStandard},
+		"falling scales":               {scaled(classes(12), decay), data.ScaleUnit},
+		"very falling scales":          {scaled(classes(12), func(j int) float64 { return math.Pow(10, -float64(j)/2) }), data.ScaleStandard},
+		"two columns":                  {scaled(classes(2), func(j int) float64 { return math.Pow(100, float64(j)) }), data.ScaleUnit},
+		"alike":                        {classes(15), data.ScaleUnit},
+		"components":                   {scaled(normal(4, n, 50), decay), data.ScaleUnit},
+		"components with others":       {scaled(normal(4, n, 30), func(j int) float64 { return map[int]float64{0: 1e4, 29: 500}[j] + decay(j) }), data.ScaleStandard},
+		"spectra":                      {spectra, data.ScaleUnit},
+		"counts":                       {counts, data.ScaleUnit},
+		"embeddings":                   {scaled(classes(384), func(j int) float64 { return map[int]float64{5: 50}[j] + 1 }), data.ScaleUnit},
 	} {
 		ds := &data.Dataset{Points: tc.m}
 		s := need(data.FitScaler(t.Context(), ds, data.ScaleAuto))(t)
