@@ -70,7 +70,7 @@ type Data struct {
 	Categories    []string    `key:"categories" as:"columns"`  // names or numbers
 	Dates         []string    `key:"dates" as:"columns"`       // names or numbers
 	NA            []string    `key:"na" as:"columns"`          // words for missing values
-	Missing       string      `key:"missing" words:"refuse drop mean"`
+	Missing       string      `key:"missing" words:"auto refuse drop mean"`
 	Header        file.Header `key:"header"`
 	Genes         int         `key:"genes" in:"[1,inf)"` // of counts
 	Imbalance     *string     `key:"imbalance" words:"linear"`

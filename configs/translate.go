@@ -33,11 +33,20 @@ func (d *Data) Options() file.Options {
 	return o
 }
 
+// FillsMissing reports whether missing values become means: also by default, if columns that
+// are not numbers are left out or words for missing values are given.
+func (d *Data) FillsMissing() bool {
+	return d.Missing == "mean" || d.Missing == "auto" && (d.DropText || len(d.NA) > 0)
+}
+
+// Refuses reports whether missing values are refused.
+func (d *Data) Refuses() bool { return d.Missing != "drop" && !d.FillsMissing() }
+
 // ReadOptions returns the options for reading training or held-out points. Points stay in
 // their files if the run needs only their principal components.
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
-	o.AllowMissing = d.Missing != "refuse"
+	o.AllowMissing = !d.Refuses()
 	if c.Model.Kind == "table" || c.Embed.OnComponents {
 		o.StreamAbove = c.Embed.ReducesAbove()
 	}

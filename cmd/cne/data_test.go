@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -464,5 +467,76 @@ func TestStoredInputChanges(t *testing.T) {
 	}
 	if files, err := os.ReadDir("run"); err != nil && !errors.Is(err, os.ErrNotExist) || len(files) > 0 {
 		t.Errorf("the run has left %v (%v)", files, err)
+	}
+}
+
+var shellWord = regexp.MustCompile(`'[^']*'|"(?:[^"\\]|\\.)*"|\S+`)
+
+// Each remedy that a message about the columns of a table names is enough.
+func TestRemediesOfTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	number := func(i int) string { return fmt.Sprint(i * i % 17) }
+	class := func(i int) string { return []string{"ant", "bee", "none of them"}[i%3] }
+	column := map[string]func(i int) string{
+		"number": number, "class": class,
+		"name":     func(i int) string { return fmt.Sprint("point ", i) },
+		"serial":   func(i int) string { return fmt.Sprintf("%xf%d", i, i) },
+		"share":    func(i int) string { return fmt.Sprint(i, "%") },
+		"weight":   func(i int) string { return fmt.Sprint(i, ".5 kg") },
+		"when":     func(i int) string { return fmt.Sprintf("2024-01-%02d", 1+i%28) },
+		"sign":     func(i int) string { return map[bool]string{true: "-", false: number(i)}[i%7 == 0] },
+		"gap":      func(i int) string { return map[bool]string{false: number(i)}[i%5 == 0] },
+		"no class": func(i int) string { return map[bool]string{false: class(i)}[i%5 == 0] },
+		"umlaut":   func(i int) string { return fmt.Sprint("Zo\xeb", i) },
+		"one":      func(int) string { return "all alike" },
+		"story":    func(i int) string { return fmt.Sprint("It was the best of ", i, " times") },
+	}
+	var wide []string
+	for k := range 14 {
+		name := fmt.Sprint("a column of classes with a long name ", k)
+		wide, column[name] = append(wide, name), class
+	}
+	for k, names := range [][]string{
+		{"number", "class"}, {"number", "name"}, {"number", "serial", "class"}, {"number", "share"}, {"number", "weight", "name"},
+		{"number", "when"}, {"sign", "number"}, {"sign", "gap", "class", "name"}, {"number", "no class", "class"}, {"gap", "no class", "class"},
+		{"class", "no class"}, {"class", "name", "when"}, {"number", "umlaut"}, {"umlaut", "class", "sign"}, {"one", "number"},
+		slices.Concat(wide, []string{"number"}), wide, {"class", "name", "story"}, {"story"}, {"sign", "class", "no class"},
+	} {
+		rows := [][]string{names}
+		for i := range 60 {
+			var row []string
+			for _, name := range names {
+				row = append(row, column[name](i))
+			}
+			rows = append(rows, row)
+		}
+		file := fmt.Sprint(k, ".csv")
+		var text strings.Builder
+		must(t, csv.NewWriter(&text).WriteAll(rows))
+		writeTestFile(t, file, text.String())
+		train := []string{"train", file, "--epochs", "1", "-q", "-o", "run", "--force", "--set", "graph.k=5"}
+		code, _, message := runCne(t.Context(), train...)
+		if strings.Contains(message, "points are numbers, such as") {
+			if k != 17 && k != 18 || code != 1 {
+				t.Errorf("%q: exit code %d, %s", names, code, message)
+			}
+			continue
+		}
+		_, advice, found := strings.Cut(strings.TrimSpace(message), "for instance ")
+		if code != 1 || !found {
+			t.Errorf("%q: exit code %d, %s", names, code, message)
+		}
+		for remedy := range strings.SplitSeq(advice, ", or ") {
+			var flags []string
+			for _, word := range shellWord.FindAllString(remedy, -1) {
+				if text, err := strconv.Unquote(word); err == nil && word[0] == '"' {
+					word = text
+				}
+				flags = append(flags, strings.Trim(word, "'"))
+			}
+			if code, _, stderr := runCne(t.Context(), slices.Concat(train, flags)...); code != 0 {
+				t.Errorf("%q with %q: exit code %d, %s", names, flags, code, stderr)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"cne/data"
 	"cne/internal/text"
@@ -24,8 +25,8 @@ type coded struct {
 
 // groups are numbers with separators between thousands.
 var groups = map[data.CodingKind]*regexp.Regexp{
-	data.CodingPoint: regexp.MustCompile(`^[+-]?(\d{1,3}(,\d{3})+|\d{1,3}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?$`),
-	data.CodingComma: regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})+|\d{1,3}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(,\d*)?([eE][+-]?\d+)?$`),
+	data.CodingPoint: regexp.MustCompile(`^[+-]?([1-9]\d{0,2}(,\d{3})+|[1-9]\d{0,2}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?$`),
+	data.CodingComma: regexp.MustCompile(`^[+-]?([1-9]\d{0,2}(\.\d{3})+|[1-9]\d{0,2}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(,\d*)?([eE][+-]?\d+)?$`),
 }
 
 // dateOrders are the orders of the kinds of dates.
@@ -173,9 +174,10 @@ func (s *inspector) add(field string, where func() string, dates bool) {
 	if len(s.values) < mostCounted && !s.values[field] {
 		s.values[strings.Clone(field)] = true
 	}
+	_, isPlain := plain("", field)
 	for k, kind := range codingKinds {
 		ok := false
-		switch _, isPlain := plain("", field); {
+		switch {
 		case kind == "":
 			ok = isPlain
 		case kind == data.CodingVector:
@@ -220,13 +222,31 @@ func (s *inspector) kind(wanted data.CodingKind, swapped bool) (most data.Coding
 type TextColumn struct {
 	Name   string
 	Fields []TextField // examples
-	Values int         // different fields that have been seen
+	// Seen is the number of fields that are not missing, and Values that of different ones,
+	// or some large number.
+	Seen, Values int
+	Missing      bool // some fields are
 	// Number reports whether the other fields are numbers.
 	Number bool
 	Is     string // what the column is, if it cannot be numbers or text; or empty
 }
 
-var unit = regexp.MustCompile(`^[+-]?[\d.,]+\s*[\pL%°$€£]|^[$€£]\s*[\d.,]+`)
+var unit = regexp.MustCompile(`^[+-]?[\d.,]+\s*[\pL%°$€£/²³]+$|^[$€£]\s*[\d.,]+`)
+
+// IsText reports whether the column can be labels or names: it is text.
+func (c *TextColumn) IsText() bool {
+	return len(c.Fields) > 0 && !c.Number && !c.IsDate() && utf8.ValidString(c.Fields[0].Text)
+}
+
+// AreNames reports whether the column may hold names of points.
+func (c *TextColumn) AreNames() bool {
+	return c.IsText() && !c.AreClasses() && !unit.MatchString(c.Fields[0].Text)
+}
+
+// AreClasses reports whether the values are few enough for classes, as labels must be.
+func (c *TextColumn) AreClasses() bool {
+	return c.Values > 1 && c.Values < mostCounted && (c.Seen < fewestNamed || 2*c.Values <= c.Seen)
+}
 
 // IsDate reports whether the column may hold dates.
 func (c *TextColumn) IsDate() bool { return len(c.Fields) > 0 && text.IsDate(c.Fields[0].Text) }
@@ -246,6 +266,8 @@ func (c TextColumn) String() string {
 		reason = ", a number with a unit"
 	case vector(example) != nil:
 		reason = ", a list of another length than the others"
+	case !utf8.ValidString(example):
+		reason = ", not UTF-8; iconv -f LATIN1 -t UTF-8 FILE > NEW converts the file"
 	}
 	return fmt.Sprintf("%s (%s: %.40q%s)", text.Printable(c.Name), c.Fields[0].Where, example, reason)
 }
@@ -253,6 +275,8 @@ func (c TextColumn) String() string {
 // A TextError reports the columns of a table that are not numbers. It wraps data.ErrFormat.
 type TextError struct {
 	Columns []TextColumn
+	// Numbers reports whether there are other columns, which are numbers.
+	Numbers bool
 	// Missing reports whether other columns lack values.
 	Missing bool
 
@@ -284,7 +308,7 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		point, comma := s.hits[2] == s.seen, s.hits[3] == s.seen
 		points, commas, semicolons = points || point && !comma, commas || comma && !point, semicolons || s.semicolons
 	}
-	semicolons = !points && (commas || semicolons)
+	commas = commas && !points
 	for i := range l.codings {
 		c, s := &l.codings[i], columns[i]
 		c.Coding, c.width = data.CodingOf(o.Codings, l.nameOf(i)), 1
@@ -301,7 +325,10 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 			c.Kind = ""
 			continue
 		}
-		kind, ok := s.kind(c.Kind, semicolons)
+		if commas && o.Codings == nil {
+			c.Kind = data.CodingComma // the points of 1.234 are then between thousands
+		}
+		kind, ok := s.kind(c.Kind, commas || semicolons && !points)
 		if s.none == "" && (ok || !all && s.hits[slices.Index(codingKinds[:], kind)] > 0) {
 			if c.Kind = kind; kind == data.CodingVector {
 				c.width = s.width
@@ -310,7 +337,7 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		}
 		c.Kind = data.CodingText
 		k := slices.Index(codingKinds[:], kind)
-		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Values: len(s.values), Number: s.hits[k] > 0, Is: s.none}
+		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Seen: s.seen, Values: len(s.values), Number: s.hits[k] > 0, Is: s.none}
 	}
 	return texts
 }

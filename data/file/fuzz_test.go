@@ -70,19 +70,20 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add("x;y\n1;\"a;\"\"b\"\"\nc\"\n\n2;\"\"\r\n", ";")
 	f.Add("1\t\"a\r\nb\"\t3\n", "\t")
 	f.Add("\ufeff1,a\"b\n2,\"c", ",")
+	f.Add("sep=|\n# by me\n#\n# a|b\n1|c", "|")
 	f.Fuzz(func(t *testing.T, text, separator string) {
 		opt := file.Options{}
 		ds, err := file.Decode(strings.NewReader(text), opt)
 		checkRead(t, ds, err)
 
-		if separator != "," && separator != ";" && separator != "\t" || strings.HasPrefix(text, "\x1f\x8b") {
+		text = strings.TrimPrefix(text, "\ufeff")
+		if len(separator) != 1 || !strings.Contains(",;\t|", separator) || strings.HasPrefix(strings.TrimLeft(text, "\r\n"), "#") {
 			return
 		}
-		opt.Separator = rune(separator[0])
 		opt.Header = file.HeaderNone
 		opt.LabelColumn = "2"
-		r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
-		r.Comma = opt.Separator
+		r := csv.NewReader(strings.NewReader(text))
+		r.Comma = rune(separator[0])
 		rows, errReference := r.ReadAll()
 		if len(rows) > 0 {
 			for c := range rows[0] {
@@ -92,7 +93,7 @@ func FuzzReadCSV(f *testing.F) {
 				}
 			}
 		}
-		ds, err = file.Decode(strings.NewReader(text), opt)
+		ds, err = file.Decode(strings.NewReader("sep="+separator+"\n"+text), opt)
 		checkRead(t, ds, err)
 		if err != nil {
 			return

@@ -123,7 +123,6 @@ func TestOpenErrors(t *testing.T) {
 		{"npz: only some with labels", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}, entry{"y.npy", bytesOf("(1,)", 1)}), "b.csv": []byte("1\n")}, []string{"a.npz", "b.csv"}, file.Options{}, data.ErrLabels, "b.csv: labels: got none, want some"},
 		{"labels: npz of other names", tree{"a.csv": []byte("1\n"), "l.npz": zipOf(zip.Store, entry{"a.npy", bytesOf("(1,)", 1)}, entry{"b.npy", bytesOf("(1,)", 1)})}, []string{"a.csv"}, file.Options{Labels: []string{"l.npz"}}, data.ErrFormat, `l.npz: arrays: got "a", "b", want one of labels, y (np.savez(file, x=points, labels=y))`},
 		{"options: header", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{Header: "maybe"}, data.ErrOption, `header: got "maybe", want auto, yes or no`},
-		{"options: separator", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{Separator: '|'}, data.ErrOption, `separator: got '|'`},
 		{"options: labels twice", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels: got column "1" and the file b, want one of the two`},
 		{"options: column of an array", tree{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, file.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: columns: got a label column or columns to take or drop, want a table"},
 

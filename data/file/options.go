@@ -50,10 +50,6 @@ type Options struct {
 	AllowMissing bool
 	// Header says whether CSV and TSV files begin with a line of names.
 	Header Header
-	// Separator is the character between the fields of CSV and TSV files: a comma, a
-	// semicolon or a tab. 0 chooses by the first line: a tab if one occurs, otherwise a
-	// semicolon if one occurs, otherwise a comma.
-	Separator rune
 	// Columns are the names of the columns to read, in this order, such as the columns that a
 	// model was trained on. They apply to tables with a header; for a missing name the error
 	// wraps data.ErrShape. Other files are read unchanged. Nil reads all columns.
@@ -116,11 +112,6 @@ func (o *Options) check() error {
 		if err := new(Header).UnmarshalText([]byte(o.Header)); err != nil {
 			return err
 		}
-	}
-	switch o.Separator {
-	case 0, ',', ';', '\t':
-	default:
-		return errorf(data.ErrOption, "separator: got %q, want a comma, a semicolon or a tab", o.Separator)
 	}
 	if o.LabelColumn != "" && len(o.Labels) > 0 {
 		return errorf(data.ErrOption, "labels: got column %q and the file %s, want one of the two", o.LabelColumn, o.Labels[0])

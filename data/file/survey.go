@@ -123,6 +123,10 @@ func survey(ctx context.Context, list sources, o *Options) error {
 		if e := new(TextError); errors.As(err, &e) {
 			for i := range missing {
 				e.Missing = e.Missing || l.codings[i].Kind != data.CodingText
+				k := slices.IndexFunc(e.Columns, func(c TextColumn) bool { return c.Name == l.nameOf(i) })
+				if k >= 0 {
+					e.Columns[k].Missing = true
+				}
 			}
 		}
 		return named(list[0].path, err)

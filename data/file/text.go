@@ -42,6 +42,7 @@ type textReader struct {
 	head
 	layout
 	csv     *csv.Reader
+	notes   int // lines before the table
 	limit   rowLimit
 	rows    int        // read or skipped so far
 	wide    int        // fields of each row
@@ -61,7 +62,7 @@ type textReader struct {
 }
 
 // openText begins to read points from a table in text: one point per line, with fields
-// separated by commas, semicolons or tabs. Fields may be quoted as in RFC 4180. See
+// separated by commas, semicolons, tabs or |. Fields may be quoted as in RFC 4180. See
 // Options for the header, the column of labels and columns to drop. Every other field
 // must be a number with a decimal point. Empty lines are skipped.
 func openText(in *Input, o *Options) (reader, error) {
@@ -158,14 +159,15 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	t.limit.r = in
 	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
+	t.csv.Comma = t.skipNotes()
 	top := in.Peek(readBuffer)
 	if hasReturns(top) {
 		t.limit.r, top = lineEnds{in}, bytes.ReplaceAll(top, []byte("\r"), []byte("\n"))
 	}
-	if line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n")); !bytes.ContainsAny(line, ",;\t") {
+	if line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n")); !bytes.ContainsAny(line, separators) {
 		t.single = string(bytes.TrimSpace(line))
 	}
-	if t.csv.Comma = opt.Separator; t.csv.Comma == 0 {
+	if t.csv.Comma == 0 {
 		t.csv.Comma = guessSeparator(top)
 	}
 	if len(top) == readBuffer {
@@ -179,7 +181,7 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 			break
 		}
 		line, _ := r.FieldPos(0)
-		t.first, t.firstLines = append(t.first, row), append(t.firstLines, line)
+		t.first, t.firstLines = append(t.first, row), append(t.firstLines, line+t.notes)
 	}
 	if t.advance(); t.err == io.EOF {
 		return nil, errorf(data.ErrEmpty, "table: got no lines, want a point on each line")
@@ -265,9 +267,9 @@ func (t *textReader) advance() {
 	t.limit.n = 0
 	t.row, t.err = t.csv.Read()
 	if bad := new(csv.ParseError); errors.As(t.err, &bad) && t.single != "" {
-		t.err = &lineError{bad.StartLine, notSeparated(t.single)}
+		t.err = &lineError{bad.StartLine + t.notes, notSeparated(t.single)}
 	} else if errors.As(t.err, &bad) {
-		t.err = &lineError{bad.StartLine, errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)}
+		t.err = &lineError{bad.StartLine + t.notes, errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)}
 	}
 	if t.wide > 0 {
 		t.checkWidth()
@@ -283,7 +285,7 @@ func (t *textReader) count() {
 // line returns the line where the next row begins, counted from 1.
 func (t *textReader) line() int {
 	line, _ := t.csv.FieldPos(0)
-	return line
+	return line + t.notes
 }
 
 // read implements reader.
@@ -441,24 +443,48 @@ func notDigits(field string) bool {
 	return digits == "" || strings.Trim(digits, "0123456789") != ""
 }
 
-// guessSeparator returns the separator in the first line, outside quotation marks: a tab
-// if there is one, otherwise a semicolon if there is one, otherwise a comma. The comma is
-// last because it may be a decimal comma. It is then reported as such.
+// separators are the characters between fields, the preferred ones last. The comma may be a
+// decimal comma; it is then reported as such.
+const separators = "|,;\t"
+
+// guessSeparator returns the preferred separator in the first line, outside quotation marks,
+// or a comma.
 func guessSeparator(head []byte) rune {
-	separator := ','
-	quoted := false
+	best, quoted := -1, false
 	for _, c := range bytes.TrimLeft(head, "\r\n") {
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '\n':
-			return separator
-		case c == '\t':
-			return '\t'
-		case c == ';':
-			separator = ';'
+		if c == '\n' && !quoted {
+			break
 		}
+		if quoted = quoted != (c == '"'); !quoted {
+			best = max(best, strings.IndexByte(separators, c))
+		}
+	}
+	if best < 0 {
+		return ','
+	}
+	return rune(separators[best])
+}
+
+// skipNotes skips the lines before a table, and counts them: sep=; of Excel, whose separator
+// it returns, and comments that begin with # and have other numbers of fields than the first
+// line without.
+func (t *textReader) skipNotes() (separator rune) {
+	top := t.in.Peek(readBuffer)
+	lines := bytes.FieldsFunc(top, func(c rune) bool { return c == '\n' || c == '\r' })
+	skip := func() {
+		end := len(top) - len(bytes.TrimLeft(top[bytes.Index(top, lines[0])+len(lines[0]):], "\r\n"))
+		t.notes += max(1, bytes.Count(top[:end], []byte("\n")))
+		t.in.r.Discard(end) // cannot fail, the bytes are there
+		top, lines = top[end:], lines[1:]
+	}
+	if len(lines) > 1 && len(lines[0]) == len("sep=;") && bytes.HasPrefix(lines[0], []byte("sep=")) && strings.IndexByte(separators, lines[0][4]) >= 0 {
+		separator = rune(lines[0][4])
+		skip()
+	}
+	table := slices.IndexFunc(lines, func(line []byte) bool { return line[0] != '#' })
+	fields := func(line []byte) int { return bytes.Count(line, []byte(string(guessSeparator(lines[table])))) }
+	for ; table > 0 && fields(lines[0]) != fields(lines[table]); table-- {
+		skip()
 	}
 	return separator
 }
@@ -597,8 +623,8 @@ func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) error 
 		}
 	}
 	if !slices.Contains(roles, roleData) {
-		if slices.Contains(l.roles, roleData) { // reading then returns a clearer error
-			return nil
+		if slices.Contains(l.roles, roleData) {
+			return errorf(data.ErrEmpty, "columns: got none of numbers, want at least one; data.categories makes numbers of columns of few values, such as %s", text.Quote(left[0]))
 		}
 		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(l.roles))
 	}
@@ -611,7 +637,7 @@ func tooManyLists(names []string) error {
 }
 
 func notSeparated(line string) error {
-	return errorf(data.ErrFormat, "fields: got %.40q, want fields separated by commas, semicolons or tabs", line)
+	return errorf(data.ErrFormat, "fields: got %.40q, want fields separated by commas, semicolons, tabs or |", line)
 }
 
 // textError returns the error for the columns with data that are not numbers, or nil.
@@ -621,12 +647,15 @@ func (l *layout) textError(texts map[int]TextColumn) error {
 		if c, ok := texts[i]; ok && r == roleData {
 			e.Columns = append(e.Columns, c)
 		}
+		e.Numbers = e.Numbers || r == roleData && l.codings[i].Kind != data.CodingText
 	}
 	if e.Columns == nil {
 		return nil
 	}
-	if of := e.Columns[0].Fields; len(l.roles) == 1 && len(of) > 0 && strings.ContainsAny(of[0].Text, " |") {
-		return notSeparated(of[0].Text)
+	if of := e.Columns[0].Fields; len(l.roles) == 1 && len(of) > 0 {
+		if items := strings.Fields(of[0].Text); len(items) > 1 && vector("["+of[0].Text+"]") != nil {
+			return notSeparated(of[0].Text)
+		}
 	}
 	return e
 }

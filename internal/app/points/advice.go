@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"cne/data"
 	"cne/data/file"
@@ -52,55 +53,72 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 }
 
 // advise returns flags for columns that are not numbers: the one with the fewest values is
-// the label, others with few are categories, signs among numbers mean missing values.
-func (in *Inputs) advise(columns []file.TextColumn) (advice []string) {
-	d := &in.Config.Data
-	label := -1
+// the label, others with few are categories, the first without classes has names, and signs
+// among numbers mean missing values. leaves reports whether columns of numbers are left.
+func (in *Inputs) advise(table *file.TextError) (advice string, leaves bool) {
+	d, columns := &in.Config.Data, table.Columns
+	label, name := -1, -1
 	for i, c := range columns {
-		if d.LabelColumn == nil && len(d.Labels) == 0 && !c.Number && !c.IsDate() && c.Values > 1 && (label < 0 || c.Values < columns[label].Values) {
+		switch {
+		case !c.IsText():
+		case c.AreClasses() && (label < 0 || c.Values < columns[label].Values) && d.LabelColumn == nil && len(d.Labels) == 0:
 			label = i
+		case c.AreNames() && name < 0 && c.Values > mostCategories && d.Names == nil:
+			name = i
 		}
 	}
 	lists := []struct {
 		key       string
 		set, more []string
-	}{{"data.categories", d.Categories, nil}, {"data.dates", d.Dates, nil}, {"data.na", d.NA, nil}, {"data.drop", d.Drop, nil}}
+	}{{"data.label_column", nil, nil}, {"data.categories", d.Categories, nil}, {"data.dates", d.Dates, nil}, {"data.na", d.NA, nil}, {"data.names", nil, nil}, {"data.drop", d.Drop, nil}}
 	for i, c := range columns {
-		of, items := &lists[3], []string{c.Name}
+		of, items := &lists[5], []string{c.Name}
 		switch {
 		case i == label:
-			advice = append(advice, setting("data.label_column", c.Name))
-			continue
-		case c.Number && len(c.Fields) <= mostSigns:
-			of, items = &lists[2], nil
+			of = &lists[0]
+		case i == name:
+			of = &lists[4]
+		case c.Number && len(c.Fields) <= mostSigns && utf8.ValidString(c.Fields[0].Text):
+			of, items = &lists[3], nil
 			for _, f := range c.Fields {
 				if !slices.Contains(of.more, f.Text) {
 					items = append(items, f.Text)
 				}
 			}
 		case c.IsDate():
+			of = &lists[2]
+		case c.IsText() && c.Values > 1 && c.Values <= mostCategories:
 			of = &lists[1]
-		case !c.Number && c.Values > 1 && c.Values <= mostCategories:
-			of = &lists[0]
+			table.Missing = table.Missing || c.Missing
 		}
 		of.more = append(of.more, items...)
 	}
 	for _, l := range lists {
 		if len(l.more) > 0 {
-			advice = append(advice, setting(l.key, slices.Concat(l.set, l.more)...))
+			advice += " " + setting(l.key, slices.Concat(l.set, l.more)...)
 		}
 	}
-	return advice
+	if table.Missing && d.Refuses() && lists[3].more == nil {
+		advice += " --set data.missing=mean"
+	}
+	return advice, table.Numbers || len(lists[1].more)+len(lists[2].more)+len(lists[3].more) > 0
 }
 
 // mostCategories is the largest number of values of a column that is suggested as a
 // category, and mostSigns that of words among numbers that are suggested as missing values.
 const mostCategories, mostSigns = 20, 2
 
+// longestSetting and longestAdvice bound flags in bytes, such that a message does not
+// shorten them.
+const longestSetting, longestAdvice = 150, 900
+
 // setting returns the flag that sets a key, for a shell. Several values, or one that is not
-// a plain item, are a list.
+// a plain item, are a list; long lists take several flags.
 func setting(key string, values ...string) string {
 	value := strings.Join(values, ",")
+	if last := len(values) - 1; last > 0 && len(value) > longestSetting {
+		return setting(key, values[:last/2+1]...) + " " + setting(key, values[last/2+1:]...)
+	}
 	if strings.ContainsAny(strings.Join(values, ""), ",\"[]?*&!|>%@`#:") || slices.Contains(values, "-") {
 		quoted := make([]string, len(values))
 		for i, v := range values {
@@ -121,18 +139,27 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 	d, table, empty := &in.Config.Data, new(file.TextError), new(file.EmptyError)
 	switch {
 	case errors.As(err, &table):
-		advice, fill := in.advise(table.Columns), " --set data.missing=mean"
-		lacking := d.Missing == "refuse" && (table.Missing || slices.ContainsFunc(advice, func(s string) bool { return strings.Contains(s, "data.na=") }))
-		other := map[bool]string{true: fill}[d.Missing == "refuse" && table.Missing]
-		return fmt.Errorf("%w; for instance %s%s, or --drop-text%s", err, strings.Join(advice, " "), map[bool]string{true: fill}[lacking], other)
+		advice, leaves := in.advise(table)
+		switch {
+		case !leaves:
+			return fmt.Errorf("%w; points are numbers, such as those of a model that embeds texts", err)
+		case len(advice) > longestAdvice:
+			advice = "list them in data.categories, data.drop and data.label_column of a configuration"
+		default:
+			advice = "for instance" + advice
+		}
+		if table.Numbers {
+			advice += ", or --drop-text"
+		}
+		return fmt.Errorf("%w; %s", err, advice)
 	case errors.As(err, &empty):
 		if !empty.Table || len(d.Columns) > 0 {
 			return fmt.Errorf("%w; leave it out", err)
 		}
 		return fmt.Errorf("%w; %s, or --drop-text", err, setting("data.drop", slices.Concat(d.Drop, empty.Columns)...))
-	case errors.Is(err, data.ErrNotFinite) && d.Missing != "mean":
+	case errors.Is(err, data.ErrNotFinite) && !d.FillsMissing():
 		remedy := "--set data.missing=mean fills in the means of the columns"
-		if drops && d.Missing == "refuse" {
+		if drops && d.Refuses() {
 			remedy = "--set data.missing=drop leaves such rows out, mean fills in the means of the columns"
 		}
 		return fmt.Errorf("%w; %s", err, remedy)

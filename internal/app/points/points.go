@@ -355,10 +355,12 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 // fillMissing replaces missing values of points, if data.missing says so.
 func (in *Inputs) fillMissing(set *data.Dataset) error {
 	m := set.Points
-	if in.Config.Data.Missing != "mean" || m == nil || in.counts != nil {
+	if !in.Config.Data.FillsMissing() || m == nil || in.counts != nil {
 		return nil
 	}
 	in.fill = m.FiniteMeans()
-	in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
+	if filled := m.FillMissing(in.fill); filled > 0 {
+		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", filled, "of", m.N*m.D)
+	}
 	return set.Check()
 }
