@@ -140,15 +140,15 @@ func (l *Labels) Categorical() bool {
 }
 
 // Known returns the points that have a label, and the labels of only these points. An
-// empty label or NaN, such as an empty field of a table, is missing. For a nil *Labels it
-// returns nil, nil.
+// label such as NaN, NA or an empty field of a table is missing (see text.IsMissing). For a
+// nil *Labels it returns nil, nil.
 func (l *Labels) Known() (points []int, known *Labels) {
 	if l == nil {
 		return nil, nil
 	}
 	missing := make([]bool, len(l.Names))
 	for c, name := range l.Names {
-		missing[c] = name == "" || strings.EqualFold(name, "nan")
+		missing[c] = text.IsMissing(name)
 	}
 	for i, c := range l.Class {
 		if !missing[c] {

@@ -10,6 +10,15 @@ import (
 	"cne/data"
 )
 
+// Missing labels, however programs write them, are of no class.
+func TestKnown(t *testing.T) {
+	l := data.NewLabels([]string{"2", "NA", "10", "", "<NA>", "None", "2.0", "NaT"})
+	points, known := l.Known()
+	if !slices.Equal(points, []int{0, 2, 6}) || !slices.Equal(known.Names, []string{"2", "10"}) || !slices.Equal(known.Value, []float64{2, 10, 2}) {
+		t.Errorf("got points %v of %+v", points, known)
+	}
+}
+
 func TestNewLabels(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

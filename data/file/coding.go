@@ -87,7 +87,7 @@ var wanted = map[data.CodingKind]string{data.CodingTruth: "true or false", data.
 func (c *coded) put(dst []float64, field string) error {
 	at, known := c.index[field]
 	switch clear(dst); {
-	case isMissing(field):
+	case text.IsMissing(field), c.Kind != data.CodingCategory && text.IsMissingNumber(field):
 		for i := range dst {
 			dst[i] = math.NaN()
 		}

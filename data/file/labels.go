@@ -99,7 +99,7 @@ func miscounted(labels, points int, counts ...string) error {
 }
 
 // ReadLines reads one line per point from a text file or from an array of one dimension
-// (IDX, npy, npz). Lines may be empty, and NaN becomes an empty line. heading reports
+// (IDX, npy, npz). Lines may be empty, and a missing value (text.IsMissing) is. heading reports
 // whether the first line may be a heading, as for Options.Labels. Errors name the file.
 // They wrap data.ErrFormat for text that is not UTF-8, and data.ErrNotFinite for an
 // infinite value.
@@ -134,8 +134,8 @@ func openLabels(in *Input, f *format) (*arrayReader, error) {
 	return f.labels(in)
 }
 
-// readTextLines reads text with one item on each line, without the space around it. If no
-// item may be missing, empty lines may only be at the end.
+// readTextLines reads text with one item on each line, without the space around it. Empty
+// lines at the end are items only if names may be missing there.
 func readTextLines(in *Input, missing bool) ([]string, error) {
 	skipBOM(in)
 	from := io.Reader(in.r)
@@ -145,22 +145,18 @@ func readTextLines(in *Input, missing bool) ([]string, error) {
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, readBuffer)
 	var lines []string
-	blank := 0 // number of the first of the blank lines seen last
 	for line := 1; scanner.Scan(); line++ {
 		item := strings.TrimSpace(scanner.Text())
-		switch {
-		case !utf8.ValidString(item):
+		if !utf8.ValidString(item) {
 			return nil, &lineError{line, notUTF8("", item)}
-		case missing:
-		case item == "":
-			if blank == 0 {
-				blank = line
-			}
-			continue
-		case blank > 0:
-			return nil, &lineError{blank, errorf(data.ErrFormat, "got an empty line, want a label")}
+		}
+		if missing && text.IsMissing(item) {
+			item = ""
 		}
 		lines = append(lines, item)
+	}
+	for !missing && len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
 	}
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, &lineError{len(lines) + 1, errorf(data.ErrFormat, "got more than %d bytes, want one item on each line", readBuffer)}

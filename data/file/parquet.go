@@ -214,7 +214,7 @@ func (r *parquetReader) inspect(opt *Options) (texts map[int]TextColumn, err err
 			return nil, parquetError(err)
 		}
 		for k, field := range fields {
-			if !isMissing(field) {
+			if !text.IsMissingNumber(field) {
 				s.add(field, func() string { return fmt.Sprintf("row %d", k+1) }, slices.Contains(dates, i))
 			}
 		}
@@ -489,7 +489,7 @@ func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) (_ []
 		if !utf8.ValidString(field) {
 			return nil, errorf(data.ErrFormat, "row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), field)
 		}
-		if field = strings.TrimSpace(field); slices.Contains(r.na, field) {
+		if field = strings.TrimSpace(field); text.IsMissing(field) || slices.Contains(r.na, field) {
 			field = ""
 		}
 		to[had+i] = field

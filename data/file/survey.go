@@ -94,7 +94,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 			}
 			return t.scan(scanned, func(where func() string, fields []string) error {
 				for k, i := range scanned {
-					if isMissing(fields[k]) {
+					if fields[k] == "" || !slices.Contains(categories, i) && text.IsMissingNumber(fields[k]) {
 						missing[i] = true
 					} else {
 						columns[i].add(fields[k], where, slices.Contains(dates, i))

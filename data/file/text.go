@@ -232,14 +232,9 @@ func (t *textReader) isIndex() bool {
 	return len(seen) > 0
 }
 
-// isMissing reports whether a field means a missing value.
-func isMissing(field string) bool {
-	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none"}, strings.ToLower(strings.TrimSpace(field)))
-}
-
-// isMissing reports whether a field of the table means a missing value.
+// isMissing reports whether a field of the table means a missing number.
 func (t *textReader) isMissing(field string) bool {
-	return isMissing(field) || slices.Contains(t.na, strings.TrimSpace(field))
+	return text.IsMissingNumber(field) || slices.Contains(t.na, strings.TrimSpace(field))
 }
 
 // checkRows returns an error for a table with only a row of names.
@@ -391,7 +386,7 @@ func parseFloat32(s string) (float32, error) {
 // parseFloat parses a number. It returns NaN for a missing one.
 func parseFloat(s string, bits int) (float64, error) {
 	v, err := text.ParseFloat(strings.TrimSpace(s), bits)
-	if err != nil && isMissing(s) {
+	if err != nil && text.IsMissingNumber(s) {
 		return math.NaN(), nil
 	}
 	return v, err
@@ -783,7 +778,7 @@ func (t *textReader) scan(columns []int, each func(where func() string, fields [
 	fields := make([]string, len(columns))
 	for ; t.err == nil; t.advance() {
 		for k, i := range columns {
-			if fields[k] = strings.TrimSpace(t.row[i]); slices.Contains(t.na, fields[k]) {
+			if fields[k] = strings.TrimSpace(t.row[i]); text.IsMissing(fields[k]) || slices.Contains(t.na, fields[k]) {
 				fields[k] = ""
 			}
 		}

@@ -223,6 +223,9 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 
 // divide divides the rows of data.path.
 func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing []int) (err error) {
+	if known, _ := labels.Known(); labels != nil && len(known) < len(labels.Class) {
+		in.log.Info("points without a label, such as NA, are grey and left out of the accuracy", "points", len(labels.Class)-len(known))
+	}
 	in.Division, err = rules.Divide(in.N, labels, missing)
 	if err == nil && len(missing) > 0 {
 		in.log.Info("data.missing: left out points with missing values", "points", len(missing), "of", in.N)

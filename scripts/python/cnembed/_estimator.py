@@ -27,6 +27,9 @@ _KEPT = {"config.yaml": "run/config.yaml", "model.safetensors": "run/model.safet
          "metrics.json": "run/metrics.json", "knn.npy": "knn.npy", "knn.npz": "knn.npz"}
 
 
+# Words for a missing value, in small letters: those of internal/text/missing.go.
+_MISSING = {"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "none", "null", "<na>", "pd.na", "pd.nat", "np.nan", "na_character_", "(null)", "\\n"}
+
 # The programs that place points of estimators.
 _servers = weakref.WeakKeyDictionary()
 
@@ -420,12 +423,9 @@ def _points(X, least=1):
     if X.dtype.kind in "cmM":
         raise ValueError("%s data not supported: X has the type %s" % ("Complex" if X.dtype.kind == "c" else "Time", X.dtype))
     if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:
-        try:
-            X = X.astype(np.float64)  # whose errors name a value that is not a number
-        except TypeError as e:
-            if "NAType" in str(e):
-                raise ValueError("X has missing values, want numbers") from None
-            raise
+        if X.dtype.kind in "OUS":
+            X = np.frompyfunc(lambda v: np.nan if str(v).strip().lower() in _MISSING else v, 1, 1)(X)
+        X = X.astype(np.float64)  # whose errors name a value that is not a number
     if X.ndim != 2:
         raise ValueError("Expected 2D array, got %dD array instead: X has the shape %s. Reshape your data with X.reshape(-1, 1) if it has a single "
                          "feature, or X.reshape(1, -1) if it is a single sample." % (X.ndim, X.shape))
