@@ -107,7 +107,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 			return y, nil
 		}
 		var err error
-		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, a.origins, e.N); err != nil {
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, a.origins, e.N, nil); err != nil {
 			return nil, err
 		}
 		e.Edges = y.Graph.Edges()

@@ -62,7 +62,7 @@ func TestGraphWeights(t *testing.T) {
 	for name, weight := range map[string]func(e int) float32{
 		"ones":    func(int) float32 { return 1 },
 		"halves":  func(int) float32 { return 0.5 },
-		"unequal": func(e int) float32 { return float32(e%1001) + 0.5 },
+		"unequal": func(e int) float32 { return float32(e%1001+1) / 1001 },
 	} {
 		for e := range g.Weights {
 			g.Weights[e] = weight(e)

@@ -21,13 +21,45 @@ import (
 
 // DecodeNPZ is DecodeFile for a CSR matrix.
 func DecodeNPZ(r io.ReaderAt, size int64) (*Graph, error) {
-	g, err := decodeCSR(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
-	}
-	return g, nil
+	g, _, err := readCSR(r, size, math.MaxInt, false, nil)
+	return g, err
 }
 
+// readCSR reads a CSR matrix of weights or, if distances says so, of distances: see ReadNearest.
+func readCSR(r io.ReaderAt, size int64, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int, err error) {
+	if g, err = decodeCSR(r, size); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
+	}
+	if distances != nil {
+		if are, err := distances(g); err != nil {
+			return nil, 0, err
+		} else if are {
+			return g.fromDistances(k, weighted)
+		}
+	}
+	g.dropZeros()
+	return g, 0, nil
+}
+
+// dropZeros removes the edges of weight 0, and the weights if they are then all equal.
+func (g *Graph) dropZeros() {
+	kept, start, unequal := 0, int64(0), false
+	for i := range g.N {
+		for e := start; e < g.Indptr[i+1]; e++ {
+			if w := g.Weights[e]; w != 0 {
+				g.Indices[kept], g.Weights[kept] = g.Indices[e], w
+				unequal = unequal || w != g.Weights[0]
+				kept++
+			}
+		}
+		start, g.Indptr[i+1] = g.Indptr[i+1], int64(kept)
+	}
+	if g.Indices, g.Weights = g.Indices[:kept], g.Weights[:kept]; !unequal {
+		g.Weights = nil
+	}
+}
+
+// decodeCSR reads a CSR matrix. Weights may be 0, where the matrix stores zeros.
 func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 	f, err := file.OpenSparseFile(r, size)
 	if err != nil {
@@ -42,7 +74,6 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 		weight float32
 	}
 	var row []edge
-	first, weighted := 0., false // the first value, and whether there are others
 	for i := 0; ; i++ {
 		columns, values, err := f.Next()
 		if err == io.EOF {
@@ -56,15 +87,14 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 			switch {
 			case !simd.IsFinite(v):
 				return nil, fmt.Errorf("data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
-			case v == 0:
+			case int(columns[k]) == i && v == 0:
 				continue
 			case int(columns[k]) == i:
 				return nil, fmt.Errorf("row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
-			case first == 0:
-				first = v
+			case v != 0:
+				v = min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32)
 			}
-			weighted = weighted || v != first
-			row = append(row, edge{columns[k], float32(min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32))})
+			row = append(row, edge{columns[k], float32(v)})
 		}
 		slices.SortStableFunc(row, func(a, b edge) int { return cmp.Compare(a.tail, b.tail) })
 		start := len(g.Indices)
@@ -76,9 +106,6 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 			g.Indices, g.Weights = append(g.Indices, e.tail), append(g.Weights, e.weight)
 		}
 		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
-	}
-	if !weighted {
-		g.Weights = nil
 	}
 	return g, nil
 }
@@ -186,16 +213,19 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // the data that are read, not with the sizes in a header. If ctx is done first, the error
 // is ctx's.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
-	g, _, err := ReadNearest(ctx, path, math.MaxInt, false)
+	g, _, err := ReadNearest(ctx, path, math.MaxInt, false, nil)
 	return g, err
 }
 
 // ReadNearest is ReadFile for only the first k neighbours of each point. These are the
 // nearest if they are sorted by distance, as umap-learn sorts them. most is the largest
-// number of neighbours of a point in the file. A matrix is read completely, and most is
-// 0. If weighted is set and the archive has an array distances of the same shape, the
-// edges get UMAP's weights, as from FuzzyGraph.
-func ReadNearest(ctx context.Context, path string, k int, weighted bool) (g *Graph, most int, err error) {
+// number of neighbours of a point in the file. If weighted is set and the archive has an
+// array distances of the same shape, the edges get UMAP's weights, as from FuzzyGraph.
+//
+// A matrix is read completely, and most is 0, unless distances, if not nil, reports that
+// its values are distances (see AreDistances). Then its rows list the neighbours of each
+// point, and zeros that it stores are distances of equal points.
+func ReadNearest(ctx context.Context, path string, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int, err error) {
 	f, err := ctxio.OpenRegular(ctx, path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("neighbors: %w", err)
@@ -205,7 +235,7 @@ func ReadNearest(ctx context.Context, path string, k int, weighted bool) (g *Gra
 	if err != nil {
 		return nil, 0, fmt.Errorf("neighbors: %w", err)
 	}
-	if g, most, err = decodeNearest(f, info.Size(), k, weighted); err != nil {
+	if g, most, err = decodeNearest(f, info.Size(), k, weighted, distances); err != nil {
 		return nil, 0, fmt.Errorf("neighbors: %s: %w", path, err)
 	}
 	return g, most, nil
@@ -214,19 +244,18 @@ func ReadNearest(ctx context.Context, path string, k int, weighted bool) (g *Gra
 // DecodeFile is ReadFile for a file's contents of the given size in bytes. Its errors do
 // not name a file.
 func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
-	g, _, err := decodeNearest(r, size, math.MaxInt, false)
+	g, _, err := decodeNearest(r, size, math.MaxInt, false, nil)
 	return g, err
 }
 
-func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool) (g *Graph, most int, err error) {
+func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Graph) (bool, error)) (g *Graph, most int, err error) {
 	var distances []float64
 	if archive, err := zip.NewReader(r, size); err == nil {
 		has := func(name string) bool {
 			return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name })
 		}
 		if !has("indices.npy") || has("indptr.npy") || has("format.npy") {
-			g, err = DecodeNPZ(r, size)
-			return g, 0, err
+			return readCSR(r, size, k, weighted, are)
 		}
 		if weighted && has("distances.npy") {
 			if err := file.NumberRows(r, size, "distances", func(_ int, row []float64) error {
@@ -237,13 +266,12 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool) (g *Graph, m
 			}
 		}
 	}
-	n, width, kept, rows := 0, 0, []int32(nil), []int{0}
-	var dist2 []float64 // of kept
+	n, width, l := 0, 0, lists{start: []int{0}}
 	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
 		if n = all; n > math.MaxInt32 {
 			return fmt.Errorf("rows: got %d, want at most %d", n, math.MaxInt32)
 		}
-		i, others := len(rows)-1, 0
+		i, others := len(l.start)-1, 0
 		width = len(values)
 		for place, j := range values {
 			if j < -1 || j >= int64(n) {
@@ -253,45 +281,27 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool) (g *Graph, m
 				continue
 			}
 			if others++; others <= k {
-				kept = append(kept, int32(j))
+				l.index = append(l.index, int32(j))
 				if at := i*width + place; at < len(distances) {
-					dist2 = append(dist2, distances[at]*distances[at])
+					l.dist2 = append(l.dist2, distances[at]*distances[at])
 				}
 			}
 		}
 		most = max(most, others)
-		rows = append(rows, len(kept))
+		l.start = append(l.start, len(l.index))
 		return nil
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
 	}
 	if distances == nil {
-		return symmetric(n, unweighted(func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), false), most, nil
+		return l.graph(), most, nil
 	}
 	if len(distances) != n*width {
 		return nil, 0, fmt.Errorf("%w: distances.npy: got %d numbers, want %d as in indices.npy", ErrInvalidGraph, len(distances), n*width)
 	}
-	nb, err := evenRows(kept, dist2, rows)
-	if err == nil {
-		g, err = FuzzyGraph(nb)
+	if err := l.check(); err != nil {
+		return nil, 0, err
 	}
-	return g, most, err
-}
-
-// evenRows cuts the neighbours in kept to the same number for all points. The neighbours
-// of point i start at rows[i]. If a point is missing in its own list, the number is one
-// less than the largest. Neighbours that were not found are an error.
-func evenRows(kept []int32, dist2 []float64, rows []int) (*Neighbors, error) {
-	nb, most := &Neighbors{N: len(rows) - 1, K: math.MaxInt}, 0
-	for i := range nb.N {
-		nb.K, most = min(nb.K, rows[i+1]-rows[i]), max(most, rows[i+1]-rows[i])
-	}
-	if nb.K < most-1 || nb.K == 0 {
-		return nil, fmt.Errorf("%w: indices.npy: got %d to %d neighbours of a point, want the same number for all points, or no distances", ErrInvalidGraph, nb.K, most)
-	}
-	for _, first := range rows[:nb.N] {
-		nb.Index, nb.Dist2 = append(nb.Index, kept[first:first+nb.K]...), append(nb.Dist2, dist2[first:first+nb.K]...)
-	}
-	return nb, nil
+	return l.fuzzy(), most, nil
 }

@@ -312,46 +312,79 @@ func union(a, b []uint64, f func(a, b uint64)) {
 // Errors are as for FromNeighbors. It also fails if nb has no squared distances, or if
 // one is negative, infinite or NaN.
 func FuzzyGraph(nb *Neighbors) (*Graph, error) {
+	l, err := nb.lists()
+	if err != nil {
+		return nil, err
+	}
+	return l.fuzzy(), nil
+}
+
+// lists returns the neighbours with their distances, or an error if they are invalid.
+func (nb *Neighbors) lists() (*lists, error) {
 	if err := checkNeighbors(nb); err != nil {
 		return nil, err
 	}
-	if err := nb.checkDistances(); err != nil {
-		return nil, err
+	if len(nb.Dist2) != len(nb.Index) {
+		return nil, fmt.Errorf("neighbors: %w: squared distances: got %d, want %d, one for each neighbour", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
 	}
-	given := make([]float32, len(nb.Index))
-	const grain = 4096
-	parallel.For(nb.N, grain, func(_, lo, hi int) {
-		d, w := make([]float64, nb.K), make([]float64, nb.K)
-		for i := lo; i < hi; i++ {
-			for c, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
-				d[c] = math.Sqrt(d2)
-			}
-			strengths(w, d)
-			for c, v := range w {
-				given[i*nb.K+c] = float32(v)
-			}
-		}
-	})
-	return symmetric(nb.N, func(i int, dst []uint64) []uint64 {
-		for c, j := range nb.Of(i) {
-			dst = append(dst, uint64(j)<<32|uint64(math.Float32bits(given[i*nb.K+c])))
-		}
-		return dst
-	}, true), nil
+	l := &lists{index: nb.Index, dist2: nb.Dist2}
+	for i := range nb.N + 1 {
+		l.start = append(l.start, i*nb.K)
+	}
+	return l, l.check()
 }
 
-// checkDistances returns an error if a squared distance is missing or invalid.
-func (nb *Neighbors) checkDistances() error {
-	if len(nb.Dist2) != len(nb.Index) {
-		return fmt.Errorf("neighbors: %w: squared distances: got %d, want %d, one for each neighbour", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
-	}
-	for e, d2 := range nb.Dist2 {
-		if !(d2 >= 0) || math.IsInf(d2, 1) {
-			return fmt.Errorf("neighbors: %w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
-				ErrInvalidGraph, e/nb.K, e%nb.K, d2)
+// lists are the neighbours of points, not equally many of each: those of point i are
+// index[start[i]:start[i+1]].
+type lists struct {
+	start []int
+	index []int32
+	dist2 []float64 // of index; nil if they are not known
+}
+
+// graph returns the symmetric graph, without weights.
+func (l *lists) graph() *Graph {
+	return symmetric(len(l.start)-1, unweighted(func(i int) []int32 { return l.index[l.start[i]:l.start[i+1]] }), false)
+}
+
+// check returns an error if a squared distance is invalid.
+func (l *lists) check() error {
+	for i := range len(l.start) - 1 {
+		for e, d2 := range l.dist2[l.start[i]:l.start[i+1]] {
+			if !(d2 >= 0) || math.IsInf(d2, 1) {
+				return fmt.Errorf("neighbors: %w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
+					ErrInvalidGraph, i, e, d2)
+			}
 		}
 	}
 	return nil
+}
+
+// fuzzy returns the graph with UMAP's weights: see FuzzyGraph. The lists must be valid.
+func (l *lists) fuzzy() *Graph {
+	n := len(l.start) - 1
+	given := make([]float32, len(l.index))
+	const grain = 4096
+	parallel.For(n, grain, func(_, lo, hi int) {
+		var d, w []float64
+		for i := lo; i < hi; i++ {
+			d = d[:0]
+			for _, d2 := range l.dist2[l.start[i]:l.start[i+1]] {
+				d = append(d, math.Sqrt(d2))
+			}
+			w = append(w[:0], d...)
+			strengths(w, d)
+			for c, v := range w {
+				given[l.start[i]+c] = float32(v)
+			}
+		}
+	})
+	return symmetric(n, func(i int, dst []uint64) []uint64 {
+		for e := l.start[i]; e < l.start[i+1]; e++ {
+			dst = append(dst, uint64(l.index[e])<<32|uint64(math.Float32bits(given[e])))
+		}
+		return dst
+	}, true)
 }
 
 // widestRatio bounds how much the radius of a point may differ from the median, so that
@@ -368,18 +401,16 @@ const widestRatio = 4
 // The error wraps ErrInvalidGraph if nb has no squared distances, has others than finite
 // ones of at least 0, or has not as many points as g.
 func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
-	if err := checkNeighbors(nb); err != nil {
+	l, err := nb.lists()
+	switch {
+	case err != nil:
 		return err
-	}
-	if err := nb.checkDistances(); err != nil {
-		return err
-	}
-	if nb.N != g.N {
+	case nb.N != g.N:
 		return fmt.Errorf("neighbors: %w: neighbours: got %d points, want %d", ErrInvalidGraph, nb.N, g.N)
 	}
 	factors := make([]float64, g.N) // the mean squared distances at first
 	for i := range factors {
-		for _, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
+		for _, d2 := range l.dist2[l.start[i]:l.start[i+1]] {
 			factors[i] += d2 / float64(nb.K)
 		}
 	}

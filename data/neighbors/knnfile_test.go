@@ -59,7 +59,7 @@ func TestReadFile(t *testing.T) {
 	// In longer lists the first count, without the point itself and missing neighbours.
 	path := filepath.Join(t.TempDir(), "long.npy")
 	must(t, os.WriteFile(path, table("<i4", "False", 4, 5, []int32{-1, 0, 1, 2, 3, 1, 0, 2, 3, -1, 2, 0, 1, 3, -1, 3, 0, 2, -1, -1}), 0o666))
-	cut, most, err := ReadNearest(t.Context(), path, 2, false)
+	cut, most, err := ReadNearest(t.Context(), path, 2, false, nil)
 	if err != nil || most != 3 || !slices.Equal(cut.Indptr, want.Indptr) || !slices.Equal(cut.Indices, want.Indices) {
 		t.Errorf("cut to 2 of %d neighbours the graph is %+v, want %+v (%v)", most, cut, want, err)
 	}
@@ -69,14 +69,14 @@ func TestReadFile(t *testing.T) {
 	path = filepath.Join(t.TempDir(), "weighted.npz")
 	must(t, os.WriteFile(path, zipped(map[string][]byte{"indices.npy": table("<i4", "False", 4, 3, index), "distances.npy": table("<f4", "False", 4, 3, near)}, zip.Deflate), 0o666))
 	for k, most := range map[int]int{2: 2, 9: 2} {
-		got, m, err := ReadNearest(t.Context(), path, k, true)
+		got, m, err := ReadNearest(t.Context(), path, k, true, nil)
 		if err != nil || m != most || !slices.Equal(got.Indices, fuzzy.Indices) || !slices.Equal(got.Weights, fuzzy.Weights) {
 			t.Errorf("with distances the graph is %+v of %d, want %+v (%v)", got, m, fuzzy, err)
 		}
 	}
 	for want, near := range map[string]any{"got 8 numbers, want 12": table("<f4", "False", 4, 2, near[:8]), "got NaN": table("<f4", "False", 4, 3, append([]float32{0, float32(math.NaN())}, near[2:]...))} {
 		must(t, os.WriteFile(path, zipped(map[string][]byte{"indices.npy": table("<i4", "False", 4, 3, index), "distances.npy": near.([]byte)}, zip.Deflate), 0o666))
-		if _, _, err := ReadNearest(t.Context(), path, 2, true); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), want) {
+		if _, _, err := ReadNearest(t.Context(), path, 2, true, nil); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}

@@ -135,7 +135,7 @@ func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *
 	}
 	if err == nil && c.Graph.File != nil {
 		n, _ := in.Points.Dims()
-		in.graph, err = rundir.ReadGraph(ctx, log, c, origins, n)
+		in.graph, err = rundir.ReadGraph(ctx, log, c, origins, n, in.Points)
 	}
 	return in, err
 }

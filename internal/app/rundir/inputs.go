@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cne/configs"
+	"cne/data"
 	"cne/data/file"
 	"cne/data/neighbors"
 )
@@ -132,17 +133,30 @@ func DataKeys(run string) (points, graph string) {
 	return "", ""
 }
 
-// ReadGraph reads the graph.file of c for n points, and warns of what users may not
-// expect. The graph has weights only if edges are drawn by them. It takes graph.k
-// neighbours of each point. If graph.k has its default, it takes all, and sets graph.k in
-// c to their number.
-func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins configs.Origins, n int) (*neighbors.Graph, error) {
+// ReadGraph reads the graph.file of c for n points, which may be nil, and warns of what users
+// may not expect. The graph has weights only if edges are drawn by them. It takes graph.k
+// neighbours of each point. If graph.k has its default, it takes all, and sets graph.k in c
+// to their number.
+func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins configs.Origins, n int, points *data.Dataset) (*neighbors.Graph, error) {
 	path, weighted, k := *c.Graph.File, c.Embed.SampleEdges, math.MaxInt
 	kGiven := !origins.IsDefault("graph.k")
 	if kGiven {
 		k = c.Embed.Neighbors
 	}
-	g, most, err := neighbors.ReadNearest(ctx, path, k, weighted)
+	g, most, err := neighbors.ReadNearest(ctx, path, k, weighted, func(g *neighbors.Graph) (bool, error) {
+		are, why, err := neighbors.AreDistances(ctx, g, points, c.Embed.GraphMetric.Angular())
+		switch {
+		case are:
+			level := slog.LevelInfo
+			if why == neighbors.ExceedOne {
+				level = slog.LevelWarn // the points do not say so
+			}
+			log.Log(ctx, level, "the values of graph.file "+why+"; they are taken for distances, and get UMAP's weights; weights are at most 1, and larger for nearer points")
+		case why != neighbors.AllEqual:
+			log.Info("the values of graph.file " + why + "; they are taken for weights")
+		}
+		return are, err
+	})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)

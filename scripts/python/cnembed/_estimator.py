@@ -60,8 +60,9 @@ class CNE:
     parametric : bool, train a network, which places new points by itself
     precomputed_knn : the neighbours of all points, not searched for then: a tuple of their
         row numbers (integers) and distances (floats), in either order and both n_samples ×
-        k; an array of row numbers; or a symmetric scipy matrix with a weight for each edge,
-        such as scanpy's connectivities. All count, unless n_neighbors is given.
+        k; an array of row numbers; or a scipy matrix: symmetric with a weight for each edge,
+        such as scanpy's connectivities, or of distances, such as scikit-learn's
+        kneighbors_graph(mode="distance"). All count, unless n_neighbors is given.
     random_state : int, None (the program's seed 0), or NumPy's RandomState or Generator
     n_jobs : int, number of processor cores; None or -1: all. Results do not depend on it.
     config : dict, more keys of the program's configuration, e.g. {"train.batch_size": 4096};

@@ -1,0 +1,144 @@
+package neighbors
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"cne/data"
+)
+
+const (
+	// sampledHeads and sampledValues bound the points that AreDistances compares.
+	sampledHeads, sampledValues = 200, 10_000_000
+	// fewestPairs is the least number of pairs of edges that decide, if at least clearShare of
+	// them agree.
+	fewestPairs, clearShare = 20, 0.6
+)
+
+// Reasons of AreDistances that do not come from the points.
+const (
+	AllEqual  = "are all equal"
+	ExceedOne = "exceed 1"
+)
+
+// AreDistances reports whether the weights of a graph, as they are in a file, are distances
+// instead: if the farther of two neighbours mostly has the larger one, by the Euclidean
+// distances of the points (or their angles), or, where points decide nothing, if some
+// exceed 1. why says which. points may be nil, and else must have as many points as g.
+func AreDistances(ctx context.Context, g *Graph, points *data.Dataset, angular bool) (are bool, why string, err error) {
+	if len(g.Weights) == 0 || slices.Max(g.Weights) == slices.Min(g.Weights) {
+		return false, AllEqual, nil
+	}
+	if n, d := points.Dims(); n == g.N && d > 0 {
+		share, pairs, err := g.concordance(ctx, points, angular)
+		switch {
+		case err != nil:
+			return false, "", err
+		case pairs >= fewestPairs && share >= clearShare:
+			return true, "are larger for farther points", nil
+		case pairs >= fewestPairs && share <= 1-clearShare:
+			return false, "are smaller for farther points", nil
+		}
+	}
+	if slices.Max(g.Weights) > 1 {
+		return true, ExceedOne, nil
+	}
+	return false, "are at most 1", nil
+}
+
+// concordance returns the share of pairs of edges from one point whose weights have the
+// order of their lengths, among the pairs that differ in both, of some points.
+func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular bool) (share float64, pairs int, err error) {
+	_, d := points.Dims()
+	heads := min(g.N, sampledHeads, max(4, sampledValues/d*g.N/(g.N+len(g.Indices))))
+	var rows []int
+	for h := range heads {
+		i := h * g.N / heads
+		rows = append(rows, i)
+		for _, j := range g.Tails(i) {
+			rows = append(rows, int(j))
+		}
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	some, err := points.Take(rows)
+	if err != nil {
+		return 0, 0, err
+	}
+	if some.Stored != nil {
+		some.Points, err = data.Collect(ctx, some.Stored)
+	}
+	if err == nil {
+		some.Points, err = some.Points.Dense()
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	of := func(i int) []float32 {
+		at, _ := slices.BinarySearch(rows, i)
+		return some.Points.Row(at)
+	}
+	agree := 0
+	var lengths []float64
+	for h := range heads {
+		i := h * g.N / heads
+		lengths = lengths[:0]
+		for _, j := range g.Tails(i) {
+			lengths = append(lengths, apart(of(i), of(int(j)), angular))
+		}
+		weights := g.Weights[g.Indptr[i]:g.Indptr[i+1]]
+		for a := range lengths {
+			for b := range a {
+				byWeight, byLength := cmp.Compare(weights[a], weights[b]), cmp.Compare(lengths[a], lengths[b])
+				if byWeight != 0 && byLength != 0 {
+					pairs++
+					agree += toInt(byWeight == byLength)
+				}
+			}
+		}
+	}
+	return float64(agree) / float64(max(1, pairs)), pairs, nil
+}
+
+// apart returns the squared distance of two points or, if angular, the negative cosine.
+func apart(a, b []float32, angular bool) (s float64) {
+	if !angular {
+		return dist2(a, b, math.Inf(1))
+	}
+	aa, bb := 0., 0.
+	for l, v := range a {
+		v, w := float64(v), float64(b[l])
+		s, aa, bb = s-float64(v*w), aa+float64(v*v), bb+float64(w*w)
+	}
+	return s / math.Sqrt(max(math.SmallestNonzeroFloat64, float64(aa*bb)))
+}
+
+// fromDistances makes the graph of the k nearest neighbours in the rows of g, whose weights
+// are distances, with UMAP's weights if weighted is set. most is the largest number of
+// neighbours in a row.
+func (g *Graph) fromDistances(k int, weighted bool) (_ *Graph, most int, err error) {
+	l := lists{start: []int{0}}
+	for i := range g.N {
+		lo := int(g.Indptr[i])
+		order := make([]int, int(g.Indptr[i+1])-lo)
+		for c := range order {
+			order[c] = lo + c
+		}
+		most = max(most, len(order))
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.Weights[a], g.Weights[b]) })
+		for _, e := range order[:min(k, len(order))] {
+			d := float64(g.Weights[e])
+			l.index, l.dist2 = append(l.index, g.Indices[e]), append(l.dist2, float64(d*d))
+		}
+		l.start = append(l.start, len(l.index))
+	}
+	if !weighted {
+		return l.graph(), most, nil
+	}
+	if err := l.check(); err != nil {
+		return nil, 0, err
+	}
+	return l.fuzzy(), most, nil
+}
