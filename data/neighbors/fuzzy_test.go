@@ -134,6 +134,15 @@ func TestKeepDensity(t *testing.T) {
 			}
 		}
 	}
+	// A neighbour in another group counts as twice the median.
+	groups := &Neighbors{N: 4, K: 3, Index: []int32{1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2}, Dist2: []float64{1, 1, 1e6, 1, 1, 1e6, 1, 1, 1e6, 1e6, 1e6, 1e6}}
+	far := need(FromNeighbors(groups))(t)
+	must(t, far.KeepDensity(groups, 2))
+	for j, want := range []float64{1: 1, 2: 1, 3: 0.25} { // radii √2 and, as an outlier, 4√2
+		if e, _ := findEdge(far, 0, int32(j)); want > 0 && math.Abs(float64(far.Weights[e])-want) > 1e-6 {
+			t.Errorf("groups: the edge of 0 and %d weighs %g, want %g", j, far.Weights[e], want)
+		}
+	}
 	copies := &Neighbors{N: 2, K: 1, Index: []int32{1, 0}, Dist2: []float64{0, 0}}
 	g := need(FuzzyGraph(copies))(t)
 	before := slices.Clone(g.Weights)

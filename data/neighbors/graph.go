@@ -387,14 +387,21 @@ func (l *lists) fuzzy() *Graph {
 	}, true)
 }
 
-// widestRatio bounds how much the radius of a point may differ from the median, so that
-// outliers are not let go and copies do not collapse.
-const widestRatio = 4
+const (
+	// widestRatio bounds how much the radius of a point may differ from the median, so that
+	// outliers are not lost and copies do not collapse.
+	widestRatio = 4
+	// farRatio bounds how much a distance may differ from the median of a point's distances.
+	// A group of fewer than k points has neighbours in others, which say nothing about its
+	// density.
+	farRatio = 2
+)
 
 // KeepDensity multiplies the weights of the edges by (rᵢrⱼ)^(−power/2), so that an
 // embedding shows how dense the points are. The radius rᵢ is the root mean square of the
-// distances from point i to its neighbours nb, from which g was made, in units of the
-// median radius above 0, and at least 1/4 and at most 4. Edges of sparse points attract
+// distances from point i to its neighbours nb, from which g was made; a distance counts at
+// most as twice their median. It is in units of the median radius above 0, and at least 1/4
+// and at most 4. Edges of sparse points attract
 // less: they become longer before attraction and repulsion balance. A power of 2 gives
 // lengths about proportional to the radii. A graph without weights gets weights.
 //
@@ -410,8 +417,9 @@ func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
 	}
 	factors := make([]float64, g.N) // the mean squared distances at first
 	for i := range factors {
-		for _, d2 := range l.dist2[l.start[i]:l.start[i+1]] {
-			factors[i] += d2 / float64(nb.K)
+		own := l.dist2[l.start[i]:l.start[i+1]]
+		for _, d2 := range own {
+			factors[i] += min(d2, farRatio*farRatio*own[nb.K/2]) / float64(nb.K)
 		}
 	}
 	positive := slices.DeleteFunc(slices.Clone(factors), func(v float64) bool { return v == 0 })
