@@ -103,12 +103,13 @@ func recognize(path string, in *Input) (*format, error) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", f.advice)
 		}
 	}
+	zeros := bytes.IndexByte(head, 0) >= 0
 	for i, f := range formats {
-		if f.hasEnding(path) && !f.anyOrder {
+		if f.hasEnding(path) && !f.anyOrder && (f.magic != "" || !zeros) {
 			return &formats[i], nil
 		}
 	}
-	if bytes.IndexByte(head, 0) >= 0 {
+	if zeros {
 		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8; if it is text in UTF-16, "+wantUTF8)
 	}
 	return &formats[len(formats)-1], nil

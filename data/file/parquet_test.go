@@ -136,6 +136,10 @@ func TestParquetMissing(t *testing.T) {
 			t.Errorf("label %d is %q", i, label)
 		}
 	}
+	_, err := file.Read(t.Context(), []string{parquetFile("duckdb-nulls")}, file.Options{})
+	if e := new(file.TextError); !errors.As(err, &e) || !e.Missing || !e.Numbers {
+		t.Errorf("the error is %+v, want missing values among other columns", err)
+	}
 }
 
 // Decimals are numbers, and dates, times and UUIDs have the text that they have in CSV.

@@ -82,10 +82,10 @@ func survey(ctx context.Context, list sources, o *Options) error {
 				if s == nil && slices.Contains(categories, i) {
 					s = new(inspector)
 				}
-				if r != roleData || s == nil {
+				if r != roleData || s == nil && (o.DropText || len(categories) > 0) { // not a fault, and no need of them
 					continue
 				}
-				if columns[i] == nil {
+				if columns[i] == nil && s != nil {
 					columns[i] = s
 				}
 				if t.check(i) == nil {
@@ -96,7 +96,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 				for k, i := range scanned {
 					if fields[k] == "" || !slices.Contains(categories, i) && text.IsMissingNumber(fields[k]) {
 						missing[i] = true
-					} else {
+					} else if columns[i] != nil {
 						columns[i].add(fields[k], where, slices.Contains(dates, i))
 					}
 				}

@@ -619,7 +619,7 @@ func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) error 
 	}
 	if !slices.Contains(roles, roleData) {
 		if slices.Contains(l.roles, roleData) {
-			return errorf(data.ErrEmpty, "columns: got none of numbers, want at least one; data.categories makes numbers of columns of few values, such as %s", text.Quote(left[0]))
+			return errorf(data.ErrEmpty, "columns: got none of numbers, want at least one; data.categories makes numbers of columns of few values")
 		}
 		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(l.roles))
 	}

@@ -180,7 +180,7 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	}
 	c.Graph.File = nil
 	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
-	in, err := Read(ctx, c, origins, log)
+	in, err := Read(ctx, c, origins, slog.New(slog.DiscardHandler)) // training has logged it
 	if err == nil {
 		err = scaleLike(ctx, in.Points, before, before.PCA)
 	}
