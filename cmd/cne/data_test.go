@@ -489,6 +489,7 @@ func TestRemediesOfTables(t *testing.T) {
 		"no class": func(i int) string { return map[bool]string{false: class(i)}[i%5 == 0] },
 		"umlaut":   func(i int) string { return fmt.Sprint("Zo\xeb", i) },
 		"one":      func(int) string { return "all alike" },
+		"empty":    func(int) string { return "" },
 		"story":    func(i int) string { return fmt.Sprint("It was the best of ", i, " times") },
 	}
 	var wide []string
@@ -500,7 +501,7 @@ func TestRemediesOfTables(t *testing.T) {
 		{"number", "class"}, {"number", "name"}, {"number", "serial", "class"}, {"number", "share"}, {"number", "weight", "name"},
 		{"number", "when"}, {"sign", "number"}, {"sign", "gap", "class", "name"}, {"number", "no class", "class"}, {"gap", "no class", "class"},
 		{"class", "no class"}, {"class", "name", "when"}, {"number", "umlaut"}, {"umlaut", "class", "sign"}, {"one", "number"},
-		slices.Concat(wide, []string{"number"}), wide, {"class", "name", "story"}, {"story"}, {"sign", "class", "no class"},
+		slices.Concat(wide, []string{"number"}), wide, {"class", "name", "story"}, {"story"}, {"sign", "class", "no class"}, {"number", "empty", "class", "sign"},
 	} {
 		rows := [][]string{names}
 		for i := range 60 {

@@ -329,6 +329,9 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 			c.Kind = data.CodingComma // the points of 1.234 are then between thousands
 		}
 		kind, ok := s.kind(c.Kind, commas || semicolons && !points)
+		if all && s.seen == 0 && s.none == "" {
+			s.none, ok = "no values", false
+		}
 		if s.none == "" && (ok || !all && s.hits[slices.Index(codingKinds[:], kind)] > 0) {
 			if c.Kind = kind; kind == data.CodingVector {
 				c.width = s.width

@@ -30,7 +30,7 @@ func readTable(ctx context.Context, list sources, o Options, wanted *choice) (*d
 			switch isField := errors.As(err, new(fieldError)); {
 			case !errors.As(fault, &e): // a later line has another fault
 				return nil, err
-			case isField && len(e.Columns) == 1:
+			case isField && len(e.Columns) == 1 && e.Columns[0].Fields != nil:
 				e.only, fault = err, e
 			}
 			return nil, fault
