@@ -82,10 +82,13 @@ func survey(ctx context.Context, list sources, o *Options) error {
 				if s == nil && slices.Contains(categories, i) {
 					s = new(inspector)
 				}
-				if r != roleData || s == nil && (o.DropText || len(categories) > 0) { // not a fault, and no need of them
+				if p, ok := t.(*parquetReader); ok && p.file.Columns[i].Null {
+					missing[i] = true
+				}
+				if r != roleData || s == nil {
 					continue
 				}
-				if columns[i] == nil && s != nil {
+				if columns[i] == nil {
 					columns[i] = s
 				}
 				if t.check(i) == nil {
@@ -96,7 +99,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 				for k, i := range scanned {
 					if fields[k] == "" || !slices.Contains(categories, i) && text.IsMissingNumber(fields[k]) {
 						missing[i] = true
-					} else if columns[i] != nil {
+					} else {
 						columns[i].add(fields[k], where, slices.Contains(dates, i))
 					}
 				}
@@ -122,7 +125,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 	if err := l.textError(texts); err != nil && !o.DropText {
 		if e := new(TextError); errors.As(err, &e) {
 			for i := range missing {
-				e.Missing = e.Missing || l.codings[i].Kind != data.CodingText
+				e.Missing = e.Missing || l.roles[i] == roleData && l.codings[i].Kind != data.CodingText
 				k := slices.IndexFunc(e.Columns, func(c TextColumn) bool { return c.Name == l.nameOf(i) })
 				if k >= 0 {
 					e.Columns[k].Missing = true

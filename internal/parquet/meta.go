@@ -49,6 +49,7 @@ type Column struct {
 	Size int  // bytes of a number
 	List bool // every row has a list of values
 	Byte bool // numbers from 0 to 255
+	Null bool // some rows have no value, by the statistics of the file
 
 	physical       int
 	stored         int // bytes of a stored value; 0 if they vary
@@ -143,6 +144,7 @@ func (f *File) describe(meta value) error {
 	if err != nil {
 		return err
 	}
+	nulls := make([]int, leaves)
 	for v := range meta.field(4).parts() {
 		g := rowGroup{rows: v.get(3, 0)}
 		for v := range v.field(1).parts() {
@@ -150,6 +152,8 @@ func (f *File) describe(meta value) error {
 			for p := range v.field(3).parts() {
 				if p.id >= 0 && p.id < len(m) {
 					m[p.id] = p.number
+				} else if p.id == 12 && len(g.chunks) < leaves { // statistics
+					nulls[len(g.chunks)] += max(0, p.get(3, 0))
 				}
 			}
 			start, size := m[9], m[7]
@@ -172,6 +176,10 @@ func (f *File) describe(meta value) error {
 		}
 		f.Rows += g.rows
 		f.groups = append(f.groups, g)
+	}
+	for i := range f.Columns {
+		c := &f.Columns[i]
+		c.Null = c.Kind != 0 && !c.List && nulls[c.leaf] > 0
 	}
 	if rows := meta.get(3, 0); rows != f.Rows {
 		return damaged("rows of the row groups: got %d, want %d as in the metadata", f.Rows, rows)
