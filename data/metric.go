@@ -135,7 +135,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 		return err
 	}
 	if names := ds.Columns(); metric == Haversine && names != nil && strings.HasPrefix(strings.ToLower(names[0]), "lo") {
-		return errorf(ErrShape, "metric: got haversine for the columns %q and %q, want the latitude first; swap the columns", names[0], names[1])
+		return errorf(ErrShape, "metric: got haversine for the columns %[1]q and %[2]q, want the latitude first; data.columns=%[2]s,%[1]s takes them so", text.Shorten(names[0]), text.Shorten(names[1]))
 	}
 	skipped := make([]bool, n)
 	err := ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {

@@ -65,6 +65,7 @@ func TestReadCSV(t *testing.T) {
 		{"decimal commas", "a;b\n1,5;-1.234,5e3\n-2;7\n", file.Options{}, matrix(2, 2, 1.5, -1234500, -2, 7), nil},
 		{"decimal comma in quotes", "a,b\n1,\"2,5\"\n", file.Options{}, matrix(1, 2, 1, 2.5), nil},
 		{"other thousands", "a;b;c\n1 234,5;1'234.5;1\u202f234\n", file.Options{}, matrix(1, 3, 1234.5, 1234.5, 1234), nil},
+		{"columns in another order", "a,b,c\n1,2,3\n", file.Options{Only: []string{"c", "1"}}, matrix(1, 2, 3, 1), nil},
 		{"truth values", "a,b\ntrue,TRUE\nFALSE,False\n,true\n", file.Options{Only: []string{"b"}}, matrix(3, 1, 1, 0, 1), nil},
 		{"truth values as labels", "a,b\ntrue,1\nFALSE,2\n", file.Options{LabelColumn: "a"}, matrix(2, 1, 1, 2), []string{"true", "FALSE"}},
 		{"lists", "emb,label\n\"[0.5, 1]\",u\n\"[2,-3e1]\",v\n", file.Options{LabelColumn: "label"}, matrix(2, 2, .5, 1, 2, -30), []string{"u", "v"}},

@@ -488,8 +488,8 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 		return nil, err
 	}
 	var r reader
-	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0) {
-		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, want a table (CSV or Parquet), not an array")
+	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only)+len(o.Categories)+len(o.Dates) > 0) {
+		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array")
 	} else {
 		r, err = f.open(in, o)
 	}

@@ -24,8 +24,8 @@ type Options struct {
 	// in the header, or its number counted from 1 (negative from the end: -1 is the last).
 	// Names are tried first.
 	LabelColumn string
-	// Only lists the columns with the values of the points, each given as in LabelColumn. If
-	// empty, all columns are values except those in Drop.
+	// Only lists the columns with the values of the points, in their order, each given as in
+	// LabelColumn. If empty, all columns are values except those in Drop.
 	Only []string
 	// Drop lists columns of CSV, TSV and Parquet files that are not read, each given as in
 	// LabelColumn.

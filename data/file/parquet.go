@@ -163,7 +163,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	}
 	if err == nil {
 		left := r.left
-		if err = r.findPlaces(&r.head, opt.Columns); r.left == nil {
+		if err = r.findPlaces(&r.head, &opt); r.left == nil {
 			r.left = left
 		}
 	}

@@ -50,7 +50,7 @@ func TestOpenParquet(t *testing.T) {
 		{"duckdb-array", file.Options{}, nil, []int{0, 1, 2, 3}},
 		{"duckdb-array", file.Options{Only: []string{"vector"}}, nil, []int{0, 1, 2, 3}},
 		{"arrow", file.Options{LabelColumn: "6", Drop: []string{"c", "-2"}}, []string{"a", "b", "d"}, []int{0, 1, 3}},
-		{"arrow", file.Options{Only: []string{"d", "a"}}, []string{"a", "d"}, []int{0, 3}},
+		{"arrow", file.Options{Only: []string{"d", "a"}}, []string{"d", "a"}, []int{3, 0}},
 		{"arrow", file.Options{Columns: []string{"e", "a"}}, []string{"e", "a"}, []int{4, 0}},
 	} {
 		t.Run(tc.content, func(t *testing.T) {

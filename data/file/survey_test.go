@@ -48,7 +48,7 @@ func TestSurveyLeavesRowNames(t *testing.T) {
 	if !slices.Equal(ds.Points.Columns, []string{"a", "b=x", "b=y"}) {
 		t.Errorf("the columns are %q", ds.Points.Columns)
 	}
-	for _, opt := range []file.Options{{Categories: []string{"b"}, LabelColumn: "b"}, {Categories: []string{"b"}, Drop: []string{"b"}}, {Dates: []string{"a"}, Drop: []string{"a"}}} {
+	for _, opt := range []file.Options{{Categories: []string{"b"}, LabelColumn: "b"}, {Categories: []string{"b"}, Dates: []string{"b"}}, {Categories: []string{"b"}, Drop: []string{"b"}}, {Dates: []string{"a"}, Drop: []string{"a"}}} {
 		_, err := file.Read(t.Context(), []string{path}, opt)
 		wantError(t, err, data.ErrOption, "got two uses, want one")
 	}

@@ -99,7 +99,7 @@ func openText(in *Input, o *Options) (reader, error) {
 	if err := t.leaveText(&t.head, o, texts); err != nil {
 		return nil, err
 	}
-	if err := t.findPlaces(&t.head, o.Columns); err != nil {
+	if err := t.findPlaces(&t.head, o); err != nil {
 		return nil, err
 	}
 	t.texts = t.textError(texts)
@@ -535,14 +535,23 @@ func fieldNames(row []string) []string {
 }
 
 // findPlaces sets the first position of each data column in a point, and the fields of h
-// about columns. wanted is Options.Columns.
-func (l *layout) findPlaces(h *head, wanted []string) error {
+// about columns. The columns of Options.Only come first, in their order.
+func (l *layout) findPlaces(h *head, o *Options) error {
 	l.place = make([]int, len(l.roles))
+	order, err := indices(o.Only, len(l.roles), l.names)
+	if err != nil {
+		return err
+	}
+	for i := range l.roles {
+		order = append(order, i)
+	}
+	placed := make([]bool, len(l.roles))
 	var of []int // the column of each number of a point
-	for i, r := range l.roles {
-		if r != roleData {
+	for _, i := range order {
+		if l.roles[i] != roleData || placed[i] {
 			continue
 		}
+		placed[i] = true
 		c := &l.codings[i]
 		l.place[i], c.First = len(of), len(of)
 		of = append(of, slices.Repeat([]int{i}, c.width)...)
@@ -559,8 +568,8 @@ func (l *layout) findPlaces(h *head, wanted []string) error {
 			return nil
 		}
 	}
-	if len(wanted) > 0 && l.names != nil && !slices.Equal(h.columns, wanted) {
-		if err := l.match(h, wanted, of); err != nil {
+	if len(o.Columns) > 0 && l.names != nil && !slices.Equal(h.columns, o.Columns) {
+		if err := l.match(h, o.Columns, of); err != nil {
 			return err
 		}
 	}
@@ -704,6 +713,11 @@ func findRoles(columns int, names []string, o *Options) ([]role, error) {
 		to = roleOnly
 	}
 	set(to, slices.Concat(o.Categories, o.Dates)...)
+	for _, name := range o.Dates {
+		if slices.Contains(o.Categories, name) {
+			first = cmp.Or(first, errorf(data.ErrOption, "column %q: got two uses, want one: as a category or as a date", name))
+		}
+	}
 	for c, is := range roles {
 		switch {
 		case is == roleOnly:
