@@ -148,7 +148,9 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		x.Epochs = networkEpochs(n)
 	}
 	if p == PresetPaper {
-		x.Components = new(DefaultComponents)
+		if !o.GraphMetric.Direct() { // which compares no components
+			x.Components = new(DefaultComponents)
+		}
 		return x
 	}
 	x.Loss, x.SampleEdges, x.Components = loss, true, new(AutoComponents)
