@@ -446,7 +446,7 @@ func (o *Options) checkGraph(n int) error {
 		return &OptionError{Key: "graph.pca", Got: fmt.Sprint(*o.Components), Other: "graph.metric", OtherGot: metric, Want: "auto or 0, since components have Euclidean distances", Err: ErrOption}
 	case o.GraphMetric.Direct() && o.OnComponents:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.metric", OtherGot: metric, Want: "points", Err: ErrOption}
-	case o.GraphMetric == data.Jaccard && o.Scaling == data.ScaleStandard, o.GraphMetric == data.Haversine && o.Scaling != "" && o.Scaling != data.ScaleAuto:
+	case (o.GraphMetric == data.Jaccard || o.GraphMetric == data.Precomputed) && o.Scaling == data.ScaleStandard, o.GraphMetric == data.Haversine && o.Scaling != "" && o.Scaling != data.ScaleAuto:
 		return &OptionError{Key: "data.scale", Got: string(o.Scaling), Other: "graph.metric", OtherGot: metric, Want: "auto", Err: ErrOption}
 	case o.MinNeighbors < 0:
 		return badOption("MinNeighbors: got %d, want 0 or more", o.MinNeighbors)
@@ -525,6 +525,9 @@ func (o *Options) checkSparse(size data.Size) error {
 // Approximates reports whether the k nearest of n points of d values are found
 // approximately: see neighbors.SearchMethod.
 func (o *Options) Approximates(n, d, k int) bool {
+	if o.GraphMetric == data.Precomputed {
+		return false
+	}
 	if o.GraphMetric.Direct() { // the CPU searches
 		return o.Search.Approximates(nil, n, d, k)
 	}

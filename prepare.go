@@ -125,7 +125,7 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 // scale takes the points out of a set and scales them.
 func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
 	_, d := set.Dims()
-	if m := set.Points; m != nil && m.CSR != nil && o.Reduces(m.N, m.D) == 0 {
+	if m := set.Points; m != nil && m.CSR != nil && o.Reduces(m.N, m.D) == 0 && o.GraphMetric != data.Precomputed {
 		cause, remedy := o.needsDense(), ", which needs dense points"
 		if cause == "" {
 			cause, remedy = "graph.pca: 0", "; take their principal components"
@@ -136,6 +136,20 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 		}
 		o.log("made the sparse points dense for "+cause, "points", m.N, "width", m.D)
 		set.Points = dense
+	}
+	if o.GraphMetric == data.Precomputed {
+		var err error
+		if set.Stored != nil {
+			set.Points, err = data.Collect(ctx, set.Stored)
+			set.Stored = nil
+		}
+		if err == nil {
+			err = set.CheckDistances()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+		}
+		set.Points = set.Points.Relative(nil)
 	}
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Codings: set.Codings, Metric: o.GraphMetric}
 	var err error

@@ -36,7 +36,8 @@ var (
 	// ErrNotFinite is wrapped by errors about values that are NaN or infinite.
 	ErrNotFinite = errors.New("value is not finite")
 	// ErrDirection is wrapped by errors about zero vectors (Cosine), constant vectors
-	// (Correlation) and latitudes beyond 90 degrees (Haversine).
+	// (Correlation), latitudes beyond 90 degrees (Haversine) and values that are no distances
+	// (Precomputed).
 	ErrDirection = errors.New("a point has no direction")
 	// ErrEmpty is wrapped by errors about input without points or values, or with too few
 	// points.

@@ -32,8 +32,8 @@ type Matrix struct {
 	// columns by name.
 	Columns []string
 	// Metric is how package neighbors compares the points: by Manhattan, Hamming, Jaccard (of
-	// values 0 and 1) or Haversine (of values divided by HaversineUnit), or, if empty, by
-	// Euclidean distances. Metric.Apply sets it, and makes such values.
+	// values 0 and 1), Haversine (of values divided by HaversineUnit) or Precomputed, or, if
+	// empty, by Euclidean distances. Metric.Apply sets it, and makes such values.
 	Metric Metric
 }
 

@@ -37,6 +37,10 @@ const (
 	// Haversine is the distance on a sphere. Points have two values, latitude and longitude
 	// in degrees; a scaler divides them by HaversineUnit.
 	Haversine Metric = "haversine"
+	// Precomputed is for points that are a matrix of distances (see Dataset.CheckDistances):
+	// value j of point i is its distance from point j. New points have a distance from each
+	// of these points.
+	Precomputed Metric = "precomputed"
 )
 
 // HaversineUnit is the divisor of degrees for Haversine. A power of two changes no bits.
@@ -44,7 +48,7 @@ const HaversineUnit = 128
 
 // Words returns the names of all metrics.
 func (Metric) Words() []string {
-	return []string{string(Euclidean), string(Cosine), string(Correlation), string(Manhattan), string(Hamming), string(Jaccard), string(Haversine)}
+	return []string{string(Euclidean), string(Cosine), string(Correlation), string(Manhattan), string(Hamming), string(Jaccard), string(Haversine), string(Precomputed)}
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps

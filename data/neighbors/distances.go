@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/parallel"
 )
 
 const (
@@ -113,6 +114,37 @@ func apart(a, b []float32, angular bool) (s float64) {
 		s, aa, bb = s-float64(v*w), aa+float64(v*v), bb+float64(w*w)
 	}
 	return s / math.Sqrt(max(math.SmallestNonzeroFloat64, float64(aa*bb)))
+}
+
+// findGiven sets nb to the nearest neighbours of queries that list their distances.
+func (x *Index) findGiven(ctx context.Context, nb *Neighbors, q queries) error {
+	return parallel.ForContext(ctx, q.points.N, searchGrain, func(_, lo, hi int) {
+		best := newTopK(nb.K)
+		for i := lo; i < hi; i++ {
+			best.resetAll()
+			for j, d := range q.points.Row(i) {
+				if !q.own || i != j {
+					best.offer(max(0, float64(d)), int32(j))
+				}
+			}
+			best.store(nb, i)
+		}
+	})
+}
+
+// givenRanks is RanksOf for points that list their distances.
+func givenRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
+	ranks := make([]int32, len(index))
+	return ranks, parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) {
+		for e := lo * k; e < hi*k; e++ {
+			i, j := rows[e/k], int(index[e])
+			row := m.Row(i)
+			ranks[e] = 1
+			for l, d := range row {
+				ranks[e] += int32(toInt(l != i && (d < row[j] || d == row[j] && l < j)))
+			}
+		}
+	})
 }
 
 // fromDistances makes the graph of the k nearest neighbours in the rows of g, whose weights

@@ -94,3 +94,36 @@ func TestMatrixOfDistances(t *testing.T) {
 		t.Error("the equal points have no edge")
 	}
 }
+
+// Searches and ranks of a matrix of distances are those of the points between which they are.
+func TestPrecomputed(t *testing.T) {
+	const n, d, k = 150, 12, 7
+	points := data.NewMatrix(n, d)
+	stream := rng.New(5, rng.Sample)
+	for i := range points.X {
+		points.X[i] = float32(stream.IntN(4)) // with ties
+	}
+	given := data.NewMatrix(n, n)
+	given.Metric = data.Precomputed
+	for i := range n {
+		for j := range n {
+			given.Row(i)[j] = float32(math.Sqrt(dist2(points.Row(i), points.Row(j), math.Inf(1))))
+		}
+	}
+	want, got := need(KNN(t.Context(), points, k, Options{}))(t), need(KNN(t.Context(), given, k, Options{Search: Approximate}))(t)
+	if !slices.Equal(got.Index, want.Index) || math.Abs(got.Dist2[9]-want.Dist2[9]) > 1e-5 {
+		t.Errorf("got the neighbours %v, want %v", got.Index[:k], want.Index[:k])
+	}
+	ranks, wanted := need(Ranks(t.Context(), given, want.Index, k, Options{}))(t), need(Ranks(t.Context(), points, want.Index, k, Options{}))(t)
+	if !slices.Equal(ranks, wanted) {
+		t.Error("got other ranks")
+	}
+	some := []int{3, 77}
+	found, wantedFound := need(Search(t.Context(), given, given.Take(some), k, Options{}))(t), need(Search(t.Context(), points, points.Take(some), k, Options{}))(t)
+	if !slices.Equal(found.Index, wantedFound.Index) || found.Dist2[0] != 0 {
+		t.Errorf("got %v for new points, want %v", found.Index, wantedFound.Index)
+	}
+	if compare := Compare(given); compare(2, 5) != float64(given.At(2, 5)) {
+		t.Error("got another distance")
+	}
+}

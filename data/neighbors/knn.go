@@ -111,7 +111,7 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 		return nil, err
 	}
 	opt.Device = deviceFor(opt.Device, m)
-	if opt.Search.Approximates(opt.Device, m.N, m.D, k) {
+	if m.Metric != data.Precomputed && opt.Search.Approximates(opt.Device, m.N, m.D, k) {
 		nb, err := approximateKNN(ctx, lift(m), k, opt.Seed)
 		runtime.GC() // the caller's next arrays get the memory of the search
 		return nb, err
@@ -159,6 +159,8 @@ func checkSizes(m *data.Matrix, what string) error {
 		return fmt.Errorf("neighbors: %w: %s: %w", ErrInput, what, data.CheckDense(m))
 	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
 		return fmt.Errorf("neighbors: %w: %s: got %d values, want %d points of %d", ErrInput, what, len(m.X), m.N, m.D)
+	case m.Metric == data.Precomputed && what != "query matrix" && m.D != m.N:
+		return fmt.Errorf("neighbors: %w: %s: got %d×%d distances, want a square matrix", ErrInput, what, m.N, m.D)
 	case m.Metric == data.Haversine && m.D != 2:
 		return fmt.Errorf("neighbors: %w: %s: got %d values for a latitude and a longitude, want 2", ErrInput, what, m.D)
 	}

@@ -21,6 +21,7 @@ const (
 	mismatches // Hamming's distance
 	twoValued  // the same, between points whose values are 0 or one other number
 	jaccard
+	given // value j of a point is its distance from base point j
 )
 
 // measureOf returns the measure of points.
@@ -32,6 +33,8 @@ func measureOf(m *data.Matrix) measure {
 		return jaccard
 	case data.Haversine:
 		return chord
+	case data.Precomputed:
+		return given
 	case data.Hamming:
 		if _, ok := theOther(m.X); ok {
 			return twoValued
@@ -84,6 +87,9 @@ func lift(m *data.Matrix) *data.Matrix {
 func Compare(m *data.Matrix) func(i, j int) float64 {
 	m = lift(m)
 	k := measureOf(m)
+	if k == given {
+		return func(i, j int) float64 { return float64(m.Row(i)[j]) }
+	}
 	return func(i, j int) float64 { return k.of(m.Row(i), m.Row(j), math.Inf(1)) }
 }
 

@@ -54,6 +54,9 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 	if err := checkRanks(m, rows, index, k); err != nil {
 		return nil, err
 	}
+	if m.Metric == data.Precomputed {
+		return givenRanks(ctx, m, rows, index, k)
+	}
 	m = lift(m)
 	r := &ranking{m: m, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)

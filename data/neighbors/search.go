@@ -45,7 +45,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 		return nil, err
 	}
 	opt.Device = deviceFor(opt.Device, base)
-	if opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
+	if base.Metric != data.Precomputed && opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
 		if x.graph, err = newSearchGraph(ctx, x.base, opt); err != nil {
@@ -69,7 +69,7 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 	x := newTreeIndex(base)
 	base = x.base
 	switch on := opt.Device; {
-	case tooFew(base.N, k):
+	case tooFew(base.N, k), x.measure == given:
 	case !on.OnHost() && k <= deviceMaxK:
 		b, err := newDeviceBlocks(ctx, on, base)
 		if err != nil {
@@ -252,6 +252,8 @@ func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
 	var rows []int32 // to be searched in the tree
 	var err error
 	switch {
+	case x.measure == given:
+		return x.findGiven(ctx, nb, q)
 	case x.graph != nil:
 		rows, err = x.findInGraph(ctx, nb, q.points)
 	case x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K):

@@ -74,6 +74,9 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b []float32, err er
 		stream := rng.New(seed, rng.Sample)
 		chosen := stream.Perm(n)[:sample]
 		a, b = gather(a, x.D, chosen), gather(b, y.D, chosen)
+		for lo := 0; x.Metric == data.Precomputed && lo < len(a); lo += x.D { // the distances from these points come first
+			copy(a[lo:], gather(a[lo:lo+x.D], 1, chosen))
+		}
 	}
 	return a, b, nil
 }

@@ -42,7 +42,7 @@ var keyFlags = []struct{ name, short, key, usage string }{
 	{"labels", "", "data.labels", "`file` with a label per point, or FILE:COLUMN; repeatable"},
 	{"label-column", "", "data.label_column", "`column` of the points' table with the labels"},
 	{"names", "", "data.names", "`column` with names of the points, a file, or FILE:COLUMN"},
-	{"metric", "", "graph.metric", "`distance`: euclidean, cosine, correlation, manhattan, hamming, jaccard or haversine"},
+	{"metric", "", "graph.metric", "`distance`: euclidean, cosine, correlation, manhattan, hamming, jaccard, haversine or precomputed (distances between all points)"},
 	{"preset", "", "preset", "`settings`: auto, tsne, umap, million, fast or paper"},
 	{"drop-text", "", "data.drop_text", "leave out columns that are not numbers"},
 	{"k", "k", "graph.k", "`number` of nearest neighbours of each point"},

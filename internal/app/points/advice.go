@@ -19,11 +19,15 @@ import (
 const fewestNumbered, fewestAscending = 5, 20
 
 // warnOfRowNumbers warns of columns that count the points: whole numbers that ascend, most of
-// them different, or that are nearly all numbers of a range, in any order.
+// them different, or that are nearly all numbers of a range, in any order. It also warns of
+// a matrix of distances that is taken for points.
 func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
-	m := set.Points
-	if m == nil || m.CSR != nil || m.N < fewestNumbered {
+	m, metric := set.Points, in.Config.Embed.GraphMetric
+	if m == nil || m.CSR != nil || m.N < fewestNumbered || metric == data.Precomputed {
 		return
+	}
+	if m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0 {
+		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--metric precomputed)")
 	}
 	for j, name := range m.Columns {
 		low, high, last, ascending, changes, i := m.At(0, j), m.At(0, j), m.At(0, j), true, 0, 0

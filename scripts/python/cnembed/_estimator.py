@@ -50,7 +50,8 @@ class CNE:
     preset : "auto", "tsne", "umap", "million", "fast" or "paper"
     n_neighbors : int, neighbours of each point in the graph, not counting itself
     metric : "euclidean", "cosine", "correlation", "manhattan", "hamming", "jaccard" or
-        "haversine" (latitude and longitude in degrees)
+        "haversine" (latitude and longitude in degrees); "precomputed": X is a square matrix
+        of distances, and for transform has the distances of new points from those of fit
     loss : "neg", "nc", "infonc" or "umap"
     s : float, position on the spectrum between t-SNE (0) and UMAP (1), for "neg" and "infonc"
     negatives : int or "full", negative samples for each edge
@@ -234,13 +235,13 @@ class CNE:
         return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % p for p in changed))
 
     def _more_tags(self):  # of scikit-learn before 1.6
-        return {"preserves_dtype": [np.float32], "X_types": ["2darray", "sparse"]}
+        return {"preserves_dtype": [np.float32], "X_types": ["2darray", "sparse"], "pairwise": self.metric == "precomputed"}
 
     def __sklearn_tags__(self):  # of scikit-learn from 1.6 on
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False), transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-                    input_tags=InputTags(sparse=True))
+                    input_tags=InputTags(sparse=True, pairwise=self.metric == "precomputed"))
 
     @classmethod
     def _names(cls):

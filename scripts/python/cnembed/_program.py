@@ -260,7 +260,7 @@ class _Progress:
 def _renamed(text):
     """Return a message of the program in the words of Python's parameters."""
     # Advice about the command line, flags, and what is in a folder that is removed.
-    text = re.sub(r'; see "cne [^"]*"$|^--set [\w.]+: |^--[\w-]+: | \(data\.path:[^()]*\)$|; --set data\.missing=.*$|; fix the values, or [^;]*$', "", text)
+    text = re.sub(r'; see "cne [^"]*"$|^--set [\w.]+: |^--[\w-]+: | \(data\.path:[^()]*\)$|; --set data\.missing=.*$| \(--[^()]*\)|; fix the values, or [^;]*$', "", text)
     text = re.sub(r"; the embedding[^;]*|; \"cne [^\"]*\" continues| \(the embeddings?[^()]*\)", "", text)
     text = text.replace(", or null", ", or None")
     text = re.sub(r"([+-])Inf\b", lambda m: m[1].strip("+") + "inf", text)
