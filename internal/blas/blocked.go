@@ -242,7 +242,7 @@ func (p *blocked) block(w *workspace, i0, i1, j0, j1 int) {
 						continue
 					}
 				}
-				p.tiles[rows-1][class](end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count))
+				p.tile(end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count), p.tileNumber(rows, class))
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (p *blocked) edge(w *workspace, rows, count, k int, a *float32, rowStride, 
 	for r := range rows {
 		copy(w.edge[r*fullColumns:][:count], p.c.data[at+r*p.c.ld:])
 	}
-	p.tiles[rows-1][0](k, a, 4*rowStride, 4*stepStride, b, &w.edge[0], 4*fullColumns, p.alpha, beta, bias, floor, nil)
+	p.tile(k, a, 4*rowStride, 4*stepStride, b, &w.edge[0], 4*fullColumns, p.alpha, beta, bias, floor, nil, p.tileNumber(rows, 0))
 	for r := range rows {
 		copy(p.c.data[at+r*p.c.ld:][:count], w.edge[r*fullColumns:])
 	}
@@ -350,7 +350,7 @@ func (p *blocked) packA(dst []float32, l, end, i int) {
 		}
 		return
 	}
-	p.copy[classOf(p.height)](&dst[0], 4*p.height, &p.a.data[l*p.a.ld+i], 4*p.a.ld, nil, end-l, mask(rows))
+	p.copy(&dst[0], 4*p.height, &p.a.data[l*p.a.ld+i], 4*p.a.ld, nil, end-l, mask(rows), p.copyNumber(classOf(p.height)))
 }
 
 // packB copies count columns, from column j of op(B) on, for steps [l, end) to
@@ -376,7 +376,7 @@ func (p *blocked) packB(dst []float32, l, end, j, count int) {
 		if p.b.rows != nil {
 			first, numbers = j, &p.b.rows[l]
 		}
-		p.copy[class](&dst[0], 4*width, &p.b.data[first], 4*p.b.ld, numbers, steps, mask(count))
+		p.copy(&dst[0], 4*width, &p.b.data[first], 4*p.b.ld, numbers, steps, mask(count), p.copyNumber(class))
 		return
 	}
 	// Columns of op(B) are rows as stored.

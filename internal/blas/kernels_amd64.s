@@ -6,7 +6,7 @@
 
 // func tile1x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile1x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -73,7 +73,7 @@ store:
 
 // func tile2x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile2x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -159,7 +159,7 @@ store:
 
 // func tile3x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile3x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -264,7 +264,7 @@ store:
 
 // func tile4x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile4x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -391,7 +391,7 @@ store:
 
 // func tile5x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile5x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -537,7 +537,7 @@ store:
 
 // func tile6x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile6x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -702,7 +702,7 @@ store:
 
 // func tile7x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile7x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -889,7 +889,7 @@ store:
 
 // func tile8x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile8x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1095,7 +1095,7 @@ store:
 
 // func tile9x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile9x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1320,7 +1320,7 @@ store:
 
 // func tile10x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile10x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1567,7 +1567,7 @@ store:
 
 // func tile11x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile11x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1833,7 +1833,7 @@ store:
 
 // func tile12x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-88
+TEXT tile12x32AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2118,7 +2118,7 @@ store:
 
 // func copyRows32AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·copyRows32AVX512(SB), NOSPLIT, $0-56
+TEXT copyRows32AVX512<>(SB), NOSPLIT, $0-56
 	MOVQ     dst+0(FP), AX
 	MOVQ     dstStride+8(FP), CX
 	MOVQ     src+16(FP), DX
@@ -2162,7 +2162,7 @@ numbered:
 
 // func tile1x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile1x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -2217,7 +2217,7 @@ store:
 
 // func tile2x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile2x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2283,7 +2283,7 @@ store:
 
 // func tile3x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile3x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2360,7 +2360,7 @@ store:
 
 // func tile4x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile4x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2451,7 +2451,7 @@ store:
 
 // func tile5x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile5x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2553,7 +2553,7 @@ store:
 
 // func tile6x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile6x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2666,7 +2666,7 @@ store:
 
 // func tile7x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile7x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2793,7 +2793,7 @@ store:
 
 // func tile8x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile8x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2931,7 +2931,7 @@ store:
 
 // func tile9x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile9x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3080,7 +3080,7 @@ store:
 
 // func tile10x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile10x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3243,7 +3243,7 @@ store:
 
 // func tile11x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile11x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3417,7 +3417,7 @@ store:
 
 // func tile12x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-88
+TEXT tile12x16AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3602,7 +3602,7 @@ store:
 
 // func copyRows16AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·copyRows16AVX512(SB), NOSPLIT, $0-56
+TEXT copyRows16AVX512<>(SB), NOSPLIT, $0-56
 	MOVQ     dst+0(FP), AX
 	MOVQ     dstStride+8(FP), CX
 	MOVQ     src+16(FP), DX
@@ -3640,7 +3640,7 @@ numbered:
 
 // func tile1x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile1x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile1x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -3695,7 +3695,7 @@ store:
 
 // func tile2x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile2x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile2x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3761,7 +3761,7 @@ store:
 
 // func tile3x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile3x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile3x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3838,7 +3838,7 @@ store:
 
 // func tile4x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile4x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile4x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3929,7 +3929,7 @@ store:
 
 // func tile5x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile5x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile5x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4031,7 +4031,7 @@ store:
 
 // func tile6x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile6x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile6x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4144,7 +4144,7 @@ store:
 
 // func tile7x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile7x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile7x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4271,7 +4271,7 @@ store:
 
 // func tile8x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile8x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile8x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4409,7 +4409,7 @@ store:
 
 // func tile9x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile9x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile9x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4558,7 +4558,7 @@ store:
 
 // func tile10x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile10x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile10x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4721,7 +4721,7 @@ store:
 
 // func tile11x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile11x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile11x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4895,7 +4895,7 @@ store:
 
 // func tile12x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
-TEXT ·tile12x8AVX512(SB), NOSPLIT, $0-88
+TEXT tile12x8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -5080,7 +5080,7 @@ store:
 
 // func copyRows8AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL
-TEXT ·copyRows8AVX512(SB), NOSPLIT, $0-56
+TEXT copyRows8AVX512<>(SB), NOSPLIT, $0-56
 	MOVQ     dst+0(FP), AX
 	MOVQ     dstStride+8(FP), CX
 	MOVQ     src+16(FP), DX
@@ -5415,7 +5415,7 @@ store:
 
 // func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum1AVX512(SB), NOSPLIT, $0-88
+TEXT sum1AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5470,7 +5470,7 @@ done:
 
 // func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread1AVX512(SB), NOSPLIT, $0-72
+TEXT spread1AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5523,7 +5523,7 @@ done:
 
 // func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum2AVX512(SB), NOSPLIT, $0-88
+TEXT sum2AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5582,7 +5582,7 @@ done:
 
 // func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread2AVX512(SB), NOSPLIT, $0-72
+TEXT spread2AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5639,7 +5639,7 @@ done:
 
 // func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum3AVX512(SB), NOSPLIT, $0-88
+TEXT sum3AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5702,7 +5702,7 @@ done:
 
 // func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread3AVX512(SB), NOSPLIT, $0-72
+TEXT spread3AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5763,7 +5763,7 @@ done:
 
 // func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum4AVX512(SB), NOSPLIT, $0-88
+TEXT sum4AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5830,7 +5830,7 @@ done:
 
 // func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread4AVX512(SB), NOSPLIT, $0-72
+TEXT spread4AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5895,7 +5895,7 @@ done:
 
 // func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum5AVX512(SB), NOSPLIT, $0-88
+TEXT sum5AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -5966,7 +5966,7 @@ done:
 
 // func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread5AVX512(SB), NOSPLIT, $0-72
+TEXT spread5AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6035,7 +6035,7 @@ done:
 
 // func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum6AVX512(SB), NOSPLIT, $0-88
+TEXT sum6AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6110,7 +6110,7 @@ done:
 
 // func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread6AVX512(SB), NOSPLIT, $0-72
+TEXT spread6AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6183,7 +6183,7 @@ done:
 
 // func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum7AVX512(SB), NOSPLIT, $0-88
+TEXT sum7AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6262,7 +6262,7 @@ done:
 
 // func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread7AVX512(SB), NOSPLIT, $0-72
+TEXT spread7AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6339,7 +6339,7 @@ done:
 
 // func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·sum8AVX512(SB), NOSPLIT, $0-88
+TEXT sum8AVX512<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6422,7 +6422,7 @@ done:
 
 // func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·spread8AVX512(SB), NOSPLIT, $0-72
+TEXT spread8AVX512<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -6711,7 +6711,7 @@ finish:
 
 // func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-88
+TEXT tile1x16AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -6776,7 +6776,7 @@ store:
 
 // func tile2x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-88
+TEXT tile2x16AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -6860,7 +6860,7 @@ store:
 
 // func tile3x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-88
+TEXT tile3x16AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -6963,7 +6963,7 @@ store:
 
 // func tile4x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-88
+TEXT tile4x16AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7088,7 +7088,7 @@ store:
 
 // func tile5x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-88
+TEXT tile5x16AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7232,7 +7232,7 @@ store:
 
 // func tile6x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-88
+TEXT tile6x16AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7395,7 +7395,7 @@ store:
 
 // func copyRows16AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 // Requires: AVX
-TEXT ·copyRows16AVX2(SB), NOSPLIT, $0-56
+TEXT copyRows16AVX2<>(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    dstStride+8(FP), CX
 	MOVQ    src+16(FP), DX
@@ -7437,7 +7437,7 @@ numbered:
 
 // func tile1x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-88
+TEXT tile1x8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -7491,7 +7491,7 @@ store:
 
 // func tile2x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-88
+TEXT tile2x8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7556,7 +7556,7 @@ store:
 
 // func tile3x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-88
+TEXT tile3x8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7632,7 +7632,7 @@ store:
 
 // func tile4x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-88
+TEXT tile4x8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7722,7 +7722,7 @@ store:
 
 // func tile5x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-88
+TEXT tile5x8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7823,7 +7823,7 @@ store:
 
 // func tile6x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-88
+TEXT tile6x8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -7935,7 +7935,7 @@ store:
 
 // func copyRows8AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 // Requires: AVX
-TEXT ·copyRows8AVX2(SB), NOSPLIT, $0-56
+TEXT copyRows8AVX2<>(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    dstStride+8(FP), CX
 	MOVQ    src+16(FP), DX
@@ -8147,7 +8147,7 @@ store:
 
 // func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum1AVX2(SB), NOSPLIT, $0-88
+TEXT sum1AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8201,7 +8201,7 @@ done:
 
 // func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread1AVX2(SB), NOSPLIT, $0-72
+TEXT spread1AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8253,7 +8253,7 @@ done:
 
 // func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum2AVX2(SB), NOSPLIT, $0-88
+TEXT sum2AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8311,7 +8311,7 @@ done:
 
 // func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread2AVX2(SB), NOSPLIT, $0-72
+TEXT spread2AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8367,7 +8367,7 @@ done:
 
 // func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum3AVX2(SB), NOSPLIT, $0-88
+TEXT sum3AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8429,7 +8429,7 @@ done:
 
 // func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread3AVX2(SB), NOSPLIT, $0-72
+TEXT spread3AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8489,7 +8489,7 @@ done:
 
 // func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum4AVX2(SB), NOSPLIT, $0-88
+TEXT sum4AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8555,7 +8555,7 @@ done:
 
 // func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread4AVX2(SB), NOSPLIT, $0-72
+TEXT spread4AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8619,7 +8619,7 @@ done:
 
 // func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum5AVX2(SB), NOSPLIT, $0-88
+TEXT sum5AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8689,7 +8689,7 @@ done:
 
 // func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread5AVX2(SB), NOSPLIT, $0-72
+TEXT spread5AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8757,7 +8757,7 @@ done:
 
 // func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum6AVX2(SB), NOSPLIT, $0-88
+TEXT sum6AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8831,7 +8831,7 @@ done:
 
 // func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread6AVX2(SB), NOSPLIT, $0-72
+TEXT spread6AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8903,7 +8903,7 @@ done:
 
 // func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum7AVX2(SB), NOSPLIT, $0-88
+TEXT sum7AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -8981,7 +8981,7 @@ done:
 
 // func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread7AVX2(SB), NOSPLIT, $0-72
+TEXT spread7AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -9057,7 +9057,7 @@ done:
 
 // func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sum8AVX2(SB), NOSPLIT, $0-88
+TEXT sum8AVX2<>(SB), NOSPLIT, $0-88
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -9139,7 +9139,7 @@ done:
 
 // func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·spread8AVX2(SB), NOSPLIT, $0-72
+TEXT spread8AVX2<>(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
@@ -9381,7 +9381,7 @@ finish:
 
 // func pairs1x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs1x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs1x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -9433,7 +9433,7 @@ store:
 
 // func pairs2x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs2x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs2x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -9510,7 +9510,7 @@ store:
 
 // func pairs3x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs3x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs3x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -9612,7 +9612,7 @@ store:
 
 // func pairs4x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs4x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs4x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -9742,7 +9742,7 @@ store:
 
 // func pairs5x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs5x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs5x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -9897,7 +9897,7 @@ store:
 
 // func pairs6x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs6x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs6x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -10077,7 +10077,7 @@ store:
 
 // func pairs7x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs7x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs7x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -10285,7 +10285,7 @@ store:
 
 // func pairs8x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs8x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs8x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -10518,7 +10518,7 @@ store:
 
 // func pairs9x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs9x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs9x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -10776,7 +10776,7 @@ store:
 
 // func pairs10x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs10x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs10x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -11062,7 +11062,7 @@ store:
 
 // func pairs11x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs11x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs11x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -11373,7 +11373,7 @@ store:
 
 // func pairs12x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs12x32AVX512(SB), NOSPLIT, $0-64
+TEXT pairs12x32AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -11709,7 +11709,7 @@ store:
 
 // func pairs1x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs1x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs1x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -11749,7 +11749,7 @@ store:
 
 // func pairs2x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs2x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs2x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -11803,7 +11803,7 @@ store:
 
 // func pairs3x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs3x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs3x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -11871,7 +11871,7 @@ store:
 
 // func pairs4x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs4x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs4x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -11956,7 +11956,7 @@ store:
 
 // func pairs5x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs5x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs5x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12055,7 +12055,7 @@ store:
 
 // func pairs6x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs6x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs6x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12168,7 +12168,7 @@ store:
 
 // func pairs7x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs7x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs7x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12298,7 +12298,7 @@ store:
 
 // func pairs8x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs8x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs8x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12442,7 +12442,7 @@ store:
 
 // func pairs9x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs9x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs9x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12600,7 +12600,7 @@ store:
 
 // func pairs10x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs10x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs10x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12775,7 +12775,7 @@ store:
 
 // func pairs11x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs11x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs11x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -12964,7 +12964,7 @@ store:
 
 // func pairs12x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
-TEXT ·pairs12x16AVX512(SB), NOSPLIT, $0-64
+TEXT pairs12x16AVX512<>(SB), NOSPLIT, $0-64
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -13231,3 +13231,548 @@ loop:
 	JNE        loop
 	VZEROUPPER
 	RET
+
+// tileAVX512 runs one of its kernels, by its number.
+TEXT ·tileAVX512(SB), NOSPLIT, $0-96
+	MOVQ number+88(FP), AX
+	CMPQ AX, $18
+	JGE from18
+	CMPQ AX, $9
+	JGE from9
+	CMPQ AX, $4
+	JGE from4
+	CMPQ AX, $2
+	JGE from2
+	CMPQ AX, $1
+	JGE from1
+	JMP tile1x32AVX512<>(SB)
+
+from1:
+	JMP tile2x32AVX512<>(SB)
+
+from2:
+	CMPQ AX, $3
+	JGE from3
+	JMP tile3x32AVX512<>(SB)
+
+from3:
+	JMP tile4x32AVX512<>(SB)
+
+from4:
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $5
+	JGE from5
+	JMP tile5x32AVX512<>(SB)
+
+from5:
+	JMP tile6x32AVX512<>(SB)
+
+from6:
+	CMPQ AX, $7
+	JGE from7
+	JMP tile7x32AVX512<>(SB)
+
+from7:
+	CMPQ AX, $8
+	JGE from8
+	JMP tile8x32AVX512<>(SB)
+
+from8:
+	JMP tile9x32AVX512<>(SB)
+
+from9:
+	CMPQ AX, $13
+	JGE from13
+	CMPQ AX, $11
+	JGE from11
+	CMPQ AX, $10
+	JGE from10
+	JMP tile10x32AVX512<>(SB)
+
+from10:
+	JMP tile11x32AVX512<>(SB)
+
+from11:
+	CMPQ AX, $12
+	JGE from12
+	JMP tile12x32AVX512<>(SB)
+
+from12:
+	JMP tile1x16AVX512<>(SB)
+
+from13:
+	CMPQ AX, $15
+	JGE from15
+	CMPQ AX, $14
+	JGE from14
+	JMP tile2x16AVX512<>(SB)
+
+from14:
+	JMP tile3x16AVX512<>(SB)
+
+from15:
+	CMPQ AX, $16
+	JGE from16
+	JMP tile4x16AVX512<>(SB)
+
+from16:
+	CMPQ AX, $17
+	JGE from17
+	JMP tile5x16AVX512<>(SB)
+
+from17:
+	JMP tile6x16AVX512<>(SB)
+
+from18:
+	CMPQ AX, $27
+	JGE from27
+	CMPQ AX, $22
+	JGE from22
+	CMPQ AX, $20
+	JGE from20
+	CMPQ AX, $19
+	JGE from19
+	JMP tile7x16AVX512<>(SB)
+
+from19:
+	JMP tile8x16AVX512<>(SB)
+
+from20:
+	CMPQ AX, $21
+	JGE from21
+	JMP tile9x16AVX512<>(SB)
+
+from21:
+	JMP tile10x16AVX512<>(SB)
+
+from22:
+	CMPQ AX, $24
+	JGE from24
+	CMPQ AX, $23
+	JGE from23
+	JMP tile11x16AVX512<>(SB)
+
+from23:
+	JMP tile12x16AVX512<>(SB)
+
+from24:
+	CMPQ AX, $25
+	JGE from25
+	JMP tile1x8AVX512<>(SB)
+
+from25:
+	CMPQ AX, $26
+	JGE from26
+	JMP tile2x8AVX512<>(SB)
+
+from26:
+	JMP tile3x8AVX512<>(SB)
+
+from27:
+	CMPQ AX, $31
+	JGE from31
+	CMPQ AX, $29
+	JGE from29
+	CMPQ AX, $28
+	JGE from28
+	JMP tile4x8AVX512<>(SB)
+
+from28:
+	JMP tile5x8AVX512<>(SB)
+
+from29:
+	CMPQ AX, $30
+	JGE from30
+	JMP tile6x8AVX512<>(SB)
+
+from30:
+	JMP tile7x8AVX512<>(SB)
+
+from31:
+	CMPQ AX, $33
+	JGE from33
+	CMPQ AX, $32
+	JGE from32
+	JMP tile8x8AVX512<>(SB)
+
+from32:
+	JMP tile9x8AVX512<>(SB)
+
+from33:
+	CMPQ AX, $34
+	JGE from34
+	JMP tile10x8AVX512<>(SB)
+
+from34:
+	CMPQ AX, $35
+	JGE from35
+	JMP tile11x8AVX512<>(SB)
+
+from35:
+	JMP tile12x8AVX512<>(SB)
+
+// copyRowsAVX512 runs one of its kernels, by its number.
+TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-64
+	MOVQ number+56(FP), AX
+	CMPQ AX, $1
+	JGE from1
+	JMP copyRows32AVX512<>(SB)
+
+from1:
+	CMPQ AX, $2
+	JGE from2
+	JMP copyRows16AVX512<>(SB)
+
+from2:
+	JMP copyRows8AVX512<>(SB)
+
+// sumAVX512 runs one of its kernels, by its number.
+TEXT ·sumAVX512(SB), NOSPLIT, $0-96
+	MOVQ number+88(FP), AX
+	CMPQ AX, $4
+	JGE from4
+	CMPQ AX, $2
+	JGE from2
+	CMPQ AX, $1
+	JGE from1
+	JMP sum1AVX512<>(SB)
+
+from1:
+	JMP sum2AVX512<>(SB)
+
+from2:
+	CMPQ AX, $3
+	JGE from3
+	JMP sum3AVX512<>(SB)
+
+from3:
+	JMP sum4AVX512<>(SB)
+
+from4:
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $5
+	JGE from5
+	JMP sum5AVX512<>(SB)
+
+from5:
+	JMP sum6AVX512<>(SB)
+
+from6:
+	CMPQ AX, $7
+	JGE from7
+	JMP sum7AVX512<>(SB)
+
+from7:
+	JMP sum8AVX512<>(SB)
+
+// spreadAVX512 runs one of its kernels, by its number.
+TEXT ·spreadAVX512(SB), NOSPLIT, $0-80
+	MOVQ number+72(FP), AX
+	CMPQ AX, $4
+	JGE from4
+	CMPQ AX, $2
+	JGE from2
+	CMPQ AX, $1
+	JGE from1
+	JMP spread1AVX512<>(SB)
+
+from1:
+	JMP spread2AVX512<>(SB)
+
+from2:
+	CMPQ AX, $3
+	JGE from3
+	JMP spread3AVX512<>(SB)
+
+from3:
+	JMP spread4AVX512<>(SB)
+
+from4:
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $5
+	JGE from5
+	JMP spread5AVX512<>(SB)
+
+from5:
+	JMP spread6AVX512<>(SB)
+
+from6:
+	CMPQ AX, $7
+	JGE from7
+	JMP spread7AVX512<>(SB)
+
+from7:
+	JMP spread8AVX512<>(SB)
+
+// tileAVX2 runs one of its kernels, by its number.
+TEXT ·tileAVX2(SB), NOSPLIT, $0-96
+	MOVQ number+88(FP), AX
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $3
+	JGE from3
+	CMPQ AX, $1
+	JGE from1
+	JMP tile1x16AVX2<>(SB)
+
+from1:
+	CMPQ AX, $2
+	JGE from2
+	JMP tile2x16AVX2<>(SB)
+
+from2:
+	JMP tile3x16AVX2<>(SB)
+
+from3:
+	CMPQ AX, $4
+	JGE from4
+	JMP tile4x16AVX2<>(SB)
+
+from4:
+	CMPQ AX, $5
+	JGE from5
+	JMP tile5x16AVX2<>(SB)
+
+from5:
+	JMP tile6x16AVX2<>(SB)
+
+from6:
+	CMPQ AX, $9
+	JGE from9
+	CMPQ AX, $7
+	JGE from7
+	JMP tile1x8AVX2<>(SB)
+
+from7:
+	CMPQ AX, $8
+	JGE from8
+	JMP tile2x8AVX2<>(SB)
+
+from8:
+	JMP tile3x8AVX2<>(SB)
+
+from9:
+	CMPQ AX, $10
+	JGE from10
+	JMP tile4x8AVX2<>(SB)
+
+from10:
+	CMPQ AX, $11
+	JGE from11
+	JMP tile5x8AVX2<>(SB)
+
+from11:
+	JMP tile6x8AVX2<>(SB)
+
+// copyRowsAVX2 runs one of its kernels, by its number.
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-64
+	MOVQ number+56(FP), AX
+	CMPQ AX, $1
+	JGE from1
+	JMP copyRows16AVX2<>(SB)
+
+from1:
+	JMP copyRows8AVX2<>(SB)
+
+// sumAVX2 runs one of its kernels, by its number.
+TEXT ·sumAVX2(SB), NOSPLIT, $0-96
+	MOVQ number+88(FP), AX
+	CMPQ AX, $4
+	JGE from4
+	CMPQ AX, $2
+	JGE from2
+	CMPQ AX, $1
+	JGE from1
+	JMP sum1AVX2<>(SB)
+
+from1:
+	JMP sum2AVX2<>(SB)
+
+from2:
+	CMPQ AX, $3
+	JGE from3
+	JMP sum3AVX2<>(SB)
+
+from3:
+	JMP sum4AVX2<>(SB)
+
+from4:
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $5
+	JGE from5
+	JMP sum5AVX2<>(SB)
+
+from5:
+	JMP sum6AVX2<>(SB)
+
+from6:
+	CMPQ AX, $7
+	JGE from7
+	JMP sum7AVX2<>(SB)
+
+from7:
+	JMP sum8AVX2<>(SB)
+
+// spreadAVX2 runs one of its kernels, by its number.
+TEXT ·spreadAVX2(SB), NOSPLIT, $0-80
+	MOVQ number+72(FP), AX
+	CMPQ AX, $4
+	JGE from4
+	CMPQ AX, $2
+	JGE from2
+	CMPQ AX, $1
+	JGE from1
+	JMP spread1AVX2<>(SB)
+
+from1:
+	JMP spread2AVX2<>(SB)
+
+from2:
+	CMPQ AX, $3
+	JGE from3
+	JMP spread3AVX2<>(SB)
+
+from3:
+	JMP spread4AVX2<>(SB)
+
+from4:
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $5
+	JGE from5
+	JMP spread5AVX2<>(SB)
+
+from5:
+	JMP spread6AVX2<>(SB)
+
+from6:
+	CMPQ AX, $7
+	JGE from7
+	JMP spread7AVX2<>(SB)
+
+from7:
+	JMP spread8AVX2<>(SB)
+
+// pairsAVX512 runs one of its kernels, by its number.
+TEXT ·pairsAVX512(SB), NOSPLIT, $0-72
+	MOVQ number+64(FP), AX
+	CMPQ AX, $12
+	JGE from12
+	CMPQ AX, $6
+	JGE from6
+	CMPQ AX, $3
+	JGE from3
+	CMPQ AX, $1
+	JGE from1
+	JMP pairs1x32AVX512<>(SB)
+
+from1:
+	CMPQ AX, $2
+	JGE from2
+	JMP pairs2x32AVX512<>(SB)
+
+from2:
+	JMP pairs3x32AVX512<>(SB)
+
+from3:
+	CMPQ AX, $4
+	JGE from4
+	JMP pairs4x32AVX512<>(SB)
+
+from4:
+	CMPQ AX, $5
+	JGE from5
+	JMP pairs5x32AVX512<>(SB)
+
+from5:
+	JMP pairs6x32AVX512<>(SB)
+
+from6:
+	CMPQ AX, $9
+	JGE from9
+	CMPQ AX, $7
+	JGE from7
+	JMP pairs7x32AVX512<>(SB)
+
+from7:
+	CMPQ AX, $8
+	JGE from8
+	JMP pairs8x32AVX512<>(SB)
+
+from8:
+	JMP pairs9x32AVX512<>(SB)
+
+from9:
+	CMPQ AX, $10
+	JGE from10
+	JMP pairs10x32AVX512<>(SB)
+
+from10:
+	CMPQ AX, $11
+	JGE from11
+	JMP pairs11x32AVX512<>(SB)
+
+from11:
+	JMP pairs12x32AVX512<>(SB)
+
+from12:
+	CMPQ AX, $18
+	JGE from18
+	CMPQ AX, $15
+	JGE from15
+	CMPQ AX, $13
+	JGE from13
+	JMP pairs1x16AVX512<>(SB)
+
+from13:
+	CMPQ AX, $14
+	JGE from14
+	JMP pairs2x16AVX512<>(SB)
+
+from14:
+	JMP pairs3x16AVX512<>(SB)
+
+from15:
+	CMPQ AX, $16
+	JGE from16
+	JMP pairs4x16AVX512<>(SB)
+
+from16:
+	CMPQ AX, $17
+	JGE from17
+	JMP pairs5x16AVX512<>(SB)
+
+from17:
+	JMP pairs6x16AVX512<>(SB)
+
+from18:
+	CMPQ AX, $21
+	JGE from21
+	CMPQ AX, $19
+	JGE from19
+	JMP pairs7x16AVX512<>(SB)
+
+from19:
+	CMPQ AX, $20
+	JGE from20
+	JMP pairs8x16AVX512<>(SB)
+
+from20:
+	JMP pairs9x16AVX512<>(SB)
+
+from21:
+	CMPQ AX, $22
+	JGE from22
+	JMP pairs10x16AVX512<>(SB)
+
+from22:
+	CMPQ AX, $23
+	JGE from23
+	JMP pairs11x16AVX512<>(SB)
+
+from23:
+	JMP pairs12x16AVX512<>(SB)

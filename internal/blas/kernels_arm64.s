@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tile1x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile1x8NEON(SB), NOSPLIT, $0-88
+TEXT tile1x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R1
@@ -66,7 +66,7 @@ store:
 	RET
 
 // func tile2x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile2x8NEON(SB), NOSPLIT, $0-88
+TEXT tile2x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -148,7 +148,7 @@ store:
 	RET
 
 // func tile3x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile3x8NEON(SB), NOSPLIT, $0-88
+TEXT tile3x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -252,7 +252,7 @@ store:
 	RET
 
 // func tile4x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile4x8NEON(SB), NOSPLIT, $0-88
+TEXT tile4x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -380,7 +380,7 @@ store:
 	RET
 
 // func tile5x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile5x8NEON(SB), NOSPLIT, $0-88
+TEXT tile5x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -529,7 +529,7 @@ store:
 	RET
 
 // func tile6x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile6x8NEON(SB), NOSPLIT, $0-88
+TEXT tile6x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -699,7 +699,7 @@ store:
 	RET
 
 // func tile7x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile7x8NEON(SB), NOSPLIT, $0-88
+TEXT tile7x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -893,7 +893,7 @@ store:
 	RET
 
 // func tile8x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile8x8NEON(SB), NOSPLIT, $0-88
+TEXT tile8x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -1108,7 +1108,7 @@ store:
 	RET
 
 // func tile9x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile9x8NEON(SB), NOSPLIT, $0-88
+TEXT tile9x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -1344,7 +1344,7 @@ store:
 	RET
 
 // func tile10x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile10x8NEON(SB), NOSPLIT, $0-88
+TEXT tile10x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -1604,7 +1604,7 @@ store:
 	RET
 
 // func tile11x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile11x8NEON(SB), NOSPLIT, $0-88
+TEXT tile11x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -1885,7 +1885,7 @@ store:
 	RET
 
 // func tile12x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-TEXT ·tile12x8NEON(SB), NOSPLIT, $0-88
+TEXT tile12x8NEON<>(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD rowStride+16(FP), R1
 	MOVD stepStride+24(FP), R2
@@ -2187,7 +2187,7 @@ store:
 	RET
 
 // func sum1NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum1NEON(SB), NOSPLIT, $0-88
+TEXT sum1NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2261,7 +2261,7 @@ done:
 	RET
 
 // func spread1NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread1NEON(SB), NOSPLIT, $0-72
+TEXT spread1NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2328,7 +2328,7 @@ done:
 	RET
 
 // func sum2NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum2NEON(SB), NOSPLIT, $0-88
+TEXT sum2NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2413,7 +2413,7 @@ done:
 	RET
 
 // func spread2NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread2NEON(SB), NOSPLIT, $0-72
+TEXT spread2NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2487,7 +2487,7 @@ done:
 	RET
 
 // func sum3NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum3NEON(SB), NOSPLIT, $0-88
+TEXT sum3NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2583,7 +2583,7 @@ done:
 	RET
 
 // func spread3NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread3NEON(SB), NOSPLIT, $0-72
+TEXT spread3NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2664,7 +2664,7 @@ done:
 	RET
 
 // func sum4NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum4NEON(SB), NOSPLIT, $0-88
+TEXT sum4NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2771,7 +2771,7 @@ done:
 	RET
 
 // func spread4NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread4NEON(SB), NOSPLIT, $0-72
+TEXT spread4NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2859,7 +2859,7 @@ done:
 	RET
 
 // func sum5NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum5NEON(SB), NOSPLIT, $0-88
+TEXT sum5NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -2977,7 +2977,7 @@ done:
 	RET
 
 // func spread5NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread5NEON(SB), NOSPLIT, $0-72
+TEXT spread5NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -3072,7 +3072,7 @@ done:
 	RET
 
 // func sum6NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum6NEON(SB), NOSPLIT, $0-88
+TEXT sum6NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -3201,7 +3201,7 @@ done:
 	RET
 
 // func spread6NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread6NEON(SB), NOSPLIT, $0-72
+TEXT spread6NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -3303,7 +3303,7 @@ done:
 	RET
 
 // func sum7NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum7NEON(SB), NOSPLIT, $0-88
+TEXT sum7NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -3443,7 +3443,7 @@ done:
 	RET
 
 // func spread7NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread7NEON(SB), NOSPLIT, $0-72
+TEXT spread7NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -3552,7 +3552,7 @@ done:
 	RET
 
 // func sum8NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-TEXT ·sum8NEON(SB), NOSPLIT, $0-88
+TEXT sum8NEON<>(SB), NOSPLIT, $0-88
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -3703,7 +3703,7 @@ done:
 	RET
 
 // func spread8NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-TEXT ·spread8NEON(SB), NOSPLIT, $0-72
+TEXT spread8NEON<>(SB), NOSPLIT, $0-72
 	MOVD n+0(FP), R0
 	MOVD col+8(FP), R1
 	MOVD val+16(FP), R2
@@ -4148,3 +4148,143 @@ loop:
 	SUBS $4, R5
 	BNE loop
 	RET
+
+// tileNEON runs one of its kernels, by its number.
+TEXT ·tileNEON(SB), NOSPLIT, $0-96
+	MOVD number+88(FP), R0
+	CMP $6, R0
+	BGE from6
+	CMP $3, R0
+	BGE from3
+	CMP $1, R0
+	BGE from1
+	JMP tile1x8NEON<>(SB)
+
+from1:
+	CMP $2, R0
+	BGE from2
+	JMP tile2x8NEON<>(SB)
+
+from2:
+	JMP tile3x8NEON<>(SB)
+
+from3:
+	CMP $4, R0
+	BGE from4
+	JMP tile4x8NEON<>(SB)
+
+from4:
+	CMP $5, R0
+	BGE from5
+	JMP tile5x8NEON<>(SB)
+
+from5:
+	JMP tile6x8NEON<>(SB)
+
+from6:
+	CMP $9, R0
+	BGE from9
+	CMP $7, R0
+	BGE from7
+	JMP tile7x8NEON<>(SB)
+
+from7:
+	CMP $8, R0
+	BGE from8
+	JMP tile8x8NEON<>(SB)
+
+from8:
+	JMP tile9x8NEON<>(SB)
+
+from9:
+	CMP $10, R0
+	BGE from10
+	JMP tile10x8NEON<>(SB)
+
+from10:
+	CMP $11, R0
+	BGE from11
+	JMP tile11x8NEON<>(SB)
+
+from11:
+	JMP tile12x8NEON<>(SB)
+
+// sumNEON runs one of its kernels, by its number.
+TEXT ·sumNEON(SB), NOSPLIT, $0-96
+	MOVD number+88(FP), R0
+	CMP $4, R0
+	BGE from4
+	CMP $2, R0
+	BGE from2
+	CMP $1, R0
+	BGE from1
+	JMP sum1NEON<>(SB)
+
+from1:
+	JMP sum2NEON<>(SB)
+
+from2:
+	CMP $3, R0
+	BGE from3
+	JMP sum3NEON<>(SB)
+
+from3:
+	JMP sum4NEON<>(SB)
+
+from4:
+	CMP $6, R0
+	BGE from6
+	CMP $5, R0
+	BGE from5
+	JMP sum5NEON<>(SB)
+
+from5:
+	JMP sum6NEON<>(SB)
+
+from6:
+	CMP $7, R0
+	BGE from7
+	JMP sum7NEON<>(SB)
+
+from7:
+	JMP sum8NEON<>(SB)
+
+// spreadNEON runs one of its kernels, by its number.
+TEXT ·spreadNEON(SB), NOSPLIT, $0-80
+	MOVD number+72(FP), R0
+	CMP $4, R0
+	BGE from4
+	CMP $2, R0
+	BGE from2
+	CMP $1, R0
+	BGE from1
+	JMP spread1NEON<>(SB)
+
+from1:
+	JMP spread2NEON<>(SB)
+
+from2:
+	CMP $3, R0
+	BGE from3
+	JMP spread3NEON<>(SB)
+
+from3:
+	JMP spread4NEON<>(SB)
+
+from4:
+	CMP $6, R0
+	BGE from6
+	CMP $5, R0
+	BGE from5
+	JMP spread5NEON<>(SB)
+
+from5:
+	JMP spread6NEON<>(SB)
+
+from6:
+	CMP $7, R0
+	BGE from7
+	JMP spread7NEON<>(SB)
+
+from7:
+	JMP spread8NEON<>(SB)

@@ -81,8 +81,8 @@ func multiplyPanels(p Panels, m int, a []float32, rowStride, stepStride int, b [
 		class, columns := classOf(width), mask(width)
 		for i := 0; i < m; i += kernels.height {
 			rows := min(kernels.height, m-i)
-			kernels.tiles[rows-1][class](p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, 1, beta, nil,
-				floor, columns)
+			kernels.tile(p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, 1, beta, nil,
+				floor, columns, kernels.tileNumber(rows, class))
 		}
 	}
 }
@@ -111,16 +111,16 @@ func MultiplyPairs(p Panels, m int, a []uint32, rowStride, stepStride int, b []u
 		p.k > 0 && len(a) < (m-1)*rowStride+(p.k-1)*stepStride+1 {
 		panic("blas: the factors of a product in pairs do not fit")
 	}
-	if tiles := inUse().pairs; tiles != nil && BFloat16() && p.k > 0 && p.n%16 == 0 && p.width == inUse().panel {
+	if kernels := inUse(); kernels.pairs != nil && BFloat16() && p.k > 0 && p.n%16 == 0 && p.width == kernels.panel {
 		adds := 0
 		if add {
 			adds = 1
 		}
 		for j := 0; j < p.n; j += p.width {
 			width := min(p.width, p.n-j)
-			for i := 0; i < m; i += len(tiles) {
-				rows := min(len(tiles), m-i)
-				tiles[rows-1][width/32](p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, adds)
+			for i := 0; i < m; i += kernels.height {
+				number := kernels.tileNumber(min(kernels.height, m-i), classOf(width))
+				kernels.pairs(p.k, &a[i*rowStride], 4*rowStride, 4*stepStride, &b[j*p.k], &c[i*ldc+j], 4*ldc, adds, number)
 			}
 		}
 		return

@@ -10,40 +10,39 @@ import (
 // same products fused.
 var portable = kernels{
 	height: 4, panel: 8, lanes: 8, masked: true, doubles: doubleKernel{4, 4, portableDoubles},
-	tiles: [][]tileFunc{{portableTile(1)}, {portableTile(2)}, {portableTile(3)}, {portableTile(4)}},
+	tile: portableTile,
 }
 
-// portableTile returns the inner loop for a tile of up to 4 rows and 8 columns.
-func portableTile(rows int) tileFunc {
-	return func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32,
-		floor float32, mask *uint32) {
-		for j := 0; j < 8 && *at(mask, 4*j) != 0; j += 4 {
-			var sums [4][4]float32
-			if rows == 4 {
-				addSingle(&sums, k, a, rowStride, stepStride, at(b, 4*j))
-			} else {
-				for i := range rows {
-					addRow(&sums[i], k, at(a, i*rowStride), stepStride, at(b, 4*j))
-				}
-			}
+// portableTile is the inner loop for a tile of number + 1 ≤ 4 rows and up to 8 columns.
+func portableTile(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32,
+	floor float32, mask *uint32, number int) {
+	rows := number + 1
+	for j := 0; j < 8 && *at(mask, 4*j) != 0; j += 4 {
+		var sums [4][4]float32
+		if rows == 4 {
+			addSingle(&sums, k, a, rowStride, stepStride, at(b, 4*j))
+		} else {
 			for i := range rows {
-				for t, v := range sums[i] {
-					if *at(mask, 4*(j+t)) == 0 {
-						break
-					}
-					to := at(c, i*ldc+4*(j+t))
-					v = float32(alpha * v)
-					if beta != 0 {
-						v = simd.FMA(beta, *to, v)
-					}
-					if bias != nil {
-						v += *at(bias, 4*(j+t))
-					}
-					if v < floor {
-						v = floor
-					}
-					*to = v
+				addRow(&sums[i], k, at(a, i*rowStride), stepStride, at(b, 4*j))
+			}
+		}
+		for i := range rows {
+			for t, v := range sums[i] {
+				if *at(mask, 4*(j+t)) == 0 {
+					break
 				}
+				to := at(c, i*ldc+4*(j+t))
+				v = float32(alpha * v)
+				if beta != 0 {
+					v = simd.FMA(beta, *to, v)
+				}
+				if bias != nil {
+					v += *at(bias, 4*(j+t))
+				}
+				if v < floor {
+					v = floor
+				}
+				*to = v
 			}
 		}
 	}

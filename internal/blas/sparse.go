@@ -353,7 +353,7 @@ var rowSpaces = parallel.Pool[rowSpace]{}
 // sumRow writes to y the bias plus, for each element of row, its value times the
 // row of w for its column. The next row is prefetched meanwhile.
 func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space *rowSpace) {
-	if p.sums != nil {
+	if p.sum != nil {
 		floor := float32(math.Inf(-1))
 		if p.relu {
 			floor = 0
@@ -363,9 +363,9 @@ func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space 
 		if !p.masked && last < p.lanes {
 			to = space[:]
 		}
-		p.sums[vectors-1](len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor,
+		p.sum(len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor,
 			&to[0], mask(last),
-			unsafe.SliceData(next.col), unsafe.SliceData(next.val))
+			unsafe.SliceData(next.col), unsafe.SliceData(next.val), vectors-1)
 		if &to[0] != &y[0] {
 			copy(y, to)
 		}
@@ -387,14 +387,14 @@ func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space 
 // spreadRow adds, for each element of row, its value times g to the row of dw for
 // its column. Rows of dw are width apart. The next row is prefetched meanwhile.
 func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width int, space *rowSpace) {
-	if p.spreads != nil {
+	if p.spread != nil {
 		vectors, last := p.lastVector(len(g))
 		if !p.masked && last < p.lanes {
 			clear(space[copy(space[:], g):width])
 			g = space[:]
 		}
-		p.spreads[vectors-1](len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &g[0], mask(last), &dw[0], 4*width,
-			unsafe.SliceData(next.col), unsafe.SliceData(next.val))
+		p.spread(len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &g[0], mask(last), &dw[0], 4*width,
+			unsafe.SliceData(next.col), unsafe.SliceData(next.val), vectors-1)
 		return
 	}
 	for i, c := range row.col {

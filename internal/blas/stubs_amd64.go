@@ -4,285 +4,30 @@
 
 package blas
 
-// tile1x32AVX512 adds up a tile of 1 rows and 32 columns; strides are in bytes.
+// tileAVX512 runs one of its kernels, by its number.
 //
 //go:noescape
-func tile1x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+func tileAVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, number int)
 
-// tile2x32AVX512 adds up a tile of 2 rows and 32 columns; strides are in bytes.
+// copyRowsAVX512 runs one of its kernels, by its number.
 //
 //go:noescape
-func tile2x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile3x32AVX512 adds up a tile of 3 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile3x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile4x32AVX512 adds up a tile of 4 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile4x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile5x32AVX512 adds up a tile of 5 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile5x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile6x32AVX512 adds up a tile of 6 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile6x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile7x32AVX512 adds up a tile of 7 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile7x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile8x32AVX512 adds up a tile of 8 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile8x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile9x32AVX512 adds up a tile of 9 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile9x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile10x32AVX512 adds up a tile of 10 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile10x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile11x32AVX512 adds up a tile of 11 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile11x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile12x32AVX512 adds up a tile of 12 rows and 32 columns; strides are in bytes.
-//
-//go:noescape
-func tile12x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// copyRows32AVX512 copies k ≥ 1 rows of at most 32 columns, those with the given numbers if these are not nil; strides are in bytes.
-//
-//go:noescape
-func copyRows32AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
-
-// tile1x16AVX512 adds up a tile of 1 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile1x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile2x16AVX512 adds up a tile of 2 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile2x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile3x16AVX512 adds up a tile of 3 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile3x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile4x16AVX512 adds up a tile of 4 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile4x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile5x16AVX512 adds up a tile of 5 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile5x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile6x16AVX512 adds up a tile of 6 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile6x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile7x16AVX512 adds up a tile of 7 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile7x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile8x16AVX512 adds up a tile of 8 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile8x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile9x16AVX512 adds up a tile of 9 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile9x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile10x16AVX512 adds up a tile of 10 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile10x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile11x16AVX512 adds up a tile of 11 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile11x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile12x16AVX512 adds up a tile of 12 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile12x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// copyRows16AVX512 copies k ≥ 1 rows of at most 16 columns, those with the given numbers if these are not nil; strides are in bytes.
-//
-//go:noescape
-func copyRows16AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
-
-// tile1x8AVX512 adds up a tile of 1 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile1x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile2x8AVX512 adds up a tile of 2 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile2x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile3x8AVX512 adds up a tile of 3 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile3x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile4x8AVX512 adds up a tile of 4 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile4x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile5x8AVX512 adds up a tile of 5 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile5x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile6x8AVX512 adds up a tile of 6 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile6x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile7x8AVX512 adds up a tile of 7 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile7x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile8x8AVX512 adds up a tile of 8 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile8x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile9x8AVX512 adds up a tile of 9 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile9x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile10x8AVX512 adds up a tile of 10 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile10x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile11x8AVX512 adds up a tile of 11 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile11x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile12x8AVX512 adds up a tile of 12 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile12x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// copyRows8AVX512 copies k ≥ 1 rows of at most 8 columns, those with the given numbers if these are not nil; strides are in bytes.
-//
-//go:noescape
-func copyRows8AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+func copyRowsAVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32, number int)
 
 // aheadAVX512 adds up a tile of 12 rows and 32 columns; strides are in bytes. In each step it prefetches a cache line: a run of lines from each of the addresses at next.
 //
 //go:noescape
 func aheadAVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
 
-// sum1AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 1 vectors under the mask; stride is in bytes.
+// sumAVX512 runs one of its kernels, by its number.
 //
 //go:noescape
-func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+func sumAVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32, number int)
 
-// spread1AVX512 adds the elements at grad, the last of 1 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
+// spreadAVX512 runs one of its kernels, by its number.
 //
 //go:noescape
-func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum2AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 2 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread2AVX512 adds the elements at grad, the last of 2 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum3AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 3 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread3AVX512 adds the elements at grad, the last of 3 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum4AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 4 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread4AVX512 adds the elements at grad, the last of 4 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum5AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 5 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread5AVX512 adds the elements at grad, the last of 5 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum6AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 6 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread6AVX512 adds the elements at grad, the last of 6 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum7AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 7 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread7AVX512 adds the elements at grad, the last of 7 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum8AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 8 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread8AVX512 adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+func spreadAVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32, number int)
 
 // sumStripAVX512 adds to y the rows of the strip, of 16 elements, that col names, each times its val.
 //
@@ -299,160 +44,30 @@ func spreadStripAVX512(n int, col *int32, val *float32, strip *float64, y *float
 //go:noescape
 func doublesAVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// tile1x16AVX2 adds up a tile of 1 rows and 16 columns; strides are in bytes.
+// tileAVX2 runs one of its kernels, by its number.
 //
 //go:noescape
-func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+func tileAVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, number int)
 
-// tile2x16AVX2 adds up a tile of 2 rows and 16 columns; strides are in bytes.
+// copyRowsAVX2 runs one of its kernels, by its number.
 //
 //go:noescape
-func tile2x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile3x16AVX2 adds up a tile of 3 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile3x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile4x16AVX2 adds up a tile of 4 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile4x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile5x16AVX2 adds up a tile of 5 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile5x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile6x16AVX2 adds up a tile of 6 rows and 16 columns; strides are in bytes.
-//
-//go:noescape
-func tile6x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// copyRows16AVX2 copies k ≥ 1 rows of at most 16 columns, those with the given numbers if these are not nil; strides are in bytes.
-//
-//go:noescape
-func copyRows16AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
-
-// tile1x8AVX2 adds up a tile of 1 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile1x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile2x8AVX2 adds up a tile of 2 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile2x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile3x8AVX2 adds up a tile of 3 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile3x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile4x8AVX2 adds up a tile of 4 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile4x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile5x8AVX2 adds up a tile of 5 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile5x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile6x8AVX2 adds up a tile of 6 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile6x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// copyRows8AVX2 copies k ≥ 1 rows of at most 8 columns, those with the given numbers if these are not nil; strides are in bytes.
-//
-//go:noescape
-func copyRows8AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+func copyRowsAVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32, number int)
 
 // aheadAVX2 adds up a tile of 6 rows and 16 columns; strides are in bytes. In each step it prefetches a cache line: a run of lines from each of the addresses at next.
 //
 //go:noescape
 func aheadAVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
 
-// sum1AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 1 vectors under the mask; stride is in bytes.
+// sumAVX2 runs one of its kernels, by its number.
 //
 //go:noescape
-func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+func sumAVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32, number int)
 
-// spread1AVX2 adds the elements at grad, the last of 1 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
+// spreadAVX2 runs one of its kernels, by its number.
 //
 //go:noescape
-func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum2AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 2 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread2AVX2 adds the elements at grad, the last of 2 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum3AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 3 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread3AVX2 adds the elements at grad, the last of 3 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum4AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 4 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread4AVX2 adds the elements at grad, the last of 4 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum5AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 5 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread5AVX2 adds the elements at grad, the last of 5 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum6AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 6 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread6AVX2 adds the elements at grad, the last of 6 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum7AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 7 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread7AVX2 adds the elements at grad, the last of 7 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum8AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 8 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread8AVX2 adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+func spreadAVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32, number int)
 
 // sumStripAVX2 adds to y the rows of the strip, of 16 elements, that col names, each times its val.
 //
@@ -469,125 +84,10 @@ func spreadStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64
 //go:noescape
 func doublesAVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
-// pairs1x32AVX512 computes a tile of 1 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+// pairsAVX512 runs one of its kernels, by its number.
 //
 //go:noescape
-func pairs1x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs2x32AVX512 computes a tile of 2 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs2x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs3x32AVX512 computes a tile of 3 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs3x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs4x32AVX512 computes a tile of 4 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs4x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs5x32AVX512 computes a tile of 5 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs5x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs6x32AVX512 computes a tile of 6 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs6x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs7x32AVX512 computes a tile of 7 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs7x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs8x32AVX512 computes a tile of 8 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs8x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs9x32AVX512 computes a tile of 9 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs9x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs10x32AVX512 computes a tile of 10 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs10x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs11x32AVX512 computes a tile of 11 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs11x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs12x32AVX512 computes a tile of 12 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs12x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs1x16AVX512 computes a tile of 1 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs1x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs2x16AVX512 computes a tile of 2 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs2x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs3x16AVX512 computes a tile of 3 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs3x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs4x16AVX512 computes a tile of 4 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs4x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs5x16AVX512 computes a tile of 5 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs5x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs6x16AVX512 computes a tile of 6 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs6x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs7x16AVX512 computes a tile of 7 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs7x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs8x16AVX512 computes a tile of 8 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs8x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs9x16AVX512 computes a tile of 9 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs9x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs10x16AVX512 computes a tile of 10 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs10x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs11x16AVX512 computes a tile of 11 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs11x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
-
-// pairs12x16AVX512 computes a tile of 12 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
-//
-//go:noescape
-func pairs12x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+func pairsAVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int, number int)
 
 // transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.
 //

@@ -4,145 +4,20 @@
 
 package blas
 
-// tile1x8NEON adds up a tile of 1 rows and 8 columns; strides are in bytes.
+// tileNEON runs one of its kernels, by its number.
 //
 //go:noescape
-func tile1x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+func tileNEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, number int)
 
-// tile2x8NEON adds up a tile of 2 rows and 8 columns; strides are in bytes.
+// sumNEON runs one of its kernels, by its number.
 //
 //go:noescape
-func tile2x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+func sumNEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32, number int)
 
-// tile3x8NEON adds up a tile of 3 rows and 8 columns; strides are in bytes.
+// spreadNEON runs one of its kernels, by its number.
 //
 //go:noescape
-func tile3x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile4x8NEON adds up a tile of 4 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile4x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile5x8NEON adds up a tile of 5 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile5x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile6x8NEON adds up a tile of 6 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile6x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile7x8NEON adds up a tile of 7 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile7x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile8x8NEON adds up a tile of 8 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile8x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile9x8NEON adds up a tile of 9 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile9x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile10x8NEON adds up a tile of 10 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile10x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile11x8NEON adds up a tile of 11 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile11x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// tile12x8NEON adds up a tile of 12 rows and 8 columns; strides are in bytes.
-//
-//go:noescape
-func tile12x8NEON(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
-
-// sum1NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 2 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum1NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread1NEON adds the elements at grad, the last of 2 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread1NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum2NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 4 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum2NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread2NEON adds the elements at grad, the last of 4 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread2NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum3NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 6 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum3NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread3NEON adds the elements at grad, the last of 6 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread3NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum4NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 8 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum4NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread4NEON adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread4NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum5NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 10 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum5NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread5NEON adds the elements at grad, the last of 10 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread5NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum6NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 12 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum6NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread6NEON adds the elements at grad, the last of 12 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread6NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum7NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 14 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum7NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread7NEON adds the elements at grad, the last of 14 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread7NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
-
-// sum8NEON adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 16 vectors under the mask; stride is in bytes.
-//
-//go:noescape
-func sum8NEON(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
-
-// spread8NEON adds the elements at grad, the last of 16 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-//
-//go:noescape
-func spread8NEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+func spreadNEON(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32, number int)
 
 // sumStripNEON adds to y the rows of the strip, of 16 elements, that col names, each times its val.
 //

@@ -121,6 +121,9 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 	}
 	s.TEXT(name, attr.NOSPLIT, "func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32"+next+")")
 	s.Doc(name + " " + doc)
+	if !ahead {
+		s.Member("tile"+i.name, name)
+	}
 	k := s.Load(s.Param("k"), s.GP64())
 	rowStride := s.Load(s.Param("rowStride"), s.GP64())
 	step := s.Load(s.Param("stepStride"), s.GP64())
@@ -321,6 +324,7 @@ func (i *isa) copyRows(columns int) {
 	name := fmt.Sprintf("copyRows%d%s", columns, s.name)
 	s.TEXT(name, attr.NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)")
 	s.Doc(fmt.Sprintf("%s copies k ≥ 1 rows of at most %d columns, those with the given numbers if these are not nil; strides are in bytes.", name, columns))
+	s.Member("copyRows"+i.name, name)
 	dst, dstStride := s.Load(s.Param("dst"), s.GP64()), s.Load(s.Param("dstStride"), s.GP64())
 	src, srcStride := s.Load(s.Param("src"), s.GP64()), s.Load(s.Param("srcStride"), s.GP64())
 	numbers := s.Load(s.Param("numbers"), s.GP64())

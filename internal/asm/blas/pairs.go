@@ -32,6 +32,7 @@ func (s *isa) pairTile(rows, columns int) {
 	name := fmt.Sprintf("pairs%dx%dAVX512", rows, columns)
 	s.TEXT(name, attr.NOSPLIT, "func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add int)")
 	s.Doc(fmt.Sprintf("%s computes a tile of %d rows and %d columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.", name, rows, columns))
+	s.Member("pairsAVX512", name)
 	k := s.Load(s.Param("k"), s.GP64())
 	rowStride := s.Load(s.Param("rowStride"), s.GP64())
 	step := s.Load(s.Param("stepStride"), s.GP64())

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,11 +24,19 @@ import (
 // A File is the assembly of one architecture: avo's instructions, and constants.
 type File struct {
 	*build.Context
-	tables map[string]operand.Mem
+	tables   map[string]operand.Mem
+	families []family
+}
+
+// A family has functions of one signature, which Go calls as one function with their number
+// as a further argument, the last.
+type family struct {
+	name    string
+	members []string
 }
 
 func NewFile(constraint string) *File {
-	f := &File{build.NewContext(), map[string]operand.Mem{}}
+	f := &File{Context: build.NewContext(), tables: map[string]operand.Mem{}}
 	f.ConstraintExpr(constraint + ",!noasm")
 	return f
 }
@@ -38,6 +47,51 @@ func (f *File) TEXT(name string, attributes attr.Attribute, signature string) {
 	f.Pragma("noescape")
 	f.Attributes(attributes)
 	f.SignatureExpr(signature)
+}
+
+// Member makes a function that was begun the next of a family.
+func (f *File) Member(of, name string) {
+	i := slices.IndexFunc(f.families, func(x family) bool { return x.name == of })
+	if i < 0 {
+		i, f.families = len(f.families), append(f.families, family{name: of})
+	}
+	f.families[i].members = append(f.families[i].members, name)
+}
+
+// dispatch adds the functions that choose among the members of families to the assembly, and
+// to the declarations in Go if they are not nil. load, compare and branch are the instructions
+// of the architecture: to load the number, compare it, and branch if it is at least that.
+func (f *File) dispatch(file *ir.File, text, stubs []byte, load, compare, branch string) (asm, declarations []byte) {
+	var out bytes.Buffer
+	for _, x := range f.families {
+		fmt.Fprintf(&out, "\n// %s runs one of its kernels, by its number.\n", x.name)
+		first := slices.IndexFunc(file.Functions(), func(k *ir.Function) bool { return k.Name == x.members[0] })
+		at := file.Functions()[first].ArgumentBytes()
+		fmt.Fprintf(&out, "TEXT ·%s(SB), NOSPLIT, $0-%d\n\t"+load+"\n", x.name, at+8, at)
+		var choose func(lo, hi int)
+		choose = func(lo, hi int) {
+			if hi-lo == 1 {
+				fmt.Fprintf(&out, "\tJMP %s<>(SB)\n", x.members[lo])
+				return
+			}
+			middle := (lo + hi) / 2
+			fmt.Fprintf(&out, "\t"+compare+"\n\t%s from%d\n", middle, branch, middle)
+			choose(lo, middle)
+			fmt.Fprintf(&out, "\nfrom%d:\n", middle)
+			choose(middle, hi)
+		}
+		choose(0, len(x.members))
+		for i, name := range x.members {
+			text = bytes.Replace(text, []byte("·"+name+"(SB)"), []byte(name+"<>(SB)"), 1)
+			stub := regexp.MustCompile(`(?m)^// ` + name + ` .*\n(//.*\n)*func ` + name + `\((.*)\)\n\n?`)
+			replacement := ""
+			if i == 0 {
+				replacement = "// " + x.name + " runs one of its kernels, by its number.\n//\n//go:noescape\nfunc " + x.name + "(${2}, number int)\n\n"
+			}
+			stubs = stub.ReplaceAll(stubs, []byte(replacement))
+		}
+	}
+	return append(text, out.Bytes()...), append(bytes.TrimSpace(stubs), '\n')
 }
 
 // Table returns the address of a read-only table; tables of the same name are emitted once.
@@ -129,13 +183,14 @@ func Main(amd64, arm64 func(f *File), shared bool) {
 	}
 	pass.IncludeTextFlagHeader(file)
 	text, err := printer.NewGoAsm(by).Print(file)
-	write("kernels_amd64.s", text, err)
-	stubs := "stubs_amd64.go"
+	name := "stubs_amd64.go"
 	if shared {
-		stubs, file.Constraints = "stubs.go", nil
+		name, file.Constraints = "stubs.go", nil
 	}
-	text, err = printer.NewStubs(by).Print(file)
-	write(stubs, text, err)
+	declarations, err2 := printer.NewStubs(by).Print(file)
+	text, declarations = f.dispatch(file, text, declarations, "MOVQ number+%d(FP), AX", "CMPQ AX, $%d", "JGE")
+	write("kernels_amd64.s", text, err)
+	write(name, declarations, err2)
 	f = NewFile("arm64")
 	arm64(f)
 	other, err := f.Result()
@@ -143,10 +198,11 @@ func Main(amd64, arm64 func(f *File), shared bool) {
 		log.Fatal(err)
 	}
 	text, err = ARM64(other)
+	declarations, err2 = printer.NewStubs(by).Print(other)
+	text, declarations = f.dispatch(other, text, declarations, "MOVD number+%d(FP), R0", "CMP $%d, R0", "BGE")
 	write("kernels_arm64.s", text, err)
 	if !shared {
-		text, err = printer.NewStubs(by).Print(other)
-		write("stubs_arm64.go", text, err)
+		write("stubs_arm64.go", declarations, err2)
 		return
 	}
 	write("none.s", none("!(amd64 || arm64) || noasm", file.Functions(), nil), nil)
