@@ -49,7 +49,7 @@ func readTable(ctx context.Context, list sources, o Options, wanted *choice) (*d
 
 // survey reads whole tables to learn how their columns become numbers, and sets the
 // Codings of the options. It returns a *TextError if columns do not, unless DropText is
-// set.
+// set and others do.
 func survey(ctx context.Context, list sources, o *Options) error {
 	var l layout
 	columns, missing, categories := make(map[int]*inspector), make(map[int]bool), []int(nil)
@@ -122,8 +122,9 @@ func survey(ctx context.Context, list sources, o *Options) error {
 		c.Coding = data.Coding{Column: l.nameOf(i), Kind: data.CodingCategory, Values: slices.Sorted(maps.Keys(columns[i].values))}
 		delete(texts, i)
 	}
-	if err := l.textError(texts); err != nil && !o.DropText {
-		if e := new(TextError); errors.As(err, &e) {
+	e := new(TextError)
+	if err := l.textError(texts); err != nil && !(o.DropText && errors.As(err, &e) && e.Numbers) {
+		if errors.As(err, &e) {
 			for i := range missing {
 				e.Missing = e.Missing || l.roles[i] == roleData && l.codings[i].Kind != data.CodingText
 				k := slices.IndexFunc(e.Columns, func(c TextColumn) bool { return c.Name == l.nameOf(i) })

@@ -39,6 +39,18 @@ func TestReadSurveysTables(t *testing.T) {
 	wantError(t, err, data.ErrFormat, `columns that are not numbers: none (no values)`)
 }
 
+// Where no column is numbers, leaving out text leaves nothing.
+func TestSurveyFindsNoNumbers(t *testing.T) {
+	for content, want := range map[string]string{
+		"x,y\nm,kg\n1,2\n":  `a.csv: columns that are not numbers: x (line 2: "m" among numbers), y (line 2: "kg" among numbers)`,
+		"1 2 3\n4 5 6\n":    `a.csv: fields: got "4 5 6", want fields separated by commas, semicolons, tabs or |`,
+		"Title\nx,y\n1,2\n": "a.csv:2: fields: got 2, want 1 as in line 1; remove lines before the names of columns",
+	} {
+		_, err := file.Read(t.Context(), []string{put(t, t.TempDir(), "a.csv", []byte(content))}, file.Options{DropText: true})
+		wantError(t, err, data.ErrFormat, want)
+	}
+}
+
 // Row names are no column, and a column has one use.
 func TestSurveyLeavesRowNames(t *testing.T) {
 	path := put(t, t.TempDir(), "r.csv", []byte("\"\",a,b\nMazda,1,x\nFiat,2,y\n"))

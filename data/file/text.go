@@ -253,6 +253,8 @@ func (t *textReader) checkWidth() {
 	advice := ""
 	if t.csv.Comma == ',' && len(t.row) > t.wide && !slices.ContainsFunc(t.row, notDigits) {
 		advice = "; do its numbers have decimal commas instead of points?"
+	} else if t.wide == 1 {
+		advice = "; remove lines before the names of columns"
 	}
 	t.err = &lineError{t.line(), errorf(data.ErrFormat, "fields: got %d, want %d as in line %d%s", len(t.row), t.wide, t.top, advice)}
 }
@@ -627,8 +629,8 @@ func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) error 
 		}
 	}
 	if !slices.Contains(roles, roleData) {
-		if slices.Contains(l.roles, roleData) {
-			return errorf(data.ErrEmpty, "columns: got none of numbers, want at least one; data.categories makes numbers of columns of few values")
+		if slices.Contains(l.roles, roleData) { // reading then returns a clearer error
+			return nil
 		}
 		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(l.roles))
 	}
