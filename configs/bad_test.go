@@ -19,7 +19,7 @@ var badFiles = []struct{ text, want string }{
 	{"batch_size: 2", `run.yaml:1: batch_size: unknown key; did you mean train.batch_size?`},
 	{"loss: {epochs: 2}", `run.yaml:1: loss.epochs: unknown key; did you mean train.epochs (Passes over all edges)?`},
 	{"data: {metric: cosine}", `run.yaml:1: data.metric: unknown key; did you mean graph.metric (Distance between points) or loss.metric (Similarity of two positions of the embedding)?`},
-	{"graph: {metric: taxi}", `run.yaml:1: graph.metric: got "taxi", want euclidean, cosine, correlation, manhattan, hamming, jaccard or haversine`},
+	{"graph: {metric: taxi}", `run.yaml:1: graph.metric: got "taxi", want euclidean, cosine, correlation, manhattan, hamming, jaccard, haversine or precomputed`},
 	{"train.epochs: 2", `run.yaml:1: train.epochs: a key of the section train; write "train: {epochs: …}"`},
 	{`"a\nb": 1`, `run.yaml:1: "a\nb": unknown key; "cne config" lists all keys`},
 	{"colour: red", `run.yaml:1: colour: unknown key; "cne config" lists all keys`},

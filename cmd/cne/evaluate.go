@@ -256,8 +256,10 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 // aboutPoints reports whether a key of a configuration determines the points or their
 // graph.
 func aboutPoints(key string, c *configs.Config) bool {
-	section, _, _ := strings.Cut(key, ".")
-	return section == "data" || section == "graph" && key != "graph.cache" || key == "seed" && c.DrawsPoints()
+	section, name, _ := strings.Cut(key, ".")
+	// No score depends on weights of edges.
+	free := section == "graph" && slices.Contains([]string{"cache", "weighted_sampling", "density"}, name)
+	return section == "data" || section == "graph" && !free || key == "seed" && c.DrawsPoints()
 }
 
 // aboutLabels reports whether a key has files of labels. They change the points only if
