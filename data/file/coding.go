@@ -279,14 +279,9 @@ type TextError struct {
 	Numbers bool
 	// Missing reports whether other columns lack values.
 	Missing bool
-
-	only error // of the first field if there is one column; or nil
 }
 
 func (e *TextError) Error() string {
-	if e.only != nil {
-		return e.only.Error()
-	}
 	names := make([]string, len(e.Columns))
 	for i, c := range e.Columns {
 		names[i] = c.String()
@@ -330,7 +325,7 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		}
 		kind, ok := s.kind(c.Kind, commas || semicolons && !points)
 		if all && s.seen == 0 && s.none == "" {
-			s.none, ok = "no values", false
+			s.none, ok = noValues, false
 		}
 		if s.none == "" && (ok || !all && s.hits[slices.Index(codingKinds[:], kind)] > 0) {
 			if c.Kind = kind; kind == data.CodingVector {

@@ -129,7 +129,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"UTF-16", "\xff\xfea\x00,\x00b\x00\n\x00", file.Options{}, data.ErrFormat, "the file is text in UTF-16, want UTF-8"},
 		{"UTF-16 without a mark", "a\x00,\x00b\x00\n\x00", file.Options{}, data.ErrUnsupported, "nor text in UTF-8; if it is text in UTF-16, want UTF-8; save it"},
 		{"big-endian UTF-16", "\xfe\xff\x00a\x00,\x00b\x00\n", file.Options{}, data.ErrFormat, "the file is text in UTF-16, want UTF-8"},
-		{"a column without values", "a,b\n1,\n2,NA\n", file.Options{AllowMissing: true}, data.ErrNotFinite, "got no values in column \"b\""},
+		{"a column without values", "a,b\n1,\n2,NA\n", file.Options{AllowMissing: true}, data.ErrFormat, "columns that are not numbers: b (no values)"},
 		{"spaces between fields", "1 2 3\n4 5 6\n", file.Options{Header: file.HeaderNone}, data.ErrFormat, `"1 2 3", want fields separated by commas, semicolons, tabs or |`},
 		{"empty field", "1,2\n3,\n", file.Options{}, data.ErrNotFinite, "row 2: column 2: got NaN, want a finite number"},
 		{"columns of text", "a,b,c,\n1,x,,2020-01-05\n2,y,3,\n", file.Options{}, data.ErrFormat, `columns that are not numbers: b (line 2: "x"), 4 (line 2: "2020-01-05", a date)`},

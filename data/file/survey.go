@@ -24,24 +24,19 @@ func readTable(ctx context.Context, list sources, o Options, wanted *choice) (*d
 		}
 	}
 	ds, err := read(ctx, list, o, wanted)
-	if !surveyed && again && (errors.As(err, new(fieldError)) || errors.As(err, new(*TextError))) {
-		if fault := survey(ctx, list, &o); fault != nil {
-			e := new(TextError)
-			switch isField := errors.As(err, new(fieldError)); {
-			case !errors.As(fault, &e): // a later line has another fault
-				return nil, err
-			case isField && len(e.Columns) == 1 && e.Columns[0].Fields != nil:
-				e.only, fault = err, e
-			}
+	e := new(TextError)
+	if !surveyed && again && (errors.As(err, new(fieldError)) || errors.As(err, &e)) {
+		if fault := survey(ctx, list, &o); errors.As(fault, &e) {
 			return nil, fault
+		} else if fault != nil { // a later line has another fault
+			return nil, err
 		}
 		ds, err = read(ctx, list, o, wanted)
 	}
-	if empty := new(EmptyError); errors.As(err, &empty) && o.DropText && again {
-		if o.Log != nil {
-			o.Log.Info("columns without values are left out", "file", list[0].path, "columns", text.Few(empty.Columns, text.Printable))
+	if o.DropText && again && errors.As(err, &e) { // of columns without values, which are not text
+		for _, c := range e.Columns {
+			o.Drop = append(slices.Clip(o.Drop), c.Name)
 		}
-		o.Drop = slices.Concat(o.Drop, empty.Columns)
 		ds, err = read(ctx, list, o, wanted)
 	}
 	return ds, err
@@ -144,21 +139,12 @@ func survey(ctx context.Context, list sources, o *Options) error {
 	return nil
 }
 
-// An EmptyError reports columns without values. It wraps data.ErrNotFinite.
-type EmptyError struct {
-	Columns []string // names, or numbers counted from 1
-	Table   bool     // columns of a table, and not of an array
-}
+// noValues says what a column is that has no values.
+const noValues = "no values"
 
-func (e *EmptyError) Error() string {
-	return "got no values in column " + text.Few(e.Columns, text.Quote)
-}
-
-// Unwrap returns data.ErrNotFinite.
-func (e *EmptyError) Unwrap() error { return data.ErrNotFinite }
-
-// checkEmpty returns an *EmptyError if columns of dense points have no values; of an array
-// only if values may be missing, as another error has the row otherwise.
+// checkEmpty returns a *TextError if columns of a table have no values, and an error wrapping
+// data.ErrFormat if columns of an array have none and values may be missing, as another
+// error has the row otherwise.
 func (h *head) checkEmpty(m *data.Matrix, allowed bool) error {
 	if m == nil || m.CSR != nil {
 		return nil
@@ -166,18 +152,24 @@ func (h *head) checkEmpty(m *data.Matrix, allowed bool) error {
 	if _, _, _, missing := m.FirstNotFinite(); !missing {
 		return nil
 	}
-	e := &EmptyError{Table: len(h.sources) == m.D} // not the items of lists
+	e, isTable := new(TextError), len(h.sources) == m.D // not the items of lists
 	for j, mean := range m.FiniteMeans() {
-		name := strconv.Itoa(j + 1)
-		if e.Table {
-			name = h.sources[j]
+		if e.Numbers = e.Numbers || mean == mean; mean == mean {
+			continue
 		}
-		if mean != mean && !slices.Contains(e.Columns, name) {
-			e.Columns = append(e.Columns, name)
+		c := TextColumn{Name: strconv.Itoa(j + 1), Is: noValues}
+		if isTable {
+			c.Name = h.sources[j]
+		}
+		if !slices.ContainsFunc(e.Columns, func(other TextColumn) bool { return other.Name == c.Name }) {
+			e.Columns = append(e.Columns, c)
 		}
 	}
-	if e.Columns == nil || !e.Table && !allowed {
+	switch {
+	case e.Columns == nil || !isTable && !allowed:
 		return nil
+	case !isTable:
+		return h.named(errorf(data.ErrFormat, "got no values in column %s; leave it out", e.Columns[0].Name))
 	}
 	return h.named(e)
 }

@@ -140,8 +140,10 @@ func setting(key string, values ...string) string {
 // explainTable adds to an error of reading a table the keys that help. drops reports
 // whether points may be left out.
 func (in *Inputs) explainTable(err error, drops bool) error {
-	d, table, empty := &in.Config.Data, new(file.TextError), new(file.EmptyError)
+	d, table := &in.Config.Data, new(file.TextError)
 	switch {
+	case errors.As(err, &table) && len(d.Columns) > 0:
+		return fmt.Errorf("%w; leave them out of data.columns, or add --drop-text", err)
 	case errors.As(err, &table):
 		advice, leaves := in.advise(table)
 		switch {
@@ -156,11 +158,6 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 			advice += ", or --drop-text"
 		}
 		return fmt.Errorf("%w; %s", err, advice)
-	case errors.As(err, &empty):
-		if !empty.Table || len(d.Columns) > 0 {
-			return fmt.Errorf("%w; leave it out", err)
-		}
-		return fmt.Errorf("%w; %s, or --drop-text", err, setting("data.drop", slices.Concat(d.Drop, empty.Columns)...))
 	case errors.Is(err, data.ErrNotFinite) && !d.FillsMissing():
 		remedy := "--set data.missing=mean fills in the means of the columns"
 		if drops && d.Refuses() {
