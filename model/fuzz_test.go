@@ -37,7 +37,7 @@ func FuzzLoad(f *testing.F) {
 			if file.Metadata == nil {
 				file.Metadata = map[string]string{}
 			}
-			file.Seal("model", 1)
+			file.Seal("model", 2)
 		}
 		if err := file.WriteFile(path); err != nil {
 			return

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -126,7 +125,9 @@ const (
 	versionKey       = "version"
 
 	modelKind   = "model"
-	modelFormat = 1
+	modelFormat = 2
+	// textFormat had all numbers of the preprocessing in the metadata.
+	textFormat = 1
 
 	tableTensor          = "weight" // torch.nn.Embedding's name
 	trainingPointsTensor = "training_points"
@@ -205,11 +206,9 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 		values[imagesKey] = d.Images
 	}
 	for key, v := range values {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Errorf("model: the %s cannot be saved: %w", key, err)
+		if err := f.PutValue(key, v); err != nil {
+			return fmt.Errorf("model: %w", err)
 		}
-		f.Metadata[key] = string(text)
 	}
 	f.Seal(modelKind, modelFormat)
 	return f.WriteFile(path)
@@ -228,10 +227,10 @@ func decode(f *safetensors.File) (*Saved, error) {
 		a.Kind = kindResNet
 	}
 	if !s.FromPyTorch {
-		if err := f.Unseal(modelKind, modelFormat); err != nil {
+		if err := f.Unseal(modelKind, modelFormat, textFormat); err != nil {
 			return nil, err
 		}
-		if err := s.describe(f.Metadata, &a); err != nil {
+		if err := s.describe(f, &a); err != nil {
 			return nil, err
 		}
 	}
@@ -257,8 +256,8 @@ func decode(f *safetensors.File) (*Saved, error) {
 	return s, nil
 }
 
-// describe reads the metadata.
-func (s *Saved) describe(metadata map[string]string, a *architecture) error {
+// describe reads the metadata, and takes their tensors out of the file.
+func (s *Saved) describe(f *safetensors.File, a *architecture) error {
 	for _, x := range []struct {
 		key   string
 		to    any
@@ -270,14 +269,11 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 		{preprocessingKey, &s.Preprocessing, true},
 		{imagesKey, &s.Images, true},
 	} {
-		text, ok := metadata[x.key]
-		if !ok && x.maybe {
+		if _, ok := f.Metadata[x.key]; !ok && x.maybe {
 			continue
 		}
-		d := json.NewDecoder(strings.NewReader(text))
-		d.DisallowUnknownFields()
-		if err := d.Decode(x.to); err != nil {
-			return fmt.Errorf("%s: %w", x.key, err)
+		if err := f.Value(x.key, x.to); err != nil {
+			return err
 		}
 	}
 	if a.Kind == kindMLP && (a.Activation != activationReLU || a.Widths == nil) {
@@ -296,7 +292,7 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 			return err
 		}
 	}
-	s.Config, s.Version = metadata[configKey], metadata[versionKey]
+	s.Config, s.Version = f.Metadata[configKey], f.Metadata[versionKey]
 	return nil
 }
 

@@ -357,7 +357,7 @@ type Scaling struct {
 	Total int `json:"total"`
 	// Genes are the kept genes, counted from 0, in ascending order. Names are their names, or
 	// nil if they have none.
-	Genes []int32  `json:"genes"`
+	Genes []int32  `json:"genes,omitempty"`
 	Names []string `json:"names,omitempty"`
 	// LibrarySize is the median library size of the cells.
 	LibrarySize float64 `json:"library_size"`

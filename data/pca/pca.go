@@ -35,14 +35,14 @@ type PCA struct {
 	K int `json:"k"` // number of components
 	D int `json:"d"` // width of the points
 	// Mean is the mean of the points, with their Offset, of length D.
-	Mean []float64 `json:"mean"`
+	Mean []float64 `json:"mean,omitempty"`
 	// Axes holds K orthonormal rows of length D. The component of largest
 	// magnitude of each is positive; among components that agree with it to
 	// six digits, the first counts.
-	Axes []float64 `json:"axes"`
+	Axes []float64 `json:"axes,omitempty"`
 	// Variance is the variance of the points along each axis (sum of squares
 	// divided by n-1), in descending order, of length K.
-	Variance []float64 `json:"variance"`
+	Variance []float64 `json:"variance,omitempty"`
 	// TotalVariance is the sum of the variances of all columns of the points.
 	TotalVariance float64 `json:"total_variance"`
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +30,7 @@ import (
 // Kinds and format versions of the files of a cache, and of a note with a PointsKey.
 const (
 	cacheKind   = "cache"
-	cacheFormat = 2
+	cacheFormat = 3
 	noteKind    = "points key"
 	noteFormat  = 1 // to be raised when PointsKey changes
 )
@@ -156,7 +155,8 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 		}
 		found.Reduced = &data.Matrix{N: n, D: points.Shape[1], X: x}
 		found.PCA = new(pca.PCA)
-		if json.Unmarshal([]byte(f.Metadata["pca"]), found.PCA) != nil || found.PCA.K != found.Reduced.D {
+		_, d := h.Source().Dims()
+		if f.Value("pca", found.PCA) != nil || found.PCA.Check(d) != nil || found.PCA.K != found.Reduced.D {
 			return false
 		}
 	}
@@ -166,9 +166,9 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 			return false
 		}
 	}
-	if text, ok := f.Metadata["recall"]; ok {
+	if _, ok := f.Metadata["recall"]; ok {
 		found.Recall = new(neighbors.Recall)
-		if json.Unmarshal([]byte(text), found.Recall) != nil {
+		if f.Value("recall", found.Recall) != nil {
 			return false
 		}
 	}
@@ -219,11 +219,9 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 		Tensors:  map[string]safetensors.Tensor{},
 	}
 	if h.PCA != nil {
-		text, err := json.Marshal(h.PCA)
-		if err != nil {
-			return fmt.Errorf("the principal components cannot be kept: %w", err)
+		if err := f.PutValue("pca", h.PCA); err != nil {
+			return err
 		}
-		f.Metadata["pca"] = string(text)
 		f.Tensors["points"] = safetensors.New(h.Reduced.X, h.Reduced.N, h.Reduced.D)
 	}
 	if nb := h.Nearest; nb != nil {
@@ -231,11 +229,9 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
 	}
 	if h.Recall != nil {
-		text, err := json.Marshal(h.Recall)
-		if err != nil {
-			return fmt.Errorf("the recall of the neighbours cannot be kept: %w", err)
+		if err := f.PutValue("recall", h.Recall); err != nil {
+			return err
 		}
-		f.Metadata["recall"] = string(text)
 	}
 	f.Seal(cacheKind, cacheFormat)
 	return f.WriteFile(c.path(c.key))
