@@ -132,16 +132,16 @@ func (x *Index) findGiven(ctx context.Context, nb *Neighbors, q queries) error {
 	})
 }
 
-// givenRanks is RanksOf for points that list their distances.
-func givenRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
+// givenRanks is RanksOf for points that list their distances. least is 1 less their Tie.
+func givenRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int, least float64) ([]int32, error) {
 	ranks := make([]int32, len(index))
 	return ranks, parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) {
 		for e := lo * k; e < hi*k; e++ {
-			i, j := rows[e/k], int(index[e])
+			i := rows[e/k]
 			row := m.Row(i)
 			ranks[e] = 1
 			for l, d := range row {
-				ranks[e] += int32(toInt(l != i && (d < row[j] || d == row[j] && l < j)))
+				ranks[e] += int32(toInt(l != i && float64(d) < least*float64(row[index[e]])))
 			}
 		}
 	})

@@ -82,15 +82,31 @@ func lift(m *data.Matrix) *data.Matrix {
 	return lifted
 }
 
-// Compare returns a function that compares points i and j of m. Its values have the order of
-// their distances.
-func Compare(m *data.Matrix) func(i, j int) float64 {
-	m = lift(m)
-	k := measureOf(m)
+// Compare returns a function that compares point i of queries with point j of base, by the
+// Metric of base. Its values have the order of their distances.
+func Compare(queries, base *data.Matrix) func(i, j int) float64 {
+	relative := *queries.Relative(base.Offset)
+	relative.Metric = base.Metric
+	from, to := lift(&relative), lift(base)
+	k := measureOf(to)
 	if k == given {
-		return func(i, j int) float64 { return float64(m.Row(i)[j]) }
+		return func(i, j int) float64 { return float64(from.Row(i)[j]) }
 	}
-	return func(i, j int) float64 { return k.of(m.Row(i), m.Row(j), math.Inf(1)) }
+	return func(i, j int) float64 { return k.of(from.Row(i), to.Row(j), math.Inf(1)) }
+}
+
+// Tie returns the share by which values of Compare may differ between equally near points of
+// m. It is not 0 if there are few different coordinates, such as answers on a scale: many
+// distances are then equal, but for the rounding of scaled coordinates to float32.
+func Tie(m *data.Matrix) float64 {
+	const few = 64
+	different := make(map[float32]bool, few)
+	for _, v := range m.X {
+		if different[v] = true; len(different) > few {
+			return 0
+		}
+	}
+	return 0x1p-16 // a step of 1/64 of the largest coordinate is exact to 2⁻¹⁷
 }
 
 // deviceFor returns the device, or nil for points that it does not compare.

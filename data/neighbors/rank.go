@@ -14,8 +14,8 @@ import (
 )
 
 // Ranks returns the ranks of other points by their distance from each point of m: 1 for
-// the nearest of all n−1 others, n−1 for the farthest. Ties are in the order of the
-// indices, as in KNN.
+// the nearest of all n−1 others, n−1 for the farthest. Equally near points (see Tie) share the
+// least of their ranks.
 //
 // index [n, k] has, for each point i, k other points to be ranked, counted from 0, in any
 // order, such as Index of the Neighbors in an embedding. The result has the same layout.
@@ -54,11 +54,12 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 	if err := checkRanks(m, rows, index, k); err != nil {
 		return nil, err
 	}
+	least := 1 - Tie(m)
 	if m.Metric == data.Precomputed {
-		return givenRanks(ctx, m, rows, index, k)
+		return givenRanks(ctx, m, rows, index, k, least)
 	}
 	m = lift(m)
-	r := &ranking{m: m, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
+	r := &ranking{m: m, least: least, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)
 	for b := range r.norms {
 		r.norms[b] = slices.Max(r.panels.norm[b*blockSize : b*blockSize+r.panels.rows(b)])
@@ -107,6 +108,7 @@ type ranking struct {
 	m      *data.Matrix
 	panels *panels
 	norms  []float64 // the largest norm in each block
+	least  float64   // the share of a distance below which another is smaller
 	rows   []int     // the points i
 	index  []int32
 	k      int
@@ -115,8 +117,7 @@ type ranking struct {
 
 // A target is a point to be ranked by its distance from another.
 type target struct {
-	j      int32
-	dist2  float64 // from the other
+	dist2  float64 // from the other; points nearer than this are
 	r      float64 // the distance on the scale of the products
 	nearer int32   // points found nearer so far
 }
@@ -151,7 +152,7 @@ func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 		point := r.m.Row(r.rows[first+c])
 		for l, j := range r.index[(first+c)*r.k : (first+c+1)*r.k] {
 			d2 := p.measure.of(point, r.m.Row(int(j)), math.Inf(1))
-			w.targets[c*r.k+l] = target{j: j, dist2: d2, r: p.radius(d2)}
+			w.targets[c*r.k+l] = target{dist2: d2 * r.least, r: p.radius(d2 * r.least)}
 		}
 	}
 	for other := range p.blocks {
@@ -194,7 +195,7 @@ func (r *ranking) count(i int, targets []target, w *rankWork, first int, product
 				continue
 			}
 			j := first + c
-			if d2 := r.panels.measure.of(r.m.Row(i), r.m.Row(j), math.Inf(1)); d2 < a.dist2 || d2 == a.dist2 && j < int(a.j) {
+			if d2 := r.panels.measure.of(r.m.Row(i), r.m.Row(j), math.Inf(1)); d2 < a.dist2 {
 				a.nearer++
 			}
 		}
@@ -224,7 +225,8 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 	if err := cmp.Or(device.Upload(d, points, m.X), device.Upload(d, norms, base.norm), device.Upload(d, bound, bounds)); err != nil {
 		return nil, err
 	}
-	all := make([]int32, len(index))
+	all, limits := make([]int32, len(index)), make([]float64, rows*k)
+	least := 1 - Tie(m)
 	for lo := 0; lo < m.N; lo += rows {
 		n := min(rows, m.N-lo)
 		if err := cmp.Or(ctx.Err(), device.Upload(d, targets, index[lo*k:(lo+n)*k]), d.Zero(ranks, n*k*4)); err != nil {
@@ -232,6 +234,17 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 		}
 		if err := d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
 			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
+			return nil, err
+		}
+		if err := device.Download(d, limits[:n*k], dist2); err != nil {
+			return nil, err
+		}
+		for e := range limits {
+			limits[e] *= least
+		}
+		// The kernel counts points at the distance itself if they come before the target. None
+		// come before point 0.
+		if err := cmp.Or(device.Upload(d, dist2, limits[:n*k]), d.Zero(targets, n*k*4)); err != nil {
 			return nil, err
 		}
 		q := deviceQueries{z: base.all.z[single].At(lo*base.width, 4), h: base.all.h[single].At(lo, 4), n: n}

@@ -25,12 +25,15 @@ func someOthers(n, k int, r *rand.Rand) []int32 {
 	return index
 }
 
-// sortedRanks checks ranks with all distances, sorted.
+// sortedRanks checks ranks with all distances, sorted. Equal distances have the same rank.
 func sortedRanks(t *testing.T, m *data.Matrix, index []int32, k int, got []int32) {
 	t.Helper()
-	all := oracle(m, m.N-1)
+	all, least := oracle(m, m.N-1), 1-Tie(m)
 	for e, j := range index {
-		if want := 1 + slices.Index(all.Of(e/k), j); int(got[e]) != want {
+		i := e / k
+		distances := all.Dist2[i*all.K : (i+1)*all.K]
+		own := distances[slices.Index(all.Of(i), j)]
+		if want := 1 + slices.IndexFunc(distances, func(d float64) bool { return d >= own*least }); int(got[e]) != want {
 			t.Fatalf("point %d has rank %d for point %d, want %d", j, got[e], e/k, want)
 		}
 	}
@@ -62,7 +65,7 @@ func TestRanksBesideAnOutlier(t *testing.T) {
 	sortedRanks(t, m, index, 15, need(Ranks(t.Context(), m, index, 15, Options{}))(t))
 }
 
-// The neighbours that KNN finds have the ranks 1, 2, ….
+// The neighbours that KNN finds have the ranks 1, 2, …, and share them where they tie.
 func TestRanksOfNeighbours(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, d := range []int{2, 30} {
@@ -75,7 +78,8 @@ func TestRanksOfNeighbours(t *testing.T) {
 			runtime.GOMAXPROCS(procs)
 			ranks := need(Ranks(t.Context(), m, nb.Index, 12, Options{}))(t)
 			for e, r := range ranks {
-				if int(r) != 1+e%12 {
+				first := e - e%12
+				if want := 1 + slices.Index(nb.Dist2[first:first+12], nb.Dist2[e]); int(r) != want {
 					t.Fatalf("D=%d, %d processors: neighbour %d of point %d has rank %d", d, procs, e%12, e/12, r)
 				}
 			}

@@ -100,7 +100,7 @@ var table = []Figure{
 	}, {
 		Metric: MetricRecall, Key: "knn_recall", Option: "recall", Title: "kNN recall", Format: "%.4f", Better: 1,
 		Needs: NeedsNeighbors, K: func(k int) int { return k },
-		Meaning: "The share of each point's k nearest neighbours in the data that are also among its k nearest in the embedding, on average. From 0 to 1, higher is better.",
+		Meaning: "The share of each point's k nearest neighbours in the data that are also among its k nearest in the embedding, on average. Where several points are equally near in the data, any of them is right. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError },
 		measure: (*measurement).recall,
 	}, {
@@ -199,7 +199,16 @@ func (m *measurement) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := KNNRecall(near, found, m.K, m.embedding.N, m.embedding.N)
+	var compare func(q, j int) float64
+	tie := 0.
+	if m.points != nil {
+		queries := m.points
+		if m.sample != nil {
+			queries = m.points.Take(m.sample)
+		}
+		compare, tie = neighbors.Compare(queries, m.points), neighbors.Tie(m.points)
+	}
+	e, err := fairRecall(near, found, m.K, m.embedding.N, m.embedding.N, compare, tie)
 	return keep(e, err, &m.figures.KNNRecall, &m.figures.KNNRecallError)
 }
 

@@ -81,7 +81,7 @@ func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOu
 	if err != nil {
 		return err
 	}
-	recall, err := KNNRecall(near.Index, found.Index, m.K, m.embedding.N, held.Points.N)
+	recall, err := fairRecall(near.Index, found.Index, m.K, m.embedding.N, held.Points.N, neighbors.Compare(held.Points, m.points), neighbors.Tie(m.points))
 	return keep(recall, err, &f.KNNRecall, nil)
 }
 

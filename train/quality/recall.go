@@ -14,12 +14,21 @@ import (
 )
 
 // KNNRecall returns the mean share of a point's k nearest neighbours in the embedding
-// that are among its k nearest in the data, from 0 to 1. Both lists are [n, k]: entries
+// that are among its k nearest in the data, from 0 to 1. It knows no distances: Measure also
+// takes other points that are as near in the data as the k-th (fairRecall). Both lists are [n, k]: entries
 // i·k to i·k+k−1 are the neighbours of point i, in any order, without the point itself,
 // as numbers from 0 to points−1. For held-out points, neighbours are training points. If
 // n < of, the n points are a sample of a population of size of, and the recall is
 // estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
 func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
+	return fairRecall(inData, inEmbedding, k, points, of, nil, 0)
+}
+
+// fairRecall is KNNRecall where compare gives the distance in the data of point q of the lists
+// from point j, in any unit, and tie is neighbors.Tie. It counts how many of the neighbours in the embedding can be
+// among k nearest in the data: where several points are as near as the k-th, any of them may
+// be.
+func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int) float64, tie float64) (Estimate, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
 	}
@@ -35,20 +44,55 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 		}
 	}
 	parallel.For(len(hits), 1<<13, func(_, lo, hi int) {
-		owner := make([]int32, points) // the point that has an entry as a neighbour in the data, plus 1
+		// The point that has an entry as a neighbour in the data, plus 1; negative once it is
+		// found in the embedding.
+		owner := make([]int32, points)
+		var others []int32
 		for i := lo; i < hi; i++ {
 			for _, j := range inData[i*k : (i+1)*k] {
 				owner[j] = int32(i) + 1
 			}
+			others = others[:0]
 			for _, j := range inEmbedding[i*k : (i+1)*k] {
-				if owner[j] == int32(i)+1 {
+				switch owner[j] {
+				case int32(i) + 1:
 					hits[i]++
-					owner[j] = 0 // a neighbour that is listed twice counts once
+					owner[j] = -int32(i) - 1 // a neighbour that is listed twice counts once
+				case -int32(i) - 1:
+				default:
+					others = append(others, j)
 				}
+			}
+			if compare != nil && len(others) > 0 {
+				hits[i] += tied(inData[i*k:(i+1)*k], others, func(j int32) float64 { return compare(i, int(j)) }, func(j int32) bool { return owner[j] < 0 }, tie)
 			}
 		}
 	})
 	return average(hits, of, func(count, points float64) float64 { return count / (points * float64(k)) }), nil
+}
+
+// tied returns how many of the others can replace the farthest of the nearest points, those
+// that are not found, because they are as near.
+func tied(nearest, others []int32, distance func(j int32) float64, found func(j int32) bool, tie float64) (count int) {
+	farthest := 0.
+	distances := make([]float64, len(nearest))
+	for l, j := range nearest {
+		distances[l] = distance(j)
+		farthest = max(farthest, distances[l])
+	}
+	low, high := farthest*(1-tie), farthest*(1+tie)
+	for _, j := range others {
+		if d := distance(j); d >= low && d <= high {
+			count++
+		}
+	}
+	open := 0
+	for l, j := range nearest {
+		if distances[l] >= low && !found(j) {
+			open++
+		}
+	}
+	return min(count, open)
 }
 
 // KNNAccuracy returns the share, from 0 to 1, of held-out points that a

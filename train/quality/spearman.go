@@ -35,7 +35,8 @@ func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, o
 	}
 	n := len(a) / x.D
 	if x.Metric.Direct() {
-		compare := neighbors.Compare(&data.Matrix{N: n, D: x.D, X: a, Offset: x.Offset, Metric: x.Metric})
+		points := &data.Matrix{N: n, D: x.D, X: a, Offset: x.Offset, Metric: x.Metric}
+		compare := neighbors.Compare(points, points)
 		return correlate(ctx, n, func(out []uint64) error {
 			return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
 				for i := first; i < last; i++ {

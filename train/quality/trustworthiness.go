@@ -11,7 +11,8 @@ import (
 //
 //	1 − 2/(nk(2n−3k−1)) · Σ_i Σ_(j among the k nearest of i in the embedding) max(0, r(i,j)−k),
 //
-// where r(i,j), from 1, is the rank of j by distance from i in the data. The value is 1
+// where r(i,j), from 1, is the rank of j by distance from i in the data. Points that are
+// equally near share the least rank. The value is 1
 // if all k neighbours are among the k nearest in the data, and about 0.5 if they are
 // random points.
 //
