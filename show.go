@@ -79,6 +79,19 @@ func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 	return showError(s.Write(w, format))
 }
 
+// Undrawn returns the characters of a PNG's titles and classes that no font of the program
+// or the system can draw, and for which the picture has boxes; "" if there are none.
+func (o *PictureOptions) Undrawn() string {
+	if o.SVG {
+		return ""
+	}
+	texts := append([]string{o.Title}, o.Labels.ClassNames()...)
+	for _, p := range o.Panels {
+		texts = append(append(texts, p.Title), p.Labels.ClassNames()...)
+	}
+	return string(plot.Undrawn(texts))
+}
+
 // CheckPicture returns the error of WritePicture without Panels, and draws nothing.
 func (e *Embedding) CheckPicture(o PictureOptions) error {
 	s, err := e.scatter(&o)

@@ -256,7 +256,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		o := report.Picture(p.plot)
 		o.Columns = p.columns
 		o.Panels, err = report.OpenPanels(ctx, p.inputs, p.titles, p.data)
-		write = func() error { return report.Map{}.SavePicture(p.output, o) }
+		write = func() error { return report.Map{}.SavePicture(log, p.output, o) }
 	default:
 		p.leaveOut(ctx)
 		var files []string
@@ -269,7 +269,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 			if page != nil {
 				return m.SavePage(p.output, page)
 			}
-			return m.SavePicture(p.output, report.Picture(p.plot))
+			return m.SavePicture(log, p.output, report.Picture(p.plot))
 		}
 	}
 	if errors.As(err, new(*file.TextError)) {

@@ -347,5 +347,5 @@ func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
 	if p.drawnOver != nil {
 		m = report.WithHeldOut(report.Map{Positions: p.drawnOver.Points, Labels: p.drawnOver.Labels}, positions, classes)
 	}
-	return m.SavePicture(p.picture, cne.PictureOptions{Trained: "map", Held: "new"})
+	return m.SavePicture(p.Log, p.picture, cne.PictureOptions{Trained: "map", Held: "new"})
 }

@@ -118,7 +118,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 		drawn = report.WithHeldOut(drawn, held, r.in.Held.Labels)
 	}
 	if r.config.Output.Plot {
-		if err := drawn.SavePicture(r.dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
+		if err := drawn.SavePicture(r.log, r.dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
 			return err
 		}
 	}

@@ -295,7 +295,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	if c.Embeds() {
 		var err error
 		placed := report.Placed{Images: p.images, Trained: p.rows, Device: p.device}
-		if m.Plane, err = placed.Write(ctx, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images")); err != nil {
+		if m.Plane, err = placed.Write(ctx, p.Log, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images")); err != nil {
 			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		}
 	}

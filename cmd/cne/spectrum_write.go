@@ -123,7 +123,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		err = m.SavePage(s.dir.Path(rundir.SpectrumExplorer), page)
 	}
 	if err == nil {
-		err = m.SavePicture(s.dir.Path(rundir.SpectrumStrip), picture)
+		err = m.SavePicture(s.Log, s.dir.Path(rundir.SpectrumStrip), picture)
 	}
 	if err != nil {
 		return err

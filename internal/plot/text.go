@@ -2,22 +2,25 @@ package plot
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 const (
 	// macron is the combining mark of Z̄. The canvases would draw it next to its letter.
 	macron = "\u0304"
 
-	// raised are the characters of exponents; the font lacks some of them. ordinary are the
-	// characters that are drawn instead, smaller and higher.
-	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
-	ordinary = "0123456789−"
+	// exponents are the characters of numbers in exponents, and raised these and others. The
+	// font lacks some of them. ordinary are the characters that are drawn instead, smaller and higher.
+	exponents = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+	raised    = exponents + "⁺⁼⁽⁾"
+	ordinary  = "0123456789−+=()"
 )
 
 // lower makes ordinary characters of raised ones; raise does the opposite.
@@ -34,26 +37,48 @@ func replacer(from, to string) *strings.Replacer {
 // A writer writes plain text, with macrons and exponents.
 type writer struct{ text.Plain }
 
-// next cuts the next piece off a line: an exponent, or the text before the next exponent.
+// next cuts the next piece off a line: an exponent, or text of one font before the next
+// exponent. Characters that no font has become boxes, unless SVG's reader chooses the font.
 // lift is its height above the line.
-func next(txt string, fnt font.Font) (piece, rest string, as font.Font, lift vg.Length) {
-	if end := len(txt) - len(strings.TrimLeft(txt, raised)); end > 0 {
+func next(txt string, fnt font.Font, svg bool) (piece, rest string, as font.Font, lift vg.Length) {
+	lifted := raised
+	if svg {
+		lifted = exponents
+	}
+	if end := len(txt) - len(strings.TrimLeft(txt, lifted)); end > 0 {
 		lift = 0.35 * fnt.Size
 		fnt.Size *= 0.75
 		return lower.Replace(txt[:end]), txt[end:], fnt, lift
 	}
-	end := strings.IndexAny(txt, raised)
-	if end < 0 {
-		end = len(txt)
+	var b strings.Builder
+	for i, r := range txt {
+		name, ok := sans, true
+		if !svg {
+			name, ok = typefaceOf(r)
+		}
+		if !ok {
+			name = sans
+		}
+		if i == 0 {
+			fnt.Typeface = name
+		} else if name != fnt.Typeface || strings.ContainsRune(lifted, r) {
+			return b.String(), txt[i:], fnt, 0
+		}
+		switch {
+		case ok:
+			b.WriteRune(r)
+		case !unicode.Is(unicode.Cf, r):
+			b.WriteString(box)
+		}
 	}
-	return txt[:end], txt[end:], fnt, 0
+	return b.String(), "", fnt, 0
 }
 
 // Box returns the size of a line.
 func (w writer) Box(txt string, fnt font.Font) (width, height, depth vg.Length) {
 	_, height, depth = w.Plain.Box("", fnt)
 	for txt != "" {
-		piece, rest, as, _ := next(txt, fnt)
+		piece, rest, as, _ := next(txt, fnt, false)
 		wide, _, _ := w.Plain.Box(strings.ReplaceAll(piece, macron, ""), as)
 		width, txt = width+wide, rest
 	}
@@ -62,7 +87,12 @@ func (w writer) Box(txt string, fnt font.Font) (width, height, depth vg.Length) 
 
 // Draw writes a line.
 func (w writer) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
-	if !strings.ContainsAny(txt, raised+macron) {
+	canvas := c
+	if d, ok := c.(*draw.Canvas); ok {
+		canvas = d.Canvas
+	}
+	_, svg := canvas.(*vgsvg.Canvas)
+	if piece, rest, as, _ := next(txt, sty.Font, svg); rest == "" && piece == txt && as == sty.Font && !strings.ContainsAny(txt, raised+macron) {
 		w.Plain.Draw(c, txt, sty, at)
 		return
 	}
@@ -76,7 +106,7 @@ func (w writer) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
 		Y: vg.Length(sty.YAlign)*sty.Height(txt) - sty.FontExtents().Ascent + sty.Font.Size, // of the letters' feet
 	}
 	for txt != "" {
-		piece, rest, as, lift := next(txt, sty.Font)
+		piece, rest, as, lift := next(txt, sty.Font, svg)
 		face := w.Fonts.Lookup(as, as.Size)
 		var plain string
 		for i, part := range strings.Split(piece, macron) {

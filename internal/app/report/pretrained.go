@@ -121,7 +121,7 @@ type Placed struct {
 // table, a picture of training and held-out images, and a page with all images. It
 // returns the kNN accuracy, nil if the configuration does not ask for it. progress is
 // called as images are placed.
-func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
+func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
 	augmentation := c.Pretraining().Augmentation
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
 	var facts []cne.Fact
@@ -146,7 +146,7 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	}
 	m := Map{positions, p.Images.Labels, p.heldOut()}
 	if c.Output.Plot {
-		if err := m.SavePicture(dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
+		if err := m.SavePicture(log, dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
 			return nil, err
 		}
 	}

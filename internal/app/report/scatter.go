@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,9 +76,13 @@ func (m *Map) InputOrder(heldRows []int) {
 	m.Positions, m.Labels = m.Positions.Take(from), m.Labels.Take(from)
 }
 
-// SavePicture draws the map into a file, .png or .svg.
-func (m Map) SavePicture(path string, o cne.PictureOptions) error {
+// SavePicture draws the map into a file, .png or .svg. It warns of characters that no font
+// has.
+func (m Map) SavePicture(log *slog.Logger, path string, o cne.PictureOptions) error {
 	o.Labels, o.HeldOut, o.SVG = m.Labels, m.HeldOut, strings.EqualFold(filepath.Ext(path), ".svg")
+	if missing := o.Undrawn(); missing != "" {
+		log.Warn("the picture has boxes for characters that no font here can draw: "+missing+"; an .svg (cne plot -o FILE.svg) and a page (cne plot --html) show them", "file", path)
+	}
 	return save(path, func(w io.Writer) error { return (&cne.Embedding{Positions: m.Positions}).WritePicture(w, o) })
 }
 
