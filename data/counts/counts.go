@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,32 +78,41 @@ func (c *Matrix) Check() error {
 // cellGrain is the number of cells in a piece of work.
 const cellGrain = 256
 
-// The files of a folder from 10x, plain or compressed with gzip.
-var (
-	mtxFiles     = []string{"matrix.mtx"}
-	barcodeFiles = []string{"barcodes.tsv"}
-	geneFiles    = []string{"features.tsv", "genes.tsv"}
-)
+const matrixName = "matrix.mtx"
+
+// filesOf returns the files of counts at a path, a file or a folder from 10x, plain or
+// compressed with gzip: the matrix, or several that a folder has, and, with the same
+// prefix, genes and cells, or "".
+func filesOf(path string) (matrices []string, genes, cells string) {
+	if matrices = file.FindEnding(path, matrixName); matrices == nil {
+		matrices = []string{path}
+	}
+	if stem, ok := strings.CutSuffix(strings.TrimSuffix(matrices[0], ".gz"), matrixName); ok && len(matrices) == 1 {
+		folder, prefix := filepath.Split(stem)
+		genes, cells = file.Find(folder, prefix+"features.tsv", prefix+"genes.tsv"), file.Find(folder, prefix+"barcodes.tsv")
+	}
+	return matrices, genes, cells
+}
 
 // Is reports whether a path is for Open, and not for file.Read: a folder with a file
-// matrix.mtx, or a file that begins like the Matrix Market format. It returns false if
-// the path cannot be read.
+// matrix.mtx, perhaps after a prefix, or a file that begins like the Matrix Market format.
+// It returns false if the path cannot be read.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
 	if info.IsDir() {
-		return file.Find(path, mtxFiles...) != ""
+		return file.FindEnding(path, matrixName) != nil
 	}
 	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading from a pipe would consume data
 }
 
-// Barcodes returns the files with the names of the cells in folders of 10x, nil unless each
-// path is such a folder with a file of barcodes.
+// Barcodes returns the files with the names of the cells of paths for Open, nil unless each
+// has one.
 func Barcodes(paths []string) (files []string) {
 	for _, path := range paths {
-		barcodes := file.Find(path, barcodeFiles...)
+		_, _, barcodes := filesOf(path)
 		if barcodes == "" || !Is(path) {
 			return nil
 		}
@@ -137,8 +147,9 @@ func (c *Matrix) EmptyCells() int {
 // Open reads the counts of single-cell sequencing in the Matrix Market format, with genes
 // as rows and cells as columns. It concatenates the cells of all paths. A path is a file
 // (.mtx) or a folder written by 10x's programs, with matrix.mtx and optionally
-// barcodes.tsv and features.tsv (or genes.tsv). Their first columns have the names of
-// cells and genes. Each file may be compressed with gzip.
+// barcodes.tsv and features.tsv (or genes.tsv), all perhaps after the same prefix, as GEO
+// names them. Their first columns have the names of cells and genes. Each file may be
+// compressed with gzip.
 //
 // If the third column of features.tsv has several kinds of features, only "Gene
 // Expression" features are kept, as by scanpy.read_10x_mtx; if no feature is of this
@@ -235,12 +246,13 @@ func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, erro
 	if err != nil {
 		return nil, fmt.Errorf("the counts cannot be read: %w", err)
 	}
-	matrix, genesPath, cellsPath := path, "", ""
-	if info.IsDir() {
-		matrix, genesPath, cellsPath = file.Find(path, mtxFiles...), file.Find(path, geneFiles...), file.Find(path, barcodeFiles...)
-		if matrix == "" {
-			return nil, errorf(data.ErrUnsupported, "%s: got a folder without matrix.mtx or matrix.mtx.gz, want one with counts", path)
-		}
+	matrices, genesPath, cellsPath := filesOf(path)
+	matrix := matrices[0]
+	switch {
+	case len(matrices) > 1:
+		return nil, errorf(data.ErrUnsupported, "%s: got %d matrices, want one; name the files to read, such as %s", path, len(matrices), text.Few(matrices, text.Printable))
+	case info.IsDir() && matrix == path:
+		return nil, errorf(data.ErrUnsupported, "%s: got a folder without matrix.mtx or matrix.mtx.gz, want one with counts", path)
 	}
 	genes, err := readLines(ctx, genesPath)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestOpenCounts(t *testing.T) {
 		}
 		c = need(counts.Open(t.Context(), []string{content, folder}, file.Options{Name: "both"}))(t)
 		wantDense(t, c, []float64{5, 0, 2}, []float64{1, 7, 0}, []float64{5, 0, 2}, []float64{1, 7, 0})
-		if c.Name != "both" || c.CellNames != nil || len(c.GeneNames) != 3 {
+		if c.Name != "both" || len(c.CellNames) != 4 || len(c.GeneNames) != 3 {
 			t.Errorf("the names are %q, %q, %q", c.Name, c.CellNames, c.GeneNames)
 		}
 		if c, err := counts.Open(t.Context(), []string{folder, folder}, file.Options{}); err != nil || len(c.CellNames) != 4 {

@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -62,18 +63,36 @@ var foreign = []struct{ magic, advice string }{
 	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
 	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
 	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
-	{"\xd0\xcf\x11\xe0", "an old Excel file; " + fromPandas("excel", "xls")},
-	{"{\"", "JSON; " + fromPandas("json", "json")},
-	{"[{", "JSON; " + fromPandas("json", "json")},
-	{"[[", "JSON; " + fromPandas("json", "json")},
+	{"\xd0\xcf\x11\xe0", "an old Excel file; " + fromPython("points.xls", "read_excel('points.xls')")},
 	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
 }
 
 const wantUTF8 = "want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW"
 
-// fromPandas says how to convert a file of a kind that pandas reads.
-func fromPandas(kind, ending string) string {
-	return fmt.Sprintf("convert it with Python: pandas.read_%s('points.%s').to_csv('points.csv', index=False)", kind, ending)
+// fromPython says how to make a table of a file; frame is the data frame that pandas makes.
+func fromPython(path, frame string) string {
+	return fmt.Sprintf(`convert it with python3 -c "import gzip, json, pandas; pandas.%s.to_csv('%s.csv', index=False)"`, frame, filepath.Join(filepath.Dir(path), NameOf(path)))
+}
+
+// fromJSON says how to make a table of a file with the first bytes top, if it is JSON: a
+// value on each line, or one value. Otherwise it returns "".
+func fromJSON(path string, top []byte) string {
+	line, rest, cut := bytes.Cut(bytes.TrimSpace(top), []byte("\n"))
+	start, lines := string(bytes.Join(bytes.Fields(top[:min(len(top), 512)]), nil)), (json.Valid(line) || !cut) && !slices.Contains([]string{"[[", "[{"}, string(line[:min(2, len(line))]))
+	switch {
+	case strings.HasPrefix(start, "{\"") || strings.HasPrefix(start, "[{") || strings.HasPrefix(start, "[["):
+	case strings.HasPrefix(start, "[") && cut && json.Valid(line):
+	default:
+		return ""
+	}
+	frame, open := "json.load(%s('%s'))", "open"
+	if lines && (cut && len(rest) > 0 || strings.HasSuffix(unpackedName(path), "l")) {
+		frame = "map(json.loads, %s('%s'))"
+	}
+	if strings.HasSuffix(path, ".gz") {
+		open = "gzip.open"
+	}
+	return fromPython(path, "DataFrame("+fmt.Sprintf(frame, open, path)+")")
 }
 
 // recognize returns a file's format, from its first bytes if possible and otherwise from
@@ -97,7 +116,9 @@ func recognize(path string, in *Input) (*format, error) {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return nil, errorf(data.ErrFormat, "the file is text in UTF-16, "+wantUTF8)
 	}
-	head = bytes.Join(bytes.Fields(head), nil) // JSON has white space anywhere
+	if how := fromJSON(path, in.Peek(readBuffer)); how != "" {
+		return nil, errorf(data.ErrUnsupported, "the file is JSON; %s", how)
+	}
 	for _, f := range foreign {
 		if begins(f.magic) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", f.advice)
@@ -148,6 +169,21 @@ func Find(folder string, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// FindEnding returns the paths of the files in a folder whose names end as given, plain or
+// compressed: only the one with this name if it is there.
+func FindEnding(folder, ending string) (paths []string) {
+	if path := Find(folder, ending); path != "" {
+		return []string{path}
+	}
+	entries, _ := os.ReadDir(folder) // of another folder, there are none
+	for _, e := range entries {
+		if name := e.Name(); !e.IsDir() && strings.HasSuffix(unpackedName(name), ending) {
+			paths = append(paths, filepath.Join(folder, name))
+		}
+	}
+	return paths
 }
 
 // IsMatrixMarket reports whether a file is a sparse matrix in the Matrix Market format. It

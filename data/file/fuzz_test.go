@@ -71,6 +71,7 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add("1\t\"a\r\nb\"\t3\n", "\t")
 	f.Add("\ufeff1,a\"b\n2,\"c", ",")
 	f.Add("sep=|\n# by me\n#\n# a|b\n1|c", "|")
+	f.Add("2 3\n\" 1 2 3\n\"a \\\" b\" 1 2 4\n", " ")
 	f.Fuzz(func(t *testing.T, text, separator string) {
 		opt := file.Options{}
 		ds, err := file.Decode(strings.NewReader(text), opt)

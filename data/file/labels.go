@@ -99,7 +99,7 @@ func miscounted(labels, points int, counts ...string) error {
 }
 
 // ReadLines reads one line per point from a text file or from an array of one dimension
-// (IDX, npy, npz). Lines may be empty, and a missing value (text.IsMissing) is. heading reports
+// (IDX, npy, npz). Lines may be empty, and NaN becomes an empty line. heading reports
 // whether the first line may be a heading, as for Options.Labels. Errors name the file.
 // They wrap data.ErrFormat for text that is not UTF-8, and data.ErrNotFinite for an
 // infinite value.
@@ -149,9 +149,6 @@ func readTextLines(in *Input, missing bool) ([]string, error) {
 		item := strings.TrimSpace(scanner.Text())
 		if !utf8.ValidString(item) {
 			return nil, &lineError{line, notUTF8("", item)}
-		}
-		if missing && text.IsMissing(item) {
-			item = ""
 		}
 		lines = append(lines, item)
 	}

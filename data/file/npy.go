@@ -89,7 +89,7 @@ func npyType(descr string, orComplex bool) (scalarType, error) {
 	}
 	unknown := errorf(data.ErrUnsupported, "dtype: got %.40q, want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it", descr)
 	if descr == "|O" {
-		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got object, want numbers, or text for labels; x.astype('float32') or x.astype(str) converts it")
+		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got object, want numbers, or text for labels; numpy.array(x.tolist(), 'float32') or x.astype(str) converts it")
 	}
 	if len(descr) < 3 || strings.IndexByte("<>|", descr[0]) < 0 {
 		return scalarType{}, unknown

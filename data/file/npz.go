@@ -30,7 +30,7 @@ func newNPZ(at io.ReaderAt, size int64) (*npz, error) {
 		return nil, errorf(data.ErrFormat, "the npz archive cannot be read: %w", err)
 	}
 	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "xl/workbook.xml" }) {
-		return nil, errorf(data.ErrUnsupported, "the file is an Excel file; %s", fromPandas("excel", "xlsx"))
+		return nil, errorf(data.ErrUnsupported, "the file is an Excel file; %s", fromPython("points.xlsx", "read_excel('points.xlsx')"))
 	}
 	return &npz{z, at, size}, nil
 }

@@ -120,7 +120,7 @@ func TestOpenNPZ(t *testing.T) {
 func TestOpenExcel(t *testing.T) {
 	path := put(t, t.TempDir(), "points.xlsx", zipOf(0, entry{"[Content_Types].xml", nil}, entry{"xl/workbook.xml", nil}))
 	_, err := file.Read(t.Context(), []string{path}, file.Options{})
-	wantError(t, err, data.ErrUnsupported, "points.xlsx: the file is an Excel file; convert it with Python: pandas.read_excel('points.xlsx').to_csv('points.csv', index=False)")
+	wantError(t, err, data.ErrUnsupported, "points.xlsx: the file is an Excel file; convert it with python3 -c \"import gzip, json, pandas; pandas.read_excel('points.xlsx').to_csv('points.csv', index=False)\"")
 }
 
 // A header that lies about an array in an archive is found out before room is

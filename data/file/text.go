@@ -52,6 +52,7 @@ type textReader struct {
 
 	firstLines []int     // where they begin
 	single     string    // the first line, if nothing separates fields in it
+	blanks     bool      // they separate the fields
 	texts      error     // that columns are text; returned by read
 	na         []string  // words for a missing value
 	coded      []float64 // numbers of a field
@@ -62,7 +63,7 @@ type textReader struct {
 }
 
 // openText begins to read points from a table in text: one point per line, with fields
-// separated by commas, semicolons, tabs or |. Fields may be quoted as in RFC 4180. See
+// separated by commas, semicolons, tabs, | or blanks. Fields may be quoted as in RFC 4180. See
 // Options for the header, the column of labels and columns to drop. Every other field
 // must be a number with a decimal point. Empty lines are skipped.
 func openText(in *Input, o *Options) (reader, error) {
@@ -119,7 +120,7 @@ type rowLimit struct {
 
 func (l *rowLimit) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	if l.n += n; l.n > maxRow {
+	if l.n += n; l.n > maxRow || err == bufio.ErrBufferFull {
 		err = errorf(data.ErrFormat, "row: got more than %d MiB, want one point on each line", maxRow>>20)
 	}
 	return n, err
@@ -170,11 +171,20 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	if t.csv.Comma == 0 {
 		t.csv.Comma = guessSeparator(top)
 	}
+	skip := 0
+	if t.single != "" {
+		skip, t.blanks = findBlanks(top)
+	}
 	if len(top) == readBuffer {
 		top = top[:bytes.LastIndexByte(top, '\n')+1]
 	}
-	r := csv.NewReader(bytes.NewReader(top))
-	r.Comma, r.FieldsPerRecord = t.csv.Comma, -1
+	first := io.Reader(bytes.NewReader(top))
+	if t.blanks {
+		first = newBlanks(first, skip)
+		t.limit.r, t.csv.Comma, t.csv.LazyQuotes, t.single = newBlanks(t.limit.r, skip), '\t', true, ""
+	}
+	r := csv.NewReader(first)
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, -1, t.blanks
 	for {
 		row, err := r.Read()
 		if err != nil {
@@ -206,14 +216,17 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	return t, nil
 }
 
-// rolesFor implements table. A first column without a name that isIndex is dropped.
+// rolesFor implements table. A first column without a name that isIndex is dropped, and so
+// are the words before word vectors.
 func (t *textReader) rolesFor(o *Options) ([]role, error) {
 	_, columns := t.fields()
 	roles, err := findRoles(columns, t.names, o)
 	if err != nil {
 		return nil, err
 	}
-	if t.indexed = columns > 1 && t.names != nil && t.names[0] == "" && roles[0] == roleData && len(o.Only) == 0 && !slices.Contains(o.Columns, "") && t.isIndex(); t.indexed {
+	words := t.names == nil && t.blanks && slices.ContainsFunc(t.first, func(row []string) bool { return numbersIn(row[:1]) == 0 })
+	named := t.names != nil && t.names[0] == "" && !slices.Contains(o.Columns, "") && t.isIndex()
+	if t.indexed = (columns > 2 && words || columns > 1 && named) && roles[0] == roleData && len(o.Only) == 0; t.indexed {
 		roles[0] = roleDrop
 	}
 	return roles, nil
@@ -643,7 +656,7 @@ func tooManyLists(names []string) error {
 }
 
 func notSeparated(line string) error {
-	return errorf(data.ErrFormat, "fields: got %.40q, want fields separated by commas, semicolons, tabs or |", line)
+	return errorf(data.ErrFormat, "fields: got %.40q, want fields separated by commas, semicolons, tabs, | or blanks", line)
 }
 
 // textError returns the error for the columns with data that are not numbers, or nil.

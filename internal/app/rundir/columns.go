@@ -110,6 +110,11 @@ func readValues(ctx context.Context, path string, n int) (name string, lines []s
 	if heading && len(lines)-1 == n {
 		lines = lines[1:]
 	}
+	for i, line := range lines {
+		if text.IsMissing(line) {
+			lines[i] = ""
+		}
+	}
 	return filepath.Base(file.TrimEnding(path)), lines, err
 }
 
