@@ -43,8 +43,10 @@ func TestMain(m *testing.M) {
 // file points.csv: 60 points of five columns f0 to f4 in three clusters, and their kind.
 // Their commands, in addition to package testscript's:
 //
-//	refused TEXT ARGUMENT...       cne exits with 1, changes no file, and its one error has the text
+//	refused TEXT ARGUMENT...       cne exits with 1, changes no file, and its one error has the
+//	                               text; what it advises works (see follow)
 //	misused TEXT ARGUMENT...       the same with exit code 2, for wrong usage
+//	warned TEXT ARGUMENT...        cne ends well, and a warning has the text; what it advises works
 //	text FILE TEXT...              writes a file of texts with Go's escapes; *N repeats the next one
 //	array FILE DTYPE N,D VALUE...  writes an array; random values follow the given ones
 //	npz FILE ARRAY...              writes an archive of arrays
@@ -71,6 +73,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"refused": func(ts *testscript.TestScript, _ bool, args []string) { refused(ts, exitFailure, args) },
 			"misused": func(ts *testscript.TestScript, _ bool, args []string) { refused(ts, exitUsage, args) },
+			"warned":  scriptWarned,
 			"text":    scriptText,
 			"array":   scriptArray,
 			"npz":     scriptNPZ,
@@ -144,6 +147,7 @@ var crash = regexp.MustCompile(`goroutine |panic|fatal error|runtime error|inter
 func refused(ts *testscript.TestScript, code int, args []string) {
 	before := scriptFiles(ts)
 	ts.Setenv(debugVariable, "")
+	env := scriptEnv(ts)
 	err := ts.Exec("cne", args[1:]...)
 	stdout, stderr := ts.ReadFile("stdout"), strings.TrimSuffix(ts.ReadFile("stderr"), "\n")
 	last := stderr[strings.LastIndexByte(stderr, '\n')+1:]
@@ -161,6 +165,9 @@ func refused(ts *testscript.TestScript, code int, args []string) {
 	}
 	if after := scriptFiles(ts); !slices.Equal(after, before) {
 		ts.Fatalf("the files were\n%s\nand are\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+	if code == exitFailure {
+		follow(ts, env, quoted(args[1:]), last, 1)
 	}
 }
 

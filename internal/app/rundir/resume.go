@@ -67,8 +67,8 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
 	if at, err := filepath.Abs(folder); err == nil && RefuseSpectrum(filepath.Dir(at)) != nil {
-		return nil, fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"%s --config %s\" with a new --output starts one",
-			folder, s.Command(), d.Path(ConfigFile))
+		return nil, fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"%s --config %s --output %s-again\" starts one",
+			folder, s.Command(), d.Path(ConfigFile), filepath.Dir(filepath.Clean(folder)))
 	}
 	return d, nil
 }
