@@ -64,7 +64,7 @@ var foreign = []struct{ magic, advice string }{
 	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
 	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
 	{"ARROW1", "an Arrow (Feather) file; " + fromPython("points.feather", "read_feather('points.feather')")},
-	{"MATLAB5.0MAT", "a MATLAB file; in Python, np.save('points.npy', scipy.io.loadmat('points.mat')['NAME']) makes an array of one of its variables"},
+	{"MATLAB 5.0 MAT", "a MATLAB file; in Python, np.save('points.npy', scipy.io.loadmat('points.mat')['NAME']) makes an array of one of its variables"},
 	{"\x80\x04\x95", "a pickle; save the array in it with np.save, or the table with its method to_csv"},
 	{"\x80\x05\x95", "a pickle; save the array in it with np.save, or the table with its method to_csv"},
 	{"\xd0\xcf\x11\xe0", "an old Excel file; " + fromPython("points.xls", "read_excel('points.xls')")},
