@@ -32,8 +32,7 @@ var systemFonts = struct {
 	sync.Mutex
 	folders []string
 	of      map[rune]font.Typeface // "" for none
-	loaded  map[string]font.Typeface
-}{folders: fontFolders(), of: make(map[rune]font.Typeface), loaded: make(map[string]font.Typeface)}
+}{folders: fontFolders(), of: make(map[rune]font.Typeface)}
 
 // fontFolders returns the folders where systems keep fonts.
 func fontFolders() []string {
@@ -103,33 +102,15 @@ func loadFont(path string, r rune) font.Typeface {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
 	faces, err := sfnt.ParseCollectionReaderAt(f) // reads only what is asked for
 	for i := 0; err == nil && i < faces.NumFonts(); i++ {
-		if face, err := faces.Font(i); err != nil || !draws(face, r) {
-			continue
+		name := font.Typeface(fmt.Sprint(path, i))
+		if face, err := faces.Font(i); err == nil && draws(face, r) {
+			fonts.Fonts.Add(font.Collection{{Font: font.Font{Typeface: name, Variant: "Sans"}, Face: face}})
+			return name // its file stays open
 		}
-		at := fmt.Sprint(path, ":", i)
-		if name, ok := systemFonts.loaded[at]; ok {
-			return name
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return ""
-		}
-		whole, err := sfnt.ParseCollection(content)
-		if err != nil {
-			return ""
-		}
-		face, err := whole.Font(i)
-		if err != nil {
-			return ""
-		}
-		name := font.Typeface(fmt.Sprint("system", len(systemFonts.loaded)))
-		systemFonts.loaded[at] = name
-		fonts.Fonts.Add(font.Collection{{Font: font.Font{Typeface: name, Variant: "Sans"}, Face: face}})
-		return name
 	}
+	f.Close()
 	return ""
 }
 
