@@ -38,7 +38,7 @@ func findBlanks(top []byte) (skip int, ok bool) {
 		r := csv.NewReader(bytes.NewReader(appendTabbed(nil, line)))
 		r.Comma, r.LazyQuotes = '\t', true
 		row, err := r.Read()
-		if err == io.EOF || len(rows) == 0 && len(row) > 0 && strings.HasPrefix(row[0], "#") && numbersIn(row) == 0 {
+		if err == io.EOF || len(rows) == 0 && len(row) > 0 && strings.HasPrefix(row[0], "#") && numbersIn(row) < 2 {
 			if len(rows) == 0 {
 				skip = i + 1
 			}

@@ -35,7 +35,7 @@ func TestReadCSV(t *testing.T) {
 		{"quoted separators are not counted", "\"a;b;c\",d\n1,2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
 		{"blanks, as of savetxt", "1.0e+00 2.5\n3 4e-1\n", file.Options{}, matrix(2, 2, 1, 2.5, 3, .4), nil},
 		{"blanks, aligned", "   1   2.5\n  13    4 \r\n", file.Options{}, matrix(2, 2, 1, 2.5, 13, 4), nil},
-		{"blanks, with comments", "# by savetxt\n# x y\n1 2\n3 4\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"blanks, with comments", "# by savetxt\n# rows: 2\n# x y\n1 2\n3 4\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
 		{"blanks, with names", "x y kind\n1 2 a\n3 4 b\n", file.Options{LabelColumn: "kind"}, matrix(2, 2, 1, 2, 3, 4), []string{"a", "b"}},
 		{"R's write.table", "\"a\" \"b\" \"kind\"\n\"1\" 0.5 2 \"T cell\"\n\"2\" 1.5 NA \"the \\\"rest\\\"\"\n", file.Options{LabelColumn: "kind", AllowMissing: true}, matrix(2, 2, .5, 2, 1.5, float32(math.NaN())), []string{"T cell", "the \"rest\""}},
 		{"GloVe", "the 1 2 3\n\" 4 5 6\n7 7 8 9\n'' 1 2 3\n# 4 5 6\n\"s 1 1 1\n", file.Options{}, matrix(6, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 1, 1, 1), nil},
