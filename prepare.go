@@ -303,8 +303,9 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 // findNeighbors fills in Nearest, with k neighbours each, unless a cache has done so, and
 // Graph.
 func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (err error) {
+	how := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}
 	if h.Nearest == nil && k > 0 {
-		how, n := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, h.Reduced.N
+		n := h.Reduced.N
 		approximate := o.Approximates(n, h.Reduced.D, k)
 		details := []any{"points", n, "k", k}
 		if o.Graph != nil {
@@ -339,10 +340,16 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	if o.SampleEdges {
 		graphOf = neighbors.FuzzyGraph
 	}
-	nearest := h.Nearest.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors))
-	h.Graph, err = graphOf(nearest)
+	near, distinct, spread, err := neighbors.SpreadCopies(ctx, h.Reduced, h.Nearest.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors)), how)
+	if err != nil {
+		return err
+	}
+	if spread > 0 {
+		o.log("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points", spread, "distinct rows", distinct)
+	}
+	h.Graph, err = graphOf(near)
 	if err == nil && o.Density > 0 {
-		err = h.Graph.KeepDensity(nearest, o.Density)
+		err = h.Graph.KeepDensity(near, o.Density)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPoints, err)
