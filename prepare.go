@@ -44,6 +44,7 @@ type Neighborhood struct {
 	// or was given.
 	PCADevice, GraphDevice string
 
+	alone  []int32      // points that are equally far from all others
 	stored data.Source  // the scaled points if they are not in memory
 	maps   *data.Matrix // the eigenmaps of Graph, once computed
 }
@@ -262,6 +263,11 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		}
 		points = h.Scaled
 	}
+	if h.Scaled != nil && (o.GraphMetric == data.Cosine || o.GraphMetric == data.Jaccard) {
+		if h.alone = neighbors.Alone(h.Scaled); len(h.alone) > 0 && o.Log != nil {
+			o.Log.Warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points", len(h.alone), "first row", h.alone[0]+1)
+		}
+	}
 	equal, err := data.AllEqual(ctx, points)
 	switch {
 	case err != nil:
@@ -347,6 +353,7 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	if spread > 0 {
 		o.log("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points", spread, "distinct rows", distinct)
 	}
+	near = neighbors.LayApart(near, h.alone, o.Seed)
 	h.Graph, err = graphOf(near)
 	if err == nil && o.Density > 0 {
 		err = h.Graph.KeepDensity(near, o.Density)
