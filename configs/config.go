@@ -71,6 +71,7 @@ type Data struct {
 	Dates         []string    `key:"dates" as:"columns"`       // names or numbers
 	NA            []string    `key:"na" as:"columns"`          // words for missing values
 	Missing       string      `key:"missing" words:"auto refuse drop mean"`
+	ZeroRows      string      `key:"zero_rows" words:"keep drop"`
 	Header        file.Header `key:"header"`
 	Genes         int         `key:"genes" in:"[1,inf)"` // of counts
 	Imbalance     *string     `key:"imbalance" words:"linear"`

@@ -47,7 +47,7 @@ func (d *Data) Refuses() bool { return d.Missing != "drop" && !d.FillsMissing() 
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
 	o.AllowMissing = !d.Refuses()
-	if c.Model.Kind == "table" || c.Embed.OnComponents {
+	if d.ZeroRows != "drop" && (c.Model.Kind == "table" || c.Embed.OnComponents) {
 		o.StreamAbove = c.Embed.ReducesAbove()
 	}
 	return o

@@ -1,6 +1,10 @@
 package data
 
-import "cne/internal/simd"
+import (
+	"slices"
+
+	"cne/internal/simd"
+)
 
 // Missing returns the first n rows with values that are NaN or infinite. Values that sparse
 // points leave out are 0.
@@ -13,6 +17,25 @@ func (m *Matrix) Missing(n int) (rows []int) {
 			values = m.Row(i)
 		}
 		if !simd.AllFinite(values) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// ZeroRows returns the first n rows whose values are all 0, such as documents without words.
+func (m *Matrix) ZeroRows(n int) (rows []int) {
+	for i := range n {
+		zero := true
+		if m.CSR != nil {
+			_, values := m.CSR.Row(i)
+			zero = !slices.ContainsFunc(values, func(v float32) bool { return v != 0 })
+		} else {
+			for j, v := range m.Row(i) {
+				zero = zero && (m.Offset == nil && v == 0 || m.Offset != nil && float64(v) == -m.Offset[j])
+			}
+		}
+		if zero {
 			rows = append(rows, i)
 		}
 	}

@@ -54,7 +54,7 @@ func (in *Inputs) Sampled() bool { return in.Config.Data.Sample != nil }
 
 // LeavesOut reports whether some rows may get no position.
 func (in *Inputs) LeavesOut() bool {
-	return in.Config.Data.Imbalance != nil || in.Config.Data.Missing == "drop"
+	return in.Config.Data.Imbalance != nil || in.Config.Data.Missing == "drop" || in.Config.Data.ZeroRows == "drop"
 }
 
 // PageRows returns the rows of the input that are the points of a page; nil for all.
@@ -161,8 +161,8 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 			return err
 		}
 		var missing []int
-		if d.Missing == "drop" && set.Points != nil {
-			missing = set.Points.Missing(in.N)
+		if set.Points != nil {
+			missing = in.unwanted(set.Points, in.N)
 		}
 		if err := in.divide(rules, set.Labels, missing); err != nil {
 			return err
@@ -228,9 +228,27 @@ func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing [
 	}
 	in.Division, err = rules.Divide(in.N, labels, missing)
 	if err == nil && len(missing) > 0 {
-		in.log.Info("data.missing: left out points with missing values", "points", len(missing), "of", in.N)
+		what := "data.missing: left out points with missing values"
+		if d := in.Config.Data; d.Missing != "drop" {
+			what = "data.zero_rows: left out points of zeros"
+		} else if d.ZeroRows == "drop" {
+			what = "data.missing, data.zero_rows: left out points with missing values, and points of zeros"
+		}
+		in.log.Info(what, "points", len(missing), "of", in.N)
 	}
 	return configs.Cause(err)
+}
+
+// unwanted returns which of the first n rows data.missing and data.zero_rows leave out.
+func (in *Inputs) unwanted(m *data.Matrix, n int) (rows []int) {
+	if in.Config.Data.Missing == "drop" {
+		rows = m.Missing(n)
+	}
+	if in.Config.Data.ZeroRows == "drop" {
+		rows = append(rows, m.ZeroRows(n)...)
+	}
+	slices.Sort(rows) // no row is in both
+	return rows
 }
 
 // take takes the training points and the held-out points out of a set.
@@ -246,7 +264,7 @@ func (in *Inputs) take(set *data.Dataset, trained, held []int) (err error) {
 }
 
 // survey reads all points of data.path, block by block, and returns what leaves rows out: their
-// labels for data.imbalance, and the rows with missing values for data.missing.
+// labels for data.imbalance, and the rows for data.missing and data.zero_rows.
 func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []int, err error) {
 	d, o := &in.Config.Data, in.Config.ReadOptions(&in.Config.Data)
 	var rows file.Rows
@@ -269,10 +287,8 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 		} else if err != nil {
 			return nil, nil, err
 		}
-		if d.Missing == "drop" {
-			for _, i := range block.Missing(n) {
-				missing = append(missing, first+i)
-			}
+		for _, i := range in.unwanted(block, n) {
+			missing = append(missing, first+i)
 		}
 		all, first = append(all, rows.Labels()...), first+n
 	}
