@@ -283,7 +283,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	if m := in.Points.Points; m != nil {
 		if different := m.Distinct(); different < n-n/10 {
 			in.Different = different
-			r.Log.Info("many points are equal, and a map cannot keep which of equal neighbours are the nearest", "points", n, "different", different)
+			r.Log.Info("many points are equal", "points", n, "different", different)
 		}
 	}
 	in.LogCounts()
