@@ -199,5 +199,5 @@ func pretrainInto(t *testing.T, to io.Writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to.Write(text)
+	to.Write(text[8+binary.LittleEndian.Uint64(text):]) // without the header
 }
