@@ -128,14 +128,20 @@ func setting(key string, values ...string) string {
 		for i, v := range values {
 			quoted[i] = strconv.Quote(v)
 		}
-		return "--set '" + key + "=[" + strings.Join(quoted, ",") + "]'"
+		return "--set " + singleQuoted(key+"=["+strings.Join(quoted, ",")+"]")
 	}
 	s := key + "=" + text.Escape(value)
-	if strings.ContainsAny(s, " ()[]{}*?&|;<>$!#'\"\\`~") {
-		s = strconv.Quote(s)
+	switch {
+	case strings.ContainsAny(s, `$\`): // a shell changes them between double quotes
+		s = singleQuoted(s)
+	case strings.ContainsAny(s, " (){};<'~"):
+		s = `"` + s + `"`
 	}
 	return "--set " + s
 }
+
+// singleQuoted returns a word for a shell that stands for s.
+func singleQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // explainTable adds to an error of reading a table the keys that help. drops reports
 // whether points may be left out.
@@ -158,6 +164,8 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 			advice += ", or --drop-text"
 		}
 		return fmt.Errorf("%w; %s", err, advice)
+	case errors.Is(err, data.ErrNotFinite) && in.Config.Embed.GraphMetric == data.Precomputed:
+		return fmt.Errorf("%w; a matrix of distances (graph.metric: precomputed) must be complete", err)
 	case errors.Is(err, data.ErrNotFinite) && !d.FillsMissing():
 		remedy := "--set data.missing=mean fills in the means of the columns"
 		if drops && d.Refuses() {
