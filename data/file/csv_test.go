@@ -39,6 +39,8 @@ func TestReadCSV(t *testing.T) {
 		{"blanks, with names", "x y kind\n1 2 a\n3 4 b\n", file.Options{LabelColumn: "kind"}, matrix(2, 2, 1, 2, 3, 4), []string{"a", "b"}},
 		{"R's write.table", "\"a\" \"b\" \"kind\"\n\"1\" 0.5 2 \"T cell\"\n\"2\" 1.5 NA \"the \\\"rest\\\"\"\n", file.Options{LabelColumn: "kind", AllowMissing: true}, matrix(2, 2, .5, 2, 1.5, float32(math.NaN())), []string{"T cell", "the \"rest\""}},
 		{"GloVe", "the 1 2 3\n\" 4 5 6\n7 7 8 9\n'' 1 2 3\n# 4 5 6\n\"s 1 1 1\n", file.Options{}, matrix(6, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 1, 1, 1), nil},
+		{"GloVe, with a comma first", ", 1 2 3\nthe 4 5 6\na,b 7 8 9\n", file.Options{}, matrix(3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9), nil},
+		{"an empty first field", ", 2, 3\n1, 4, 5\n", file.Options{Only: []string{"2", "3"}}, matrix(2, 2, 2, 3, 4, 5), nil},
 		{"word2vec", "2 3\n</s> 1 2 3 \nthe 4 5 6 \n", file.Options{}, matrix(2, 3, 1, 2, 3, 4, 5, 6), nil},
 		{"one column, no end of the last line", "1\n2", file.Options{}, matrix(2, 1, 1, 2), nil},
 		{"Windows lines, mark and empty lines", "\ufeffx,y\r\n\r\n1,2\r\n\r\n3,4\r\n\r\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},

@@ -165,14 +165,18 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	if hasReturns(top) {
 		t.limit.r, top = lineEnds{in}, bytes.ReplaceAll(top, []byte("\r"), []byte("\n"))
 	}
-	if line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n")); !bytes.ContainsAny(line, separators) {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n"))
+	if !bytes.ContainsAny(line, separators) {
 		t.single = string(bytes.TrimSpace(line))
 	}
+	// The first word of word vectors may be a comma.
+	word, values, _ := strings.Cut(string(line), " ")
+	isWord := word != "" && strings.Trim(word, separators) == "" && !strings.ContainsAny(values, separators)
 	if t.csv.Comma == 0 {
 		t.csv.Comma = guessSeparator(top)
 	}
 	skip := 0
-	if t.single != "" {
+	if t.single != "" || isWord {
 		skip, t.blanks = findBlanks(top)
 	}
 	if len(top) == readBuffer {
