@@ -16,6 +16,8 @@ const (
 	// fewestPairs is the least number of pairs of edges that decide, if at least clearShare of
 	// them agree.
 	fewestPairs, clearShare = 20, 0.6
+	// mostCompared is the number of edges from a point with which its others are compared.
+	mostCompared = 64
 )
 
 // Reasons of AreDistances that do not come from the points.
@@ -91,7 +93,7 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 		}
 		weights := g.Weights[g.Indptr[i]:g.Indptr[i+1]]
 		for a := range lengths {
-			for b := range a {
+			for b := range min(a, mostCompared) {
 				byWeight, byLength := cmp.Compare(weights[a], weights[b]), cmp.Compare(lengths[a], lengths[b])
 				if byWeight != 0 && byLength != 0 {
 					pairs++

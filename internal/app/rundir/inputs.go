@@ -147,11 +147,14 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins
 		are, why, err := neighbors.AreDistances(ctx, g, points, c.Embed.GraphMetric.Angular())
 		switch {
 		case are:
-			level := slog.LevelInfo
+			level, use := slog.LevelInfo, ""
 			if why == neighbors.ExceedOne {
 				level = slog.LevelWarn // the points do not say so
 			}
-			log.Log(ctx, level, "the values of graph.file "+why+"; they are taken for distances, and get UMAP's weights; weights are at most 1, and larger for nearer points")
+			if weighted {
+				use = ", and get UMAP's weights"
+			}
+			log.Log(ctx, level, "the values of graph.file "+why+"; they are taken for distances"+use+"; weights are at most 1, and larger for nearer points")
 		case why != neighbors.AllEqual:
 			log.Info("the values of graph.file " + why + "; they are taken for weights")
 		}
