@@ -18,12 +18,12 @@ import (
 type Preset int
 
 const (
-	// PresetAuto is the default of "cne train": InfoNC-t-SNE with all pairs as negatives and
-	// UMAP's weights, at s = 1 first and then at s = 0, from InitDiffusion, and for up to
-	// 5000 points with 20 neighbours and Density 2. Above 20 000 points it is PresetMillion,
-	// but with exact neighbours up to 100 000 (neighbors.Auto). If train.All is not possible,
-	// it is NC-t-SNE, with more negatives and fewer epochs for more points. docs/results.md compares it with
-	// umap-learn and t-SNE.
+	// PresetAuto is the default of "cne train": InfoNC-t-SNE with all pairs as negatives and,
+	// from 64 points on, UMAP's weights, at s = 1 first and then at s = 0, from InitDiffusion,
+	// and for up to 5000 points with 20 neighbours and Density 2. Above 20 000 points it is
+	// PresetMillion, but with exact neighbours up to 100 000 (neighbors.Auto). If train.All is
+	// not possible, it is NC-t-SNE, with more negatives and fewer epochs for more points.
+	// docs/results.md compares it with umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE, the zero Options.
 	PresetPaper
