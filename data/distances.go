@@ -7,9 +7,9 @@ import "math"
 const symmetryTolerance = 1e-4
 
 // CheckDistances returns an error unless the points are a matrix of distances between
-// them (Precomputed): dense, square, symmetric and 0 on the diagonal, to within 10⁻⁴ of
-// the largest distance. It wraps ErrShape
-// or, for values, ErrDirection. The points must be in memory.
+// them (Precomputed): dense, square, finite, symmetric and 0 on the diagonal, to within 10⁻⁴
+// of the largest distance. It wraps ErrShape or, for values, ErrNotFinite or ErrDirection.
+// The points must be in memory.
 func (ds *Dataset) CheckDistances() error {
 	m := ds.Points
 	if m.CSR != nil {
@@ -17,6 +17,9 @@ func (ds *Dataset) CheckDistances() error {
 	}
 	if m.N != m.D {
 		return errorf(ErrShape, "metric: got precomputed for a matrix of %d×%d, want a square one, with the distances between all points that are trained on", m.N, m.D)
+	}
+	if err := ds.Check(); err != nil {
+		return err
 	}
 	m = m.Relative(nil)
 	largest := 0.
