@@ -81,7 +81,19 @@ func TestFonts(t *testing.T) {
 	if undrawn := Undrawn([]string{"a∪b"}); undrawn != nil || bytes.Equal(classPicture(t, "a∪b", PNG), boxes) {
 		t.Errorf("with a font there is still a box, %q", string(undrawn))
 	}
-	if undrawn := Undrawn([]string{"北ع"}); string(undrawn) != "北ع" {
+	if undrawn := Undrawn([]string{"北a∪ع", "∪北"}); string(undrawn) != "北ع" {
 		t.Errorf("undrawn: %q", string(undrawn))
+	}
+}
+
+// Fonts come from folders of the system, not from those where a program is run.
+func TestFontFolders(t *testing.T) {
+	for _, name := range []string{"WINDIR", "HOME", "USERPROFILE"} {
+		t.Setenv(name, "")
+	}
+	for _, folder := range fontFolders() {
+		if !filepath.IsAbs(folder) {
+			t.Errorf("got the folder %q, want no relative one", folder)
+		}
 	}
 }
