@@ -187,10 +187,10 @@ func (r *run) restore(c *Checkpoint) error {
 	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= r.batches || p.Epochs > r.epochs || p.Epochs == r.epochs && p.Batches > 0 {
 		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches, r.epochs, r.batches)
 	}
-	if len(p.Retries) > len(r.Phases) {
-		return fmt.Errorf("%w: phases of its run: got %d, want at most %d", ErrCheckpoint, len(p.Retries), len(r.Phases))
-	}
 	for i, n := range p.Retries {
+		if n > 0 && i >= len(r.Phases) {
+			return fmt.Errorf("%w: phase %d of its run, which diverged: want one of at most %d phases", ErrCheckpoint, i+1, len(r.Phases))
+		}
 		for range n {
 			r.lowerRate(i)
 		}

@@ -257,6 +257,33 @@ func TestResumeWithMoreEpochs(t *testing.T) {
 	}
 }
 
+// A run that stopped early goes on without phases that it had not begun.
+func TestResumeWithFewerPhases(t *testing.T) {
+	heads, tails := resumeEdges()
+	r := resumables()["mlp, adam"]
+	options := r.options()
+	ctx, cancel := context.WithCancel(t.Context())
+	options.OnBatch = func(epoch, batch, batches int, loss float64) { cancel() }
+	var stopped *train.Checkpoint
+	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+		stopped, err = c.Clone()
+		return err
+	}}
+	if _, err := train.Fit(ctx, r.model(t), heads, tails, options); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	options = r.options()
+	options.Phases, options.Resume = options.Phases[:1], stopped
+	result, err := train.Fit(t.Context(), r.model(t), heads, tails, options)
+	if err != nil || result.Epochs != 2 {
+		t.Errorf("%d epochs, error %v", result.Epochs, err)
+	}
+	stopped.Progress.Retries = []int{0, 1}
+	if _, err = train.Fit(t.Context(), r.model(t), heads, tails, options); !errors.Is(err, train.ErrCheckpoint) {
+		t.Errorf("of a later phase that diverged: error %v", err)
+	}
+}
+
 func TestResumeRefuses(t *testing.T) {
 	heads, tails := resumeEdges()
 	r := resumables()["table, adam, learnt Z"]
