@@ -208,7 +208,7 @@ func TestNothingIsAllocated(t *testing.T) {
 }
 
 func testAllocations[T Float](t *testing.T) {
-	l := newLayer[T](900, 100, 70, 0, true, true, true)
+	l := newLayer[T](300, 100, 70, 0, true, true, true)
 	y, dw, c := make([]T, l.m*l.n), make([]T, l.n*l.k), make([]T, l.k*l.k)
 	step := func() {
 		l.compute(y)
@@ -224,7 +224,7 @@ func testAllocations[T Float](t *testing.T) {
 			continue
 		}
 		// AllocsPerRun would keep to one processor. A worker may be new.
-		const runs, fewBytes = 100, 64
+		const runs, fewBytes = 50, 64
 		for range 10 {
 			step()
 		}

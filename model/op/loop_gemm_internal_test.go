@@ -167,7 +167,8 @@ func againstPairs[T Float](t *testing.T, s *gemmLoop[T], c *productCase, tol flo
 
 func TestGemmLoopIsPairLoop(t *testing.T) {
 	cases := productCases([]int{1, 2, 15, 16, 17, 33, 129}, []int{1, 2, 5, 10}, productOptions(1e-10))
-	cases = append(cases, productCases([]int{1, 17, 33}, []int{2, 3, 10, 128}, productOptions(0, 1e-10, 0.05))...)
+	cases = append(cases, productCases([]int{1, 17, 33}, []int{2, 3, 10}, productOptions(0, 1e-10, 0.05))...)
+	cases = append(cases, productCases([]int{17}, []int{128}, productOptions(0, 1e-10))...)
 	cases = append(cases, productCases([]int{129}, []int{128}, productOptions(0.05))...)
 	agree(t, cases)
 }
