@@ -139,11 +139,11 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 // names.
 type positionWriter func(positions *data.Matrix, labels, names []string) error
 
-// writePositions has place write the positions of points to files that end in .npy or .csv,
+// writePositions has run write the positions of points to files that end in .npy or .csv,
 // each complete or not at all.
-func writePositions(paths []string, d int, labeled, named bool, place func(write positionWriter) error) error {
+func writePositions(paths []string, d int, labeled, named bool, run func(write positionWriter) error) error {
 	if len(paths) == 0 {
-		return place(func(*data.Matrix, []string, []string) error { return nil })
+		return run(func(*data.Matrix, []string, []string) error { return nil })
 	}
 	failed := func(err error) error {
 		if err != nil {
@@ -169,7 +169,7 @@ func writePositions(paths []string, d int, labeled, named bool, place func(write
 			write, end = func(m *data.Matrix, _, _ []string) error { return array.Write(m) }, array.Close
 		}
 		placed = writePositions(paths[1:], d, labeled, named, func(others positionWriter) error {
-			return place(func(m *data.Matrix, labels, names []string) error {
+			return run(func(m *data.Matrix, labels, names []string) error {
 				if err := failed(write(m, labels, names)); err != nil {
 					return err
 				}

@@ -43,7 +43,8 @@ type result struct {
 // points that were held out, or nil.
 func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	m := &rundir.Metrics{
-		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
+		Loss: r.embedded.Result.Loss, Epochs: r.embedded.Result.Epochs,
+		N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood),
 		Seed: r.config.Embed.Seed, Version: version.String(),
 		PointsKey: r.near.PointsKey, GraphKey: r.near.GraphKey,
 	}
@@ -172,7 +173,8 @@ func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metri
 	}
 	m.Seconds = rundir.Seconds{
 		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(), Start: t.startTime.Seconds(),
-		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(t.start).Seconds(),
+		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(),
+		Quality: time.Since(measuring).Seconds(), Total: time.Since(t.start).Seconds(),
 	}
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()

@@ -279,7 +279,10 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		r := &representation{Reporter: p.Reporter, config: c, device: p.device, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		r := &representation{
+			Reporter: p.Reporter, config: c, device: p.device, encoder: p.network,
+			augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn,
+		}
 		found, err := r.evaluate(ctx, p.images)
 		if err != nil {
 			if ctx.Err() != nil {

@@ -44,10 +44,13 @@ type trainCommand[C any] struct {
 	resumable bool              // there is a checkpoint
 }
 
+// A runTraining does the work of a command that trains.
+type runTraining[C any] func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error
+
 // addTraining makes a command train: it adds the arguments and flags of all commands that
 // do, and calls run with the configuration. line returns the command line that the folder
 // notes.
-func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) {
+func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() string, run runTraining[C]) {
 	r := &trainCommand[C]{schema: s}
 	var resume string
 	cmd.Args = cli.Inputs(s)
@@ -69,7 +72,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 
 // execute calls run with the device and the configuration: from given, or from the folder
 // of a run that is resumed. line is the command line of a new run.
-func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
+func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run runTraining[C]) (err error) {
 	var folder string // by default
 	if !r.resumed {
 		if r.config, r.origins, err = r.schema.Load(&given); err != nil {

@@ -317,9 +317,9 @@ func (d *decoder) decodeAll() ([]byte, error) {
 		// files claim are not trusted.
 		n := min(step, len(d.files)-lo, 3*lo+1)
 		if need := begin + n*size; need > cap(pixels) {
-			room := make([]byte, begin, min(len(d.files)*size, max(need, 4*begin)))
-			copy(room, pixels)
-			pixels = room
+			larger := make([]byte, begin, min(len(d.files)*size, max(need, 4*begin)))
+			copy(larger, pixels)
+			pixels = larger
 		}
 		pixels = pixels[:begin+n*size]
 		parallel.For(n, 1, func(_, i, _ int) {

@@ -96,8 +96,8 @@ func Rename(from, to string) error {
 	}
 }
 
-// put writes a temporary file next to path, and has place give it that name.
-func put(path string, write func(w io.WriteSeeker) error, place func(temporary, path string) error) error {
+// put writes a temporary file next to path, and has name give it that name.
+func put(path string, write func(w io.WriteSeeker) error, name func(temporary, path string) error) error {
 	folder := filepath.Dir(path)
 	removeAbandonedOnce(folder)
 	f, release, err := createIn(folder)
@@ -125,7 +125,7 @@ func put(path string, write func(w io.WriteSeeker) error, place func(temporary, 
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := place(f.Name(), path); err != nil {
+	if err := name(f.Name(), path); err != nil {
 		return err
 	}
 	renamed = true

@@ -188,7 +188,7 @@ func TestWriteSeek(t *testing.T) {
 		_, err := w.Seek(-1, io.SeekStart)
 		return err
 	}); err == nil {
-		t.Error("no error from a place before the start")
+		t.Error("no error from a position before the start")
 	}
 	contains(t, dir, "a")
 }

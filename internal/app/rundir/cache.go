@@ -122,14 +122,14 @@ func (c *Cache) Load(ctx context.Context, h *cne.Neighborhood, o *cne.Options, k
 	if err := os.MkdirAll(c.shared, 0o777); err != nil {
 		return false, fmt.Errorf("cannot make the folder of graph.cache: %w", err)
 	}
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		if c.unlock, err = LockFile(path + ".lock"); err == nil {
 			return load(path, c.key, h, reduced, k), nil
 		}
 		if !errors.Is(err, ErrLocked) {
 			return false, fmt.Errorf("cannot use the folder of graph.cache: %w", err)
 		}
-		if !told {
+		if !logged {
 			c.log.Info("another run finds the neighbours; waiting for it", "cache", c.shared)
 		}
 		select {

@@ -140,17 +140,17 @@ func Regenerable(name string) bool { return slices.Contains(regenerableFiles, pa
 // file's name there; run is "" if there is none. A link belongs to the run folder that it
 // is in, or else to its target's.
 func RunOf(file string) (run, name string, err error) {
-	places := []string{file}
+	paths := []string{file}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
-		places = append(places, target)
+		paths = append(paths, target)
 	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-		places = append(places, filepath.Join(folder, filepath.Base(file)))
+		paths = append(paths, filepath.Join(folder, filepath.Base(file)))
 	}
-	for _, place := range places {
-		if place, err = filepath.Abs(place); err != nil {
+	for _, full := range paths {
+		if full, err = filepath.Abs(full); err != nil {
 			return "", "", err
 		}
-		folder := filepath.Dir(place)
+		folder := filepath.Dir(full)
 		for _, candidate := range []string{folder, filepath.Dir(folder)} {
 			contents, _, err := Inspect(candidate)
 			if errors.Is(err, fs.ErrPermission) {
@@ -159,7 +159,7 @@ func RunOf(file string) (run, name string, err error) {
 			if err != nil {
 				return "", "", err
 			}
-			name, err := filepath.Rel(candidate, place)
+			name, err := filepath.Rel(candidate, full)
 			if err != nil {
 				return "", "", err
 			}
