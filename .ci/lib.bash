@@ -55,9 +55,11 @@ built() {
   local folder=$1 options=$2
   shift 2
   printf '%s\n' "$@" | awk '!seen[$0]++' | xargs -P "$jobs" -I '{}' bash -c '
+    name=${3##*/}
+    [ "$name" != . ] || name=$(go list -m) # the root'"'"'s tests are called after the module
     cd "$3" || exit
     # shellcheck disable=SC2086 # options
-    said=$("$1/${3##*/}.test" -test.paniconexit0 -test.timeout=10m $2 2>&1) || {
+    said=$("$1/${name##*/}.test" -test.paniconexit0 -test.timeout=10m $2 2>&1) || {
       printf "%s\nFAIL %s\n" "$said" "$3"
       exit 1
     }

@@ -180,7 +180,7 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins
 		log.Warn("graph.file has edges of different weights, which count as equal; graph.weighted_sampling=true draws them in proportion")
 		g.Weights = nil
 	}
-	if c.Embed.Density > 0 && !origins.IsDefault("graph.density") {
+	if c.Embed.Density > 0 && strings.HasPrefix(origins["graph.density"], "--") { // configurations of runs have the preset's
 		log.Warn("graph.density has no effect on graph.file, whose edges have their own weights")
 	}
 	if !g.Symmetric() {
