@@ -188,10 +188,10 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 	ordered := slices.SortedStableFunc(slices.Values(varying), func(a, b int) int { return cmp.Compare(s.SD[b], s.SD[a]) })
 	for k, j := range ordered {
 		difference := float64(slices.Index(varying, j) - k)
-		falling += difference * difference
+		falling += float64(difference * difference)
 	}
 	m := float64(len(varying))
-	falling = 1 - 6*falling/(m*(m*m-1))
+	falling = 1 - 6*falling/float64(m*(float64(m*m)-1))
 	steps, squares, mean := 0., 0., 0. // of the logarithms of the standard deviations
 	for k, j := range varying {
 		mean += math.Log(s.SD[j]) / m
@@ -232,7 +232,7 @@ const leastOrdered = 6
 func (s *Scaler) Dominant() (column int, share float64) {
 	column, sum := -1, 0.
 	for j, sd := range s.Spread {
-		sum += sd * sd
+		sum += float64(sd * sd)
 		if column < 0 || sd > s.Spread[column] {
 			column = j
 		}

@@ -189,7 +189,7 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 			for i, v := range values(conv + ".weight")[o*each : (o+1)*each] {
 				weights[o*each+i] = float32(float64(v) * scale)
 			}
-			bias[o] = float32(float64(values(norm + ".bias")[o]) - float64(mean[o])*scale)
+			bias[o] = float32(float64(values(norm + ".bias")[o]) - float64(float64(mean[o])*scale))
 		}
 		return convolve(conv, x, weights, bias, shape[0], shape[1], shape[2], stride)
 	}

@@ -350,7 +350,7 @@ func (r *run) checkLoss(phaseEpoch int) error {
 		// where the points rest than where they start far apart.
 		slack = max(0.5, 3*slack)
 	}
-	if phaseEpoch < e.Phase.Epochs-1 || steps < 10 || loss <= r.firstLoss+slack*max(math.Abs(r.firstLoss), 1) ||
+	if phaseEpoch < e.Phase.Epochs-1 || steps < 10 || loss <= r.firstLoss+float64(slack*max(math.Abs(r.firstLoss), 1)) ||
 		e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
 		return nil
 	}

@@ -200,7 +200,7 @@ func (nm *normalization) normalizeFor(m *data.Matrix) {
 	case euclidean:
 		return
 	case chord:
-		nm.bound.distance += nm.scale * 0x1p-22 // what lift rounds
+		nm.bound.distance += float64(nm.scale * 0x1p-22) // what lift rounds
 		return
 	case manhattan:
 		nm.factor = 2 * nm.scale

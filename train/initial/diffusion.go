@@ -107,7 +107,7 @@ func setApart(x, at *data.Matrix, members [][]int32) {
 	for c, nodes := range members {
 		for j := range means[c] {
 			means[c][j] -= centre[j]
-			spread += float64(means[c][j]*means[c][j]) * float64(len(nodes))
+			spread += float64(float64(means[c][j]*means[c][j]) * float64(len(nodes)))
 		}
 	}
 	side := math.Sqrt(12 * spread / float64(x.N*x.D)) // a box of this side has this spread
@@ -127,7 +127,7 @@ func setApart(x, at *data.Matrix, members [][]int32) {
 		}
 		for _, i := range members[c] {
 			for j, v := range x.Row(int(i)) {
-				middle := float64((1-boxShare)*means[c][j]) + float64(boxShare*side*((lo[j]+hi[j])/2-0.5))
+				middle := float64((1-boxShare)*means[c][j]) + float64(boxShare*side*(float64((lo[j]+hi[j])/2)-0.5))
 				x.Row(int(i))[j] = float32(middle + float64(factor*(float64(v)-mean[j])))
 			}
 		}
