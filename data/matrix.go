@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"math"
 	"reflect"
 	"slices"
@@ -223,25 +224,38 @@ func (m *Matrix) Check() error {
 
 // Distinct returns the number of different points.
 func (m *Matrix) Distinct() int {
-	seed, seen, b := maphash.MakeSeed(), make(map[uint64]bool), []byte(nil)
-	for i := range m.N {
-		b = b[:0]
-		row := []float32(nil)
-		if m.CSR == nil {
-			row = m.Row(i)
-		} else {
-			var columns []int32
-			columns, row = m.CSR.Row(i)
-			for _, c := range columns {
-				b = binary.LittleEndian.AppendUint32(b, uint32(c))
-			}
-		}
-		for _, v := range row {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v+0)) // −0 is 0
-		}
-		seen[maphash.Bytes(seed, b)] = true
+	seen := make(map[uint64]bool)
+	for _, hash := range m.RowHashes() {
+		seen[hash] = true
 	}
 	return len(seen)
+}
+
+// RowHashes yields the hash of each point, in order. Equal points have equal hashes, which
+// differ between calls.
+func (m *Matrix) RowHashes() iter.Seq2[int, uint64] {
+	return func(yield func(int, uint64) bool) {
+		seed, b := maphash.MakeSeed(), []byte(nil)
+		for i := range m.N {
+			b = b[:0]
+			row := []float32(nil)
+			if m.CSR == nil {
+				row = m.Row(i)
+			} else {
+				var columns []int32
+				columns, row = m.CSR.Row(i)
+				for _, c := range columns {
+					b = binary.LittleEndian.AppendUint32(b, uint32(c))
+				}
+			}
+			for _, v := range row {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v+0)) // −0 is 0
+			}
+			if !yield(i, maphash.Bytes(seed, b)) {
+				return
+			}
+		}
+	}
 }
 
 // MissingColumns returns the wanted names that are not in names, or nil.

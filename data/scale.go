@@ -117,8 +117,8 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 // quantities.
 const maxQuantities = 200
 
-// unlike reports whether the spreads of columns are those of different quantities. named
-// reports whether the columns have names of their own.
+// unlike sorts the spreads of columns, and reports whether the columns are different
+// quantities. named reports whether they have names of their own.
 func unlike[T float32 | float64](spreads []T, named bool) bool {
 	slices.Sort(spreads)
 	n := len(spreads)
@@ -218,7 +218,7 @@ func sameMiddle(rows [][]float32, columns []int, named bool) bool {
 		widths = append(widths, values[3*len(values)/4]-values[len(values)/4])
 	}
 	wide := unlike(widths, named)
-	return widths[0] > 0 && !wide // sorted
+	return widths[0] > 0 && !wide // unlike has sorted them
 }
 
 // leastRows is the least number of points with a middle half that says something.

@@ -59,8 +59,9 @@ func findBlanks(top []byte) (skip int, ok bool) {
 // numbersIn returns how many fields are numbers.
 func numbersIn(row []string) (n int) {
 	for _, field := range row {
-		_, err := text.ParseFloat(field, 64)
-		n += map[bool]int{true: 1}[err == nil]
+		if _, err := text.ParseFloat(field, 64); err == nil {
+			n++
+		}
 	}
 	return n
 }

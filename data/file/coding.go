@@ -222,8 +222,8 @@ func (s *inspector) kind(wanted data.CodingKind, swapped bool) (most data.Coding
 type TextColumn struct {
 	Name   string
 	Fields []TextField // examples
-	// Seen is the number of fields that are not missing, and Values that of different ones,
-	// or some large number.
+	// Seen is the number of fields that are not missing. Values is the number of different
+	// ones, or some large number.
 	Seen, Values int
 	Missing      bool // some fields are
 	// Number reports whether the other fields are numbers.

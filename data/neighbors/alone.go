@@ -30,9 +30,9 @@ func Alone(m *data.Matrix) (rows []int32) {
 		count(i, func(j int) { use[j]++ })
 	}
 	for i := range m.N {
-		any, shared := false, false
-		count(i, func(j int) { any, shared = true, shared || use[j] > 1 })
-		if any && !shared {
+		used, shared := false, false
+		count(i, func(j int) { used, shared = true, shared || use[j] > 1 })
+		if used && !shared {
 			rows = append(rows, int32(i))
 		}
 	}
@@ -44,6 +44,9 @@ func Alone(m *data.Matrix) (rows []int32) {
 // the map instead of in a cluster of their own. It returns nb if fewer than two other points
 // are left.
 func LayApart(nb *Neighbors, rows []int32, seed uint64) *Neighbors {
+	if len(rows) == 0 {
+		return nb
+	}
 	apart := make([]bool, nb.N)
 	for _, i := range rows {
 		apart[i] = true
@@ -54,7 +57,7 @@ func LayApart(nb *Neighbors, rows []int32, seed uint64) *Neighbors {
 			others = append(others, i)
 		}
 	}
-	if len(rows) == 0 || len(others) < 2 {
+	if len(others) < 2 {
 		return nb
 	}
 	changed := &Neighbors{N: nb.N, K: nb.K, Index: slices.Clone(nb.Index), Dist2: slices.Clone(nb.Dist2)}

@@ -2,29 +2,31 @@ package neighbors
 
 import (
 	"context"
-	"math"
 	"math/bits"
 	"slices"
 
 	"cne/data"
 )
 
-// otherShare is the part of a point's neighbours that are not its copies, 1/otherShare, if
-// SpreadCopies gives it neighbours. With more, copies of rows that are all equally far from
-// each other mix in the map.
+// One of otherShare neighbours that SpreadCopies gives a point is no copy of it. With more of
+// them, rows that are all equally far from each other mix in the map.
 const otherShare = 5
 
 // SpreadCopies returns nb, the neighbours of the points m, with other neighbours for points
 // whose neighbours are copies of few rows: copies of each other would otherwise be linked to
-// nothing else, and nothing would say where they lie. Such a point gets some of its copies, and
-// copies of its k/2 nearest distinct rows, which the copies share among them. A row so counts
-// as often as it has copies. distinct is the number of distinct rows, and points the number of
-// points with other neighbours; both are 0 if nb is returned as it is, as it is for matrices of
-// distances. Errors are as for KNN.
+// nothing else, and their positions would be arbitrary. Such a point gets some of its copies,
+// and copies of its k/2 nearest distinct rows, which the copies share among them. So a row
+// counts as often as it has copies. distinct is the number of distinct rows, and points the
+// number of points with other neighbours. Both are 0 if nb is returned unchanged, as for
+// matrices of distances. Errors are as for KNN.
 func SpreadCopies(ctx context.Context, m *data.Matrix, nb *Neighbors, opt Options) (spread *Neighbors, distinct, points int, err error) {
 	k := nb.K
 	half := k / 2
-	if m.Metric == data.Precomputed || len(nb.Dist2) == 0 || k < 2 || !slices.ContainsFunc(all(nb.N), func(i int) bool { return nb.Dist2[i*k+half] == 0 }) {
+	filled := false // whether copies of a point fill half of its neighbourhood
+	for e := half; e < len(nb.Dist2) && !filled; e += k {
+		filled = nb.Dist2[e] == 0
+	}
+	if m.Metric == data.Precomputed || k < 2 || !filled {
 		return nb, 0, 0, nil
 	}
 	group, members := rowGroups(m)
@@ -109,26 +111,12 @@ func step(s, n int) int {
 	return s - powers + 1 + below
 }
 
-// all returns 0 to n−1.
-func all(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 // rowGroups returns the number of the distinct row of each point, and the points that have
 // it, both in the order of the points.
 func rowGroups(m *data.Matrix) (group []int32, members [][]int32) {
 	group = make([]int32, m.N)
 	byHash := make(map[uint64][]int32, m.N)
-	for i := range m.N {
-		hash := uint64(14695981039346656037) // FNV-1a
-		for _, v := range m.Row(i) {
-			hash = (hash ^ uint64(math.Float32bits(v+0))) * 1099511628211 // −0 becomes 0
-			hash ^= hash >> 29
-		}
+	for i, hash := range m.RowHashes() {
 		group[i] = -1
 		for _, g := range byHash[hash] {
 			if slices.Equal(m.Row(int(members[g][0])), m.Row(i)) {

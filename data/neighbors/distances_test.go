@@ -95,7 +95,7 @@ func TestMatrixOfDistances(t *testing.T) {
 	}
 }
 
-// Searches and ranks of a matrix of distances are those of the points between which they are.
+// Searching and ranking a matrix of distances gives the same as the points themselves.
 func TestPrecomputed(t *testing.T) {
 	const n, d, k = 150, 12, 7
 	points := data.NewMatrix(n, d)

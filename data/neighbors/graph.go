@@ -334,8 +334,8 @@ func (nb *Neighbors) lists() (*lists, error) {
 	return l, l.check()
 }
 
-// lists are the neighbours of points, not equally many of each: those of point i are
-// index[start[i]:start[i+1]].
+// lists are the neighbours of points. Point i has the neighbours
+// index[start[i]:start[i+1]]; points may have different numbers of them.
 type lists struct {
 	start []int
 	index []int32
@@ -398,15 +398,15 @@ const (
 )
 
 // KeepDensity multiplies the weights of the edges by (rᵢrⱼ)^(−power/2), so that an
-// embedding shows how dense the points are. The radius rᵢ is the root mean square of the
-// distances from point i to its neighbours nb, from which g was made; a distance counts at
-// most as twice their median. It is in units of the median radius above 0, and at least 1/4
-// and at most 4. Edges of sparse points attract
-// less: they become longer before attraction and repulsion balance. A power of 2 gives
-// lengths about proportional to the radii. A graph without weights gets weights.
+// embedding shows how dense the points are. g must have been made from nb. The radius rᵢ is
+// the root mean square of the distances from point i to its neighbours; no distance counts
+// for more than twice their median. The unit of radii is the median radius above 0. They are
+// at least 1/4 and at most 4. Edges of sparse points attract less, and become longer before
+// attraction and repulsion balance. A power of 2 gives lengths about proportional to the
+// radii. A graph without weights gets weights.
 //
-// The error wraps ErrInvalidGraph if nb has no squared distances, has others than finite
-// ones of at least 0, or has not as many points as g.
+// The error wraps ErrInvalidGraph if nb has another number of points than g, or squared
+// distances that are missing, negative or not finite.
 func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
 	l, err := nb.lists()
 	switch {

@@ -2,6 +2,7 @@ package neighbors
 
 import (
 	"math"
+	"slices"
 
 	"cne/data"
 	"cne/internal/device"
@@ -95,16 +96,20 @@ func Compare(queries, base *data.Matrix) func(i, j int) float64 {
 	return func(i, j int) float64 { return k.of(from.Row(i), to.Row(j), math.Inf(1)) }
 }
 
-// Tie returns the share by which values of Compare may differ between equally near points of
-// m. It is not 0 if there are few different coordinates, such as answers on a scale: many
-// distances are then equal, but for the rounding of scaled coordinates to float32.
+// Tie returns the relative tolerance within which two points of m are equally near. It is 0
+// unless there are at most 64 different coordinates, such as answers on a scale. Many
+// distances are then equal, but scaled coordinates are rounded to float32.
 func Tie(m *data.Matrix) float64 {
 	const few = 64
-	different := make(map[float32]bool, few)
+	different := make([]float32, 0, few)
 	for _, v := range m.X {
-		if different[v] = true; len(different) > few {
+		if slices.Contains(different, v) {
+			continue
+		}
+		if len(different) == few {
 			return 0
 		}
+		different = append(different, v)
 	}
 	return 0x1p-16 // a step of 1/64 of the largest coordinate is exact to 2⁻¹⁷
 }

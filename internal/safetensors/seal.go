@@ -57,8 +57,7 @@ func (f *File) sealKeys() (n int) {
 }
 
 // Unseal checks that the file has an intact seal of that kind and of one of these versions,
-// the present one first.
-// It returns ErrChecksum if the contents are damaged; otherwise errors wrap
+// the present one first. It returns ErrChecksum if the contents are damaged; otherwise errors wrap
 // ErrKind, also if there is no seal, or ErrVersion.
 func (f *File) Unseal(kind string, versions ...int) error {
 	switch f.sealKeys() {

@@ -202,11 +202,10 @@ func (m *measurement) recall(ctx context.Context) error {
 	var compare func(q, j int) float64
 	tie := 0.
 	if m.points != nil {
-		queries := m.points
-		if m.sample != nil {
-			queries = m.points.Take(m.sample)
+		compare, tie = neighbors.Compare(m.points, m.points), neighbors.Tie(m.points)
+		if all := compare; m.sample != nil {
+			compare = func(q, j int) float64 { return all(m.sample[q], j) }
 		}
-		compare, tie = neighbors.Compare(queries, m.points), neighbors.Tie(m.points)
 	}
 	e, err := fairRecall(near, found, m.K, m.embedding.N, m.embedding.N, compare, tie)
 	return keep(e, err, &m.figures.KNNRecall, &m.figures.KNNRecallError)

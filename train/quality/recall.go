@@ -14,20 +14,19 @@ import (
 )
 
 // KNNRecall returns the mean share of a point's k nearest neighbours in the embedding
-// that are among its k nearest in the data, from 0 to 1. It knows no distances: Measure also
-// takes other points that are as near in the data as the k-th (fairRecall). Both lists are [n, k]: entries
-// i·k to i·k+k−1 are the neighbours of point i, in any order, without the point itself,
-// as numbers from 0 to points−1. For held-out points, neighbours are training points. If
-// n < of, the n points are a sample of a population of size of, and the recall is
-// estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
+// that are among its k nearest in the data, from 0 to 1. It knows no distances; Measure
+// also counts other points that are as near in the data as the k-th. Both lists are
+// [n, k]: entries i·k to i·k+k−1 are the neighbours of point i, in any order, without the
+// point itself, as numbers from 0 to points−1. For held-out points, neighbours are training
+// points. If n < of, the n points are a sample of a population of size of, and the recall
+// is estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
 func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
 	return fairRecall(inData, inEmbedding, k, points, of, nil, 0)
 }
 
-// fairRecall is KNNRecall where compare gives the distance in the data of point q of the lists
-// from point j, in any unit, and tie is neighbors.Tie. It counts how many of the neighbours in the embedding can be
-// among k nearest in the data: where several points are as near as the k-th, any of them may
-// be.
+// fairRecall is KNNRecall for known distances. compare, if not nil, returns the distance in
+// the data, in any unit, of point q of the lists from point j; tie is neighbors.Tie. Where
+// several points are as near as the k-th, any of them counts as one of the k nearest.
 func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int) float64, tie float64) (Estimate, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
@@ -71,8 +70,8 @@ func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, 
 	return average(hits, of, func(count, points float64) float64 { return count / (points * float64(k)) }), nil
 }
 
-// tied returns how many of the others can replace the farthest of the nearest points, those
-// that are not found, because they are as near.
+// tied returns how many of the others are as near as the farthest of the nearest points, and
+// so replace points at this distance that are not found.
 func tied(nearest, others []int32, distance func(j int32) float64, found func(j int32) bool, tie float64) (count int) {
 	farthest := 0.
 	distances := make([]float64, len(nearest))
