@@ -1,8 +1,6 @@
 package simd
 
-import (
-	"unsafe"
-)
+import "unsafe"
 
 // The transforms are called by name, not through a value: their arguments would escape to the
 // heap. Distances are in bytes in assembly.
