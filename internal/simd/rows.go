@@ -1,8 +1,6 @@
 package simd
 
 import (
-	"slices"
-
 	"cne/internal/elementary"
 )
 
@@ -55,7 +53,8 @@ func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, fi
 func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowSimilaritiesVector, rowSimilaritiesLanes)
-	for part := range slices.Chunk(f, rowChunk) {
+	for ; len(f) > 0; f = f[min(len(f), rowChunk):] {
+		part := f[:min(len(f), rowChunk)]
 		sum += float64(form(part, float32(clamp)))
 	}
 	return sum + rowSimilarities(x[whole:], clamp)
@@ -115,7 +114,8 @@ func rowMax[T Float](x []T, m T) T {
 func RowExp[T Float](x []T, top T) (sum float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowExpVector, rowExpLanes)
-	for part := range slices.Chunk(f, rowChunk) {
+	for ; len(f) > 0; f = f[min(len(f), rowChunk):] {
+		part := f[:min(len(f), rowChunk)]
 		sum += float64(form(part, float32(top)))
 	}
 	return sum + rowExp(x[whole:], top)
@@ -137,7 +137,8 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	form := formOf(rowNegVector, rowNegLanes)
 	// Here infinite intermediate results would make NaNs.
 	within := min(max(float32(c), 1.2e-38), 1e20)
-	for part := range slices.Chunk(f, logChunk) {
+	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
+		part := f[:min(len(f), logChunk)]
 		loss, dTheta := form(part, within, 1/within, float32(bound.limit))
 		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
@@ -149,7 +150,8 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowUMAPVector, rowUMAPLanes)
-	for part := range slices.Chunk(f, logChunk) {
+	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
+		part := f[:min(len(f), logChunk)]
 		loss += float64(form(part, float32(bound.limit)))
 	}
 	return loss + umapNegative(x[whole:], bound)
@@ -159,7 +161,8 @@ func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 func RowLogistic[T Float](x []T, theta T) (sum Sum) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowLogisticVector, rowLogisticLanes)
-	for part := range slices.Chunk(f, logChunk) {
+	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
+		part := f[:min(len(f), logChunk)]
 		loss, dTheta := form(part, float32(theta))
 		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
