@@ -23,8 +23,8 @@ type SpectrumAxis struct {
 // DefaultS are the default values of s: a little beyond both ends.
 const DefaultS = "-0.5,0,0.5,1,1.5"
 
-// LargestS bounds the magnitude of s, so no constant overflows.
-const LargestS = 100
+// largestS bounds the magnitude of s, so no constant overflows.
+const largestS = 100
 
 // fullBatch is the word for all negatives of the batch.
 const fullBatch = "full"
@@ -32,7 +32,7 @@ const fullBatch = "full"
 // ParseAxis reads the values of a flag, a list with commas between them.
 func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 	a, whole := &SpectrumAxis{Flag: flag}, flag == "m"
-	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", LargestS, LargestS), "zbar": "(0,inf)",
+	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", largestS, largestS), "zbar": "(0,inf)",
 		"m": "[1,2147483647]"}[flag])
 	want := in.Text(whole)
 	if whole {

@@ -80,7 +80,6 @@ func (c *Config) Options() cne.Options {
 // Figures without a key are measured only by cne evaluate.
 func (q *Quality) Wanted() quality.Options {
 	o := q.Options
-	o.Skip = quality.MetricLosses
 	wanted, fields := map[string]bool{"spearman_sample": *o.SpearmanSample > 0}, reflect.ValueOf(*q)
 	for i := range fields.NumField() {
 		wanted[fields.Type().Field(i).Tag.Get("key")] = !fields.Field(i).IsZero()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/simd"
 	"cne/model"
 )
 
@@ -51,20 +49,13 @@ With labels:
   kNN accuracy     of a 10-nearest-neighbour classifier in the embedding, tested
                    on a random seventh of the points
 For the embedding and the graph, with the Cauchy similarity: the partition
-function, the KL divergence, and the expected losses per edge of
-` + titlesOfLosses() + `, with negatives drawn uniformly
-from all other points.
+function and the KL divergence.
 
-Neg-t-SNE's loss is given for c = 1, and for Z̄ if the first run, --s or --zbar
-gives one; c is Z̄·m/n², for n points and m negatives.
-
-The loss of InfoNC-t-SNE is estimated from random draws, and from a part of the
-edges if there are many negatives; ± gives the standard error. All other scores
-but Spearman's are exact up to 100 000 points. Above, a random sample
+All scores but Spearman's are exact up to 100 000 points. Above, a random sample
 (quality.sample) is measured against all points, with standard errors.
 
 Scores that lack data, labels or a graph are left out. All runs must have the
-same points and graph; the first gives k and the constants of the losses.`,
+same points and graph; the first gives k.`,
 		Example: `  cne evaluate runs/mnist10k
   cne evaluate runs/s0 runs/s1 tsne.npy
   cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
@@ -78,10 +69,10 @@ same points and graph; the first gives k and the constants of the losses.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.inputs = args
-			flags := cmd.Flags()
-			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("zbar")
-			if err := a.check(flags.Changed("m")); err != nil {
-				return cli.Usage(cmd, err)
+			if a.output != "" {
+				if err := cli.CheckEnding("--output", a.output, ".json"); err != nil {
+					return cli.Usage(cmd, err)
+				}
 			}
 			from, err := cli.Sources(cmd)
 			if err != nil {
@@ -106,9 +97,6 @@ same points and graph; the first gives k and the constants of the losses.`,
 	cli.AddKeyFlag(cmd, given, "seed", "", "seed", "`seed` of all random numbers")
 	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in this order")
 	flags.StringVar(&a.against, "against", "", "also compare with this embedding, a `file` or run folder")
-	flags.Float64Var(&a.s, "s", 0, "`position` on the spectrum for Neg-t-SNE and InfoNC-t-SNE (default: the first run's)")
-	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for Neg-t-SNE (default: the first run's)")
-	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge (default: the first run's)")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the scores to this `file`, .json")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -122,9 +110,6 @@ type evaluationRun struct {
 	inputs          []string
 	against, output string
 	json, join      bool
-	s, zBar         float64
-	withS, withZBar bool // whether they are given
-	negatives       int  // 0: the configuration's
 
 	config  *configs.Config
 	origins configs.Origins
@@ -137,29 +122,6 @@ type evaluationRun struct {
 	// asTrained reports whether only a run's own configuration says what its points and
 	// their graph are.
 	asTrained bool
-}
-
-// largestZBar bounds --zbar, so no constant overflows.
-const largestZBar = 1e100
-
-// check checks the command line.
-func (a *evaluationRun) check(withNegatives bool) error {
-	switch {
-	case a.withS && a.withZBar:
-		return errors.New("--s and --zbar: got both, want one of them")
-	case !simd.IsFinite(a.s):
-		return fmt.Errorf("--s: got %v, want a finite number", a.s)
-	case math.Abs(a.s) > configs.LargestS:
-		return fmt.Errorf("--s: got %v, want a number from -%d to %d", a.s, configs.LargestS, configs.LargestS)
-	case a.withZBar && !(a.zBar > 0 && a.zBar <= largestZBar):
-		return fmt.Errorf("--zbar: got %v, want a number above 0 and at most %v", a.zBar, largestZBar)
-	case withNegatives && a.negatives < 1:
-		return fmt.Errorf("--m: got %d, want 1 or more", a.negatives)
-	}
-	if a.output != "" {
-		return cli.CheckEnding("--output", a.output, ".json")
-	}
-	return nil
 }
 
 // configure loads the configuration of the data and the graph from the given file, or
@@ -295,7 +257,6 @@ type candidate struct {
 	positions *data.Matrix
 	labels    *data.Labels // of its file; may be nil
 	found     *neighbors.Neighbors
-	z         *float64 // learnt by its run
 }
 
 // openCandidate reads an embedding, from several files if it comes in parts.
@@ -331,10 +292,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 		return nil, err
 	}
 	s.positions, s.labels = set.Points, set.Labels
-	if run {
-		s.z, err = rundir.LearntZ(path)
-	}
-	return s, err
+	return s, nil
 }
 
 func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {

@@ -13,10 +13,7 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/elementary"
 	"cne/internal/version"
-	"cne/model/op"
-	"cne/train"
 	"cne/train/quality"
 )
 
@@ -67,9 +64,6 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	if err != nil {
 		return nil, err
 	}
-	a.constants(e)
-	y.Losses = e.LossOptions()
-	y.Losses.Clamp = *a.config.Embed.Clamp
 	stop()
 
 	if y.Sampled(e.N) > 0 {
@@ -155,36 +149,6 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	return y, a.checkTrainedOn("", near.GraphKey)
 }
 
-// constants fills in the constants of the losses.
-func (a *evaluationRun) constants(e *report.Evaluation) {
-	options := a.config.Options()
-	phases := options.FitOptions().Phases
-	last, constant := phases[len(phases)-1], a.config.Embed.Loss.Info().Constant
-	e.Negatives = a.negatives
-	if e.Negatives == 0 {
-		e.Negatives = last.Negatives
-		if last.Negatives < 0 { // Full or All
-			e.Negatives = 2*a.config.Embed.BatchSize - 2
-		}
-	}
-	at := last.Spectrum
-	if a.withS {
-		at = train.FromS(a.s)
-	} else if a.withZBar {
-		at = train.FromZBar(a.zBar)
-	}
-	if at.S != nil && (a.withS || constant == op.FixedZ) {
-		e.ZBar = new(train.Normalization{N: e.N}.ZBar(*at.S))
-	}
-	if at.ZBar != nil && *at.ZBar != 0 && (a.withZBar || constant == op.FixedZ) {
-		e.ZBar = at.ZBar
-	}
-	e.Rho = 1
-	if at.S != nil && (a.withS || constant == op.Divisor) {
-		e.Rho = elementary.Pow(4, *at.S)
-	}
-}
-
 // measure measures one embedding.
 func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate, y *reference) (*report.EvaluatedFigures, error) {
 	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
@@ -193,15 +157,10 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 		o.Labels = s.labels
 	}
 	o.Found = s.found
-	if s.z != nil {
-		o.Losses.LearntZ = *s.z
-	}
 	o.Measured = func(m quality.Metric, took time.Duration) {
 		switch seconds := took.Seconds(); m {
 		case quality.MetricTrustworthiness:
 			e.Seconds.Trustworthiness += seconds
-		case quality.MetricLosses:
-			e.Seconds.Losses += seconds
 		default:
 			e.Seconds.Figures += seconds
 		}

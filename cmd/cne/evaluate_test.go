@@ -18,7 +18,6 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/rng"
-	"cne/model/op"
 	"cne/train/quality"
 )
 
@@ -42,13 +41,13 @@ func TestEvaluateARun(t *testing.T) {
 	if after := listFiles(t, "run"); !slices.Equal(before, after) {
 		t.Errorf("the run folder had %v and has %v", before, after)
 	}
-	if e.Data != "points" || e.N != 200 || e.K != 8 || e.AccuracyK != 10 || e.Negatives != 7 || e.ZBar != nil || e.Rho != 1 || len(e.Embeddings) != 1 {
+	if e.Data != "points" || e.N != 200 || e.K != 8 || e.AccuracyK != 10 || len(e.Embeddings) != 1 {
 		t.Errorf("%+v", e)
 	}
 	f := e.Embeddings[0]
 	run := readMetrics(t, "run/metrics.json")
 	for key, got := range map[string]*float64{
-		"knn_recall": f.KNNRecall, "spearman": f.Spearman, "partition_function": f.PartitionFunction, "kl": f.KL, "accuracy": f.Accuracy, "z": loss(f.Losses, "learnt_z"),
+		"knn_recall": f.KNNRecall, "spearman": f.Spearman, "partition_function": f.PartitionFunction, "kl": f.KL, "accuracy": f.Accuracy,
 	} {
 		if got == nil || *got != run[key] {
 			t.Errorf("%s is %v, but %v in metrics.json", key, got, run[key])
@@ -76,38 +75,19 @@ func TestEvaluateARun(t *testing.T) {
 	graph, err := neighbors.ReadFile(t.Context(), "run/graph.npz")
 	must(t, err)
 	heads, tails := graph.EdgeList()
-	pairs := 200. * 199
-	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.X, 2, 7, 1e-10, []quality.Discriminator{
-		{Loss: op.Neg, C: 1}, {Loss: op.UMAP}, {Loss: op.NC, C: *f.PartitionFunction / pairs * 7}, {Loss: op.NC, C: run["z"].(float64) / pairs * 7},
-	}, nil)
+	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, *f.PartitionFunction, nil)
 	must(t, err)
-	for name, v := range map[string]struct {
-		got  *float64
-		want float64
-	}{
-		"trustworthiness": {f.Trustworthiness, trust.Mean},
-		"Neg":             {loss(f.Losses, "neg"), losses[0]},
-		"UMAP":            {loss(f.Losses, "umap"), losses[1]},
-		"NC":              {loss(f.Losses, "nc"), losses[2]},
-		"NC, learnt":      {loss(f.Losses, "nc_learnt_z"), losses[3]},
-	} {
-		if v.got == nil || math.Abs(*v.got-v.want) > 1e-12*v.want {
-			t.Errorf("%s is %v, want %v", name, v.got, v.want)
-		}
-	}
-	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.X, 2, 7, 1, 1e-10, 50, 9, nil)
-	must(t, err)
-	if both := math.Hypot(infonc.Error, f.Losses["infonc_error"]); !(math.Abs(infonc.Mean-f.Losses["infonc"]) < 5*both && f.Losses["infonc_error"] < infonc.Error) {
-		t.Errorf("InfoNC is %v ± %v, want %v ± %v", f.Losses["infonc"], f.Losses["infonc_error"], infonc.Mean, infonc.Error)
+	if math.Abs(*f.Trustworthiness-trust.Mean) > 1e-12 || math.Abs(*f.KL-kl) > 1e-12*kl {
+		t.Errorf("trustworthiness %v, want %v; KL %v, want %v", *f.Trustworthiness, trust.Mean, *f.KL, kl)
 	}
 
 	// The same without the folder: what it says is said by flags.
-	g := evaluated(t, append(set("data.label_column=kind", "graph.k=5", "quality.k=8", "graph.pca=4", "device.name=cpu"), "run/embedding.npy", "--data", "points.csv", "--m", "7")...).Embeddings[0]
-	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || g.Losses["neg"] != f.Losses["neg"] || g.Losses["infonc"] != f.Losses["infonc"] || *g.Accuracy != *f.Accuracy {
+	g := evaluated(t, append(set("data.label_column=kind", "graph.k=5", "quality.k=8", "graph.pca=4", "device.name=cpu"), "run/embedding.npy", "--data", "points.csv")...).Embeddings[0]
+	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || *g.Accuracy != *f.Accuracy {
 		t.Errorf("from flags %+v, from the folder %+v", g, f)
 	}
 	g = evaluated(t, "run/embedding.npy", "--config", "run/config.yaml").Embeddings[0]
-	if *g.KL != *f.KL || *g.Spearman != *f.Spearman || loss(g.Losses, "nc_learnt_z") != nil {
+	if *g.KL != *f.KL || *g.Spearman != *f.Spearman {
 		t.Errorf("from the configuration %+v, from the folder %+v", g, f)
 	}
 	// A damaged cache is as good as none, and stays.
@@ -116,14 +96,6 @@ func TestEvaluateARun(t *testing.T) {
 	if *g.KNNRecall != *f.KNNRecall || readText(t, "run/cache.safetensors") != "damaged" {
 		t.Errorf("without the cache %+v", g)
 	}
-}
-
-// loss returns the loss with a key, nil if there is none.
-func loss(losses map[string]float64, key string) *float64 {
-	if v, ok := losses[key]; ok {
-		return &v
-	}
-	return nil
 }
 
 // writeEmbedding writes n planar points drawn with a seed.
@@ -140,46 +112,6 @@ func writeEmbedding(t *testing.T, path string, n int, seed uint64, change func(m
 	makeArray(t, path, m)
 }
 
-func TestEvaluateConstants(t *testing.T) {
-	const n = 40 // points
-	folderOf(t, n, 4)
-	base := []string{"a.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5"}
-	writeEmbedding(t, "a.npy", n, 1, nil)
-	zBar := func(s float64) float64 { return math.Pow(100*n*math.Sqrt(n/70000.), 1-s) * math.Pow(n*n/5, s) }
-	for _, tc := range []struct {
-		flags     []string
-		zBar, rho float64 // 0: none
-		negatives int
-	}{
-		{nil, 0, 1, 5},
-		{[]string{"--s", "0"}, zBar(0), 1, 5},
-		{[]string{"--s", "1"}, zBar(1), 4, 5},
-		{[]string{"--s", "-0.5", "--m", "20"}, zBar(-0.5), 0.5, 20},
-		{[]string{"--zbar", "3e4"}, 3e4, 1, 5},
-		{[]string{"--set", "loss.s=1"}, zBar(1), 1, 5},
-		{[]string{"--set", "loss.z_bar=123"}, 123, 1, 5},
-		{[]string{"--set", "loss.z_bar=uniform"}, 0, 1, 5},
-		{[]string{"--set", "loss.s=1", "--zbar", "3e4"}, 3e4, 1, 5},
-		{[]string{"--set", "loss.name=infonce", "--set", "loss.s=1"}, 0, 4, 5},
-		{[]string{"--set", "loss.name=umap", "--set", "loss.negatives=9"}, 0, 1, 9},
-		{[]string{"--set", "loss.negatives=full", "--set", "train.batch_size=11"}, 0, 1, 20},
-	} {
-		e := evaluated(t, append(slices.Clone(base), tc.flags...)...)
-		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*b }
-		if (e.ZBar == nil) != (tc.zBar == 0) || e.ZBar != nil && !near(*e.ZBar, tc.zBar) || !near(e.Rho, tc.rho) || e.Negatives != tc.negatives {
-			t.Errorf("%q: Z̄ %v, ρ %v and %d negatives, want %v, %v and %d", tc.flags, e.ZBar, e.Rho, e.Negatives, tc.zBar, tc.rho, tc.negatives)
-		}
-		l := e.Embeddings[0].Losses
-		if (loss(l, "neg_z_bar") == nil) != (tc.zBar == 0) || loss(l, "nc") == nil || loss(l, "nc_learnt_z") != nil {
-			t.Errorf("%q: losses %+v", tc.flags, l)
-		}
-	}
-	// c = Z̄·m/n² is 1 for this Z̄.
-	if e := evaluated(t, append(slices.Clone(base), "--zbar", "320")...); math.Abs(e.Embeddings[0].Losses["neg_z_bar"]-e.Embeddings[0].Losses["neg"]) > 1e-9 {
-		t.Errorf("with c = 1 the losses of Neg-t-SNE are %+v", e.Embeddings[0].Losses)
-	}
-}
-
 // Motions, reflections and the order of the columns leave every figure; an
 // embedding is entirely like itself.
 func TestEvaluateInvariances(t *testing.T) {
@@ -193,14 +125,14 @@ func TestEvaluateInvariances(t *testing.T) {
 		}
 	})
 	writeEmbedding(t, "other.npy", 150, 2, nil)
-	e := evaluated(t, "a.npy", "b.npy", "other.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--s", "0.5", "--against", "a.npy")
+	e := evaluated(t, "a.npy", "b.npy", "other.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--against", "a.npy")
 	valuesOf := func(f report.EvaluatedFigures) map[string]float64 {
 		values := map[string]float64{}
-		for _, of := range append(quality.Table(), e.LossOptions().Figures()...) {
+		for _, of := range quality.Table() {
 			for prefix, figures := range map[string]*quality.Figures{"": &f.Figures, "against, ": f.Against} {
 				if v, _ := of.Of(figures); v != nil {
 					values[prefix+of.Key] = *v
-				} else if prefix == "" && !strings.HasSuffix(of.Key, "_learnt_z") { // no embedding has one
+				} else if prefix == "" {
 					t.Errorf("%s is missing", of.Key)
 				}
 			}
@@ -244,7 +176,7 @@ func TestEvaluateWhatThereIs(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	ofData, ofPartition, ofGraph, ofLabels := keys(quality.NeedsPoints|quality.NeedsNeighbors), keys(quality.NeedsNone), keys(quality.NeedsGraph)+" losses", keys(quality.NeedsLabels)
+	ofData, ofPartition, ofGraph, ofLabels := keys(quality.NeedsPoints|quality.NeedsNeighbors), keys(quality.NeedsNone), keys(quality.NeedsGraph), keys(quality.NeedsLabels)
 	const ofOther = "against"
 	for args, want := range map[string]string{
 		"a.npy --against e.v2.csv":                                 ofPartition + " " + ofOther,
@@ -274,7 +206,7 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	mustRun(t, short()...)
 	mustRun(t, short("--set", "loss.name=nc", "-o", "nc")...)
 	writeEmbedding(t, "mine.npy", 60, 1, nil)
-	stdout, _ := mustRun(t, "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "report.json")
+	stdout, _ := mustRun(t, "evaluate", "run", "nc", "mine.npy", "--against", "mine.npy", "-o", "report.json")
 	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
 	var names []string
 	for _, line := range lines {
@@ -285,35 +217,24 @@ func TestEvaluatePrintsATable(t *testing.T) {
 		"KL divergence ↓"}
 	var e report.Evaluation
 	must(t, json.Unmarshal([]byte(readText(t, "report.json")), &e))
-	for _, f := range e.LossOptions().Figures() {
-		want = append(want, f.Title)
-	}
 	want = append(want, "against mine.npy: kNN recall (k = 15)", "against mine.npy: Spearman")
-	for _, title := range []string{"Neg-t-SNE loss, c = 1", "Neg-t-SNE loss, Z̄ = 355.6", "NC-t-SNE loss, learnt Z", "InfoNC-t-SNE loss, ρ = 2"} {
-		if !slices.Contains(want, title) {
-			t.Errorf("rows %q, without %q", want, title)
-		}
-	}
 	if !slices.Equal(names[:len(names)-1], want) {
 		t.Errorf("rows %q, want %q", names[:len(names)-1], want)
 	}
 	if got := strings.Fields(lines[0]); !slices.Equal(got, []string{"run", "nc", "mine.npy"}) {
 		t.Errorf("columns %q", got)
 	}
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "60 points, ") || !strings.HasSuffix(last, " directed edges, 5 negatives per edge") {
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "60 points, ") || !strings.HasSuffix(last, " directed edges") {
 		t.Errorf("the last line is %q", last)
 	}
 	if got := strings.Fields(lines[len(lines)-2]); got[len(got)-1] != "1.000" {
 		t.Errorf("an embedding against itself: %q", lines[len(lines)-2])
 	}
-	if len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || loss(e.Embeddings[1].Losses, "nc_learnt_z") == nil {
+	if len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" {
 		t.Errorf("report.json: %+v", e)
 	}
-	if stdout, _ := mustRun(t, "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
-		t.Errorf("with one negative:\n%s", stdout)
-	}
 	// Without data there is no graph.
-	if stdout, _ := mustRun(t, "evaluate", "mine.npy", "--against", "run"); !strings.HasSuffix(stdout, "\n60 points\n") || strings.Contains(stdout, "loss") {
+	if stdout, _ := mustRun(t, "evaluate", "mine.npy", "--against", "run"); !strings.HasSuffix(stdout, "\n60 points\n") {
 		t.Errorf("without data:\n%s", stdout)
 	}
 }

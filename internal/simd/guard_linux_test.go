@@ -95,7 +95,6 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				AddSquares(x[0], x[1], 1)
 				AddDistances(x[0], x[1], 1, 1, 1)
 				InverseSum(x[0])
-				InverseLogSum(x[0], 1, 1, BoundOf[float32](1e-10))
 				LessProduct(x[0], x[1], x[2], 1)
 				Pull(x[0], x[1], x[2], x[3], 2)
 				AddReLU(x[0], x[1], x[2])

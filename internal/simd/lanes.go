@@ -241,26 +241,6 @@ func inverseSumLanes(d2 []float32) float32 {
 	return sums.fold()
 }
 
-func inverseLogSumLanes(x []float32, slope, offset, limit, logLimit float32) float32 {
-	var sums vector
-	for i := 0; i+lanes <= len(x); i += lanes {
-		x := (*vector)(x[i:])
-		for l, d2 := range x {
-			r := 1 / fma32(slope, d2, offset)
-			v := 1 + r
-			if v > limit {
-				sums[l] += logLimit
-				continue
-			}
-			if r -= v - 1; v > 2 {
-				r = 0
-			}
-			sums[l] += log32(v) + r
-		}
-	}
-	return sums.fold()
-}
-
 func rowSimilaritiesLanes(x []float32, clamp float32) float32 {
 	var sums vector
 	for i := 0; i+lanes <= len(x); i += lanes {

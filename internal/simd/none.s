@@ -91,9 +91,6 @@ TEXT ·addDistancesVector(SB), NOSPLIT, $0-0
 TEXT ·inverseSumVector(SB), NOSPLIT, $0-0
 	UNDEF
 
-TEXT ·inverseLogSumVector(SB), NOSPLIT, $0-0
-	UNDEF
-
 TEXT ·countBelowVector(SB), NOSPLIT, $0-0
 	UNDEF
 

@@ -200,18 +200,6 @@ func inverseSum[T Float](d2 []T) (sum float64) {
 	return sum
 }
 
-func inverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
-	for _, v := range x {
-		r := 1 / (T(slope*v) + offset)
-		if 1+r > bound.limit {
-			sum += bound.log
-			continue
-		}
-		sum += elementary.Log1p(float64(r))
-	}
-	return sum
-}
-
 func countBelow[T Float](counts []int32, x, limits []T) {
 	for k, limit := range limits {
 		for _, v := range x {

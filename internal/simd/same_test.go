@@ -119,9 +119,6 @@ var results = []struct {
 		b.doubles(sum.Loss, sum.DTheta)
 	})},
 	{"RowUMAP", eachBound(func(b *bits, x []float32, bound Bound[float32]) { b.doubles(RowUMAP(x, bound)) })},
-	{"InverseLogSum", eachBound(func(b *bits, x []float32, bound Bound[float32]) {
-		b.doubles(InverseLogSum(x, 0.37, 0.37, bound), InverseLogSum(x, 1, 0, bound))
-	})},
 	{"InfoNC", func(b *bits, s *source, n int) {
 		total := make([]float32, n)
 		x := [3][]float32{s.positive(n), s.positive(n), s.positive(n)}

@@ -305,22 +305,6 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 	return sum + inverseSum(d2)
 }
 
-// InverseLogSum returns Σ log(1 + 1/(slope·x[i] + offset)) for x, slope and
-// offset that are not negative, with the precision of InverseSum2: the losses
-// of negative pairs at squared distances x, without their derivatives, and with
-// all digits for distant pairs, too. The losses are Neg-t-SNE's with slope =
-// offset = c, and UMAP's with slope 1 and offset 0. Where the argument of
-// the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair has the clamp's
-// loss.
-func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
-	if f, whole := wholeLanes(x); whole > 0 {
-		form := formOf(inverseLogSumVector, inverseLogSumLanes)
-		sum = float64(form(f, float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
-		x = x[whole:]
-	}
-	return sum + inverseLogSum(x, slope, offset, bound)
-}
-
 // CountBelow adds to counts[k] the number of elements of x below limits[k];
 // counts is at least as long as limits. A NaN is below nothing. It is fastest
 // for a multiple of 4 limits.

@@ -341,40 +341,6 @@ func TestReductions(t *testing.T) {
 	})
 }
 
-// The sums of logarithms keep their digits where each is small, and count
-// clamped pairs with the clamp.
-func TestInverseLogSum(t *testing.T) {
-	forms(t, func(t *testing.T) {
-		for _, n := range lengths {
-			for _, width := range []float64{0.1, 5, 30} {
-				x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Exp(width * (s.Float64() - 0.3)) })
-				if n > 2 {
-					x[0], x[n-1] = 0, 1e30
-				}
-				for _, w := range []struct{ slope, offset, clamp float64 }{
-					{1, 1, 1e-10}, {1, 0, 1e-10}, {1, 0, 1e-4}, {1e-5, 1e-5, 0}, {1e6, 1e6, 1e-10}, {3, 3, 0.5},
-				} {
-					slope, offset, bound := float32(w.slope), float32(w.offset), BoundOf[float32](w.clamp)
-					want := 0.0
-					for _, v := range x {
-						r := 1 / (float64(slope)*float64(v) + float64(offset))
-						want += min(math.Log1p(r), bound.log)
-					}
-					got := InverseLogSum(x, slope, offset, bound)
-					if !(math.Abs(got-want) <= 2e-6*want) {
-						t.Errorf("n=%d, width %g, %+v: %.9g, want %.9g", n, width, w, got, want)
-					}
-				}
-			}
-		}
-		x := make([]float32, 64)
-		x[17] = float32(math.NaN())
-		if got := InverseLogSum(x, 1, 1, BoundOf[float32](1e-10)); !math.IsNaN(got) {
-			t.Errorf("a NaN gives %g", got)
-		}
-	})
-}
-
 func TestCountBelow(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, n := range lengths {
@@ -453,7 +419,6 @@ func BenchmarkKernels(b *testing.B) {
 			{"DrawOthers", func() { DrawOthers(drawn, s.State()) }},
 			{"AddSquares", func() { clear(work); AddSquares(work, x, 1) }},
 			{"InverseSum", func() { InverseSum(x) }},
-			{"InverseLogSum", func() { InverseLogSum(x, 1, 1, limit) }},
 			{"CountBelow/32", func() { CountBelow(counts, x, x[:32]) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 			{"InverseSum2Near", func() { InverseSum2Near(x, v[1], 0, 0) }},

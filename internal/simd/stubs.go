@@ -147,11 +147,6 @@ func addDistancesVector(dst []float32, xs []float32, x float32, scale float32, m
 //go:noescape
 func inverseSumVector(d2 []float32) (sum float32)
 
-// inverseLogSumVector is the vector form of inverseLogSum.
-//
-//go:noescape
-func inverseLogSumVector(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
-
 // countBelowVector is the vector form of countBelow.
 //
 //go:noescape

@@ -37,12 +37,12 @@ const (
 var losses = [...]LossInfo{
 	Neg: {
 		Word: "neg", Aliases: []string{"neg-tsne"}, Title: "Neg-t-SNE", Constant: FixedZ, Scale: 1,
-		Positive: negPositive, Negative: negNegative, Odds: func(c float64) (slope, offset float64) { return c, c },
+		Positive: negPositive, Negative: negNegative,
 		onDevice: true, single: negKernels[float32](), double: negKernels[float64](),
 	},
 	NC: {
 		Word: "nc", Aliases: []string{"nc-tsne"}, Title: "NC-t-SNE", Constant: LearntZ, Scale: 1,
-		Positive: negPositive, Negative: negNegative, Odds: func(c float64) (slope, offset float64) { return c, c },
+		Positive: negPositive, Negative: negNegative,
 		onDevice: true, single: negKernels[float32](), double: negKernels[float64](),
 	},
 	InfoNC: {
@@ -53,7 +53,6 @@ var losses = [...]LossInfo{
 		Word: "umap", Title: "UMAP", Scale: 1, EuclideanOnly: true,
 		Positive: func(q, _, _ float64) PairLoss { return PairLoss{Loss: -elementary.Log(q), LogQ: -1} },
 		Negative: func(q, rest, _ float64) PairLoss { return PairLoss{Loss: elementary.Log1p(q / rest), LogQ: q / rest} },
-		Odds:     func(float64) (slope, offset float64) { return 1, 0 },
 		onDevice: true, single: umapKernels[float32](), double: umapKernels[float64](),
 	},
 }
@@ -79,10 +78,6 @@ type LossInfo struct {
 	// cancellation, and the constant c; q is never 0, and rest may be. Both are −log p for
 	// some p, and ContrastiveOptions.Clamp bounds this p. PerHead losses have neither.
 	Positive, Negative func(q, rest, c float64) PairLoss
-	// Odds is a fast form of the loss for package quality, or nil if there is none. For the
-	// Cauchy kernel with squared distance x and constant c, let w = slope·x + offset. Then p
-	// = 1/(1+w) for positive pairs and 1/(1+1/w) for negative pairs.
-	Odds func(c float64) (slope, offset float64)
 
 	onDevice bool // there are kernels for accelerators
 	single   kernelSet[float32]

@@ -43,7 +43,6 @@ func ExampleMeasure() {
 	fmt.Printf("Spearman           %.3f\n", *f.Spearman)
 	fmt.Printf("partition function %.0f\n", *f.PartitionFunction)
 	fmt.Printf("KL divergence      %.3f\n", *f.KL)
-	fmt.Printf("Neg-t-SNE loss     %.3f\n", f.Losses["neg"])
 	fmt.Println("accuracy measured:", f.Accuracy != nil)
 	// Output:
 	// kNN recall         0.963
@@ -51,7 +50,6 @@ func ExampleMeasure() {
 	// Spearman           0.693
 	// partition function 130521
 	// KL divergence      3.260
-	// Neg-t-SNE loss     2.739
 	// accuracy measured: false
 }
 
@@ -64,14 +62,14 @@ func ExampleMeasure_labels() {
 	}
 	f, err := quality.Measure(context.Background(), points, embedding, quality.Options{
 		Labels: data.NewLabels(turns),
-		Skip:   quality.MetricTrustworthiness | quality.MetricLosses,
+		Skip:   quality.MetricTrustworthiness,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("accuracy %.3f, losses: %d\n", *f.Accuracy, len(f.Losses))
+	fmt.Printf("accuracy %.3f, trustworthiness measured: %v\n", *f.Accuracy, f.Trustworthiness != nil)
 	// Output:
-	// accuracy 1.000, losses: 0
+	// accuracy 1.000, trustworthiness measured: false
 }
 
 func ExamplePartitionFunction() {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"cne/data/neighbors"
-	"cne/model/op"
 )
 
 // A Metric is a figure that Measure returns; several are joined by |.
@@ -22,7 +21,6 @@ const (
 	MetricKL
 	MetricAccuracy
 	MetricTrustworthiness
-	MetricLosses
 )
 
 // Figures are the quality figures of an embedding. A figure that was skipped, needs
@@ -44,10 +42,6 @@ type Figures struct {
 	KLError                *float64 `json:"kl_error,omitempty"`
 	Accuracy               *float64 `json:"accuracy,omitempty"` // of a kNN classifier
 	AccuracyError          *float64 `json:"accuracy_error,omitempty"`
-	// Losses are the expected training losses per edge on the graph (ExpectedLosses,
-	// ExpectedInfoNC) by the keys of LossOptions.Figures, with the suffix "_error" for
-	// standard errors. learnt_z is LossOptions.LearntZ.
-	Losses map[string]float64 `json:"losses,omitempty"`
 }
 
 // A Figure describes one of the Figures.
@@ -89,8 +83,8 @@ const (
 	NeedsNone Needs = 0
 )
 
-// table has all figures; LossOptions.Figures has the losses. A new figure needs a line
-// here, its fields in Figures, and a method that measures it.
+// table has all figures. A new figure needs a line here, its fields in Figures, and a
+// method that measures it.
 var table = []Figure{
 	{
 		Metric: MetricPartition, Key: "partition_function", Option: "partition", Title: "partition function", Format: "%.4g", Wide: true,
@@ -126,15 +120,11 @@ var table = []Figure{
 		Meaning: "The share of held-out points whose class most of their nearest neighbours in the embedding have, too. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Accuracy, f.AccuracyError },
 		measure: (*measurement).accuracy,
-	}, {
-		Metric: MetricLosses, Needs: NeedsGraph, measure: (*measurement).losses,
 	},
 }
 
-// Table returns all figures except the losses: see LossOptions.Figures.
-func Table() []Figure {
-	return slices.DeleteFunc(slices.Clone(table), func(f Figure) bool { return f.Of == nil })
-}
+// Table returns all figures.
+func Table() []Figure { return slices.Clone(table) }
 
 // DisplayTable returns the figures of Table in the order for readers: figures of the
 // embedding and its graph come last.
@@ -232,8 +222,8 @@ func (m *measurement) sum(ctx context.Context) (z Estimate, err error) {
 	if m.sample == nil {
 		z.Exact = true
 		z.Mean, err = PartitionFunction(ctx, x, d, m.Device)
-	} else if m.sums, err = overRows(ctx, n, m.sample, tileRows, tileColumns, 1, similarityTerms(x, n, d, true)); err == nil {
-		mean := estimateMean(slices.Concat(m.sums...), n)
+	} else if m.sums, err = overRows(ctx, n, m.sample, similarityTerms(x, n, d, true)); err == nil {
+		mean := estimateMean(m.sums, n)
 		z = Estimate{Mean: mean.Mean * float64(n), Error: mean.Error * float64(n)}
 	}
 	if err == nil {
@@ -317,152 +307,4 @@ func (m *measurement) trustworthiness(ctx context.Context) error {
 	}
 	e, err := Trustworthiness(ranks, m.K, n)
 	return keep(e, err, &m.figures.Trustworthiness, &m.figures.TrustworthinessError)
-}
-
-// LossOptions are the constants of the expected losses.
-type LossOptions struct {
-	// Negatives is the number of negatives per edge; 0 means 5.
-	Negatives int
-	// ZBar is a normalisation constant Z̄. If it is not 0, losses with op.FixedZ are also
-	// given at this constant.
-	ZBar float64
-	// LearntZ is the learnt constant times n(n−1). If it is not 0, losses with op.LearntZ are
-	// also given at this constant.
-	LearntZ float64
-	// Rho is the ρ of losses with op.Divisor; 0 means 1.
-	Rho float64
-	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1. At 0 a
-	// bound remains that keeps the arithmetic finite.
-	Clamp float64
-}
-
-// A lossFigure is the figure of a loss at a constant. The constant depends on the number
-// n of points and on the partition function z, and is 0 if the figure is left out.
-type lossFigure struct {
-	Figure
-	loss     op.Loss
-	constant func(n, z float64) float64
-}
-
-// Figures returns the figures of the losses, each at its default constant and at the
-// given ones. The figure nc_learnt_z is always among them; Measure leaves it out if
-// LearntZ is 0.
-func (o LossOptions) Figures() []Figure {
-	var all []Figure
-	for _, f := range o.figures() {
-		all = append(all, f.Figure)
-	}
-	return all
-}
-
-func (o LossOptions) figures() (all []lossFigure) {
-	m := float64(o.Negatives)
-	for _, l := range op.Losses() {
-		info := l.Info()
-		add := func(suffix, of string, constant func(n, z float64) float64) {
-			key := info.Word + suffix
-			all = append(all, lossFigure{Figure{
-				Metric: MetricLosses, Key: key, Title: info.Title + " loss" + of, Format: "%.5g", Needs: NeedsGraph,
-				Of: func(f *Figures) (v, e *float64) { return entryOf(f.Losses, key), entryOf(f.Losses, key+"_error") },
-			}, l, constant})
-		}
-		one := func(_, _ float64) float64 { return 1 }
-		switch info.Constant {
-		case op.FixedZ:
-			add("", ", c = 1", one)
-			if o.ZBar != 0 {
-				add("_z_bar", fmt.Sprintf(", Z̄ = %.4g", o.ZBar), func(n, _ float64) float64 { return o.ZBar * m / (n * n) })
-			}
-		case op.LearntZ:
-			add("", ", Z = partition function", func(n, z float64) float64 { return z / (n * (n - 1)) * m })
-			add("_learnt_z", ", learnt Z", func(n, _ float64) float64 { return o.LearntZ / (n * (n - 1)) * m })
-		case op.Divisor:
-			of := ""
-			if rho := cmp.Or(o.Rho, 1); rho != 1 {
-				of = fmt.Sprintf(", ρ = %.4g", rho)
-			}
-			add("", of, one)
-		default:
-			add("", "", one)
-		}
-	}
-	return all
-}
-
-// entryOf returns the value of a key, or nil.
-func entryOf(m map[string]float64, key string) *float64 {
-	if v, ok := m[key]; ok {
-		return &v
-	}
-	return nil
-}
-
-// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives in total, but
-// from at most infoNCDraws sets of negatives per edge.
-const (
-	infoNCPairs = 1 << 24
-	infoNCDraws = 1000
-)
-
-func (m *measurement) losses(ctx context.Context) error {
-	g, err := m.graph(ctx)
-	if err != nil || g.Edges() == 0 || m.embedding.N < 2 {
-		return err
-	}
-	z, err := m.sum(ctx)
-	if err != nil {
-		return err
-	}
-	// Losses with odds are computed together in single precision. Any other loss in the same
-	// call would make all double precision.
-	var discriminators [2][]Discriminator
-	var pairwise [2][]string // their keys
-	var perHead []string
-	for _, f := range m.Losses.figures() {
-		switch c := f.constant(float64(m.embedding.N), z.Mean); {
-		case c == 0:
-		case f.loss.Info().PerHead:
-			perHead = append(perHead, f.Key)
-		default:
-			p, group := Discriminator{f.loss, c}, 0
-			if _, _, ok := p.odds(); !ok {
-				group = 1
-			}
-			discriminators[group], pairwise[group] = append(discriminators[group], p), append(pairwise[group], f.Key)
-		}
-	}
-	losses := map[string]float64{}
-	set := func(key string, e Estimate) {
-		losses[key] = e.Mean
-		if !e.Exact {
-			losses[key+"_error"] = e.Error
-		}
-	}
-	heads, tails := g.EdgeList()
-	for group, keys := range pairwise {
-		if len(keys) == 0 {
-			continue
-		}
-		estimates, err := m.expectedLosses(ctx, heads, tails, discriminators[group])
-		if err != nil || estimates == nil {
-			return err
-		}
-		for k, e := range estimates {
-			set(keys[k], e)
-		}
-	}
-	o := m.Losses
-	if o.LearntZ != 0 {
-		losses["learnt_z"] = o.LearntZ
-	}
-	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/o.Negatives))
-	for _, key := range perHead {
-		e, err := ExpectedInfoNC(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed, m.Device)
-		if err != nil {
-			return err
-		}
-		set(key, e)
-	}
-	m.figures.Losses = losses
-	return nil
 }

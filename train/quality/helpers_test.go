@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/model/op"
 )
 
 // must ends the test if there is an error.
@@ -28,9 +27,6 @@ func need[T any](value T, err error) func(testing.TB) T {
 // errorOf returns the error of a call.
 func errorOf[T any](_ T, err error) error { return err }
 
-func neg(c float64) Discriminator                 { return Discriminator{op.Neg, c} }
-func nc(z float64, m int) Discriminator           { return Discriminator{op.NC, z * float64(m)} }
-func umap() Discriminator                         { return similarity }
 func mean(e Estimate, err error) (float64, error) { return e.Mean, err }
 
 // knnRecall, trustworthinessOf and knnAccuracy are of all points.

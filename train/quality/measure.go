@@ -19,13 +19,11 @@ const (
 	AccuracyTest = 1.0 / 7
 )
 
-// Defaults of Options. The numbers for Spearman's correlation and of negatives are the
-// paper's.
+// Defaults of Options. The number for Spearman's correlation is the paper's.
 const (
 	DefaultK              = 15
 	DefaultSpearmanSample = 5000
 	DefaultSample         = 20_000
-	DefaultNegatives      = 5
 )
 
 // Options says what Measure measures, and how. The zero value measures all figures that
@@ -40,11 +38,9 @@ type Options struct {
 	// Sample is the number of points that Measure draws, without replacement, from more than
 	// ExactPoints points; nil means 20 000. 0, or a number not below the number of points,
 	// means all. Recall, partition function and divergence compare the sample with all
-	// points. Trustworthiness and losses take a tenth of it, at least 100 points. Accuracy
-	// classifies at most as many held-out points as the sample has.
+	// points. Trustworthiness takes a tenth of it, at least 100 points. Accuracy classifies
+	// at most as many held-out points as the sample has.
 	Sample *int `key:"sample,given" in:"0 or [100,inf)"`
-	// Losses has the constants of the expected losses.
-	Losses LossOptions
 	// Skip names the metrics to leave out.
 	Skip Metric
 
@@ -52,20 +48,19 @@ type Options struct {
 	// (data.Labels.Known) do not count. nil, or labels that are quantities, leave the
 	// accuracy out.
 	Labels *data.Labels
-	// Graph is the graph of the divergence and the losses; nil means the sKNN graph of
-	// the points' K nearest neighbours.
+	// Graph is the graph of the divergence; nil means the sKNN graph of the points' K
+	// nearest neighbours.
 	Graph *neighbors.Graph
 	// Neighbors are the nearest neighbours of each point, K or more, and Found its nearest
 	// neighbours in the embedding. If nil, Measure searches for them. For a sample of points
 	// of more than 8 values, the search is approximate.
 	Neighbors, Found *neighbors.Neighbors
 
-	// Seed seeds the samples (but not Spearman's, which is fixed), the choice of classified
-	// points and the negatives of InfoNC-t-SNE.
+	// Seed seeds the samples (but not Spearman's, which is fixed) and the choice of
+	// classified points.
 	Seed uint64
-	// Device searches neighbours and computes Spearman's correlation, the loss of
-	// InfoNC-t-SNE and, without a sample, the other figures over pairs of points; nil means
-	// the CPU.
+	// Device searches neighbours and computes Spearman's correlation and, without a sample,
+	// the other figures over pairs of points; nil means the CPU.
 	Device *Device
 	// Measured, if not nil, is called after each metric with the time that it took.
 	Measured func(m Metric, took time.Duration)
@@ -73,11 +68,11 @@ type Options struct {
 
 // Measure measures an embedding [n, d] of points [n, D]. If points is nil, it leaves out
 // recall (unless Neighbors is given), correlation, trustworthiness, and, without a Graph,
-// divergence and losses.
+// divergence.
 //
 // It takes O(n²) operations up to ExactPoints points; above, it uses a sample
-// (Options.Sample). Give Graph or Neighbors above ExactPoints: without them, divergence
-// and losses search the neighbours of all points.
+// (Options.Sample). Give Graph or Neighbors above ExactPoints: without them, the
+// divergence searches the neighbours of all points.
 //
 // Errors wrap ErrInput, ErrNotFinite or, if there are too few points for K neighbours
 // each, ErrUndefined; or they are the device's. If ctx is done, Measure returns ctx.Err()
@@ -112,9 +107,9 @@ type measurement struct {
 	Options
 	points, embedding *data.Matrix // points may be nil
 	sample            []int        // rows of the points that count; nil: all
-	ranked            []int        // the part of sample for trustworthiness and losses
+	ranked            []int        // the part of sample for trustworthiness
 	found             []int32      // the nearest of the sample in the embedding
-	sums              [][]float64  // of the similarities of each sampled point to all others
+	sums              []float64    // of the similarities of each sampled point to all others
 	z                 *Estimate    // the partition function
 	figures           Figures
 }
@@ -135,7 +130,6 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 	if *o.SpearmanSample == 0 {
 		o.Skip |= MetricSpearman
 	}
-	o.Losses.Negatives, o.Losses.Rho = cmp.Or(o.Losses.Negatives, DefaultNegatives), cmp.Or(o.Losses.Rho, 1)
 	if err := option.Check(o); err != nil {
 		return nil, fmt.Errorf("%w: quality.%w", ErrInput, err)
 	}

@@ -28,7 +28,7 @@ func reduced(n int) (points, embedding *data.Matrix, labels *data.Labels) {
 
 // Measure gives what the functions for the single figures do.
 func TestMeasure(t *testing.T) {
-	const n, k, m, seed = 300, 7, 3, 11
+	const n, k, seed = 300, 7, 11
 	ctx := t.Context()
 	points, embedding, labels := reduced(n)
 	near := need(neighbors.KNN(t.Context(), points, 2*k, neighbors.Options{}))(t)
@@ -37,7 +37,6 @@ func TestMeasure(t *testing.T) {
 	var measured Metric
 	o := Options{
 		K: k, SpearmanSample: new(100), Seed: seed, Labels: labels, Measured: func(m Metric, took time.Duration) { measured |= m },
-		Losses: LossOptions{Negatives: m, ZBar: 1e3, LearntZ: 2e4, Rho: 2, Clamp: 1e-4},
 	}
 	f := need(Measure(ctx, points, embedding, o))(t)
 	if measured != Where(func(*Figure) bool { return true }) {
@@ -69,15 +68,6 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	check("accuracy", f.Accuracy)(knnAccuracy(ctx, labelled, class, AccuracyK, AccuracyTest, seed, nil))
-	losses, err := ExpectedLosses(ctx, heads, tails, embedding.X, 2, m, 1e-4,
-		[]Discriminator{neg(1), umap(), neg(1e3 * m / (n * n)), nc(z/(n*(n-1)), m), nc(2e4/float64(n*(n-1)), m)}, nil)
-	must(t, err)
-	for i, got := range []string{"neg", "umap", "neg_z_bar", "nc", "nc_learnt_z"} {
-		check(got, entryOf(f.Losses, got))(losses[i], nil)
-	}
-	infonc, err := ExpectedInfoNC(ctx, heads, tails, embedding.X, 2, m, 2, 1e-4, 1000, seed, nil)
-	check("InfoNC", entryOf(f.Losses, "infonc"))(infonc.Mean, err)
-	check("InfoNC's error", entryOf(f.Losses, "infonc_error"))(infonc.Error, err)
 
 	// What is known need not be found, and changes nothing.
 	o.Neighbors, o.Found, o.Graph = near, found, graph
@@ -121,9 +111,9 @@ func TestMeasureLeavesOut(t *testing.T) {
 		"quantities":         {nil, embedding, Options{Labels: data.NewLabels(ages)}, none},
 		"too few labels":     {nil, few(embedding, 11), Options{Labels: data.NewLabels(slices.Repeat([]string{"a"}, 11))}, none},
 		"points":             {points, embedding, Options{K: 5}, with(ofPoints)},
-		"neighbours by half": {points, embedding, Options{K: 20, Skip: MetricLosses}, with(ofPoints) &^ (MetricLosses | MetricTrustworthiness)},
+		"neighbours by half": {points, embedding, Options{K: 20}, with(ofPoints) &^ MetricTrustworthiness},
 		"collapsed":          {points, data.NewMatrix(40, 2), Options{K: 5, Skip: ^(none | MetricSpearman)}, none},
-		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1, Skip: MetricLosses}, with(ofPoints) &^ (MetricLosses | MetricTrustworthiness | MetricSpearman)},
+		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1}, with(ofPoints) &^ (MetricTrustworthiness | MetricSpearman)},
 		"skipped":            {points, embedding, Options{Skip: ^MetricSpearman}, MetricSpearman},
 	} {
 		var got Metric
@@ -137,9 +127,6 @@ func TestMeasureLeavesOut(t *testing.T) {
 			if v, _ := figure.Of(f); (v != nil) != (tc.want&figure.Metric != 0) {
 				t.Errorf("%s: %s is there: %v", name, figure.Key, v != nil)
 			}
-		}
-		if (f.Losses != nil) != (tc.want&MetricLosses != 0) {
-			t.Errorf("%s: losses %v", name, f.Losses)
 		}
 	}
 }
@@ -171,10 +158,6 @@ func TestMeasureRefuses(t *testing.T) {
 		"no such neighbour":   {points, embedding, Options{K: 1, Neighbors: &neighbors.Neighbors{N: 40, K: 1, Index: slices.Repeat([]int32{40}, 40), Dist2: make([]float64, 40)}}, ErrInput},
 		"graph of others":     {points, embedding, Options{Graph: &neighbors.Graph{N: 1, Indptr: make([]int64, 2)}}, ErrInput},
 		"broken graph":        {points, embedding, Options{Graph: &neighbors.Graph{N: 40}}, ErrInput},
-		"constant":            {points, embedding, Options{Losses: LossOptions{LearntZ: math.NaN()}}, ErrInput},
-		"negatives":           {points, embedding, Options{Losses: LossOptions{Negatives: -1}}, ErrInput},
-		"rho":                 {points, embedding, Options{Losses: LossOptions{Rho: -1}}, ErrInput},
-		"clamp":               {points, embedding, Options{Losses: LossOptions{Clamp: 1}}, ErrInput},
 		"accuracy, all right": {points, embedding, Options{Labels: labels, Skip: ^MetricAccuracy}, nil},
 	} {
 		if _, err := Measure(t.Context(), tc.points, tc.embedding, tc.o); !errors.Is(err, tc.is) {
@@ -194,8 +177,6 @@ func TestMeasureStops(t *testing.T) {
 		"partition function, wide": errorOf(PartitionFunction(ended, points.X, 3, nil)),
 		"partition function, 64":   errorOf(PartitionFunction(ended, make([]float64, 9), 3, nil)),
 		"KL":                       errorOf(KL(ended, heads, tails, embedding.X, 2, 1, nil)),
-		"losses":                   errorOf(ExpectedLosses(ended, heads, tails, embedding.X, 2, 5, 0, []Discriminator{umap()}, nil)),
-		"InfoNC":                   errorOf(ExpectedInfoNC(ended, heads, tails, embedding.X, 2, 5, 1, 0, 2, 1, nil)),
 		"Spearman":                 errorOf(Spearman(ended, points, embedding, 300, 1, nil)),
 		"accuracy":                 errorOf(knnAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
 		"held-out accuracy":        errorOf(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),
@@ -212,7 +193,7 @@ func TestMeasureStops(t *testing.T) {
 			end()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || f == nil || f.PartitionFunction == nil || f.KNNRecall != nil || f.KL != nil || f.Losses != nil {
+	if !errors.Is(err, context.Canceled) || f == nil || f.PartitionFunction == nil || f.KNNRecall != nil || f.KL != nil {
 		t.Errorf("%+v, %v", f, err)
 	}
 }

@@ -20,78 +20,43 @@ const (
 	sumBlock = 512
 )
 
-// A pairTerms adds terms of the pairs of point i and the points lo to hi−1 to sums. i
-// must not be among these points. work has at least sumBlock elements.
-type pairTerms func(i, lo, hi int, work []float32, sums []float64)
+// A pairTerms adds up terms of the pairs of point i and the points lo to hi−1. i must not
+// be among these points. work has at least sumBlock elements.
+type pairTerms func(i, lo, hi int, work []float32) float64
 
-// overTiles returns the given number of sums over the pairs i < j < n.
-func overTiles(ctx context.Context, n, sums int, add pairTerms) ([]float64, error) {
-	partial := make([][]float64, parallel.Pieces(n, tileRows))
-	err := parallel.ForContext(ctx, n, tileRows, func(piece, first, last int) {
-		own := make([]float64, sums)
+// overTiles returns the sum over the pairs i < j < n.
+func overTiles(ctx context.Context, n int, of pairTerms) (total float64, err error) {
+	partial := make([]float64, parallel.Pieces(n, tileRows))
+	err = parallel.ForContext(ctx, n, tileRows, func(piece, first, last int) {
 		work := make([]float32, sumBlock)
 		for lo := first; lo < n; lo += tileColumns {
 			hi := min(n, lo+tileColumns)
 			for i := first; i < last && i+1 < hi; i++ {
-				add(i, max(lo, i+1), hi, work, own)
+				partial[piece] += of(i, max(lo, i+1), hi, work)
 			}
 		}
-		partial[piece] = own
 	})
-	total := make([]float64, sums)
-	for _, p := range partial {
-		for k, v := range p {
-			total[k] += v
-		}
+	for _, v := range partial {
+		total += v
 	}
 	return total, err
 }
 
-// overRows returns for each row of rows the sums over its pairs with all other points of
-// n. It visits tile columns at a time for grain rows.
-func overRows(ctx context.Context, n int, rows []int, grain, tile, sums int, add pairTerms) ([][]float64, error) {
-	all := make([][]float64, len(rows))
-	err := parallel.ForContext(ctx, len(rows), grain, func(_, first, last int) {
+// overRows returns for each row of rows the sum over its pairs with all other points of n.
+func overRows(ctx context.Context, n int, rows []int, of pairTerms) ([]float64, error) {
+	sums := make([]float64, len(rows))
+	err := parallel.ForContext(ctx, len(rows), tileRows, func(_, first, last int) {
 		work := make([]float32, sumBlock)
-		for q := first; q < last; q++ {
-			all[q] = make([]float64, sums)
-		}
-		for lo := 0; lo < n && ctx.Err() == nil; lo += tile {
-			hi := min(n, lo+tile)
+		for lo := 0; lo < n && ctx.Err() == nil; lo += tileColumns {
+			hi := min(n, lo+tileColumns)
 			for q := first; q < last; q++ {
 				i := rows[q]
-				add(i, lo, max(lo, min(hi, i)), work, all[q])
-				add(i, min(hi, max(lo, i+1)), hi, work, all[q])
+				sums[q] += of(i, lo, max(lo, min(hi, i)), work)
+				sums[q] += of(i, min(hi, max(lo, i+1)), hi, work)
 			}
 		}
 	})
-	return all, err
-}
-
-// exactTerms computes terms in double precision, from squared distances.
-func exactTerms[T Float](e []T, d int, add func(d2 float64, sums []float64)) pairTerms {
-	return func(i, lo, hi int, _ []float32, sums []float64) {
-		a := e[i*d : (i+1)*d]
-		for j := lo; j < hi; j++ {
-			add(squaredDistance(a, e[j*d:(j+1)*d]), sums)
-		}
-	}
-}
-
-// blockTerms computes terms in single precision, from up to sumBlock squared distances.
-func blockTerms(e []float32, n, d int, add func(d2 []float32, sums []float64)) pairTerms {
-	planes := planesOf(e, n, d)
-	return func(i, lo, hi int, work []float32, sums []float64) {
-		for ; lo < hi; lo += sumBlock {
-			end := min(hi, lo+sumBlock)
-			d2 := work[:end-lo]
-			clear(d2)
-			for k, x := range e[i*d : (i+1)*d] {
-				simd.AddSquares(d2, planes[k*n+lo:k*n+end], x)
-			}
-			add(d2, sums)
-		}
-	}
+	return sums, err
 }
 
 // similarityTerms are the Cauchy similarities 1/(1+x) of squared distances x. near allows
@@ -99,22 +64,40 @@ func blockTerms(e []float32, n, d int, add func(d2 []float32, sums []float64)) p
 func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
 	f, single := any(e).([]float32)
 	if !single {
-		return exactTerms(e, d, func(d2 float64, sums []float64) { sums[0] += 1 / (1 + d2) })
+		return func(i, lo, hi int, _ []float32) (sum float64) {
+			a := e[i*d : (i+1)*d]
+			for j := lo; j < hi; j++ {
+				sum += 1 / (1 + squaredDistance(a, e[j*d:(j+1)*d]))
+			}
+			return sum
+		}
 	}
+	planes := planesOf(f, n, d)
 	if d != 2 {
-		return blockTerms(f, n, d, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })
+		return func(i, lo, hi int, work []float32) (sum float64) {
+			for ; lo < hi; lo += sumBlock {
+				end := min(hi, lo+sumBlock)
+				d2 := work[:end-lo]
+				clear(d2)
+				for k, x := range f[i*d : (i+1)*d] {
+					simd.AddSquares(d2, planes[k*n+lo:k*n+end], x)
+				}
+				sum += simd.InverseSum(d2)
+			}
+			return sum
+		}
 	}
-	planes, inverseSum := planesOf(f, n, d), simd.InverseSum2[float32]
+	inverseSum := simd.InverseSum2[float32]
 	if near && isNear(f, d) {
 		inverseSum = simd.InverseSum2Near[float32]
 	}
-	return func(i, lo, hi int, _ []float32, sums []float64) {
-		x, y, sum := f[2*i], f[2*i+1], 0.
+	return func(i, lo, hi int, _ []float32) (sum float64) {
+		x, y := f[2*i], f[2*i+1]
 		for ; lo < hi; lo += sumBlock {
 			end := min(hi, lo+sumBlock)
 			sum += inverseSum(planes[lo:end], planes[n+lo:n+end], x, y)
 		}
-		sums[0] += sum
+		return sum
 	}
 }
 

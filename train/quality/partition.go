@@ -7,7 +7,6 @@ import (
 
 	"cne/internal/elementary"
 	"cne/internal/parallel"
-	"cne/internal/simd"
 )
 
 // PartitionFunction returns
@@ -28,16 +27,13 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 	if err != nil || n < 2 {
 		return 0, err
 	}
-	var sum []float64
+	var sum float64
 	if e, single := any(embedding).([]float32); single && !on.OnHost() {
-		sum, err = devicePairs(ctx, on, e, n, d, nil, simd.Bound[float32]{})
+		sum, err = devicePairs(ctx, on, e, n, d)
 	} else {
-		sum, err = overTiles(ctx, n, 1, similarityTerms(embedding, n, d, false))
+		sum, err = overTiles(ctx, n, similarityTerms(embedding, n, d, false))
 	}
-	if err != nil {
-		return 0, err
-	}
-	return 2 * sum[0], nil
+	return 2 * sum, err
 }
 
 // KL returns the Kullback–Leibler divergence in nats, at least 0,
@@ -61,13 +57,13 @@ func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int
 	if err != nil {
 		return 0, err
 	}
-	if err := checkEdges(heads, tails, n, "divergence from"); err != nil {
+	if err := checkEdges(heads, tails, n); err != nil {
 		return 0, err
 	}
 	if !(partition > 0) || math.IsInf(partition, 0) {
 		return 0, fmt.Errorf("%w: partition function: got %v, want a positive number", ErrInput, partition)
 	}
-	attraction, err := attractionOf(ctx, on, heads, tails, embedding, d, similarity, math.Inf(1))
+	attraction, err := attractionOf(ctx, on, heads, tails, embedding, d)
 	if err != nil {
 		return 0, err
 	}
@@ -75,14 +71,13 @@ func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int
 	return attraction/edges + elementary.Log(partition) - elementary.Log(edges), nil
 }
 
-// checkEdges checks a list of edges of n points. what is the start of the error message
-// and ends in a preposition.
-func checkEdges(heads, tails []int32, n int, what string) error {
+// checkEdges checks a list of edges of n points.
+func checkEdges(heads, tails []int32, n int) error {
 	if len(heads) != len(tails) {
 		return fmt.Errorf("%w: edges: got %d heads and %d tails, want as many of both", ErrInput, len(heads), len(tails))
 	}
 	if len(heads) == 0 {
-		return fmt.Errorf("%w: the %s a graph without edges", ErrUndefined, what)
+		return fmt.Errorf("%w: the divergence from a graph without edges", ErrUndefined)
 	}
 	for e := range heads {
 		if i, j := heads[e], tails[e]; i < 0 || int(i) >= n || j < 0 || int(j) >= n {
@@ -95,20 +90,16 @@ func checkEdges(heads, tails []int32, n int, what string) error {
 // edgeGrain is how many edges make a piece of work.
 const edgeGrain = 1 << 13
 
-// attractionOf sums the losses of the edges of a graph as positive pairs, at most limit
-// each, on a device if possible.
-func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32, e []T, d int, p Discriminator,
-	limit float64) (float64, error) {
-	if single, ok := any(e).([]float32); ok && !on.OnHost() && p.single() {
-		slope, offset, _ := p.odds()
-		sum, err := deviceOverEdges(ctx, on, heads, tails, single, d, slope, offset, limit)
+// attractionOf sums −log q over the edges of a graph, on a device if possible.
+func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32, e []T, d int) (float64, error) {
+	if single, ok := any(e).([]float32); ok && !on.OnHost() {
+		sum, err := deviceOverEdges(ctx, on, heads, tails, single, d)
 		if err != nil || !math.IsInf(sum, 0) && !math.IsNaN(sum) {
 			return sum, err
 		}
 		// Squares of such distances are too large for single precision.
 	}
-	positive, _ := p.terms()
-	return overEdges(ctx, heads, tails, e, d, func(d2 float64) float64 { return min(limit, positive(d2)) })
+	return overEdges(ctx, heads, tails, e, d, elementary.Log1p)
 }
 
 // overEdges adds up a function of the squared distances of the edges.

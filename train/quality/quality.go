@@ -1,11 +1,9 @@
 // Package quality measures how well an embedding shows its data. KNNRecall measures how
 // many neighbours it keeps, Trustworthiness how near the neighbours in the embedding are
 // in the data, Spearman how well it keeps large distances, and KNNAccuracy how well it
-// separates classes. PartitionFunction, KL, ExpectedLosses and ExpectedInfoNC return
-// quantities of contrastive embedding theory: the partition function, the
-// Kullback–Leibler divergence between graph and embedding, and the losses that training
-// on the graph expects. HeldOutAccuracy is about points that were placed after training.
-// Align rotates one embedding onto another.
+// separates classes. PartitionFunction is the sum of all similarities, and KL the
+// Kullback–Leibler divergence between graph and embedding. HeldOutAccuracy is about points
+// that were placed after training. Align rotates one embedding onto another.
 //
 // Measure returns all figures for the matrices of points and embedding in one call.
 // MeasureHeldOut returns the figures of held-out points.

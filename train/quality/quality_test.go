@@ -250,9 +250,7 @@ func TestSimilarities(t *testing.T) {
 				for j := range xs {
 					e = append(e, xs[j], ys[j])
 				}
-				sums := []float64{0}
-				similarityTerms(e, n+1, 2, false)(0, 1, n+1, nil, sums)
-				near(t, name+", in use", sums[0], want, 1e-6)
+				near(t, name+", in use", similarityTerms(e, n+1, 2, false)(0, 1, n+1, nil), want, 1e-6)
 			}
 		}
 	}
@@ -624,15 +622,7 @@ func TestRefusals(t *testing.T) {
 	nan := float32(math.NaN())
 	three := []float32{0, 0, 1, 0, 0, 2}
 	m := matrix(three, 2)
-	e, edge := []float32{0, 1, 3}, []int32{1}
-	broken := []float32{0, nan, 3}
 	large := matrix(make([]float32, 70000), 1)
-	losses := func(heads, tails []int32, e []float32, m int, clamp float64, p ...Discriminator) error {
-		return errorOf(ExpectedLosses(t.Context(), heads, tails, e, 1, m, clamp, p, nil))
-	}
-	infonc := func(heads, tails []int32, e []float32, m int, rho, clamp float64, draws int) error {
-		return errorOf(ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0, nil))
-	}
 	for name, tc := range map[string]struct {
 		err, is error
 		want    string
@@ -666,21 +656,6 @@ func TestRefusals(t *testing.T) {
 		"accuracy: no test":                   {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil)), ErrInput, "holds out none"},
 		"accuracy: k":                         {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil)), ErrInput, "want 1 to 2"},
 		"accuracy: NaN":                       {errorOf(knnAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)), ErrNotFinite, "point 0"},
-		"losses: NaN":                         {losses(edge, []int32{0}, broken, 5, 0), ErrNotFinite, "point 1 of the embedding"},
-		"losses: edges":                       {losses(edge, nil, e, 5, 0), ErrInput, "got 1 heads and 0 tails"},
-		"losses: no edges":                    {losses(nil, nil, e, 5, 0), ErrUndefined, "loss on a graph without edges"},
-		"losses: edge out of range":           {losses(edge, []int32{3}, e, 5, 0), ErrInput, "edge 0 (counted from 0): got points 1 and 3"},
-		"losses: no negatives":                {losses(edge, []int32{0}, e, 0, 0), ErrInput, "negatives per edge: got 0"},
-		"losses: clamp":                       {losses(edge, []int32{0}, e, 5, 1), ErrInput, "clamp: got 1"},
-		"losses: NaN clamp":                   {losses(edge, []int32{0}, e, 5, math.NaN()), ErrInput, "clamp: got NaN"},
-		"losses: constant":                    {losses(edge, []int32{0}, e, 5, 0, umap(), neg(0)), ErrInput, "constant: got 0"},
-		"losses: infinite constant":           {losses(edge, []int32{0}, e, 5, 0, nc(math.Inf(1), 5)), ErrInput, "constant: got +Inf"},
-		"losses: one point":                   {losses([]int32{0}, []int32{0}, e[:1], 5, 0), ErrUndefined, "got 1 points"},
-		"InfoNC: NaN":                         {infonc(edge, []int32{0}, broken, 5, 1, 0, 2), ErrNotFinite, "point 1 of the embedding"},
-		"InfoNC: edge":                        {infonc(edge, []int32{-1}, e, 5, 1, 0, 2), ErrInput, "got points 1 and -1"},
-		"InfoNC: negatives":                   {infonc(edge, []int32{0}, e, 0, 1, 0, 2), ErrInput, "negatives per edge: got 0"},
-		"InfoNC: rho":                         {infonc(edge, []int32{0}, e, 5, 0, 0, 2), ErrInput, "got 0 and 2"},
-		"InfoNC: draws":                       {infonc(edge, []int32{0}, e, 5, 1, 0, 1), ErrInput, "got 1 and 1"},
 		"trustworthiness: k":                  {errorOf(trustworthinessOf([]int32{1, 2, 3}, 0)), ErrInput, "ranks: got 3, want 0"},
 		"trustworthiness: sizes":              {errorOf(trustworthinessOf([]int32{1, 2, 3}, 2)), ErrInput, "ranks: got 3, want 2"},
 		"trustworthiness: large k":            {errorOf(trustworthinessOf([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2)), ErrUndefined, "of 4 points: got 2"},
@@ -726,9 +701,9 @@ func BenchmarkPartitionFunction(b *testing.B) {
 }
 
 func BenchmarkSimilarities(b *testing.B) {
-	add, sums := similarityTerms(normal[float32](1, tileColumns, 2, 10), tileColumns, 2, false), []float64{0}
+	of := similarityTerms(normal[float32](1, tileColumns, 2, 10), tileColumns, 2, false)
 	for b.Loop() {
-		add(0, 1, tileColumns, nil, sums)
+		of(0, 1, tileColumns, nil)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tileColumns, "ns/pair")
 }

@@ -15,9 +15,15 @@ import (
 // number, and a hundred times as long for ten times as many points.
 const ExactPoints = 100_000
 
-// ranked is the share of a sample that trustworthiness and losses take, but at least
-// fewestSampled points: ranks in the data and logarithms of all pairs take by far the
-// longest.
+// An Estimate is a figure, and, if not Exact, its standard error: the root mean square
+// deviation of such estimates from the exact value.
+type Estimate struct {
+	Mean, Error float64
+	Exact       bool
+}
+
+// ranked is the share of a sample that trustworthiness takes, but at least fewestSampled
+// points: ranks in the data take by far the longest.
 const ranked = 1.0 / 10
 
 // fewestSampled is the smallest sample with meaningful standard errors: they assume that
@@ -41,7 +47,7 @@ func (o *Options) Sampled(n int) int {
 }
 
 // drawSample returns the rows of the sample of n points, or nil for all points, and the
-// part of the sample for trustworthiness and losses. Both are in ascending order.
+// part of the sample for trustworthiness. Both are in ascending order.
 func (o *Options) drawSample(n int) (all, some []int) {
 	size := o.Sampled(n)
 	if size == 0 {
@@ -95,26 +101,16 @@ func isNear(e []float32, d int) bool {
 	return float64(d)*span*span < 1e18
 }
 
-// edgeSums returns, for some points and for each discriminator, the sum of −log p, at
-// most limit, over the edges whose head the point is. It also returns the number of these
-// edges.
-func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators []Discriminator,
-	limit float64) (sums [][]float64, edges []float64, err error) {
-	sums, edges = make([][]float64, len(rows)), make([]float64, len(rows))
-	positives := make([]func(float64) float64, len(discriminators))
-	for k, p := range discriminators {
-		positives[k], _ = p.terms()
-	}
-	err = parallel.ForContext(ctx, len(rows), 64, func(_, lo, hi int) {
-		for q := lo; q < hi; q++ {
-			sums[q] = make([]float64, len(discriminators))
-			head, tails := m.embedding.Row(rows[q]), m.Graph.Tails(rows[q])
-			edges[q] = float64(len(tails))
+// edgeSums returns, for the points of the sample, the sum of −log q over the edges whose
+// head the point is, and the number of these edges.
+func (m *measurement) edgeSums(ctx context.Context) (sums, edges []float64, err error) {
+	sums, edges = make([]float64, len(m.sample)), make([]float64, len(m.sample))
+	err = parallel.ForContext(ctx, len(m.sample), 64, func(_, lo, hi int) {
+		for k := lo; k < hi; k++ {
+			head, tails := m.embedding.Row(m.sample[k]), m.Graph.Tails(m.sample[k])
+			edges[k] = float64(len(tails))
 			for _, j := range tails {
-				d2 := squaredDistance(head, m.embedding.Row(int(j)))
-				for k, loss := range positives {
-					sums[q][k] += min(limit, loss(d2))
-				}
+				sums[k] += elementary.Log1p(squaredDistance(head, m.embedding.Row(int(j))))
 			}
 		}
 	})
@@ -127,13 +123,13 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 // their covariances. Like all errors here it misses the effect of few points, such as the
 // long edges of a single outlier. It returns nil if none of the points has an edge.
 func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
-	lengths, edges, err := m.edgeSums(ctx, m.sample, []Discriminator{similarity}, math.Inf(1))
+	lengths, edges, err := m.edgeSums(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var length, count float64
 	for q, e := range edges {
-		length += lengths[q][0]
+		length += lengths[q]
 		count += e
 	}
 	if count == 0 {
@@ -142,66 +138,8 @@ func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimat
 	attraction, meanEdges, meanSum := length/count, count/float64(len(edges)), z/float64(m.embedding.N)
 	linear := make([]float64, len(edges))
 	for q, e := range edges {
-		linear[q] = (lengths[q][0]-float64(attraction*e))/meanEdges + m.sums[q][0]/meanSum
+		linear[q] = (lengths[q]-float64(attraction*e))/meanEdges + m.sums[q]/meanSum
 	}
 	kl := attraction + elementary.Log(z) - elementary.Log(float64(m.Graph.Edges()))
 	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}, nil
-}
-
-// expectedLosses is ExpectedLosses, exactly or from the sample. It returns nil if none of the
-// sample has an edge.
-func (m *measurement) expectedLosses(ctx context.Context, heads, tails []int32, discriminators []Discriminator) ([]Estimate, error) {
-	if m.sample != nil {
-		return m.sampleLosses(ctx, discriminators)
-	}
-	values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, m.Losses.Negatives, m.Losses.Clamp,
-		discriminators, m.Device)
-	estimates := make([]Estimate, len(values))
-	for k, v := range values {
-		estimates[k] = Estimate{Mean: v, Exact: true}
-	}
-	return estimates, err
-}
-
-// sampleLosses estimates ExpectedLosses from trustworthiness's sample of points: the sum
-// over edges from the edges that start at these points, and the sum over pairs from their
-// pairs with all other points. The errors take the constants of the discriminators as
-// given, and are otherwise computed as in sampleDivergence. It returns nil if none of the
-// points has an edge.
-func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discriminator) ([]Estimate, error) {
-	n, negatives, clamp := m.embedding.N, float64(m.Losses.Negatives), m.Losses.Clamp
-	if err := checkLoss(n, m.Losses.Negatives, clamp, discriminators); err != nil {
-		return nil, err
-	}
-	repulsion, err := overRows(ctx, n, m.ranked, 8, n, len(discriminators),
-		repulsionTerms(m.embedding.X, n, m.embedding.D, clamp, discriminators))
-	if err != nil {
-		return nil, err
-	}
-	attraction, edges, err := m.edgeSums(ctx, m.ranked, discriminators, logLimit(clamp))
-	if err != nil {
-		return nil, err
-	}
-	var count float64
-	for _, e := range edges {
-		count += e
-	}
-	if count == 0 {
-		return nil, nil
-	}
-	size := float64(len(edges))
-	losses := make([]Estimate, len(discriminators))
-	linear := make([]float64, len(edges))
-	for k := range discriminators {
-		var perEdge, perPair float64
-		for q := range edges {
-			perEdge += attraction[q][k] / count
-			perPair += repulsion[q][k] / size / float64(n-1)
-		}
-		for q, e := range edges {
-			linear[q] = (attraction[q][k]-float64(perEdge*e))/(count/size) + negatives*repulsion[q][k]/float64(n-1)
-		}
-		losses[k] = Estimate{Mean: perEdge + float64(negatives*perPair), Error: estimateMean(linear, n).Error}
-	}
-	return losses, nil
 }

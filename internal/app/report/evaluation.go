@@ -23,25 +23,12 @@ type Evaluation struct {
 	AccuracyK int `json:"accuracy_k"`
 	// Components is the number of principal components that stand for the points; 0 for the
 	// points themselves.
-	Components int `json:"components,omitempty"`
-	// Negatives, ZBar and Rho are the constants of the losses.
-	Negatives  int                `json:"negatives"`
-	ZBar       *float64           `json:"z_bar,omitempty"`
-	Rho        float64            `json:"rho"`
+	Components int                `json:"components,omitempty"`
 	Against    string             `json:"against,omitempty"`
 	Embeddings []EvaluatedFigures `json:"embeddings"` // in the order of the command line
 	*rundir.GraphRecall
 	Seconds EvaluationSeconds `json:"seconds"`
 	Version string            `json:"version"`
-}
-
-// LossOptions returns the constants of the losses.
-func (e *Evaluation) LossOptions() quality.LossOptions {
-	o := quality.LossOptions{Negatives: e.Negatives, Rho: e.Rho}
-	if e.ZBar != nil {
-		o.ZBar = *e.ZBar
-	}
-	return o
 }
 
 // EvaluatedFigures are the figures of one embedding. Figures that cannot be measured or
@@ -59,7 +46,6 @@ type EvaluationSeconds struct {
 	Prepare         float64 `json:"prepare"` // reading, principal components and graph
 	Figures         float64 `json:"figures"` // all but these:
 	Trustworthiness float64 `json:"trustworthiness,omitempty"`
-	Losses          float64 `json:"losses,omitempty"`
 	Against         float64 `json:"against,omitempty"`
 }
 
@@ -86,7 +72,7 @@ func (e *Evaluation) Print(w io.Writer) error {
 	}
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
-	for _, f := range append(quality.DisplayTable(), e.LossOptions().Figures()...) {
+	for _, f := range quality.DisplayTable() {
 		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+f.Arrow(), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
 	}
 	for _, f := range quality.DisplayTable() {
@@ -101,11 +87,7 @@ func (e *Evaluation) Print(w io.Writer) error {
 		return err
 	}
 	if e.Edges > 0 {
-		negatives := "1 negative"
-		if e.Negatives > 1 {
-			negatives = fmt.Sprintf("%d negatives", e.Negatives)
-		}
-		if _, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives); err != nil || e.GraphRecall == nil {
+		if _, err := fmt.Fprintf(w, "%d points, %d directed edges\n", e.N, e.Edges); err != nil || e.GraphRecall == nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "approximate neighbours: %s\n", e.GraphRecall)

@@ -165,23 +165,6 @@ func readMetrics(path string) Metrics {
 	return m
 }
 
-// LearntZ returns the constant Z in the metrics of a run, or nil.
-func LearntZ(folder string) (*float64, error) {
-	path := filepath.Join(folder, MetricsFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the run has not ended
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the metrics of the run cannot be read: %w", err)
-	}
-	var m struct{ Z *float64 }
-	if err := json.Unmarshal(text, &m); err != nil || m.Z != nil && !(*m.Z > 0) {
-		return nil, fmt.Errorf("%s: got no metrics of a run, want them, or the embedding's file instead of the folder", path)
-	}
-	return m.Z, nil
-}
-
 // Records are the records of a run's epochs as curves.
 type Records struct {
 	Path   string    // of the file

@@ -48,7 +48,7 @@ func kernels(emit func(kernel func(s *isa))) {
 		(*isa).add, (*isa).scale, (*isa).divide, (*isa).addPlane, (*isa).gatherRows2, (*isa).scatterRows2, (*isa).descend,
 		(*isa).descendRows2, (*isa).momentumStep, (*isa).adamStep, (*isa).maskPositive, (*isa).columnSums,
 		(*isa).maxUint32, (*isa).maxMagnitude, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).addDistances, (*isa).inverseSum,
-		(*isa).inverseLogSum, (*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
+		(*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
 		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
 		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
 		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU, (*isa).field, (*isa).attract,
@@ -1071,33 +1071,6 @@ func (s *isa) inverseSum() {
 		s.VADDPS(at(d2, i), one, u)
 		s.VDIVPS(u, one, u)
 		s.VADDPS(u, sum[part], sum[part])
-	})
-	s.sum(sum, "sum")
-	s.end()
-}
-
-// inverseLogSum adds to log v, where v is 1+r rounded, what the rounding has
-// taken: (r − (v−1))/v to first order. It leaves out the division by v. Where
-// v ≤ 2, the division would change less than the rounding of the logarithm.
-// Beyond, the whole term is below that rounding and is not added.
-func (s *isa) inverseLogSum() {
-	s.begin("inverseLogSum", "(x []float32, slope, offset, limit, logLimit float32) (sum float32)", "is the vector form of inverseLogSum.")
-	x := s.pointer("x")
-	slope, offset, limit, logLimit := s.broadcast("slope"), s.broadcast("offset"), s.broadcast("limit"), s.broadcast("logLimit")
-	l, two, sum := s.logarithm(), s.constant(2), s.parted()
-	s.loopParts("x", "loop", 1, func(i Register, part int) {
-		r, v, lost := s.load(x, i), s.vec(), s.vec()
-		s.VFMADD213PS(offset, slope, r)
-		s.VDIVPS(r, l.one, r)
-		s.VADDPS(l.one, r, v)
-		s.VSUBPS(l.one, v, lost)
-		s.VSUBPS(lost, r, r)
-		s.keep(s.notGreater(v, two), r)
-		mask := s.notGreater(v, limit)
-		log := l.of(v)
-		s.VADDPS(r, log, log)
-		s.blend(mask, log, logLimit)
-		s.VADDPS(log, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()

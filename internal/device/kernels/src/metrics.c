@@ -5,19 +5,23 @@ enum { rows = 256, step = 128 }; // of a block; columns in shared memory at a ti
 SHARED_ARRAY(float, metrics_columns, 2 * step);
 SHARED_ARRAY(double, metrics_sums, rows);
 
-// loss is log(1 + 1/w), or log = log(limit) where the argument is above limit.
-DEVICE float loss(float w, float limit, float log) {
-  float v = 1.f / w;
-  return 1.f + v > limit ? log : log1p_f(v);
+// sum_block adds up the totals of the block's threads.
+DEVICE void sum_block(double *sum, double total) {
+  metrics_sums[thread()] = total;
+  for (int half = rows / 2; half > 0; half /= 2) {
+    barrier();
+    if (thread() < half) metrics_sums[thread()] += metrics_sums[thread() + half];
+  }
+  if (thread() == 0) *sum = metrics_sums[0];
 }
 
-// add_pairs adds up, into sum, a term for each pair i < j of points, with i among the
-// block's 256 and j in the strip first … last−1: 1/(1+x) of the squared distance x or,
-// with losses, the loss of slope·x + offset. coords [d, n] are the points' coordinates.
-// A thread for each i adds 32 terms at a time in single precision, and these sums in
-// double.
-DEVICE void add_pairs(double *sum, const float *coords, int n, int d, int i, int first, int last, int losses, float slope,
-                      float offset, float limit, float log) {
+// metrics_partition: Σ 1/(1+x) of the squared distances x of the pairs i < j of points, in
+// parts [blocks]; coords [d, n] are the points' coordinates. A block of 256 threads for
+// each 256 rows and each strip of columns; the strips of a row lie next to each other. A
+// thread for each i adds 32 terms at a time in single precision, and these sums in double.
+KERNEL_SYNC(metrics_partition)(double *parts, const float *coords, int n, int d, int strip) {
+  int strips = (n + strip - 1) / strip, top = block() / strips * rows, i = top + thread();
+  int first = max_i(block() % strips * strip, top), last = min_i(n, block() % strips * strip + strip);
   double total = 0;
   float x = i < n ? coords[i] : 0.f, y = i < n && d > 1 ? coords[n + i] : 0.f;
   for (int from = first; from < last; from += step) {
@@ -37,40 +41,13 @@ DEVICE void add_pairs(double *sum, const float *coords, int n, int d, int i, int
           float v = coords[(long)l * n + from + begin] - coords[(long)l * n + i];
           x2 += v * v;
         }
-        part += losses ? loss(slope * x2 + offset, limit, log) : 1.f / (1.f + x2);
+        part += 1.f / (1.f + x2);
       }
       total += (double)part;
     }
     barrier();
   }
-  metrics_sums[thread()] = total;
-  for (int half = rows / 2; half > 0; half /= 2) {
-    barrier();
-    if (thread() < half) metrics_sums[thread()] += metrics_sums[thread() + half];
-  }
-  if (thread() == 0) *sum = metrics_sums[0];
-}
-
-// metrics_partition: Σ 1/(1+‖e_i−e_j‖²) over the pairs i < j, in parts [blocks]. A
-// block of 256 threads for each 256 rows and each strip of columns; the strips of a row
-// lie next to each other.
-KERNEL_SYNC(metrics_partition)(double *parts, const float *coords, int n, int d, int strip) {
-  int strips = (n + strip - 1) / strip, first = block() % strips * strip;
-  int top = block() / strips * rows;
-  add_pairs(parts + block(), coords, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 0, 0.f, 0.f, 0.f,
-            0.f);
-}
-
-// metrics_losses: Σ log(1 + 1/(slope·x + offset)) over the squared distances x of the
-// pairs i < j, for each (slope, offset) in terms. Blocks are as for metrics_partition,
-// once for each term.
-KERNEL_SYNC(metrics_losses)(double *parts, const float *coords, const float *terms, int n, int d, int strip, float_bits limit,
-                                float_bits log) {
-  int strips = (n + strip - 1) / strip, tiles = (n + rows - 1) / rows;
-  int which = block() / (strips * tiles), at = block() % (strips * tiles), first = at % strips * strip;
-  int top = at / strips * rows;
-  add_pairs(parts + block(), coords, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 1,
-            terms[2 * which], terms[2 * which + 1], VALUE(limit), VALUE(log));
+  sum_block(parts + block(), total);
 }
 
 // squared_of is the squared distance of points i and j.
@@ -83,58 +60,17 @@ DEVICE float squared_of(const float *coords, int n, int d, long i, long j) {
   return sum;
 }
 
-// metrics_edges: Σ log(1 + slope·x + offset) over the squared distances x of edges, or log
-// = log(limit) where the argument is above limit, in parts [blocks]. A block of 256
-// threads for each 4096 edges; a thread adds its 16 up in double precision.
-KERNEL_SYNC(metrics_edges)(double *parts, const float *coords, const int *heads, const int *tails, int n, int d, long edges, float_bits slope,
-                           float_bits offset, float_bits limit, float_bits log) {
+// metrics_edges: Σ log(1+x) over the squared distances x of edges, in parts [blocks]. A
+// block of 256 threads for each 4096 edges; a thread adds its 16 up in double precision.
+KERNEL_SYNC(metrics_edges)(double *parts, const float *coords, const int *heads, const int *tails, int n, int d, long edges) {
   double total = 0;
   long first = (long)block() * 16 * rows;
   for (int k = 0; k < 16; k++) {
     long e = first + k * rows + thread();
     if (e >= edges) break;
-    float w = VALUE(slope) * squared_of(coords, n, d, heads[e], tails[e]) + VALUE(offset);
-    total += (double)(1.f + w > VALUE(limit) ? VALUE(log) : log1p_f(w));
+    total += (double)log1p_f(squared_of(coords, n, d, heads[e], tails[e]));
   }
-  metrics_sums[thread()] = total;
-  for (int half = rows / 2; half > 0; half /= 2) {
-    barrier();
-    if (thread() < half) metrics_sums[thread()] += metrics_sums[thread() + half];
-  }
-  if (thread() == 0) parts[block()] = metrics_sums[0];
-}
-
-// metrics_infonc: to [edges, 2] is for each edge the mean, over `draws` draws of m of the
-// n−1 points other than its head, of log(q + q₁ + … + qₘ), and the variance of that mean.
-// q is the similarity of the edge's ends, and qₖ the similarity of the head and the k-th
-// point drawn. Edge number e begins with word (first+e)·draws·m of a stream. A thread for
-// each edge adds 32 similarities in single precision, and these sums in double.
-KERNEL(metrics_infonc)(double *to, const float *coords, const int *heads, const int *tails, int n, int d, long edges, long first, int m, int draws,
-                       u64 state, float_bits clamp) {
-  long e = index_of_thread();
-  if (e >= edges) return;
-  long i = heads[e];
-  float least = VALUE(clamp), q = 1.f / (1.f + squared_of(coords, n, d, i, tails[e]));
-  q = q < least ? least : q;
-  state += (u64)(first + e) * (u64)draws * (u64)m * GAMMA;
-  double mean = 0, squares = 0; // Welford's
-  for (int r = 0; r < draws; r++) {
-    double total = (double)q;
-    for (int k = 0; k < m;) {
-      float part = 0.f;
-      for (int end = min_i(m, k + 32); k < end; k++) {
-        long j = (long)next_below(&state, (u64)(n - 1));
-        float s = 1.f / (1.f + squared_of(coords, n, d, i, j + (j >= i)));
-        part += s < least ? least : s;
-      }
-      total += (double)part;
-    }
-    double v = (double)log_f((float)total), before = v - mean;
-    mean += before / (double)(r + 1);
-    squares += before * (v - mean);
-  }
-  to[2 * e] = mean;
-  to[2 * e + 1] = draws > 1 ? squares / (double)(draws - 1) / (double)draws : 0;
+  sum_block(parts + block(), total);
 }
 
 // metrics_distances: to [n(n−1)/2] are the squared distances of the pairs (0,1), (0,2), …,
