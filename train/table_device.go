@@ -34,7 +34,6 @@ type tableRun struct {
 	table, logZ, status *op.Array
 	n, d                int
 	objective           op.ContrastiveOptions
-	positive            device.Arg // 1 if InfoNC's sum includes the positive pair
 	limit               device.Arg // 1/clamp
 
 	// gradient [n, d] is a large batch's, in fixed point and zero between batches;
@@ -67,11 +66,7 @@ func tableTakes(objective op.ContrastiveOptions, d int) bool {
 // newTableRun returns a run for arrays on a device: positions [n, d] (float32) that
 // tableTakes accepts, log Z [1] (float32), and status [1] (int32, 0).
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) *tableRun {
-	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective,
-		positive: device.Int(1)}
-	if objective.ExcludePositive {
-		r.positive = device.Int(0)
-	}
+	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective}
 	r.objective.Scale = cmp.Or(objective.Scale, 1)
 	r.limit = device.F32(float64(1 / simd.BoundOf[float32](objective.Clamp).Clamp()))
 	if !d.Properties().Clusters {
@@ -137,7 +132,7 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 	launch := func(name string, l device.Launch) error {
 		return r.device.Launch(fmt.Sprintf(name, r.d), l,
 			r.table.Arg(), r.logZ.Arg(), device.Arg(losses), r.status.Arg(), device.Arg(control), rows.Arg(), local.Arg(), counts.Arg(),
-			device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)), r.positive,
+			device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)),
 			r.limit, ofLoss, ofGradient)
 	}
 	if r.whySingle(b) == "" {
@@ -167,7 +162,7 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 	which := device.Int(int(r.objective.Loss))
 	kernel, args := op.KernelForWidth("table_pairs_%s", r.d,
 		r.gradient.Arg(), r.parts.Arg(), r.table.Arg(), r.logZ.Arg(), r.status.Arg(), device.Arg(control), device.Arg(edges),
-		device.Int(b), device.Int(m), which, r.positive, r.limit)
+		device.Int(b), device.Int(m), which, r.limit)
 	if err := r.device.Launch(kernel, device.Launch{Grid: blocks, Block: pairBlock}, args...); err != nil {
 		return err
 	}

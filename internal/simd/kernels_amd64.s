@@ -1650,7 +1650,7 @@ loop_doneAVX2:
 	VZEROUPPER
 	RET
 
-// func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
+// func infoncPositiveVector(q []float32, share []float32, clamp float32) (loss float32)
 // Requires: AVX, AVX2, AVX512F, FMA3
 TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
 	CMPQ         ·current+0(SB), $0x02
@@ -1658,7 +1658,6 @@ TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Z2
-	VBROADCASTSS inTotal+52(FP), Z3
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
@@ -1669,37 +1668,36 @@ TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
 loopAVX512:
 	CMPQ         BX, DX
 	JGE          loop_doneAVX512
-	VMOVUPS      (AX)(BX*4), Z4
-	VMULPS       (CX)(BX*4), Z4, Z5
-	VMULPS       Z3, Z5, Z5
-	VFNMADD213PS Z4, Z4, Z5
-	VCMPPS       $0x06, Z2, Z4, K1
-	VMOVAPS.Z    Z5, K1, Z5
-	VMOVUPS      Z5, (AX)(BX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Z4, Z6
-	VPSRAD       $0x17, Z6, Z5
-	VCVTDQ2PS    Z5, Z5
-	VPANDD       c007fffff<>+0(SB), Z6, Z6
-	VPADDD       c3f3504f3<>+0(SB), Z6, Z6
-	VSUBPS       Z0, Z6, Z6
-	VMULPS       Z6, Z6, Z8
-	VMOVUPS      c3d9021bb<>+0(SB), Z7
-	VFMADD213PS  cbdebd1b8<>+0(SB), Z6, Z7
-	VFMADD213PS  c3def251a<>+0(SB), Z6, Z7
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Z6, Z7
-	VFMADD213PS  c3e11e9bf<>+0(SB), Z6, Z7
-	VFMADD213PS  cbe2aae50<>+0(SB), Z6, Z7
-	VFMADD213PS  c3e4cceac<>+0(SB), Z6, Z7
-	VFMADD213PS  cbe7ffffc<>+0(SB), Z6, Z7
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Z6, Z7
-	VMULPS       Z6, Z7, Z7
-	VMULPS       Z8, Z7, Z7
-	VFMADD231PS  cb95e8083<>+0(SB), Z5, Z7
-	VFNMADD231PS c3f000000<>+0(SB), Z8, Z7
-	VADDPS       Z6, Z7, Z7
-	VFMADD231PS  c3f318000<>+0(SB), Z5, Z7
-	VFMADD231PS  c00000000<>+0(SB), Z4, Z7
-	VSUBPS       Z7, Z1, Z1
+	VMOVUPS      (AX)(BX*4), Z3
+	VMULPS       (CX)(BX*4), Z3, Z4
+	VFNMADD213PS Z3, Z3, Z4
+	VCMPPS       $0x06, Z2, Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (AX)(BX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Z3, Z5
+	VPSRAD       $0x17, Z5, Z4
+	VCVTDQ2PS    Z4, Z4
+	VPANDD       c007fffff<>+0(SB), Z5, Z5
+	VPADDD       c3f3504f3<>+0(SB), Z5, Z5
+	VSUBPS       Z0, Z5, Z5
+	VMULPS       Z5, Z5, Z7
+	VMOVUPS      c3d9021bb<>+0(SB), Z6
+	VFMADD213PS  cbdebd1b8<>+0(SB), Z5, Z6
+	VFMADD213PS  c3def251a<>+0(SB), Z5, Z6
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Z5, Z6
+	VFMADD213PS  c3e11e9bf<>+0(SB), Z5, Z6
+	VFMADD213PS  cbe2aae50<>+0(SB), Z5, Z6
+	VFMADD213PS  c3e4cceac<>+0(SB), Z5, Z6
+	VFMADD213PS  cbe7ffffc<>+0(SB), Z5, Z6
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Z5, Z6
+	VMULPS       Z5, Z6, Z6
+	VMULPS       Z7, Z6, Z6
+	VFMADD231PS  cb95e8083<>+0(SB), Z4, Z6
+	VFNMADD231PS c3f000000<>+0(SB), Z7, Z6
+	VADDPS       Z5, Z6, Z6
+	VFMADD231PS  c3f318000<>+0(SB), Z4, Z6
+	VFMADD231PS  c00000000<>+0(SB), Z3, Z6
+	VSUBPS       Z6, Z1, Z1
 	ADDQ         $0x10, BX
 	JMP          loopAVX512
 
@@ -1720,93 +1718,90 @@ formAVX2:
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Y0
-	VBROADCASTSS inTotal+52(FP), Y1
 	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX2:
 	CMPQ         BX, DX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(BX*4), Y5
-	VMULPS       (CX)(BX*4), Y5, Y6
-	VMULPS       Y1, Y6, Y6
-	VFNMADD213PS Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VANDPS       Y7, Y6, Y6
-	VMOVUPS      Y6, (AX)(BX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y5, Y7
-	VPSRAD       $0x17, Y7, Y6
-	VCVTDQ2PS    Y6, Y6
-	VPAND        c007fffff<>+0(SB), Y7, Y7
-	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
-	VSUBPS       Y2, Y7, Y7
-	VMULPS       Y7, Y7, Y9
-	VMOVUPS      c3d9021bb<>+0(SB), Y8
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
-	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
-	VMULPS       Y7, Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y8
-	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
-	VADDPS       Y7, Y8, Y8
-	VFMADD231PS  c3f318000<>+0(SB), Y6, Y8
-	VFMADD231PS  c00000000<>+0(SB), Y5, Y8
-	VSUBPS       Y8, Y3, Y3
+	VMOVUPS      (AX)(BX*4), Y4
+	VMULPS       (CX)(BX*4), Y4, Y5
+	VFNMADD213PS Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (AX)(BX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VMULPS       Y6, Y6, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y6, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
+	VSUBPS       Y7, Y2, Y2
 	ADDQ         $0x08, BX
-	VMOVUPS      (AX)(BX*4), Y5
-	VMULPS       (CX)(BX*4), Y5, Y6
-	VMULPS       Y1, Y6, Y6
-	VFNMADD213PS Y5, Y5, Y6
-	VCMPPS       $0x06, Y0, Y5, Y7
-	VANDPS       Y7, Y6, Y6
-	VMOVUPS      Y6, (AX)(BX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y5, Y7
-	VPSRAD       $0x17, Y7, Y6
-	VCVTDQ2PS    Y6, Y6
-	VPAND        c007fffff<>+0(SB), Y7, Y7
-	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
-	VSUBPS       Y2, Y7, Y7
-	VMULPS       Y7, Y7, Y9
-	VMOVUPS      c3d9021bb<>+0(SB), Y8
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
-	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
-	VMULPS       Y7, Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y8
-	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
-	VADDPS       Y7, Y8, Y8
-	VFMADD231PS  c3f318000<>+0(SB), Y6, Y8
-	VFMADD231PS  c00000000<>+0(SB), Y5, Y8
-	VSUBPS       Y8, Y4, Y4
+	VMOVUPS      (AX)(BX*4), Y4
+	VMULPS       (CX)(BX*4), Y4, Y5
+	VFNMADD213PS Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (AX)(BX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VMULPS       Y6, Y6, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y6, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
+	VSUBPS       Y7, Y3, Y3
 	ADDQ         $0x08, BX
 	JMP          loopAVX2
 
 loop_doneAVX2:
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, loss+56(FP)
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, loss+56(FP)
 	VZEROUPPER
 	RET
 

@@ -2202,280 +2202,274 @@ loop_doneNEON:
 	FMOVS F2, loss+32(FP)
 	RET
 
-// func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
+// func infoncPositiveVector(q []float32, share []float32, clamp float32) (loss float32)
 TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
 	MOVD $tables<>(SB), R25
 	MOVD q_base+0(FP), R0
 	MOVD share_base+24(FP), R1
 	FMOVS clamp+48(FP), F0
-	FMOVS inTotal+52(FP), F1
 	MOVD $1065353216, R2
-	WORD $0x1e270042 // fmov s2, w2
+	WORD $0x1e270041 // fmov s1, w2
+	WORD $0x6f00e402 // movi v2.2d, #0
 	WORD $0x6f00e403 // movi v3.2d, #0
 	WORD $0x6f00e404 // movi v4.2d, #0
 	WORD $0x6f00e405 // movi v5.2d, #0
-	WORD $0x6f00e406 // movi v6.2d, #0
 	MOVD q_len+8(FP), R2
 	MOVD ZR, R3
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	WORD $0x4e040421 // dup v1.4s, v1.s[0]
-	WORD $0x4e040442 // dup v2.4s, v2.s[0]
 
 loopNEON:
 	CMP R2, R3
 	BGE loop_doneNEON
 	ADD R3<<2, R0, R23
-	WORD $0x3dc002e7 // ldr q7, [x23, #0]
+	WORD $0x3dc002e6 // ldr q6, [x23, #0]
 	ADD R3<<2, R1, R22
 	WORD $0x3dc002df // ldr q31, [x22, #0]
-	WORD $0x6e3fdce8 // fmul v8.4s, v7.4s, v31.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4ea71cff // mov v31.16b, v7.16b
-	WORD $0x4ea8ccff // fmls v31.4s, v7.4s, v8.4s
-	WORD $0x4ebf1fe8 // mov v8.16b, v31.16b
-	WORD $0x6e27e409 // fcmge v9.4s, v0.4s, v7.4s
-	WORD $0x6e205929 // mvn v9.16b, v9.16b
-	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
-	WORD $0x3d8002e8 // str q8, [x23, #0]
+	WORD $0x6e3fdcc7 // fmul v7.4s, v6.4s, v31.4s
+	WORD $0x4ea61cdf // mov v31.16b, v6.16b
+	WORD $0x4ea7ccdf // fmls v31.4s, v6.4s, v7.4s
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x6e26e408 // fcmge v8.4s, v0.4s, v6.4s
+	WORD $0x6e205908 // mvn v8.16b, v8.16b
+	WORD $0x4e281ce7 // and v7.16b, v7.16b, v8.16b
+	WORD $0x3d8002e7 // str q7, [x23, #0]
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x6ebf84e9 // sub v9.4s, v7.4s, v31.4s
-	WORD $0x4f290528 // sshr v8.4s, v9.4s, #23
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6ebf84c8 // sub v8.4s, v6.4s, v31.4s
+	WORD $0x4f290507 // sshr v7.4s, v8.4s, #23
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
-	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x4ebf8529 // add v9.4s, v9.4s, v31.4s
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	WORD $0x3dc0232a // ldr q10, [x25, #128]
+	WORD $0x4ebf8508 // add v8.4s, v8.4s, v31.4s
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x3dc02329 // ldr q9, [x25, #128]
 	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e2acd3f // fmla v31.4s, v9.4s, v10.4s
+	WORD $0x4e29cd1f // fmla v31.4s, v8.4s, v9.4s
 	WORD $0x3dc0433e // ldr q30, [x25, #256]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0533f // ldr q31, [x25, #320]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0633e // ldr q30, [x25, #384]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0733f // ldr q31, [x25, #448]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0833e // ldr q30, [x25, #512]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0933f // ldr q31, [x25, #576]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0a33e // ldr q30, [x25, #640]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
-	WORD $0x6e29dfca // fmul v10.4s, v30.4s, v9.4s
-	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
+	WORD $0x6e28dfc9 // fmul v9.4s, v30.4s, v8.4s
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcd6a // fmls v10.4s, v11.4s, v31.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	WORD $0x4ebfcd49 // fmls v9.4s, v10.4s, v31.4s
+	WORD $0x4e28d529 // fadd v9.4s, v9.4s, v8.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fccea // fmla v10.4s, v7.4s, v31.4s
-	WORD $0x4eaad463 // fsub v3.4s, v3.4s, v10.4s
+	WORD $0x4e3fccc9 // fmla v9.4s, v6.4s, v31.4s
+	WORD $0x4ea9d442 // fsub v2.4s, v2.4s, v9.4s
 	ADD $4, R3
 	ADD R3<<2, R0, R23
-	WORD $0x3dc002e7 // ldr q7, [x23, #0]
+	WORD $0x3dc002e6 // ldr q6, [x23, #0]
 	ADD R3<<2, R1, R22
 	WORD $0x3dc002df // ldr q31, [x22, #0]
-	WORD $0x6e3fdce8 // fmul v8.4s, v7.4s, v31.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4ea71cff // mov v31.16b, v7.16b
-	WORD $0x4ea8ccff // fmls v31.4s, v7.4s, v8.4s
-	WORD $0x4ebf1fe8 // mov v8.16b, v31.16b
-	WORD $0x6e27e409 // fcmge v9.4s, v0.4s, v7.4s
-	WORD $0x6e205929 // mvn v9.16b, v9.16b
-	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
-	WORD $0x3d8002e8 // str q8, [x23, #0]
+	WORD $0x6e3fdcc7 // fmul v7.4s, v6.4s, v31.4s
+	WORD $0x4ea61cdf // mov v31.16b, v6.16b
+	WORD $0x4ea7ccdf // fmls v31.4s, v6.4s, v7.4s
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x6e26e408 // fcmge v8.4s, v0.4s, v6.4s
+	WORD $0x6e205908 // mvn v8.16b, v8.16b
+	WORD $0x4e281ce7 // and v7.16b, v7.16b, v8.16b
+	WORD $0x3d8002e7 // str q7, [x23, #0]
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x6ebf84e9 // sub v9.4s, v7.4s, v31.4s
-	WORD $0x4f290528 // sshr v8.4s, v9.4s, #23
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6ebf84c8 // sub v8.4s, v6.4s, v31.4s
+	WORD $0x4f290507 // sshr v7.4s, v8.4s, #23
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
-	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x4ebf8529 // add v9.4s, v9.4s, v31.4s
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	WORD $0x3dc0232a // ldr q10, [x25, #128]
+	WORD $0x4ebf8508 // add v8.4s, v8.4s, v31.4s
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x3dc02329 // ldr q9, [x25, #128]
 	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e2acd3f // fmla v31.4s, v9.4s, v10.4s
+	WORD $0x4e29cd1f // fmla v31.4s, v8.4s, v9.4s
 	WORD $0x3dc0433e // ldr q30, [x25, #256]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0533f // ldr q31, [x25, #320]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0633e // ldr q30, [x25, #384]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0733f // ldr q31, [x25, #448]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0833e // ldr q30, [x25, #512]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0933f // ldr q31, [x25, #576]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0a33e // ldr q30, [x25, #640]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
-	WORD $0x6e29dfca // fmul v10.4s, v30.4s, v9.4s
-	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
+	WORD $0x6e28dfc9 // fmul v9.4s, v30.4s, v8.4s
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcd6a // fmls v10.4s, v11.4s, v31.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	WORD $0x4ebfcd49 // fmls v9.4s, v10.4s, v31.4s
+	WORD $0x4e28d529 // fadd v9.4s, v9.4s, v8.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fccea // fmla v10.4s, v7.4s, v31.4s
-	WORD $0x4eaad484 // fsub v4.4s, v4.4s, v10.4s
+	WORD $0x4e3fccc9 // fmla v9.4s, v6.4s, v31.4s
+	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
 	ADD $4, R3
 	ADD R3<<2, R0, R23
-	WORD $0x3dc002e7 // ldr q7, [x23, #0]
+	WORD $0x3dc002e6 // ldr q6, [x23, #0]
 	ADD R3<<2, R1, R22
 	WORD $0x3dc002df // ldr q31, [x22, #0]
-	WORD $0x6e3fdce8 // fmul v8.4s, v7.4s, v31.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4ea71cff // mov v31.16b, v7.16b
-	WORD $0x4ea8ccff // fmls v31.4s, v7.4s, v8.4s
-	WORD $0x4ebf1fe8 // mov v8.16b, v31.16b
-	WORD $0x6e27e409 // fcmge v9.4s, v0.4s, v7.4s
-	WORD $0x6e205929 // mvn v9.16b, v9.16b
-	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
-	WORD $0x3d8002e8 // str q8, [x23, #0]
+	WORD $0x6e3fdcc7 // fmul v7.4s, v6.4s, v31.4s
+	WORD $0x4ea61cdf // mov v31.16b, v6.16b
+	WORD $0x4ea7ccdf // fmls v31.4s, v6.4s, v7.4s
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x6e26e408 // fcmge v8.4s, v0.4s, v6.4s
+	WORD $0x6e205908 // mvn v8.16b, v8.16b
+	WORD $0x4e281ce7 // and v7.16b, v7.16b, v8.16b
+	WORD $0x3d8002e7 // str q7, [x23, #0]
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x6ebf84e9 // sub v9.4s, v7.4s, v31.4s
-	WORD $0x4f290528 // sshr v8.4s, v9.4s, #23
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6ebf84c8 // sub v8.4s, v6.4s, v31.4s
+	WORD $0x4f290507 // sshr v7.4s, v8.4s, #23
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
-	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x4ebf8529 // add v9.4s, v9.4s, v31.4s
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	WORD $0x3dc0232a // ldr q10, [x25, #128]
+	WORD $0x4ebf8508 // add v8.4s, v8.4s, v31.4s
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x3dc02329 // ldr q9, [x25, #128]
 	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e2acd3f // fmla v31.4s, v9.4s, v10.4s
+	WORD $0x4e29cd1f // fmla v31.4s, v8.4s, v9.4s
 	WORD $0x3dc0433e // ldr q30, [x25, #256]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0533f // ldr q31, [x25, #320]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0633e // ldr q30, [x25, #384]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0733f // ldr q31, [x25, #448]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0833e // ldr q30, [x25, #512]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0933f // ldr q31, [x25, #576]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0a33e // ldr q30, [x25, #640]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
-	WORD $0x6e29dfca // fmul v10.4s, v30.4s, v9.4s
-	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
+	WORD $0x6e28dfc9 // fmul v9.4s, v30.4s, v8.4s
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcd6a // fmls v10.4s, v11.4s, v31.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	WORD $0x4ebfcd49 // fmls v9.4s, v10.4s, v31.4s
+	WORD $0x4e28d529 // fadd v9.4s, v9.4s, v8.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fccea // fmla v10.4s, v7.4s, v31.4s
-	WORD $0x4eaad4a5 // fsub v5.4s, v5.4s, v10.4s
+	WORD $0x4e3fccc9 // fmla v9.4s, v6.4s, v31.4s
+	WORD $0x4ea9d484 // fsub v4.4s, v4.4s, v9.4s
 	ADD $4, R3
 	ADD R3<<2, R0, R23
-	WORD $0x3dc002e7 // ldr q7, [x23, #0]
+	WORD $0x3dc002e6 // ldr q6, [x23, #0]
 	ADD R3<<2, R1, R22
 	WORD $0x3dc002df // ldr q31, [x22, #0]
-	WORD $0x6e3fdce8 // fmul v8.4s, v7.4s, v31.4s
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4ea71cff // mov v31.16b, v7.16b
-	WORD $0x4ea8ccff // fmls v31.4s, v7.4s, v8.4s
-	WORD $0x4ebf1fe8 // mov v8.16b, v31.16b
-	WORD $0x6e27e409 // fcmge v9.4s, v0.4s, v7.4s
-	WORD $0x6e205929 // mvn v9.16b, v9.16b
-	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
-	WORD $0x3d8002e8 // str q8, [x23, #0]
+	WORD $0x6e3fdcc7 // fmul v7.4s, v6.4s, v31.4s
+	WORD $0x4ea61cdf // mov v31.16b, v6.16b
+	WORD $0x4ea7ccdf // fmls v31.4s, v6.4s, v7.4s
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x6e26e408 // fcmge v8.4s, v0.4s, v6.4s
+	WORD $0x6e205908 // mvn v8.16b, v8.16b
+	WORD $0x4e281ce7 // and v7.16b, v7.16b, v8.16b
+	WORD $0x3d8002e7 // str q7, [x23, #0]
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x6ebf84e9 // sub v9.4s, v7.4s, v31.4s
-	WORD $0x4f290528 // sshr v8.4s, v9.4s, #23
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6ebf84c8 // sub v8.4s, v6.4s, v31.4s
+	WORD $0x4f290507 // sshr v7.4s, v8.4s, #23
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x3dc0133f // ldr q31, [x25, #64]
-	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
 	WORD $0x3dc0033f // ldr q31, [x25, #0]
-	WORD $0x4ebf8529 // add v9.4s, v9.4s, v31.4s
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	WORD $0x3dc0232a // ldr q10, [x25, #128]
+	WORD $0x4ebf8508 // add v8.4s, v8.4s, v31.4s
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x3dc02329 // ldr q9, [x25, #128]
 	WORD $0x3dc0333f // ldr q31, [x25, #192]
-	WORD $0x4e2acd3f // fmla v31.4s, v9.4s, v10.4s
+	WORD $0x4e29cd1f // fmla v31.4s, v8.4s, v9.4s
 	WORD $0x3dc0433e // ldr q30, [x25, #256]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0533f // ldr q31, [x25, #320]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0633e // ldr q30, [x25, #384]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0733f // ldr q31, [x25, #448]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0833e // ldr q30, [x25, #512]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
 	WORD $0x3dc0933f // ldr q31, [x25, #576]
-	WORD $0x4e3ecd3f // fmla v31.4s, v9.4s, v30.4s
-	WORD $0x4ebe1fca // mov v10.16b, v30.16b
+	WORD $0x4e3ecd1f // fmla v31.4s, v8.4s, v30.4s
+	WORD $0x4ebe1fc9 // mov v9.16b, v30.16b
 	WORD $0x3dc0a33e // ldr q30, [x25, #640]
-	WORD $0x4e3fcd3e // fmla v30.4s, v9.4s, v31.4s
-	WORD $0x4ebf1fea // mov v10.16b, v31.16b
-	WORD $0x6e29dfca // fmul v10.4s, v30.4s, v9.4s
-	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
+	WORD $0x4e3fcd1e // fmla v30.4s, v8.4s, v31.4s
+	WORD $0x4ebf1fe9 // mov v9.16b, v31.16b
+	WORD $0x6e28dfc9 // fmul v9.4s, v30.4s, v8.4s
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
 	WORD $0x3dc0b33f // ldr q31, [x25, #704]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0c33f // ldr q31, [x25, #768]
-	WORD $0x4ebfcd6a // fmls v10.4s, v11.4s, v31.4s
-	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	WORD $0x4ebfcd49 // fmls v9.4s, v10.4s, v31.4s
+	WORD $0x4e28d529 // fadd v9.4s, v9.4s, v8.4s
 	WORD $0x3dc0d33f // ldr q31, [x25, #832]
-	WORD $0x4e3fcd0a // fmla v10.4s, v8.4s, v31.4s
+	WORD $0x4e3fcce9 // fmla v9.4s, v7.4s, v31.4s
 	WORD $0x3dc0e33f // ldr q31, [x25, #896]
-	WORD $0x4e3fccea // fmla v10.4s, v7.4s, v31.4s
-	WORD $0x4eaad4c6 // fsub v6.4s, v6.4s, v10.4s
+	WORD $0x4e3fccc9 // fmla v9.4s, v6.4s, v31.4s
+	WORD $0x4ea9d4a5 // fsub v5.4s, v5.4s, v9.4s
 	ADD $4, R3
 	JMP loopNEON
 
 loop_doneNEON:
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD $0x4ec37860 // zip2 v0.2d, v3.2d, v3.2d
-	WORD $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD $0x4e836860 // trn2 v0.4s, v3.4s, v3.4s
-	WORD $0x4e20d47e // fadd v30.4s, v3.4s, v0.4s
-	WORD $0x6e0407c3 // mov v3.s[0], v30.s[0]
-	FMOVS F3, loss+56(FP)
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4ec27840 // zip2 v0.2d, v2.2d, v2.2d
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e826840 // trn2 v0.4s, v2.4s, v2.4s
+	WORD $0x4e20d45e // fadd v30.4s, v2.4s, v0.4s
+	WORD $0x6e0407c2 // mov v2.s[0], v30.s[0]
+	FMOVS F2, loss+56(FP)
 	RET
 
 // func infoncNegativeVector(q []float32, share []float32, clamp float32)

@@ -188,7 +188,7 @@ func logTotalsLanes(total []float32, weight float32) (loss float32) {
 	return losses.fold()
 }
 
-func infoncPositiveLanes(q, share []float32, clamp, inTotal float32) (loss float32) {
+func infoncPositiveLanes(q, share []float32, clamp float32) (loss float32) {
 	var losses vector
 	for i := 0; i+lanes <= len(q); i += lanes {
 		q := (*vector)(q[i:])
@@ -196,7 +196,7 @@ func infoncPositiveLanes(q, share []float32, clamp, inTotal float32) (loss float
 		for l, v := range q {
 			losses[l] -= log32(v)
 			if q[l] = 0; !(v <= clamp) {
-				q[l] = fma32(-v, float32(inTotal*float32(shares[l]*v)), v)
+				q[l] = fma32(-v, float32(shares[l]*v), v)
 			}
 		}
 	}

@@ -119,14 +119,14 @@ func logTotals[T Float](total []T, weight T) (sum float64) {
 	return float64(sum * float64(weight))
 }
 
-func infoncPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
+func infoncPositive[T Float](q, share []T, clamp T) (loss float64) {
 	for i, v := range q {
 		loss -= elementary.Log(float64(v))
 		if v <= clamp {
 			q[i] = 0
 			continue
 		}
-		q[i] = FMA(-v, T(inTotal*(share[i]*v)), v)
+		q[i] = FMA(-v, T(share[i]*v), v)
 	}
 	return loss
 }

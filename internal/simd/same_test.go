@@ -125,7 +125,7 @@ var results = []struct {
 		for _, x := range x {
 			Similarities(x, total, 1e-4)
 		}
-		b.doubles(LogTotals(total, 0.6), InfoNCPositive(x[0], total, 1e-4, 1), InfoNCPositive(x[1], total, 1e-4, 0))
+		b.doubles(LogTotals(total, 0.6), InfoNCPositive(x[0], total, 1e-4))
 		InfoNCNegative(x[2], total, 1e-4)
 		b.floats(slices.Concat(x[0], x[1], x[2], total)...)
 	}},

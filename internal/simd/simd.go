@@ -168,13 +168,13 @@ func LogTotals[T Float](total []T, weight T) (loss float64) {
 // InfoNCPositive replaces similarities q of positive pairs, as Similarities
 // leaves them, by the derivative of InfoNC-t-SNE's −log q + weight·log total
 // with respect to the squared distance, and returns the sum of −log q. share
-// is what LogTotals leaves; inTotal is 1 if q is part of the total, else 0.
-func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
+// is what LogTotals leaves.
+func InfoNCPositive[T Float](q, share []T, clamp T) (loss float64) {
 	if f, whole := wholeLanes(q); whole > 0 {
-		loss = float64(formOf(infoncPositiveVector, infoncPositiveLanes)(f, any(share).([]float32), float32(clamp), float32(inTotal)))
+		loss = float64(formOf(infoncPositiveVector, infoncPositiveLanes)(f, any(share).([]float32), float32(clamp)))
 		q, share = q[whole:], share[whole:]
 	}
-	return loss + infoncPositive(q, share, clamp, inTotal)
+	return loss + infoncPositive(q, share, clamp)
 }
 
 // InfoNCNegative is InfoNCPositive's counterpart for negative pairs, which

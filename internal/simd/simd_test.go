@@ -123,29 +123,27 @@ func TestNegNegativeOfLargeMantissas(t *testing.T) {
 func TestInfoNCKernels(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, n := range lengths {
-			for _, inTotal := range []float64{0, 1} {
-				const clamp, weight, m = 1e-10, 0.6, 3
-				total32, total64 := make([]float32, n), make([]float64, n)
-				var x32 [m][]float32
-				var x64 [m][]float64
-				for j := range m {
-					x32[j], x64[j] = draw(n, uint64(100*n+j), distances)
-					Similarities(x32[j], total32, clamp)
-					Similarities(x64[j], total64, float64(float32(clamp)))
-					compare(t, "similarity", x32[j], x64[j], 1e-6)
-				}
-				compare(t, "total", total32, total64, 1e-6)
-				compareScalar(t, "log total", LogTotals(total32, float32(weight)), LogTotals(total64, float64(float32(weight))), float64(n))
-				compare(t, "share", total32, total64, 1e-6)
-				compareScalar(t, "positive", InfoNCPositive(x32[0], total32, float32(clamp), float32(inTotal)),
-					InfoNCPositive(x64[0], total64, float64(float32(clamp)), inTotal), float64(n))
-				InfoNCNegative(x32[1], total32, clamp)
-				InfoNCNegative(x64[1], total64, float64(float32(clamp)))
-				compare(t, "negative derivative", x32[1], x64[1], 1e-5)
-				for i := range x32[0] { // q − q²·share cancels: compare with q
-					if math.Abs(float64(x32[0][i])-x64[0][i]) > 3e-7 {
-						t.Errorf("positive derivative %d: %g, want %g", i, x32[0][i], x64[0][i])
-					}
+			const clamp, weight, m = 1e-10, 0.6, 3
+			total32, total64 := make([]float32, n), make([]float64, n)
+			var x32 [m][]float32
+			var x64 [m][]float64
+			for j := range m {
+				x32[j], x64[j] = draw(n, uint64(100*n+j), distances)
+				Similarities(x32[j], total32, clamp)
+				Similarities(x64[j], total64, float64(float32(clamp)))
+				compare(t, "similarity", x32[j], x64[j], 1e-6)
+			}
+			compare(t, "total", total32, total64, 1e-6)
+			compareScalar(t, "log total", LogTotals(total32, float32(weight)), LogTotals(total64, float64(float32(weight))), float64(n))
+			compare(t, "share", total32, total64, 1e-6)
+			compareScalar(t, "positive", InfoNCPositive(x32[0], total32, float32(clamp)),
+				InfoNCPositive(x64[0], total64, float64(float32(clamp))), float64(n))
+			InfoNCNegative(x32[1], total32, clamp)
+			InfoNCNegative(x64[1], total64, float64(float32(clamp)))
+			compare(t, "negative derivative", x32[1], x64[1], 1e-5)
+			for i := range x32[0] { // q − q²·share cancels: compare with q
+				if math.Abs(float64(x32[0][i])-x64[0][i]) > 3e-7 {
+					t.Errorf("positive derivative %d: %g, want %g", i, x32[0][i], x64[0][i])
 				}
 			}
 		}
@@ -166,7 +164,7 @@ func TestNaNsAreKept(t *testing.T) {
 				total := make([]float32, len(x))
 				Similarities(x, total, 1e-10)
 				loss := LogTotals(total, 1)
-				return loss + InfoNCPositive(x, total, 1e-10, 1)
+				return loss + InfoNCPositive(x, total, 1e-10)
 			},
 		} {
 			x := fresh()

@@ -45,7 +45,7 @@ func logTotalsVector(total []float32, weight float32) (loss float32)
 // infoncPositiveVector is the vector form of infoncPositive.
 //
 //go:noescape
-func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
+func infoncPositiveVector(q []float32, share []float32, clamp float32) (loss float32)
 
 // infoncNegativeVector is the vector form of infoncNegative.
 //

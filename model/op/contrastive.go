@@ -57,9 +57,6 @@ type ContrastiveOptions struct {
 	// Mean divides the loss by the number of edges in the batch. (The mean of the paper's
 	// program is over all terms of Neg, NC and UMAP, 1 + m for each edge.)
 	Mean bool `json:"mean,omitempty"`
-	// ExcludePositive leaves InfoNC's positive pair out of the sum of similarities. The
-	// tail may still be among the negatives that a run draws.
-	ExcludePositive bool `json:"exclude_positive,omitempty"`
 }
 
 // Check returns an *option.Error that wraps ErrInput if an option is invalid. Contrastive
@@ -72,8 +69,6 @@ func (o ContrastiveOptions) Check() error {
 		fault.Key = "loss." + fault.Key
 	case o.Metric == Cosine && info.EuclideanOnly:
 		fault = &option.Error{Key: "loss.metric", Got: "cosine", Other: "loss.name", OtherGot: info.Word, Want: "euclidean"}
-	case o.ExcludePositive && !info.PerHead:
-		fault = &option.Error{Key: "loss.positive_in_denominator", Got: "false", Other: "loss.name", OtherGot: info.Word, Want: "true"}
 	default:
 		return nil
 	}
@@ -388,12 +383,6 @@ func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
 // HasOwnKernels reports whether there are kernels for only this width.
 func HasOwnKernels(width int) bool { return width == 2 || width == 3 }
 
-// The kernels' flags.
-const (
-	flagGradient = 1 << iota
-	flagExcludePositive
-)
-
 // Launch implements Launcher.
 func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := o.options.CheckOnDevice(); err != nil {
@@ -425,15 +414,12 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 		s.parts.array.Arg(), device.Int(blocks), device.F32(s.norm))
 }
 
-// flags returns the options as flags for the kernels.
-func (o *contrastive) flags() (flags int) {
+// flags returns the flags of the kernels: 1 if they compute the gradient.
+func (o *contrastive) flags() device.Arg {
 	if o.differentiated {
-		flags |= flagGradient
+		return device.Int(1)
 	}
-	if o.options.ExcludePositive {
-		flags |= flagExcludePositive
-	}
-	return flags
+	return device.Int(0)
 }
 
 // launchPairs launches a kernel that sums the gradient in fixed point, and returns its
@@ -463,7 +449,7 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 		}
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
-	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
+	loss, flags := device.Int(int(o.options.Loss)), o.flags()
 	kernel, args := "contrast_heads_%s", []Arg{addressOf(gradient), parts.Arg(), f.Arg()}
 	if grouped {
 		kernel = "contrast_groups_%s"
@@ -507,7 +493,7 @@ func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) erro
 		if err == nil {
 			err = d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, pairs.Arg(),
 				Arg(parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
-				device.Int(int(o.options.Loss)), device.Int(o.flags()))
+				device.Int(int(o.options.Loss)), o.flags())
 		}
 		if err == nil && o.differentiated {
 			err = d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: pairs.Pointer(), LDA: rows,

@@ -467,22 +467,14 @@ func (s *gemmLoop[T]) spread(p *gemmPiece[T], head int, x []T) {
 // totals turns a head's squared distances into InfoNC's derivatives.
 func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
 	q := max(s.clamp, 1/(1+s.positive[head]))
-	total, inTotal := simd.RowSimilarities(x, s.clamp), T(1)
-	if s.options.ExcludePositive {
-		inTotal = 0
-	} else {
-		total += float64(q)
-	}
-	var share T // 0 without negatives: the sum cancels
-	if inTotal != 0 || s.m > 0 {
-		logs := float64(float64(s.weight) * elementary.Log(total))
-		p.sum.Loss += logs
-		p.sum.DTheta -= logs
-		share = T(float64(s.weight) / total)
-	}
+	total := simd.RowSimilarities(x, s.clamp) + float64(q)
+	logs := float64(float64(s.weight) * elementary.Log(total))
+	p.sum.Loss += logs
+	p.sum.DTheta -= logs
+	share := T(float64(s.weight) / total)
 	p.sum.Loss -= elementary.Log(float64(q))
 	if q > s.clamp {
-		s.positive[head] = q - T(inTotal*(q*(q*share)))
+		s.positive[head] = q - T(q*(q*share))
 	} else {
 		s.positive[head] = 0
 	}
@@ -496,12 +488,6 @@ func (s *gemmLoop[T]) softmax(p *gemmPiece[T], head int, x []T) {
 	own := s.positive[head]
 	p.sum.Loss -= float64(own)
 	s.positive[head] = -1
-	if s.options.ExcludePositive {
-		if s.m == 0 {
-			return
-		}
-		own = T(math.Inf(-1))
-	}
 	top := simd.RowMax(x, own)
 	own = T(elementary.Exp(float64(own - top)))
 	total := simd.RowExp(x, top) + float64(own)

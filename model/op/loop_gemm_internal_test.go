@@ -31,15 +31,10 @@ func productOptions(clamps ...float64) (list []ContrastiveOptions) {
 			if metric == Cosine && loss.Info().EuclideanOnly {
 				continue
 			}
-			for _, exclude := range []bool{false, true} {
-				if exclude && !loss.Info().PerHead {
-					continue
-				}
-				for _, clamp := range clamps {
-					o := ContrastiveOptions{Loss: loss, Metric: metric, Temperature: 0.3, Clamp: clamp, Scale: 1, ExcludePositive: exclude}
-					if metric == Euclidean || clamp == clamps[0] {
-						list = append(list, o)
-					}
+			for _, clamp := range clamps {
+				o := ContrastiveOptions{Loss: loss, Metric: metric, Temperature: 0.3, Clamp: clamp, Scale: 1}
+				if metric == Euclidean || clamp == clamps[0] {
+					list = append(list, o)
 				}
 			}
 		}
@@ -118,7 +113,7 @@ func productCases(bs, ds []int, options []ContrastiveOptions) (list []productCas
 						if m > 0 {
 							c.runs = productRuns(rows, b, m, seed)
 						}
-						c.name = fmt.Sprintf("%v/%v/exclude=%v/clamp=%g/b=%d/d=%d/rows=%d/m=%d", o.Metric, o.Loss, o.ExcludePositive, o.Clamp, b, d, rows, m)
+						c.name = fmt.Sprintf("%v/%v/clamp=%g/b=%d/d=%d/rows=%d/m=%d", o.Metric, o.Loss, o.Clamp, b, d, rows, m)
 						list = append(list, c)
 					}
 				}

@@ -240,23 +240,13 @@ func (s *pairLoop[T]) totals(p *piece[T], count, stride int) {
 	total := p.total[:count]
 	clear(total)
 	simd.Similarities(positive, total, s.clamp)
-	var inTotal T = 1
-	if s.options.ExcludePositive {
-		inTotal = 0
-		clear(total)
-	}
 	for j := 1; j <= s.m; j++ {
 		simd.Similarities(negative(j), total, s.clamp)
-	}
-	if inTotal == 0 && s.m == 0 {
-		// Without negatives the logarithm of the sum cancels.
-		p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, 0)
-		return
 	}
 	logs := simd.LogTotals(total, s.weight)
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
-	p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, inTotal)
+	p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp)
 	for j := 1; j <= s.m; j++ {
 		simd.InfoNCNegative(negative(j), total, s.clamp)
 	}
@@ -268,20 +258,7 @@ func (s *pairLoop[T]) softmax(p *piece[T], count, stride int) {
 	for _, v := range positive {
 		p.sum.Loss -= float64(v)
 	}
-	first, columns := 0, 1+s.m
-	if s.options.ExcludePositive {
-		first, columns = stride, s.m
-	}
-	if columns == 0 {
-		for i := range positive {
-			positive[i] = -1
-		}
-		return
-	}
-	if s.options.ExcludePositive {
-		clear(positive)
-	}
-	logs := simd.Softmax(p.x[first:], count, columns, stride, s.weight)
+	logs := simd.Softmax(p.x, count, 1+s.m, stride, s.weight)
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
 	for i := range positive {

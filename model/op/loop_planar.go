@@ -145,11 +145,7 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 		sum.Add(s.pieces[i].sum)
 	}
 	if s.perHead {
-		inTotal := T(1)
-		if s.options.ExcludePositive {
-			inTotal = 0
-		}
-		sum.Loss += simd.InfoNCPositive(s.x, s.share, s.clamp, inTotal)
+		sum.Loss += simd.InfoNCPositive(s.x, s.share, s.clamp)
 	}
 	if withGrad {
 		s.features, s.grad, s.used = features, grad, count
@@ -226,9 +222,6 @@ func (s *planarLoop[T]) positives(features []T) simd.Sum {
 	s.share = grow(s.share, s.b)
 	clear(s.share)
 	simd.Similarities(s.x, s.share, s.clamp)
-	if s.options.ExcludePositive {
-		clear(s.share)
-	}
 	return simd.Sum{}
 }
 
@@ -512,9 +505,6 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 		}
 	}
 	share := s.share[first : first+size]
-	if s.options.ExcludePositive && s.m == 0 {
-		return // without negatives the sum cancels
-	}
 	// The totals may hide a NaN among the scattered values.
 	p.sum.Loss += float64(0 * float64(p.block.Most))
 	logs := simd.LogTotals(share, s.weight)

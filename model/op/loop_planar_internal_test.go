@@ -111,10 +111,6 @@ func planarOptions(clamps ...float64) (all []ContrastiveOptions) {
 				continue
 			}
 			all = append(all, o)
-			if loss.Info().PerHead {
-				o.ExcludePositive = true
-				all = append(all, o)
-			}
 		}
 	}
 	return all
@@ -155,7 +151,7 @@ func testDense[T Float](t *testing.T, s denseLoop[T], o ContrastiveOptions, d, b
 		}
 	}
 	for name, runs := range cases {
-		what := fmt.Sprintf("%v %v clamp %g exclude %v, d=%d b=%d extra=%d %T, %s", o.Loss, o.Metric, o.Clamp, o.ExcludePositive, d, b, extra, T(0), name)
+		what := fmt.Sprintf("%v %v clamp %g, d=%d b=%d extra=%d %T, %s", o.Loss, o.Metric, o.Clamp, d, b, extra, T(0), name)
 		const theta = -0.3
 		s.init(o)
 		grad := make([]T, len(features))
@@ -235,7 +231,7 @@ func TestPlanarLoopOfFarRows(t *testing.T) {
 			if o.Loss == InfoNC {
 				tol = tc.infonc
 			}
-			what := fmt.Sprintf("%s, %v, exclude %v", name, o.Loss, o.ExcludePositive)
+			what := fmt.Sprintf("%s, %v", name, o.Loss)
 			sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, 1e-4)
 			sameAs(t, what+": gradient", converted[float64](grad), wantGrad, tol)
 		}
@@ -334,9 +330,6 @@ func BenchmarkPlanarLoop(b *testing.B) {
 			features[i] = float32(20 * random.Normal())
 		}
 		for _, o := range planarOptions(1e-10) {
-			if o.ExcludePositive {
-				continue
-			}
 			var s planarLoop[float32]
 			s.init(o)
 			for _, m := range []int{50, 500} {

@@ -115,10 +115,6 @@ func allOptions() map[string]op.ContrastiveOptions {
 			out[name] = o
 			o.Mean, o.Scale = true, 0.7
 			out[name+"/mean"] = o
-			if loss.Info().PerHead {
-				o.ExcludePositive = true
-				out[name+"/exclude"] = o
-			}
 		}
 	}
 	return out
@@ -329,9 +325,7 @@ func TestNoNegatives(t *testing.T) {
 		{op.ContrastiveOptions{Loss: op.UMAP}, math.Log(6)},
 		{op.ContrastiveOptions{Loss: op.NC}, 0},
 		{op.ContrastiveOptions{Loss: op.InfoNC}, 0},
-		{op.ContrastiveOptions{Loss: op.InfoNC, ExcludePositive: true}, math.Log(6)},
 		{op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, 0},
-		{op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, ExcludePositive: true}, 0}, // a right angle
 		{op.ContrastiveOptions{Loss: op.NC, Metric: op.Cosine}, 0},
 	} {
 		for dtype, x := range map[tensor.Dtype]any{tensor.Float64: features, tensor.Float32: []float32{1, 0, 0, 2}} {

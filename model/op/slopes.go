@@ -81,15 +81,8 @@ func (s *Slopes) cosines(x []float32) {
 // the edges' shares 1/(ρ·total).
 func (s *Slopes) perEdge(q []float32, total float32, slope func(q, share float32) float32) (shares float32) {
 	for j, own := range q {
-		inTotal := own
-		if s.options.ExcludePositive {
-			inTotal = 0
-		}
-		share := s.weight / max(total+inTotal, math.SmallestNonzeroFloat32)
+		share := s.weight / max(total+own, math.SmallestNonzeroFloat32)
 		shares += share
-		if s.options.ExcludePositive {
-			share = 0
-		}
 		q[j] = slope(own, share)
 	}
 	return shares

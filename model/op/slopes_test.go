@@ -36,8 +36,6 @@ func lossOfEdges(o ContrastiveOptions, m int, theta float64, tails, negatives []
 		switch {
 		case !info.PerHead:
 			loss += info.Positive(q, rest, c).Loss
-		case o.ExcludePositive:
-			loss += -math.Log(q) + math.Log(total)/c
 		default:
 			loss += -math.Log(q) + math.Log(total+q)/c
 		}
@@ -49,11 +47,11 @@ func lossOfEdges(o ContrastiveOptions, m int, theta float64, tails, negatives []
 func TestSlopes(t *testing.T) {
 	const m, n, theta = 7, 32, 0.3
 	for _, o := range []ContrastiveOptions{
-		{Loss: Neg}, {Loss: NC}, {Loss: UMAP}, {Loss: InfoNC}, {Loss: InfoNC, ExcludePositive: true},
-		{Loss: Neg, Metric: Cosine}, {Loss: NC, Metric: Cosine}, {Loss: InfoNC, Metric: Cosine}, {Loss: InfoNC, Metric: Cosine, ExcludePositive: true},
+		{Loss: Neg}, {Loss: NC}, {Loss: UMAP}, {Loss: InfoNC},
+		{Loss: Neg, Metric: Cosine}, {Loss: NC, Metric: Cosine}, {Loss: InfoNC, Metric: Cosine},
 	} {
 		for _, k := range []int{1, 15, 16, 17} {
-			t.Run(fmt.Sprint(o.Loss, o.Metric, o.ExcludePositive, k), func(t *testing.T) {
+			t.Run(fmt.Sprint(o.Loss, o.Metric, k), func(t *testing.T) {
 				o.Clamp, o.Temperature = 1e-10, 0.5
 				s, err := NewSlopes(o, m, theta)
 				if err != nil {

@@ -864,14 +864,13 @@ func (s *isa) logTotals() {
 }
 
 func (s *isa) infoncPositive() {
-	s.begin("infoncPositive", "(q, share []float32, clamp, inTotal float32) (loss float32)", "is the vector form of infoncPositive.")
+	s.begin("infoncPositive", "(q, share []float32, clamp float32) (loss float32)", "is the vector form of infoncPositive.")
 	q, share := s.pointer("q"), s.pointer("share")
-	clamp, inTotal := s.broadcast("clamp"), s.broadcast("inTotal")
+	clamp := s.broadcast("clamp")
 	l, loss := s.logarithm(), s.parted()
 	s.loopParts("q", "loop", 1, func(i Register, part int) {
 		v, g := s.load(q, i), s.vec()
 		s.VMULPS(at(share, i), v, g)
-		s.VMULPS(inTotal, g, g)
 		s.VFNMADD213PS(v, v, g)
 		s.keep(s.aboveClamp(v, clamp), g)
 		s.VMOVUPS(g, at(q, i))

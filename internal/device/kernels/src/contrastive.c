@@ -31,7 +31,7 @@ KERNEL_SYNC(contrast_heads_any)(long *gradient, float *parts, const float *featu
     totals t = no_totals();
     if (loss == INFO) {
       for (int j = 0; j < n.count; j++) add_similarity(&k, &t, pair_value_warp(&k, x, features + (long)negative(&n, head, j) * d, d));
-      slope = finish_total(&k, &t, positive, m);
+      slope = finish_total(&k, &t, positive);
     } else {
       slope = add_pair(&k, positive, 1);
     }
@@ -109,7 +109,7 @@ KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const fl
     float total = block_sum(t.total == 0.f ? 0.f : t.total * exp_f(t.top - top), scratch);
     t = (totals){total, top, 0.f};
     loss_state own = k;
-    slope = finish_total(&own, &t, positive, n.m);
+    slope = finish_total(&own, &t, positive);
     if (thread() == 0) k = own;
     for (int r = thread(); r < rows; r += threads()) x[r] = info_negative(&k, &t, x[r]);
   } else {

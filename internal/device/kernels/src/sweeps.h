@@ -19,7 +19,7 @@
 #include "contrastive.h"
 
 enum { EUCLIDEAN, COSINE };
-enum { WITH_GRADIENT = 1, WITHOUT_POSITIVE = 2 };
+enum { WITH_GRADIENT = 1 };
 enum { GROUP = 16 };
 
 // The negatives of a head, or of the heads of a group.
@@ -108,26 +108,21 @@ DEVICE void add_similarity(const loss_state *k, totals *t, float x) {
   }
 }
 // finish_total sets share and returns the derivative of the positive pair.
-DEVICE float finish_total(loss_state *k, totals *t, float positive, int m) {
-  int in = !(k->flags & WITHOUT_POSITIVE);
-  if (in) add_similarity(k, t, positive);
-  if (in || m > 0) { // else there is nothing to contrast with, and the sum drops out
-    float logs = k->weight * (log_f(t->total) + (k->metric == COSINE ? t->top : 0.f));
-    k->sum += logs;
-    k->d_theta -= logs;
-    t->share = k->weight / t->total;
-  }
+DEVICE float finish_total(loss_state *k, totals *t, float positive) {
+  add_similarity(k, t, positive);
+  float logs = k->weight * (log_f(t->total) + (k->metric == COSINE ? t->top : 0.f));
+  k->sum += logs;
+  k->d_theta -= logs;
+  t->share = k->weight / t->total;
   if (k->metric == COSINE) {
     k->sum -= positive;
-    return (in ? t->share * exp_f(positive - t->top) : 0.f) - 1.f;
+    return t->share * exp_f(positive - t->top) - 1.f;
   }
   float q = similarity(positive, k->clamp);
   k->sum -= log_f(q);
-  if (q <= k->clamp) return 0.f;
-  return in ? q - q * (q * t->share) : q;
+  return q <= k->clamp ? 0.f : q - q * (q * t->share);
 }
 DEVICE float info_negative(const loss_state *k, const totals *t, float x) {
-  if (t->share == 0.f) return 0.f; // without negatives there is no largest cosine
   if (k->metric == COSINE) return t->share * exp_f(x - t->top);
   float q = similarity(x, k->clamp);
   return q <= k->clamp ? 0.f : -q * (q * t->share);
@@ -180,7 +175,7 @@ DEVICE void sweep_heads(long *gradient, float *parts, const float *features, con
     totals t = no_totals();
     if (loss == INFO) {
       for (int j = 0; j < n.count; j++) add_similarity(&k, &t, pair_value(&k, x, z, features + (long)negative(&n, head, j) * d, d));
-      slope = finish_total(&k, &t, positive, m);
+      slope = finish_total(&k, &t, positive);
     } else {
       slope = add_pair(&k, positive, 1);
     }
@@ -283,7 +278,7 @@ DEVICE void sweep_groups(const int info, long *gradient, float *parts, const flo
     EACH(i, d) d2 = fma_f(x[h * d + i] - tail[h * d + i], x[h * d + i] - tail[h * d + i], d2);
     totals t = {0.f, 0.f, info ? 0.f : 1.f};
     if (info) t.total = sums[h * SLOTS(d) + SLOTS(d) - 1];
-    float slope = info ? finish_total(&k, &t, d2, n.m) : add_pair(&k, d2, 1);
+    float slope = info ? finish_total(&k, &t, d2) : add_pair(&k, d2, 1);
     if (info) shares[h] = t.share;
     EACH(i, d) {
       float g = 2.f * slope * (x[h * d + i] - tail[h * d + i]), all = g + t.share * sums[h * SLOTS(d) + i];

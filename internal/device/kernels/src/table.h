@@ -40,12 +40,12 @@ enum { PAIRS_AT_ONCE = 8, AHEAD = 1 };
 // = o = c for Neg-t-SNE and NC-t-SNE, a = 1 and o = 0 for UMAP. `one` is 1 for the
 // first two and 0 for UMAP.
 typedef struct {
-  int loss, with_positive;
+  int loss;
   float a, o, one, weight, limit, clamp;
 } constants;
 
-DEVICE constants constants_of(int loss, int with_positive, float theta, int m, float limit) {
-  constants k = {loss, with_positive, 1.f, 0.f, 0.f, 1.f, limit, 1.f / limit};
+DEVICE constants constants_of(int loss, float theta, int m, float limit) {
+  constants k = {loss, 1.f, 0.f, 0.f, 1.f, limit, 1.f / limit};
   if (loss == NEG || loss == NC) {
     k.a = k.o = exp_f(theta) * (loss == NC ? (float)m : 1.f);
     k.one = 1.f;
@@ -78,12 +78,12 @@ DEVICE float negative_pair(const constants *k, float x, sums *s) {
 // sum of the negatives' similarities, into their share.
 DEVICE float info_positive(const constants *k, float x, float *total, sums *s) {
   float q = similarity(x, k->clamp);
-  float all = *total + (k->with_positive ? q : 0.f), logs = log2_approx(all) * k->weight;
+  float all = *total + q, logs = log2_approx(all) * k->weight;
   s->loss += logs - log2_approx(q);
   s->d_theta -= logs * 0.693147181f;
   *total = div_approx(k->weight, all);
   if (q <= k->clamp) return 0.f;
-  return k->with_positive ? q - q * (q * *total) : q;
+  return q - q * (q * *total);
 }
 DEVICE float info_negative(const constants *k, float x, float share) {
   float q = similarity(x, k->clamp);
@@ -171,7 +171,7 @@ DEVICE void fetch_async(SHARED int *to, const int *from, int n) {
 DEVICE u64 state_of(const SHARED u32 *word) { return (u64)word[STATE + 1] << 32 | word[STATE]; }
 
 DEVICE void batches(const int info, float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *local, const int *counts,
-                    int stride, int b, int m, int count, int number_of, int loss, int with_positive, float limit, float scale, float norm, const int d,
+                    int stride, int b, int m, int count, int number_of, int loss, float limit, float scale, float norm, const int d,
                     SHARED float *position, SHARED u32 *words, SHARED float *parts) {
   if (*status != 0) return;
   const int most = 2 * b, t = thread(), lane = t % 32;
@@ -209,7 +209,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       fetch_async(row + (~k & 1) * most, rows + (long)(k + 1) * stride, most);
       if (t <= WORDS) async_copy_4(words + (~k & 1) * (WORDS + 1) + t, t < WORDS ? (const void *)(control + (long)(k + 1) * WORDS + t) : counts + k + 1);
     }
-    const constants con = constants_of(loss, with_positive, loss == NC ? z : as_float(word[THETA]), m, limit);
+    const constants con = constants_of(loss, loss == NC ? z : as_float(word[THETA]), m, limit);
     for (int base = 0; base < b; base += threads()) {
       int i = base + t, in = i < b;
       if (base > 0) draw_negatives(at, many, state_of(word), 0, m, i, b);
@@ -310,11 +310,11 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
 #define BATCHES(name, info, d) \
   KERNEL_SYNC_OF(1024, 1, name##_d##d)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, \
                                              const int *local, const int *counts, int stride, int b, int m, int count, int number_of, int loss, \
-                                             int with_positive, float_bits limit, float_bits scale, float_bits norm) { \
+                                             float_bits limit, float_bits scale, float_bits norm) { \
     DYNAMIC(float, position); \
     SHARED_ARRAY(u32, words, 2 * (WORDS + 1)); \
     SHARED_ARRAY(float, parts, 64); \
-    batches(info, table, log_z, losses, status, control, rows, local, counts, stride, b, m, count, number_of, info ? INFO : loss, with_positive, \
+    batches(info, table, log_z, losses, status, control, rows, local, counts, stride, b, m, count, number_of, info ? INFO : loss, \
             VALUE(limit), VALUE(scale), VALUE(norm), d, position, words, parts); \
   }
 
@@ -323,10 +323,10 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
 // derivatives in parts [blocks, 2]; table_finish and table_update do the rest. edges
 // are b words, with the head in the lower half and the tail in the upper.
 DEVICE void pairs_of(long *gradient, float *parts, const float *table, const float *log_z, const int *status, const u32 *control, const int *edges, int b,
-                  int m, int loss, int with_positive, float limit, const int d, SHARED float *scratch) {
+                  int m, int loss, float limit, const int d, SHARED float *scratch) {
   if (*status != 0) return;
   const u64 state = (u64)control[STATE + 1] << 32 | control[STATE];
-  const constants con = constants_of(loss, with_positive, loss == NC ? *log_z : as_float(control[THETA]), m, limit);
+  const constants con = constants_of(loss, loss == NC ? *log_z : as_float(control[THETA]), m, limit);
   int i = (int)index_of_thread(), in = i < b, at[PAIRS_AT_ONCE];
   sums mine = {0.f, 0.f};
   float x[4], y[4], diff[4], own[4] = {0.f, 0.f, 0.f, 0.f}, share = 0.f, slope;
@@ -387,9 +387,9 @@ DEVICE void pairs_of(long *gradient, float *parts, const float *table, const flo
 // blocks is as for KERNEL_SYNC_OF.
 #define PAIRS(d, blocks) \
   KERNEL_SYNC_OF(256, blocks, table_pairs_##d)(long *gradient, float *parts, const float *table, const float *log_z, const int *status, \
-                                                   const u32 *control, const int *edges, int b, int m, int loss, int with_positive, float_bits limit WIDTH_PARAMETER) { \
+                                                   const u32 *control, const int *edges, int b, int m, int loss, float_bits limit WIDTH_PARAMETER) { \
     SHARED_ARRAY(float, scratch, 32); \
-    pairs_of(gradient, parts, table, log_z, status, control, edges, b, m, loss, with_positive, VALUE(limit), WIDTH(d), scratch); \
+    pairs_of(gradient, parts, table, log_z, status, control, edges, b, m, loss, VALUE(limit), WIDTH(d), scratch); \
   }
 
 #endif

@@ -21,7 +21,7 @@
 enum { BLOCKS = 8, MEMBERS = 256, PAIRING = 128 }; // blocks of a cluster, their threads, and those that take heads
 
 DEVICE void cluster_batches(const int info, float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *local,
-                            const int *counts, int stride, int b, int m, int count, int number_of, int loss, int with_positive, float limit, float scale,
+                            const int *counts, int stride, int b, int m, int count, int number_of, int loss, float limit, float scale,
                             float norm, const int d, SHARED u32 *halves, SHARED u32 *words, SHARED u32 *parts, SHARED u32 *carried) {
   if (*status != 0) return;
   const int most = 2 * b, t = thread(), lane = t % 32, rank = cluster_rank(), warp = rank + t / 32 * BLOCKS;
@@ -61,7 +61,7 @@ DEVICE void cluster_batches(const int info, float *table, float *log_z, float *l
       }
       async_wait();
     } else {
-      const constants con = constants_of(loss, with_positive, loss == NC ? z : as_float(word[THETA]), m, limit);
+      const constants con = constants_of(loss, loss == NC ? z : as_float(word[THETA]), m, limit);
       float loss_of_warp = 0.f, theta_of_warp = 0.f;
       int over = 0; // a sum's lower half has overflowed
       for (int base = 0; base < b; base += 32 * 32) {
@@ -171,13 +171,13 @@ DEVICE void cluster_batches(const int info, float *table, float *log_z, float *l
 // cluster of blocks of 256 threads. Dynamic shared memory: b·(32·D+32) bytes.
 #define CLUSTER_BATCHES(name, info, d) \
   KERNEL_CLUSTER_OF(256, 8, name##_d##d)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *local, \
-                                         const int *counts, int stride, int b, int m, int count, int number_of, int loss, int with_positive, \
+                                         const int *counts, int stride, int b, int m, int count, int number_of, int loss, \
                                          float_bits limit, float_bits scale, float_bits norm) { \
     DYNAMIC(u32, halves); \
     SHARED_ARRAY(u32, words, 2 * (WORDS + 1)); \
     SHARED_ARRAY(u32, parts, 64); \
     SHARED_ARRAY(u32, carried, 2); \
-    cluster_batches(info, table, log_z, losses, status, control, rows, local, counts, stride, b, m, count, number_of, info ? INFO : loss, with_positive, \
+    cluster_batches(info, table, log_z, losses, status, control, rows, local, counts, stride, b, m, count, number_of, info ? INFO : loss, \
                     VALUE(limit), VALUE(scale), VALUE(norm), d, halves, words, parts, carried); \
   }
 
