@@ -24,7 +24,7 @@ import (
 )
 
 func spectrumCmd() *cobra.Command {
-	var places, constants, negatives string
+	var positions, constants, negatives string
 	cmd := &cobra.Command{
 		Use:   "spectrum [INPUT]...",
 		Short: "Make maps at several positions between t-SNE and UMAP",
@@ -56,12 +56,12 @@ epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 
   cne spectrum --resume runs/zbar`,
 	}
 	flags := cmd.Flags() // before the flags of training, which have another --s
-	flags.StringVar(&places, "s", "", "comma-separated `values` of s ("+op.LossesWithSpectrum()+"): 0 is like t-SNE, 1 like UMAP")
+	flags.StringVar(&positions, "s", "", "comma-separated `values` of s ("+op.LossesWithSpectrum()+"): 0 is like t-SNE, 1 like UMAP")
 	flags.StringVar(&constants, "zbar", "", "comma-separated `values` of the normalisation constant ("+op.LossesWith(op.FixedZ)+"), instead of s")
 	flags.StringVar(&negatives, "m", "", "comma-separated `numbers` of negatives, or full, instead of s")
 	var values *configs.SpectrumAxis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
+		values, err = chosenAxis(cmd, map[string]string{"s": positions, "zbar": constants, "m": negatives})
 		return cli.Usage(cmd, err)
 	}
 	line := func() string { return cmp.Or(values, defaultAxis()).Command() }

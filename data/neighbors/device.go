@@ -151,10 +151,10 @@ func columns(points int) int { return (points + columnStep - 1) / columnStep * c
 
 // A segment is memory of a device for points in one or both forms.
 type segment struct {
-	memory device.Pieces
-	room   int               // for how many points
-	z, h   [2]device.Pointer // by form: [room, width], and [columns(room)]; 0 if it is not there
-	x      device.Pointer    // [room, d], the points as they are; 0 if they are not there
+	memory   device.Pieces
+	capacity int               // for how many points
+	z, h     [2]device.Pointer // by form: [capacity, width], and [columns(capacity)]; 0 if it is not there
+	x        device.Pointer    // [capacity, d], the points as they are; 0 if they are not there
 	// first is the number of the first point that is there, and n the number of points.
 	first, n int
 }
@@ -173,7 +173,7 @@ func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...multiplication
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{memory: memory, room: points}
+	s := &segment{memory: memory, capacity: points}
 	for i, f := range forms {
 		s.z[f], s.h[f] = memory.At(2*i), memory.At(2*i+1)
 	}
@@ -553,8 +553,8 @@ func (s *deviceSearch) compareAll(f multiplication, n int) error {
 // compareSegments offers all base points to a group of n queries, one segment after the other.
 func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n int) error {
 	s.points.as(f)
-	for first := 0; first < s.deviceBlocks.n; first += s.points.room {
-		last := min(s.deviceBlocks.n, first+s.points.room)
+	for first := 0; first < s.deviceBlocks.n; first += s.points.capacity {
+		last := min(s.deviceBlocks.n, first+s.points.capacity)
 		if _, err := s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first]); err != nil {
 			return err
 		}
@@ -573,15 +573,15 @@ func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n 
 // compare offers the points of a segment to a block of queries. The queries' candidates
 // begin at position at.
 func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
-	room := warpCapacity(s.keep)
-	warps := min(maxWarps, maxShared/(8*room))
-	l := device.Launch{Grid: (q.n + warps - 1) / warps, Block: warps * warp, Shared: warps * room * 8}
+	capacity := warpCapacity(s.keep)
+	warps := min(maxWarps, maxShared/(8*capacity))
+	l := device.Launch{Grid: (q.n + warps - 1) / warps, Block: warps * warp, Shared: warps * capacity * 8}
 	keys, count, threshold := s.keys.At(at*s.keep, 8), s.count.At(at, 4), s.threshold.At(at, 4)
 	if s.differences {
 		l.Shared += nearTile * s.width * 4
 		return s.device.Launch("neighbors_differences", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(points.z[f]), device.Arg(q.z), device.Int(points.n), device.Int(s.width), device.Int(q.n),
-			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(room))
+			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(capacity))
 	}
 	return s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) error {
 		begin := 0
@@ -591,7 +591,7 @@ func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points
 		return s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(s.products), device.Arg(points.h[f].At(first, 4)), device.Arg(q.h), device.Int(q.n),
 			device.Arg(q.which), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),
-			device.Int(s.keep), device.Int(room), device.Int(begin))
+			device.Int(s.keep), device.Int(capacity), device.Int(begin))
 	})
 }
 

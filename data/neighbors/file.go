@@ -273,16 +273,16 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 		}
 		i, others := len(l.start)-1, 0
 		width = len(values)
-		for place, j := range values {
+		for column, j := range values {
 			if j < -1 || j >= int64(n) {
-				return fmt.Errorf("neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", place, i, j, n-1)
+				return fmt.Errorf("neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", column, i, j, n-1)
 			}
 			if j < 0 || j == int64(i) {
 				continue
 			}
 			if others++; others <= k {
 				l.index = append(l.index, int32(j))
-				if at := i*width + place; at < len(distances) {
+				if at := i*width + column; at < len(distances) {
 					l.dist2 = append(l.dist2, distances[at]*distances[at])
 				}
 			}

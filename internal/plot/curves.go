@@ -221,8 +221,8 @@ func (c *Curves) layout() (*layout, error) {
 	for i := range c.Panels {
 		charts[i/columns][i%columns] = c.Panels[i].chart(colours, size)
 	}
-	places := gonum.Align(charts, tiles, all)
-	if inner := charts[0][0].DataCanvas(places[0][0]).Size(); !(min(inner.X, inner.Y) >= smallestChart) {
+	canvases := gonum.Align(charts, tiles, all)
+	if inner := charts[0][0].DataCanvas(canvases[0][0]).Size(); !(min(inner.X, inner.Y) >= smallestChart) {
 		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for %d × %d panels with numbers, titles and legend",
 			ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
 	}
@@ -231,7 +231,7 @@ func (c *Curves) layout() (*layout, error) {
 		to.FillText(titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(l.height - margin - 0.4*titleHeight)}, title)
 		legend.draw(to, margin, l.height-margin-beforeLegend)
 		for i := range c.Panels {
-			charts[i/columns][i%columns].Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: places[i/columns][i%columns].Rectangle})
+			charts[i/columns][i%columns].Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: canvases[i/columns][i%columns].Rectangle})
 		}
 	})
 	return l, nil
@@ -321,7 +321,7 @@ func dots(colour color.NRGBA, points plotter.XYs) *plotter.Scatter {
 }
 
 // chart returns gonum's plot of the panel, for the given size.
-func (p *Panel) chart(colours map[seriesName]color.NRGBA, room vg.Point) *gonum.Plot {
+func (p *Panel) chart(colours map[seriesName]color.NRGBA, size vg.Point) *gonum.Plot {
 	chart := gonum.New()
 	chart.BackgroundColor = nil
 	chart.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
@@ -337,20 +337,20 @@ func (p *Panel) chart(colours map[seriesName]color.NRGBA, room vg.Point) *gonum.
 	if title := Printable(p.Title); title != "" {
 		chart.Add(heading{title, len(p.Marks) > 0})
 	}
-	setAxis(&chart.X, p.XLabel, ticks{log: p.LogX, length: room.X - 60, horizontal: true})
-	setAxis(&chart.Y, p.YLabel, ticks{log: p.LogY, length: room.Y - 40})
+	setAxis(&chart.X, p.XLabel, ticks{log: p.LogX, length: size.X - 60, horizontal: true})
+	setAxis(&chart.Y, p.YLabel, ticks{log: p.LogY, length: size.Y - 40})
 	return chart
 }
 
-// setAxis gives an axis its style, and a little room at both ends.
+// setAxis gives an axis its style, and a margin at both ends.
 func setAxis(a *gonum.Axis, label string, t ticks) {
 	a.LineStyle, a.Tick.LineStyle, a.Tick.Length, a.Padding = axisLine, axisLine, tickLength, 0
 	a.Tick.Marker, a.Tick.Label.Font, a.Tick.Label.Color, a.Tick.Label.Handler = t, tickStyle.Font, ink, fonts
 	a.Label.Text, a.Label.Padding = fit(legendStyle, Printable(label), t.length.Points()), 3
 	a.Label.TextStyle.Font, a.Label.TextStyle.Color, a.Label.TextStyle.Handler = legendStyle.Font, ink, fonts
 
-	const room = 0.04
-	pad := room*a.Max - room*a.Min
+	const margin = 0.04
+	pad := margin*a.Max - margin*a.Min
 	if !(pad > 1e-12*max(math.Abs(a.Min), math.Abs(a.Max))) { // one value
 		switch {
 		case t.log:

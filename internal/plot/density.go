@@ -24,9 +24,9 @@ import (
 const DenseFrom = 50_000
 
 const (
-	placeBits = 3   // a disc may be centred at 2^placeBits places along each axis of a pixel
-	fullCover = 256 // a disc's contribution to a pixel that it covers completely
-	bandRows  = 64  // rows of pixels that are added up together
+	subpixelBits = 3   // a disc may be centred at 2^subpixelBits points along each axis of a pixel
+	fullCover    = 256 // a disc's contribution to a pixel that it covers completely
+	bandRows     = 64  // rows of pixels that are added up together
 )
 
 // dense reports whether the points are drawn by density.
@@ -38,16 +38,16 @@ type stamp []struct {
 	cover  uint64 // up to fullCover
 }
 
-// newStamps returns the stamps of a disc of radius r, in pixels, by the place of
-// its centre within a pixel: row after row of places. The second result is how many
+// newStamps returns the stamps of a disc of radius r, in pixels, by the subpixel of
+// its centre within a pixel: row after row of subpixels. The second result is how many
 // pixels they reach at most.
 func newStamps(r float64) ([]stamp, int32) {
 	reach := int32(math.Ceil(r + 0.5))
-	const places = 1 << placeBits
-	stamps := make([]stamp, places*places)
+	const subpixels = 1 << subpixelBits
+	stamps := make([]stamp, subpixels*subpixels)
 	for k := range stamps {
-		x := (float64(k%places) + 0.5) / places
-		y := (float64(k/places) + 0.5) / places
+		x := (float64(k%subpixels) + 0.5) / subpixels
+		y := (float64(k/subpixels) + 0.5) / subpixels
 		for dy := -reach; dy <= reach; dy++ {
 			for dx := -reach; dx <= reach; dx++ {
 				distance := math.Hypot(float64(dx)+0.5-x, float64(dy)+0.5-y)
@@ -88,18 +88,18 @@ func (l *layer) densities(dots float64, rows int) []*image.NRGBA {
 func (l *layer) density(lo, hi int, dots float64, rows int) *image.NRGBA {
 	stamps, reach := newStamps(max(0.5, l.diameter/2*dots))
 	n := hi - lo
-	type place struct{ x, y, stamp int32 }
-	places := make([]place, n)
+	type centre struct{ x, y, stamp int32 }
+	centres := make([]centre, n)
 	const grain = 1 << 14
 	parts := make([]image.Rectangle, parallel.Pieces(n, grain))
 	parallel.For(n, grain, func(piece, first, end int) {
 		var r image.Rectangle
 		for i := first; i < end; i++ {
-			const within = 1<<placeBits - 1
+			const within = 1<<subpixelBits - 1
 			x := int32(math.Floor(l.x[lo+i] * dots * (within + 1)))
 			y := int32(math.Floor((float64(rows) - l.y[lo+i]*dots) * (within + 1)))
-			p := place{x >> placeBits, y >> placeBits, y&within<<placeBits | x&within}
-			places[i] = p
+			p := centre{x >> subpixelBits, y >> subpixelBits, y&within<<subpixelBits | x&within}
+			centres[i] = p
 			r = r.Union(image.Rect(int(p.x-reach), int(p.y-reach), int(p.x+reach)+1, int(p.y+reach)+1))
 		}
 		parts[piece] = r
@@ -114,7 +114,7 @@ func (l *layer) density(lo, hi int, dots float64, rows int) *image.NRGBA {
 	width := bounds.Dx()
 	parallel.For(bounds.Dy(), bandRows, func(_, top, bottom int) {
 		sums := make([]pixelSum, width*(bottom-top))
-		for i, p := range places {
+		for i, p := range centres {
 			x, y := int(p.x)-bounds.Min.X, int(p.y)-bounds.Min.Y-top
 			if y+int(reach) < 0 || y-int(reach) >= bottom-top {
 				continue

@@ -125,9 +125,9 @@ func (d *density) value(x float64) float64 {
 		return 0
 	}
 	last := len(d.bins) - 1
-	place := min(float64(last), max(0, (x-d.lowest)/d.width-0.5))
-	i := min(last-1, int(place))
-	share := place - float64(i)
+	position := min(float64(last), max(0, (x-d.lowest)/d.width-0.5))
+	i := min(last-1, int(position))
+	share := position - float64(i)
 	return (1-share)*d.bins[i] + share*d.bins[i+1]
 }
 

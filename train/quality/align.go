@@ -102,10 +102,10 @@ func centre(m *data.Matrix) []float64 {
 }
 
 // spreadAbout returns the sum of the squared distances of points from a position.
-func spreadAbout(place []float64, m *data.Matrix) (sum float64) {
+func spreadAbout(position []float64, m *data.Matrix) (sum float64) {
 	for i := range m.N {
 		for j, v := range m.Row(i) {
-			shift := float64(v) - place[j]
+			shift := float64(v) - position[j]
 			sum += float64(shift * shift)
 		}
 	}
