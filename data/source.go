@@ -82,7 +82,12 @@ var errStop = errors.New("enough is known")
 // AllEqual reports whether all points of a source are equal. Errors are as for Each.
 func AllEqual(ctx context.Context, s Source) (bool, error) {
 	if m, ok := s.(*Matrix); ok && m.CSR != nil {
-		return m.CSR.allEqual(), ctx.Err()
+		for i := range m.N {
+			if !m.EqualRows(0, i) {
+				return false, ctx.Err()
+			}
+		}
+		return true, ctx.Err()
 	}
 	_, d := s.Dims()
 	first := make([]float32, d)

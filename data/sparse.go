@@ -49,9 +49,38 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 	return m.finite()
 }
 
-// likeSparse returns sparse points c with the width and Columns of m.
+// likeSparse returns sparse points c with the width, Columns and Metric of m.
 func (m *Matrix) likeSparse(c *CSR) *Matrix {
-	return &Matrix{N: len(c.Start) - 1, D: m.D, CSR: c, Columns: m.Columns}
+	return &Matrix{N: len(c.Start) - 1, D: m.D, CSR: c, Columns: m.Columns, Metric: m.Metric}
+}
+
+// Sparse returns the points as sparse points: m itself if they are, otherwise a copy without
+// Offset.
+func (m *Matrix) Sparse() *Matrix {
+	if m.CSR != nil {
+		return m
+	}
+	c := &CSR{Start: make([]int, 1, m.N+1)}
+	from := m.Relative(nil)
+	for i := range m.N {
+		for j, v := range from.Row(i) {
+			if v != 0 {
+				c.Column, c.Value = append(c.Column, int32(j)), append(c.Value, v)
+			}
+		}
+		c.Start = append(c.Start, len(c.Value))
+	}
+	return m.likeSparse(c)
+}
+
+// EqualRows reports whether points i and j have the same values.
+func (m *Matrix) EqualRows(i, j int) bool {
+	if m.CSR == nil {
+		return slices.Equal(m.Row(i), m.Row(j))
+	}
+	columns, values := m.CSR.Row(i)
+	others, with := m.CSR.Row(j)
+	return slices.Equal(columns, others) && slices.Equal(values, with)
 }
 
 // Take returns copies of some points.
@@ -99,7 +128,7 @@ func (m *Matrix) Dense() (*Matrix, error) {
 		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s", m.N, m.D, memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
 	}
 	dense := NewMatrix(m.N, m.D)
-	dense.Columns = m.Columns
+	dense.Columns, dense.Metric = m.Columns, m.Metric
 	m.CopyRows(dense.X, 0)
 	return dense, nil
 }
@@ -174,17 +203,6 @@ func (c *CSR) normalize(skipped []bool) {
 			}
 		}
 	})
-}
-
-// allEqual reports whether all rows are equal.
-func (c *CSR) allEqual() bool {
-	firstColumn, firstValue := c.Row(0)
-	for i := 1; i < len(c.Start)-1; i++ {
-		if column, value := c.Row(i); !slices.Equal(column, firstColumn) || !slices.Equal(value, firstValue) {
-			return false
-		}
-	}
-	return true
 }
 
 // Nonzeros returns the number of nonzero values of sparse points, and 0 for dense points

@@ -119,7 +119,7 @@ func rowGroups(m *data.Matrix) (group []int32, members [][]int32) {
 	for i, hash := range m.RowHashes() {
 		group[i] = -1
 		for _, g := range byHash[hash] {
-			if slices.Equal(m.Row(int(members[g][0])), m.Row(i)) {
+			if m.EqualRows(int(members[g][0]), i) {
 				group[i] = g
 				members[g] = append(members[g], int32(i))
 			}

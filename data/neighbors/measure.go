@@ -90,6 +90,14 @@ func Compare(queries, base *data.Matrix) func(i, j int) float64 {
 	relative.Metric = base.Metric
 	from, to := lift(&relative), lift(base)
 	k := measureOf(to)
+	if to.CSR != nil {
+		a, b := from.Sparse().CSR, to.CSR
+		return func(i, j int) float64 {
+			columns, values := a.Row(i)
+			others, with := b.Row(j)
+			return k.ofRows(columns, values, others, with)
+		}
+	}
 	if k == given {
 		return func(i, j int) float64 { return float64(from.Row(i)[j]) }
 	}
@@ -101,8 +109,14 @@ func Compare(queries, base *data.Matrix) func(i, j int) float64 {
 // distances are then equal, but scaled coordinates are rounded to float32.
 func Tie(m *data.Matrix) float64 {
 	const few = 64
-	different := make([]float32, 0, few)
-	for _, v := range m.X {
+	different, x := make([]float32, 0, few), m.X
+	if m.CSR != nil {
+		x = m.CSR.Value
+		if len(x) < m.N*m.D {
+			different = append(different, 0)
+		}
+	}
+	for _, v := range x {
 		if slices.Contains(different, v) {
 			continue
 		}
@@ -116,10 +130,15 @@ func Tie(m *data.Matrix) float64 {
 
 // deviceFor returns the device, or nil for points that it does not compare.
 func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
-	if d.OnHost() || !m.Metric.Direct() {
+	switch {
+	case d.OnHost():
+	case m.CSR != nil:
+		d.Note("distances of sparse points are computed on the CPU")
+	case m.Metric.Direct():
+		d.Note("distances of the metric " + string(m.Metric) + " are computed on the CPU")
+	default:
 		return d
 	}
-	d.Note("distances of the metric " + string(m.Metric) + " are computed on the CPU")
 	return nil
 }
 

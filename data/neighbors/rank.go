@@ -58,6 +58,9 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 	if m.Metric == data.Precomputed {
 		return givenRanks(ctx, m, rows, index, k, least)
 	}
+	if m.CSR != nil {
+		return sparseRanks(ctx, m, rows, index, k, least)
+	}
 	m = lift(m)
 	r := &ranking{m: m, least: least, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)

@@ -25,6 +25,9 @@ func TestRefuses(t *testing.T) {
 		return errorOf(Search(t.Context(), base, queries, k, Options{}))
 	}
 	four := normal(4, 2, 1)
+	sparse := func(metric data.Metric, v float64) *data.Matrix { // two points, the first of zeros
+		return &data.Matrix{N: 2, D: 2, Metric: metric, CSR: &data.CSR{Start: []int{0, 0, 1}, Column: []int32{1}, Value: []float32{float32(v)}}}
+	}
 	ranks := func(m *data.Matrix, k int, index ...int32) error {
 		return errorOf(Ranks(t.Context(), m, index, k, Options{}))
 	}
@@ -43,7 +46,12 @@ func TestRefuses(t *testing.T) {
 		"too many points":            {knn(&data.Matrix{N: math.MaxInt, D: 2}, 1), "points: got 9223372036854775807, want at most 2147483647", ErrInput},
 		"short":                      {knn(&data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1), "matrix: got 5 values, want 3 points of 2", ErrInput},
 		"sizes that overflow":        {knn(&data.Matrix{N: 1 << 30, D: math.MaxInt}, 1), "matrix: got 0 values, want 1073741824 points of 9223372036854775807", ErrInput},
-		"sparse":                     {knn(&data.Matrix{N: 1, D: 2, CSR: &data.CSR{Start: []int{0, 1}, Column: []int32{1}, Value: []float32{3}}}, 1), "matrix: points: got sparse ones", data.ErrSparse},
+		"sparse: a sphere":           {knn(sparse(data.Haversine, 3), 1), "matrix: points: got sparse ones", data.ErrSparse},
+		"sparse: distances":          {knn(sparse(data.Precomputed, 3), 1), "matrix: points: got sparse ones", data.ErrSparse},
+		"sparse: NaN":                {knn(sparse("", nan), 1), "value 1 of point 1 (both counted from 0): got NaN", ErrNotFinite},
+		"sparse: a column beyond":    {knn(&data.Matrix{N: 2, D: 1, CSR: sparse("", 3).CSR}, 1), "matrix: data: sparse matrix of 2×1: the columns of row 1", data.ErrShape},
+		"sparse: recall":             {errorOf(EstimateRecall(t.Context(), sparse("", 3), exactly(t, sparse("", 3), 1), 1, Options{})), "matrix: points: got sparse ones", data.ErrSparse},
+		"sparse: queries":            {search(data.NewMatrix(5, 2), sparse("", 3), 1), "query matrix: points: got sparse ones", data.ErrSparse},
 		"a sphere":                   {knn(&data.Matrix{N: 3, D: 3, X: make([]float32, 9), Metric: data.Haversine}, 1), "matrix: got 3 values for a latitude and a longitude, want 2", ErrInput},
 		"k = 0":                      {knn(five, 0), "k: got 0, want 1 or more", ErrInput},
 		"k = n":                      {knn(five, 5), "k: got 5 for 5 points, want at most 4", ErrTooFewPoints},

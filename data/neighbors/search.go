@@ -24,6 +24,7 @@ type Index struct {
 	maxK          int            // the most neighbours that have candidates
 	normalization *normalization // of the candidates
 	graph         *searchGraph   // nil if the search is exact
+	sparse        *sparseIndex   // nil for a dense base
 	tree          func() *tree   // makes it at the first call
 }
 
@@ -45,7 +46,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 		return nil, err
 	}
 	opt.Device = deviceFor(opt.Device, base)
-	if base.Metric != data.Precomputed && opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
+	if base.Metric != data.Precomputed && base.CSR == nil && opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
 		if x.graph, err = newSearchGraph(ctx, x.base, opt); err != nil {
@@ -69,6 +70,8 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 	x := newTreeIndex(base)
 	base = x.base
 	switch on := opt.Device; {
+	case base.CSR != nil:
+		x.sparse = newSparseIndex(base, true)
 	case tooFew(base.N, k), x.measure == given:
 	case !on.OnHost() && k <= deviceMaxK:
 		b, err := newDeviceBlocks(ctx, on, base)
@@ -122,6 +125,8 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 		return nil, err
 	}
 	switch {
+	case points.CSR != nil && x.sparse == nil:
+		return nil, fmt.Errorf("neighbors: %w: query matrix: %w", ErrInput, data.CheckDense(points))
 	case points.D != x.width:
 		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d", ErrInput, points.D, x.width)
 	case k < 1:
@@ -254,6 +259,8 @@ func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
 	switch {
 	case x.measure == given:
 		return x.findGiven(ctx, nb, q)
+	case x.sparse != nil:
+		return x.sparse.find(ctx, nb, q)
 	case x.graph != nil:
 		rows, err = x.findInGraph(ctx, nb, q.points)
 	case x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K):
