@@ -98,7 +98,7 @@ type Options struct {
 	// GraphMetric is the distance between points; the zero value is data.Euclidean. For
 	// data.Cosine and data.Correlation the scaled points are normalised to length 1, also
 	// for the model. For data.Manhattan, data.Hamming, data.Jaccard and data.Haversine no
-	// components are taken, and sparse points become dense. (Metric is about positions.)
+	// components are taken. (Metric is about positions.)
 	GraphMetric data.Metric `key:"graph.metric"`
 	// Components is the number of principal components used to find neighbours if points
 	// are wider; nil means 50, and 0 none. See AutoComponents.
@@ -502,7 +502,7 @@ func (o *Options) checkWeights(width int) error {
 func (o *Options) checkSparse(size data.Size) error {
 	x := *o
 	x.ChooseComponents(true, false)
-	if size.Nonzeros == 0 || x.Reduces(size.Low, size.Width) == 0 { // they become dense
+	if size.Nonzeros == 0 || x.Reduces(size.Low, size.Width) == 0 { // they may become dense
 		return nil
 	}
 	wide := o.network() && !o.OnComponents
@@ -646,7 +646,8 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 		Dim:       cmp.Or(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: cmp.Or(o.BatchSize, DefaultBatchSize),
 		Device: !o.Device.OnHost(),
 	}
-	w.Approximate = o.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
+	w.Dense = size.Nonzeros == 0 || o.becomeDense(n, d)
+	w.Approximate = (w.Dense || w.Components > 0) && o.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
 	if w.Components > 0 && !w.KeepsInput {
 		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
 	} else if w.KeepsInput {

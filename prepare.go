@@ -126,14 +126,11 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 // scale takes the points out of a set and scales them.
 func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
 	_, d := set.Dims()
-	if m := set.Points; m != nil && m.CSR != nil && o.Reduces(m.N, m.D) == 0 && o.GraphMetric != data.Precomputed {
-		cause, remedy := o.needsDense(), ", which needs dense points"
-		if cause == "" {
-			cause, remedy = "graph.pca: 0", "; take their principal components"
-		}
+	if m := set.Points; m != nil && m.CSR != nil && o.GraphMetric != data.Precomputed && o.becomeDense(m.N, m.D) {
+		cause := cmp.Or(o.needsDense(), "model.input: points")
 		dense, err := m.Dense() // fails if memory does not suffice
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPoints, kind.Errorf(data.ErrSparse, "%s: %w%s", cause, err, remedy))
+			return nil, fmt.Errorf("%w: %w", ErrPoints, kind.Errorf(data.ErrSparse, "%s: %w, which needs dense points", cause, err))
 		}
 		o.log("made the sparse points dense for "+cause, "points", m.N, "width", m.D)
 		set.Points = dense
@@ -239,12 +236,18 @@ func (o *Options) needsDense() string {
 	switch {
 	case o.Scaling == data.ScaleStandard:
 		return "data.scale: standard"
-	case o.GraphMetric == data.Correlation || o.GraphMetric.Direct():
+	case !o.GraphMetric.Sparse():
 		return "graph.metric: " + string(o.GraphMetric)
 	case o.Float64 && o.network() && !o.OnComponents:
 		return "model.dtype: float64"
 	}
 	return ""
+}
+
+// becomeDense reports whether n sparse points of d values are made dense: without components,
+// for options that need it, and for a network on more columns than a sparse layer can have.
+func (o *Options) becomeDense(n, d int) bool {
+	return o.Reduces(n, d) == 0 && (o.needsDense() != "" || !o.dropsScaled() && d > model.MaxSparseWidth)
 }
 
 func (o *Options) autoComponents() bool {
@@ -312,13 +315,16 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	how := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}
 	if h.Nearest == nil && k > 0 {
 		n := h.Reduced.N
-		approximate := o.Approximates(n, h.Reduced.D, k)
+		approximate := h.Reduced.CSR == nil && o.Approximates(n, h.Reduced.D, k)
 		details := []any{"points", n, "k", k}
 		if o.Graph != nil {
 			details = append(details, "for", "the scores")
 		}
-		if approximate {
+		switch {
+		case approximate:
 			details = append(details, "search", "approximate, on the CPU")
+		case h.Reduced.CSR != nil:
+			details = append(details, "search", "exact, among sparse points, on the CPU")
 		}
 		o.log("searching the nearest neighbours", details...)
 		watch := o.Device.Watch()

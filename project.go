@@ -136,9 +136,6 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if err := checkPoints(points); err != nil {
 		return err
 	}
-	if points.CSR != nil {
-		return fmt.Errorf("%w: got sparse training points, want dense ones", ErrPoints)
-	}
 	if e.mapper == nil && e.Positions == nil {
 		return errEmpty
 	}

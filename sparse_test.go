@@ -3,9 +3,12 @@ package cne_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -90,13 +93,53 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 	same(t, "training points are placed elsewhere", project(t, e, m).X, e.Positions.X)
 }
 
-// Without principal components sparse points become dense and give the same result.
-func TestSparsePointsBecomeDense(t *testing.T) {
+// Without principal components sparse points have the neighbours of the same points as dense
+// ones, and the same embedding from the same start. They become dense only where they must.
+func TestSparsePointsWithoutComponents(t *testing.T) {
 	m, dense := densePoints(t, 100)
-	o := cne.Options{Components: new(0), Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
-	same(t, "the embeddings differ", embed(t, m, o).Positions.X, embed(t, dense, o).Positions.X)
-	o = cne.Options{Components: new(cne.AutoComponents), Epochs: 1, GraphMetric: data.Jaccard}
-	same(t, "the embeddings of sets differ", embed(t, m, o).Positions.X, embed(t, dense, o).Positions.X)
+	for _, o := range []cne.Options{
+		{Components: new(0)},
+		{Components: new(0), GraphMetric: data.Cosine, Scaling: data.ScaleNone},
+		{Components: new(0), GraphMetric: data.Manhattan},
+		{Components: new(cne.AutoComponents), GraphMetric: data.Jaccard},
+		{GraphMetric: data.Hamming, Init: cne.InitSpectral},
+		{Components: new(0), Init: cne.InitMultilevel},
+		{Components: new(0), Hidden: []int{5}, GraphMetric: data.Cosine},
+		{Components: new(0), Scaling: data.ScaleStandard},
+		{Components: new(0), GraphMetric: data.Correlation},
+		{Components: new(0), Hidden: []int{5}, Float64: true},
+	} {
+		o.Epochs = 1
+		if o.Scaling == "" {
+			o.Scaling = data.ScaleUnit
+		}
+		name := fmt.Sprintf("%s, %s, %v, float64 %v", o.GraphMetric, o.Scaling, o.Hidden, o.Float64)
+		sparse, full := embed(t, m, o), embed(t, dense, o)
+		if dense := o.Scaling == data.ScaleStandard || o.GraphMetric == data.Correlation || o.Float64; (sparse.Neighborhood.Reduced.CSR == nil) != dense {
+			t.Errorf("%s: the points have become dense or not", name)
+		}
+		if !reflect.DeepEqual(sparse.Neighborhood.Nearest, full.Neighborhood.Nearest) {
+			t.Errorf("%s: the neighbours differ", name)
+		}
+		o.Init = cne.InitRandom
+		sparse, full = embed(t, m, o), embed(t, dense, o)
+		same(t, name+": the embeddings differ", sparse.Positions.X, full.Positions.X)
+
+		// New points, sparse or dense, get the same places, also after a save.
+		some := dense.Rows(3, 20).Clone()
+		some.X[5] += 3
+		want, path := project(t, full, some), filepath.Join(t.TempDir(), "e")
+		same(t, name+": dense new points are elsewhere", project(t, sparse, some).X, want.X)
+		must(t, sparse.Save(path))
+		loaded, err := cne.Load(path)
+		must(t, err)
+		same(t, name+": sparse new points are elsewhere", project(t, loaded, some.Sparse()).X, want.X)
+	}
+}
+
+// Options that sparse points do not allow are refused if components are taken.
+func TestSparsePointsAreRefused(t *testing.T) {
+	m := sparsePoints(t, 100)
 	for name, spoil := range map[string]func(o *cne.Options){
 		"scaling": func(o *cne.Options) { o.Scaling = data.ScaleStandard },
 		"metric":  func(o *cne.Options) { o.GraphMetric = data.Correlation },
@@ -158,6 +201,10 @@ func TestMemoryOfSparsePoints(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	o.Components = new(0)
+	if e := o.Memory(size); e.Live < 16*25_000_000 || e.Live > 500<<20 {
+		t.Errorf("without components: %+v", e)
+	}
+	o.Scaling = data.ScaleStandard
 	if e := o.Memory(size); e.Live < 4*50_000*20_000+8*25_000_000 {
 		t.Errorf("made dense: %+v", e)
 	}

@@ -207,6 +207,8 @@ func (m *Matrix) Check() error {
 		return errorf(ErrShape, "data: matrix of %d×%d: got %d values, want N·D", m.N, m.D, len(m.X))
 	case m.CSR != nil && (m.X != nil || m.Offset != nil):
 		return errorf(ErrShape, "data: sparse matrix: got dense values or an Offset, want neither")
+	case m.CSR != nil && m.D > math.MaxInt32:
+		return errorf(ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", m.D, math.MaxInt32)
 	case m.CSR != nil:
 		if fault := m.CSR.Fault(m.N, m.D); fault != "" {
 			return errorf(ErrShape, "data: sparse matrix of %d×%d: %s", m.N, m.D, fault)

@@ -70,6 +70,9 @@ func (m Metric) Angular() bool { return m == Cosine || m == Correlation }
 // of by the Euclidean distances of changed points or of their components.
 func (m Metric) Direct() bool { return !m.isEuclidean() && !m.Angular() }
 
+// Sparse reports whether the metric compares sparse points as they are.
+func (m Metric) Sparse() bool { return m != Correlation && m != Haversine && m != Precomputed }
+
 // Mark sets how points are compared that were scaled by scaler, or nil.
 func (m Metric) Mark(points *Matrix, scaler *Scaler) {
 	if m.Direct() {

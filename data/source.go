@@ -44,10 +44,10 @@ func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matri
 	return nil
 }
 
-// Collect returns the points of a source as a matrix. A *Matrix is returned itself. Other
-// points are read into memory, with four bytes for each value.
+// Collect returns the points of a source as a matrix. A *Matrix, dense or sparse, is returned
+// itself. Other points are read into memory, with four bytes for each value.
 func Collect(ctx context.Context, s Source) (*Matrix, error) {
-	if err := CheckDense(s); err != nil {
+	if err := CheckPoints(s); err != nil {
 		return nil, err
 	}
 	if m, ok := s.(*Matrix); ok {

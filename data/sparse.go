@@ -25,9 +25,6 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 	if n < 1 || d < 1 {
 		return nil, errorf(ErrEmpty, "data: sparse matrix: got %d×%d, want at least one row and one column", n, d)
 	}
-	if d > math.MaxInt32 {
-		return nil, errorf(ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", d, math.MaxInt32)
-	}
 	if len(indptr)-1 != n || len(indices) != len(values) || indptr[0] != 0 || uint64(indptr[n]) != uint64(len(values)) {
 		return nil, errorf(ErrShape, "data: sparse matrix of %d rows: got %d entries in indptr, %d indices and %d values, want an entry more than rows, from 0 to the number of values", n, len(indptr), len(indices), len(values))
 	}
@@ -46,6 +43,9 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 	}
 	c.Tidy()
 	m := &Matrix{N: n, D: d, CSR: c}
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
 	return m.finite()
 }
 
@@ -71,6 +71,28 @@ func (m *Matrix) Sparse() *Matrix {
 		c.Start = append(c.Start, len(c.Value))
 	}
 	return m.likeSparse(c)
+}
+
+// Used returns sparse points without the columns that no point has, but with at least one
+// column.
+func (m *Matrix) Used() *Matrix {
+	held := make([]bool, m.D)
+	for _, j := range m.CSR.Column {
+		held[j] = true
+	}
+	var used []int
+	for j, is := range held {
+		if is {
+			used = append(used, j)
+		}
+	}
+	if len(used) == m.D {
+		return m
+	}
+	if used == nil {
+		used = []int{0}
+	}
+	return &Matrix{N: m.N, D: len(used), CSR: m.CSR.SelectColumns(used, m.D), Metric: m.Metric}
 }
 
 // EqualRows reports whether points i and j have the same values.

@@ -314,9 +314,18 @@ func TestSaveAndLoad(t *testing.T) {
 		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
 			t.Errorf("points load as a model: %v", err)
 		}
-		sparse := &data.Matrix{N: 1, D: 2, CSR: &data.CSR{Start: []int{0, 1}, Column: []int32{1}, Value: []float32{3}}}
-		if err := model.SavePoints(path, sparse); !errors.Is(err, data.ErrSparse) {
-			t.Errorf("sparse points: error %v", err)
+		for _, c := range []*data.CSR{{Start: []int{0, 1, 1, 3}, Column: []int32{1, 0, 4}, Value: []float32{3, 4, 5}}, {Start: []int{0, 0}}} {
+			sparse := &data.Matrix{N: len(c.Start) - 1, D: 5, CSR: c}
+			must(t, model.SavePoints(path, sparse))
+			got, err := model.LoadPoints(path)
+			if err != nil || got.D != 5 || !slices.Equal(got.CSR.Start, c.Start) || !slices.Equal(got.CSR.Column, c.Column) || !slices.Equal(got.CSR.Value, c.Value) {
+				t.Errorf("sparse points %+v, error %v", got, err)
+			}
+			table := newEmbedding(t, slices.Repeat([]float32{1, 2}, sparse.N), 2, op.ContrastiveOptions{})
+			must(t, table.Save(path, &model.Description{Points: sparse}))
+			if s := load(t, path); s.Points.N != sparse.N || s.Points.D != 5 || !slices.Equal(s.Points.CSR.Value, c.Value) {
+				t.Errorf("sparse points %+v in the model", s.Points)
+			}
 		}
 	})
 }
@@ -393,6 +402,13 @@ func TestLoadRefusesSealed(t *testing.T) {
 		return func(f *safetensors.File) { f.Metadata[key] = value }
 	}
 	nan := []float32{1, float32(math.NaN()), 3, 4}
+	sparse := func(width string, counts, columns []int32, values []float32) func(f *safetensors.File) {
+		return func(f *safetensors.File) {
+			f.Metadata["points"] = `{"width":` + width + `}`
+			f.Tensors["points.counts"], f.Tensors["points.columns"] = safetensors.New(counts, len(counts)), safetensors.New(columns, len(columns))
+			f.Tensors["points.values"] = safetensors.New(values, len(values))
+		}
+	}
 	for name, tc := range map[string]struct {
 		path   string
 		kind   string
@@ -421,6 +437,12 @@ func TestLoadRefusesSealed(t *testing.T) {
 		"table with NaN": {table, "model", 2, func(f *safetensors.File) { f.Tensors["weight"] = safetensors.New(nan, 2, 2) }, "value 1: got NaN"},
 		"points, NaN":    {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan, 4, 1) }, "value 1: got NaN"},
 		"points, shape":  {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan[2:], 2) }, "shape: got [2], want [points, values]"},
+		"sparse, width":  {points, "points", 2, sparse("4611686018427387904", []int32{1}, []int32{1}, nan[:1]), "want at most"},
+		"sparse, NaN":    {points, "points", 2, sparse("3", []int32{2}, []int32{0, 1}, nan[:2]), "value 1: got NaN"},
+		"sparse, counts": {points, "points", 2, sparse("3", []int32{2, -1}, []int32{1}, nan[:1]), "Start is not in ascending order"},
+		"sparse, few":    {points, "points", 2, sparse("3", []int32{2}, []int32{1}, nan[:1]), "contradict each other"},
+		"sparse, column": {points, "points", 2, sparse("3", []int32{1}, []int32{3}, nan[:1]), "not in ascending order from 0 to 2"},
+		"sparse, none":   {points, "points", 2, sparse("0", nil, nil, nil), "want at least one row and one column"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := safetensors.ReadFile(tc.path)

@@ -176,7 +176,9 @@ func (e *Embedding[T]) Save(path string, d *Description) error {
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}
 	if d != nil && d.Points != nil {
-		f.Tensors[trainingPointsTensor] = safetensors.New(d.Points.X, d.Points.N, d.Points.D)
+		if err := putPoints(f, trainingPointsTensor, d.Points); err != nil {
+			return err
+		}
 	}
 	return save(path, f, architecture{Kind: kindTable, Points: e.n, Dim: e.d, DType: op.Dtype[T]().String()}, d)
 }
@@ -189,11 +191,11 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	if d == nil {
 		d = &Description{}
 	}
-	f.Metadata = map[string]string{
-		"format":   "pt", // some of PyTorch's loaders ask for it
-		configKey:  d.Config,
-		versionKey: d.Version,
+	if f.Metadata == nil {
+		f.Metadata = map[string]string{}
 	}
+	f.Metadata["format"] = "pt" // some of PyTorch's loaders ask for it
+	f.Metadata[configKey], f.Metadata[versionKey] = d.Config, d.Version
 	values := map[string]any{
 		architectureKey: a,
 		trainingKey:     d.Training,
@@ -420,17 +422,15 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	if err != nil {
 		return err
 	}
-	tensors := 1
-	if beside, ok := f.Tensors[trainingPointsTensor]; ok {
-		tensors++
-		if s.Points, err = pointsOf(beside); err != nil {
-			return err
-		}
+	if s.Points, err = pointsIn(f, trainingPointsTensor); err != nil {
+		return err
+	}
+	if s.Points != nil {
 		if s.Points.N != a.Points {
 			return fmt.Errorf("training points: got %d, want %d, one for each position", s.Points.N, a.Points)
 		}
 	}
-	if len(f.Tensors) != tensors || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
+	if len(f.Tensors) != 1 || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
 		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors),
 			t.Shape, a.Points, a.Dim)
 	}
@@ -451,20 +451,71 @@ const (
 
 const (
 	pointsKind   = "points"
-	pointsFormat = 1
 	pointsTensor = "points"
+	// denseFormat had no sparse points. Dense points are still written so.
+	pointsFormat, denseFormat = 2, 1
 )
 
 // SavePoints writes the preprocessed training points [n, p] of an Embedding to a separate
 // file. It can place new points only with them. Their Offset is not written, because the
-// preprocessing has it, too. The error is data.CheckDense's or the file's.
+// preprocessing has it, too. The error is data.CheckPoints's or the file's.
 func SavePoints(path string, points *data.Matrix) error {
-	if err := data.CheckDense(points); err != nil {
+	f, format := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}, denseFormat
+	if err := putPoints(f, pointsTensor, points); err != nil {
 		return err
 	}
-	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{pointsTensor: safetensors.New(points.X, points.N, points.D)}}
-	f.Seal(pointsKind, pointsFormat)
+	if points.CSR != nil {
+		format = pointsFormat
+	}
+	f.Seal(pointsKind, format)
 	return f.WriteFile(path)
+}
+
+// sparsePoints are sparse points in a file: the number of values of each point, and their
+// columns and values.
+type sparsePoints struct {
+	Width   int       `json:"width"`
+	Counts  []int32   `json:"counts,omitempty"`
+	Columns []int32   `json:"columns,omitempty"`
+	Values  []float32 `json:"values,omitempty"`
+}
+
+// putPoints puts points into a file: as a tensor of this name, or as sparsePoints.
+func putPoints(f *safetensors.File, name string, m *data.Matrix) error {
+	if err := data.CheckPoints(m); err != nil {
+		return err
+	}
+	if m.CSR == nil {
+		f.Tensors[name] = safetensors.New(m.X, m.N, m.D)
+		return nil
+	}
+	s := sparsePoints{Width: m.D, Columns: m.CSR.Column, Values: m.CSR.Value}
+	for i := range m.N {
+		s.Counts = append(s.Counts, int32(m.CSR.Start[i+1]-m.CSR.Start[i]))
+	}
+	f.Metadata = map[string]string{}
+	return f.PutValue(name, s)
+}
+
+// pointsIn takes the points of this name out of a file; nil if there are none.
+func pointsIn(f *safetensors.File, name string) (*data.Matrix, error) {
+	if _, sparse := f.Metadata[name]; !sparse {
+		t, ok := f.Tensors[name]
+		if !ok {
+			return nil, nil
+		}
+		delete(f.Tensors, name)
+		return pointsOf(t)
+	}
+	var s sparsePoints
+	if err := f.Value(name, &s); err != nil {
+		return nil, err
+	}
+	m := &data.Matrix{N: len(s.Counts), D: s.Width, CSR: &data.CSR{Start: make([]int, 1, len(s.Counts)+1), Column: s.Columns, Value: s.Values}}
+	for i, count := range s.Counts {
+		m.CSR.Start = append(m.CSR.Start, m.CSR.Start[i]+int(count))
+	}
+	return m, m.Check()
 }
 
 // LoadPoints reads points written by SavePoints. Errors are as for Load.
@@ -473,14 +524,14 @@ func LoadPoints(path string) (*data.Matrix, error) {
 }
 
 func decodePoints(f *safetensors.File) (*data.Matrix, error) {
-	if err := f.Unseal(pointsKind, pointsFormat); err != nil {
+	if err := f.Unseal(pointsKind, pointsFormat, denseFormat); err != nil {
 		return nil, err
 	}
-	t, err := f.Tensor(pointsTensor)
-	if err != nil {
-		return nil, err
+	m, err := pointsIn(f, pointsTensor)
+	if m == nil && err == nil {
+		_, err = f.Tensor(pointsTensor)
 	}
-	return pointsOf(t)
+	return m, err
 }
 
 // pointsOf returns the points that a tensor holds.

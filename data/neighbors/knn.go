@@ -160,7 +160,7 @@ func checkSizes(m *data.Matrix, what string) error {
 		return fmt.Errorf("neighbors: %w: %s: got %d points of %d values, want 1 or more of each", ErrInput, what, m.N, m.D)
 	case m.N > math.MaxInt32:
 		return fmt.Errorf("neighbors: %w: points: got %d, want at most %d", ErrInput, m.N, math.MaxInt32)
-	case m.CSR != nil && (m.Metric == data.Precomputed || m.Metric == data.Haversine):
+	case m.CSR != nil && !m.Metric.Sparse():
 		return fmt.Errorf("neighbors: %w: %s: %w", ErrInput, what, data.CheckDense(m))
 	case m.CSR != nil:
 		if err := m.Check(); err != nil {

@@ -42,8 +42,10 @@ func (e *Estimate) step(during string, parts ...Part) {
 type Points struct {
 	// N points are trained on, Held more are held out. A value takes ValueBytes until the
 	// components are computed; 0 if the points stay in files. Sparse points have Nonzeros
-	// values. Columns is the number of further columns, such as labels.
+	// values; Dense reports whether they become dense. Columns is the number of further
+	// columns, such as labels.
 	N, Held, Width, Nonzeros, Columns int
+	Dense                             bool
 	ValueBytes                        float64
 	// Components is 0 if distances are taken between the points themselves. KeepsInput
 	// reports whether a network sees them; Hidden are the widths of its hidden layers, nil
@@ -65,7 +67,7 @@ func (p *Points) Estimate() (e Estimate) {
 	input, columns := Part{"points", "", all * d * p.ValueBytes}, Part{"columns of the points", "", 40 * all * float64(p.Columns)}
 	if p.Nonzeros > 0 {
 		input.Bytes = 8*all + 8*float64(p.Nonzeros)
-		if p.Components == 0 { // they become dense
+		if p.Dense {
 			input.Bytes += 4 * all * d
 		}
 	}
@@ -85,9 +87,12 @@ func (p *Points) Estimate() (e Estimate) {
 	}
 
 	search := 16 * (k + 16)
-	if p.Approximate || width <= 8 && !p.Device { // or in a tree
+	switch {
+	case p.Nonzeros > 0 && !p.Dense && p.Components == 0: // a list for each column
+		width, search = 2*float64(p.Nonzeros)/max(1, n), 32+8*d/max(1, n)
+	case p.Approximate || width <= 8 && !p.Device: // or in a tree
 		search = 4 * max(k+5, 43)
-	} else if p.Device { // which has the lists
+	case p.Device: // which has the lists
 		search = 16
 	}
 	e.step("the nearest neighbours are searched", columns, input, components, Part{"nearest neighbours", "graph.k", 12 * n * k},

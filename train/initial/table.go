@@ -18,8 +18,17 @@ import (
 )
 
 // Components returns the first principal components of points, at most dim. Points that
-// are principal components already change only by rounding. Errors come from pca.Fit.
+// are principal components already change only by rounding. Errors come from pca.Fit, and for
+// sparse points from pca.FitSparse.
 func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
+	if points.CSR != nil {
+		points = points.Used()
+		components, err := pca.FitSparse(ctx, points, min(dim, points.D, points.N), 0)
+		if err != nil {
+			return nil, err
+		}
+		return components.Transform(ctx, points, nil)
+	}
 	components, err := pca.Fit(ctx, points, min(dim, points.D, points.N), nil)
 	if err != nil {
 		return nil, err

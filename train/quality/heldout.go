@@ -47,8 +47,13 @@ func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held He
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	if held.Points != nil {
-		if _, err := rows(held.Points, "held-out points"); err != nil {
+		if _, err := inData(held.Points, "held-out points"); err != nil {
 			return nil, err
+		}
+		if points != nil && points.CSR == nil {
+			if held.Points, err = held.Points.Dense(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	f := &HeldOutFigures{N: n}

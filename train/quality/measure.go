@@ -120,7 +120,7 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 		return nil, err
 	}
 	if points != nil {
-		if of, err := rows(points, "data"); err != nil {
+		if of, err := inData(points, "data"); err != nil {
 			return nil, err
 		} else if of != n {
 			return nil, fmt.Errorf("%w: data: got %d points, want %d as in the embedding", ErrInput, of, n)

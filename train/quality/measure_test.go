@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -144,7 +146,8 @@ func TestMeasureRefuses(t *testing.T) {
 		"no embedding":        {points, nil, Options{}, ErrInput},
 		"sizes":               {points.Rows(0, 39), embedding, Options{}, ErrInput},
 		"a broken matrix":     {points, &data.Matrix{N: 40, D: 2, X: make([]float32, 7)}, Options{}, ErrInput},
-		"sparse points":       {&data.Matrix{N: 40, D: 3, CSR: &data.CSR{Start: make([]int, 41)}}, embedding, Options{}, data.ErrSparse},
+		"sparse points":       {&data.Matrix{N: 40, D: 3, CSR: &data.CSR{Start: make([]int, 40)}}, embedding, Options{}, data.ErrShape},
+		"sparse embedding":    {points, embedding.Sparse(), Options{}, data.ErrSparse},
 		"another N":           {points, &data.Matrix{N: 41, D: 2, X: embedding.X}, Options{}, ErrInput},
 		"infinite embedding":  {points, broken, Options{}, ErrNotFinite},
 		"infinite data":       {broken, embedding, Options{}, ErrNotFinite},
@@ -162,6 +165,45 @@ func TestMeasureRefuses(t *testing.T) {
 	} {
 		if _, err := Measure(t.Context(), tc.points, tc.embedding, tc.o); !errors.Is(err, tc.is) {
 			t.Errorf("%s: %v, want %v", name, err, tc.is)
+		}
+	}
+}
+
+// Sparse points have the figures of the same points as dense ones, also estimated ones and those
+// of held-out points, up to the rounding of distances for the rank correlation.
+func TestMeasureSparse(t *testing.T) {
+	defer func(n int) { sampleAbove = n }(sampleAbove)
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, metric := range []data.Metric{"", data.Cosine, data.Manhattan, data.Hamming, data.Jaccard} {
+		points, embedding := data.NewMatrix(400, 60), data.NewMatrix(400, 2)
+		for i := range points.N {
+			for range 8 {
+				points.Row(i)[i%3*20+r.IntN(25)%20] = float32(1 + r.IntN(3))
+			}
+			embedding.Row(i)[0], embedding.Row(i)[1] = float32(i%3)+float32(r.NormFloat64()), float32(r.NormFloat64())
+		}
+		must(t, metric.Apply(points, nil, nil))
+		held := HeldOut{Points: points.Rows(300, 400), Embedding: embedding.Rows(300, 400)}
+		for _, sampleAbove = range []int{1000, 300} {
+			o := Options{K: 7, Sample: new(200), Skip: ^(MetricRecall | MetricTrustworthiness | MetricSpearman | MetricKL)}
+			want := need(Measure(t.Context(), points, embedding, o))(t)
+			got := need(Measure(t.Context(), points.Sparse(), embedding, o))(t)
+			if math.Abs(*got.Spearman-*want.Spearman) > 1e-4 {
+				t.Errorf("%s: the correlation is %v, want %v", metric, *got.Spearman, *want.Spearman)
+			}
+			got.Spearman = want.Spearman
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %+v, want %+v", metric, got, want)
+			}
+			few, at := points.Rows(0, 300), embedding.Rows(0, 300)
+			whole := need(MeasureHeldOut(t.Context(), few, at, held, o))(t)
+			for _, p := range []*data.Matrix{held.Points, held.Points.Sparse()} {
+				for _, m := range []*data.Matrix{few, few.Sparse()} {
+					if f := need(MeasureHeldOut(t.Context(), m, at, HeldOut{Points: p, Embedding: held.Embedding}, o))(t); *f.KNNRecall != *whole.KNNRecall {
+						t.Errorf("%s: the recall of held-out points is %v, want %v", metric, *f.KNNRecall, *whole.KNNRecall)
+					}
+				}
+			}
 		}
 	}
 }

@@ -58,6 +58,20 @@ func points[T Float](x []T, d int, what string) (int, error) {
 	return len(x) / d, nil
 }
 
+// inData is rows for points, which may be sparse.
+func inData(m *data.Matrix, what string) (int, error) {
+	if m == nil || m.CSR == nil {
+		return rows(m, what)
+	}
+	if err := m.Check(); err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, err)
+	}
+	if row, column, v, found := m.FirstNotFinite(); found {
+		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, row, what, v, column)
+	}
+	return m.N, nil
+}
+
 // rows is points for a matrix.
 func rows(m *data.Matrix, what string) (int, error) {
 	if m == nil {

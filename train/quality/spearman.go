@@ -33,30 +33,47 @@ func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, o
 	if err != nil {
 		return 0, err
 	}
-	n := len(a) / x.D
-	if x.Metric.Direct() {
-		points := &data.Matrix{N: n, D: x.D, X: a, Offset: x.Offset, Metric: x.Metric}
-		compare := neighbors.Compare(points, points)
-		return correlate(ctx, n, func(out []uint64) error {
-			return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
-				for i := first; i < last; i++ {
-					for j := i + 1; j < n; j++ {
-						out[i*(2*n-i-1)/2+j-i-1] = math.Float64bits(compare(i, j))
-					}
-				}
-			})
-		}, func(out []uint64) error { return distances(ctx, out, b, n, y.D) })
+	n := a.N
+	if x.CSR != nil || x.Metric.Direct() {
+		return correlate(ctx, n, func(out []uint64) error { return allDistances(ctx, out, a) },
+			func(out []uint64) error { return distances(ctx, out, b, n, y.D) })
 	}
 	if on.OnHost() {
-		return spearman(ctx, a, x.D, b, y.D)
+		return spearman(ctx, a.X, x.D, b, y.D)
 	}
-	return correlate(ctx, n, func(out []uint64) error { return deviceDistances(on, out, a, x.D) },
+	return correlate(ctx, n, func(out []uint64) error { return deviceDistances(on, out, a.X, x.D) },
 		func(out []uint64) error { return deviceDistances(on, out, b, y.D) })
 }
 
+// allDistances is the function distances for points that are sparse, or compared by their
+// Metric.
+func allDistances(ctx context.Context, out []uint64, points *data.Matrix) error {
+	n := points.N
+	var from func(i int, values []float64)
+	if points.CSR != nil {
+		from = neighbors.Distances(points)
+	} else {
+		compare := neighbors.Compare(points, points)
+		from = func(i int, values []float64) {
+			for j := i + 1; j < n; j++ {
+				values[j] = compare(i, j)
+			}
+		}
+	}
+	return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
+		values := make([]float64, n)
+		for i := first; i < last; i++ {
+			from(i, values)
+			for j := i + 1; j < n; j++ {
+				out[i*(2*n-i-1)/2+j-i-1] = math.Float64bits(values[j])
+			}
+		}
+	})
+}
+
 // sampled checks the arguments of Spearman and returns the points that are drawn.
-func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b []float32, err error) {
-	n, err := rows(x, "data")
+func sampled(x, y *data.Matrix, sample int, seed uint64) (a *data.Matrix, b []float32, err error) {
+	n, err := inData(x, "data")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,13 +87,13 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b []float32, err er
 	if min(n, sample) < 3 || min(n, sample) > maxSample {
 		return nil, nil, fmt.Errorf("%w: sample: got %d of %d points, want 3 to %d", ErrInput, sample, n, maxSample)
 	}
-	a, b = x.X, y.X
+	a, b = x, y.X
 	if sample < n {
 		stream := rng.New(seed, rng.Sample)
 		chosen := stream.Perm(n)[:sample]
-		a, b = gather(a, x.D, chosen), gather(b, y.D, chosen)
-		for lo := 0; x.Metric == data.Precomputed && lo < len(a); lo += x.D { // the distances from these points come first
-			copy(a[lo:], gather(a[lo:lo+x.D], 1, chosen))
+		a, b = x.Take(chosen), gather(b, y.D, chosen)
+		for i := 0; x.Metric == data.Precomputed && i < sample; i++ { // the distances from these points come first
+			copy(a.Row(i), gather(a.Row(i), 1, chosen))
 		}
 	}
 	return a, b, nil

@@ -140,7 +140,7 @@ func (in *Inputs) ScaledHeld(ctx context.Context, before *model.Preprocessing, c
 
 // scaleLike scales points in place like the points of a run with these components.
 func scaleLike(ctx context.Context, set *data.Dataset, before *model.Preprocessing, components *pca.PCA) (err error) {
-	if components == nil && set.Points != nil && set.Points.CSR != nil {
+	if components == nil && set.Points != nil && set.Points.CSR != nil && (before.Scaler.Kind == data.ScaleStandard || !before.Metric.Sparse()) {
 		set.Points, err = set.Points.Dense()
 	}
 	if err == nil {

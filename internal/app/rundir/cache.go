@@ -74,10 +74,15 @@ func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	if o.GraphMetric.Direct() { // others change the points
 		key += ", " + string(o.GraphMetric)
 	}
+	m, _ := points.(*data.Matrix)
+	sparse := m != nil && m.CSR != nil
+	if sparse && components == 0 { // the search is exact
+		return key
+	}
 	if o.Graph == nil && o.Approximates(n, cmp.Or(components, d), k) {
 		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
 	}
-	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
+	if sparse {
 		key += fmt.Sprintf(", of sparse points, seed %d", o.Seed)
 	}
 	return key
