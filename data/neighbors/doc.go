@@ -24,6 +24,9 @@
 // exchange graphs with scipy's sparse.load_npz and sparse.save_npz, so a graph can also
 // come from other programs.
 //
+// Sparse points have the neighbours, distances and ranks of the same points as dense ones, bit
+// for bit. They are always searched exactly, on the CPU (sparse.go).
+//
 // The exact search is in search.go; blocks.go and device.go find its candidates and check
 // that they suffice. The approximate KNN is in descent.go, the approximate Search in
 // search_graph.go, and the trees that both begin with are in forest.go.

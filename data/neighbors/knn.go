@@ -95,18 +95,16 @@ const treeMaxD = 8
 // exact with respect to them unless the search is approximate (Options.Search), as it is
 // by default for many points.
 //
-// Sparse points (Matrix.CSR) have the neighbours and distances of the same points as dense
-// ones, bit for bit, on the CPU. They are always searched exactly, in a time that grows with
-// the square of the number of points that have a value in the same column, and with 1/16 of a
-// microsecond or so for each pair of points; columns that nearly all have count little. It
-// needs a copy of m, 8 bytes for each column, and 8·n per processor.
-//
 // The exact search takes O(n²D) operations for D > 8 and about O(n log n) below; in
 // addition to m and the result it needs a copy of m and about 16·n·(k+16) bytes. A device
 // needs memory for three copies of m (two without Device.TF32 or for D ≤ 8) and 64 MiB.
 // With less memory it gets m in parts. The approximate search needs a copy of m, with rows
 // padded to multiples of 16 values, 8·n·(k+10) bytes, and up to 200·n further bytes before
 // the result is made.
+//
+// Sparse points take about n² operations, and m² for each column that m points have, except
+// the most frequent columns; memory for another copy of m, 8 bytes for each column, and 8·n
+// for each processor.
 //
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if k < 1;
 // ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx is done

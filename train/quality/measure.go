@@ -66,7 +66,7 @@ type Options struct {
 	Measured func(m Metric, took time.Duration)
 }
 
-// Measure measures an embedding [n, d] of points [n, D]. If points is nil, it leaves out
+// Measure measures an embedding [n, d] of points [n, D], which may be sparse. If points is nil, it leaves out
 // recall (unless Neighbors is given), correlation, trustworthiness, and, without a Graph,
 // divergence.
 //

@@ -20,7 +20,7 @@ const maxSample = 1 << 16
 // Spearman returns the rank correlation, from −1 to 1, between the distances of points in
 // the data x (n×D; by their Metric) and in the embedding y (n×d). It takes all pairs of min(n,
 // sample) points, drawn with the seed and without replacement. The paper takes 5000
-// points. Equal distances share the mean of their ranks, and the value is exact up to the
+// points. x may be sparse. Equal distances share the mean of their ranks, and the value is exact up to the
 // rounding of the distances to float64. It is the same on every device: an accelerator
 // computes the distances, and the CPU ranks them.
 //
