@@ -96,7 +96,7 @@ func TestDefaults(t *testing.T) {
 		Graph:      Graph{Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Init: "pca"},
 		Checkpoint: Checkpoint{Minutes: 5},
-		Quality:    Quality{Options: quality.Options{K: 15, Sample: new(20000), SpearmanSample: new(5000)}, Recall: true, Partition: true, KL: true, Accuracy: true},
+		Quality:    Quality{Options: quality.Options{K: 15, Sample: new(20000), SpearmanSample: new(1000)}, Recall: true, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},
 	}
 	c, err := Train.Parse("default.yaml", []byte(defaults))

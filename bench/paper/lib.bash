@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 script=bench/paper/$(basename "$0")
 out=$here/runs/paper
-export CNE_PRESET=paper # for what a configuration does not say
+export CNE_PRESET=paper CNE_QUALITY_SPEARMAN_SAMPLE=5000 # for what a configuration does not say
 mnist= needs_mnist=yes flags=() seeds=0 # needs_mnist and seeds may be set before begin
 
 say() { echo "$script: $*" >&2; }

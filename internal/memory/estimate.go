@@ -124,7 +124,7 @@ func (p *Points) Estimate() (e Estimate) {
 
 	s := min(float64(p.Spearman), n)
 	e.step("the quality is measured", columns, input, components, nearest, graph,
-		Part{"distances for the rank correlation", "quality.spearman_sample", 10*s*s + 4*s*(width+dim)},
+		Part{"distances for the rank correlation", "quality.spearman_sample", 16*s*s + 4*s*(width+dim)},
 		Part{"neighbours in the embedding", "quality.k", 40*n + 12*min(n, 1e5)*k})
 	return e
 }

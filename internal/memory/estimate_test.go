@@ -7,7 +7,7 @@ import (
 
 // points is a default run on n points.
 func points(n int) *Points {
-	return &Points{N: n, Width: 50, ValueBytes: 4, Neighbors: 15, Dim: 2, NumberBytes: 4, Batch: 1024, Spearman: 5000}
+	return &Points{N: n, Width: 50, ValueBytes: 4, Neighbors: 15, Dim: 2, NumberBytes: 4, Batch: 1024, Spearman: 1000}
 }
 
 // pretraining is a run with the paper's network.
@@ -91,8 +91,8 @@ func TestEstimates(t *testing.T) {
 		during, most string
 		key          string
 	}{
-		"a thousand points": {points(1000).Estimate(), 10, 65, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
-		"ten thousand":      {points(10000).Estimate(), 256, 409, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
+		"a thousand points": {points(1000).Estimate(), 16, 73, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
+		"ten thousand":      {points(10000).Estimate(), 21, 80, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
 		"a million":         {many.Estimate(), 814, 1190, "the model is trained", "the order of the edges", "graph.k"},
 		"a deep network":    {deep.Estimate(), 35690, 50017, "the model is trained", "the network's weights with their gradients and copies", "model.hidden"},
 		"images":            {pretraining().Estimate(), 2728, 3870, "the network is trained", "a batch", "train.batch_size"},

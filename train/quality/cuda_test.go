@@ -88,16 +88,6 @@ func TestEdgesOnDevice(t *testing.T) {
 	}
 }
 
-func TestSpearmanOnDevice(t *testing.T) {
-	d := fakecuda.Open(t)
-	for _, size := range []struct{ n, d, sample int }{{3, 1, 9}, {16, 2, 50}, {17, 7, 50}, {100, 33, 60}, {90, 64, 90}} {
-		x, y := scattered(size.n, size.d), scattered(size.n, 2)
-		onBoth(t, fmt.Sprint("correlation of ", size), d, 0, 0, func(d *device.Device) ([]float64, error) {
-			return one(Spearman(t.Context(), x, y, size.sample, 3, d))
-		})
-	}
-}
-
 func TestAccuracyOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d int }{{40, 2}, {300, 2}, {300, 12}} {
@@ -134,7 +124,7 @@ func TestRefusalsOnDevice(t *testing.T) {
 	}
 	fakecuda.Memory(t, 100)
 	var full *device.MemoryError
-	if _, err := Spearman(t.Context(), m, m, 5, 0, d); !errors.As(err, &full) {
+	if _, err := PartitionFunction(t.Context(), m.X, 2, d); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 	if used, _ := d.Usage(); used != 0 {

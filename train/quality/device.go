@@ -14,7 +14,6 @@ import (
 const (
 	pairRows    = 256
 	pairColumns = 2048
-	tileSide    = 16 // pairs of a tile of distances, in both directions
 )
 
 // devicePairs returns the sum of 1/(1+x) over the squared distances x of the unordered
@@ -84,23 +83,4 @@ func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []
 		}
 	}
 	return sum, nil
-}
-
-// deviceDistances is distances on an accelerator.
-func deviceDistances(on *Device, out []uint64, x []float32, d int) error {
-	memory, err := on.AllocPieces(len(out)*8, len(x)*4)
-	if err != nil {
-		return err
-	}
-	defer memory.Free()
-	if err := device.Upload(on, memory.At(1), x); err != nil {
-		return err
-	}
-	n := len(x) / d
-	tiles := (n + tileSide - 1) / tileSide
-	if err := on.Launch("metrics_distances", device.Launch{Grid: tiles * tiles, Block: tileSide * tileSide},
-		device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(d)); err != nil {
-		return err
-	}
-	return device.Download(on, out, memory.At(0))
 }

@@ -47,7 +47,7 @@ func ExampleMeasure() {
 	// Output:
 	// kNN recall         0.963
 	// trustworthiness    1.000
-	// Spearman           0.693
+	// Spearman           0.692
 	// partition function 130521
 	// KL divergence      3.260
 	// accuracy measured: false

@@ -35,7 +35,8 @@ type Figures struct {
 	TrustworthinessError   *float64 `json:"trustworthiness_error,omitempty"`
 	KNNRecall              *float64 `json:"knn_recall,omitempty"` // of K neighbours
 	KNNRecallError         *float64 `json:"knn_recall_error,omitempty"`
-	Spearman               *float64 `json:"spearman,omitempty"`           // of distances
+	Spearman               *float64 `json:"spearman,omitempty"` // of distances
+	SpearmanError          *float64 `json:"spearman_error,omitempty"`
 	PartitionFunction      *float64 `json:"partition_function,omitempty"` // from 0 to n(n−1)
 	PartitionFunctionError *float64 `json:"partition_function_error,omitempty"`
 	KL                     *float64 `json:"kl,omitempty"` // between graph and embedding, in nats
@@ -107,7 +108,7 @@ var table = []Figure{
 		Metric: MetricSpearman, Key: "spearman", Option: "spearman_sample", Title: "Spearman correlation", Short: "Spearman",
 		Format: "%.3f", Better: 1, Needs: NeedsPoints,
 		Meaning: "The rank correlation between distances in the data and in the embedding: how well near and far are kept over the whole map. From −1 to 1, higher is better.",
-		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, nil },
+		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, f.SpearmanError },
 		measure: (*measurement).spearman,
 	}, {
 		Metric: MetricKL, Key: "kl", Option: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
@@ -206,11 +207,11 @@ func (m *measurement) spearman(ctx context.Context) error {
 		return nil
 	}
 	// The same sample for every seed: samples differ more than runs.
-	v, err := Spearman(ctx, m.points, m.embedding, *m.SpearmanSample, 0, m.Device)
+	e, err := Spearman(ctx, m.points, m.embedding, *m.SpearmanSample, 0)
 	if errors.Is(err, ErrUndefined) {
 		return nil // all distances of one side are equal
 	}
-	return keep(Estimate{Mean: v, Exact: true}, err, &m.figures.Spearman, nil)
+	return keep(e, err, &m.figures.Spearman, &m.figures.SpearmanError)
 }
 
 // sum returns the partition function.

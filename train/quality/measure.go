@@ -19,10 +19,10 @@ const (
 	AccuracyTest = 1.0 / 7
 )
 
-// Defaults of Options. The number for Spearman's correlation is the paper's.
+// Defaults of Options.
 const (
 	DefaultK              = 15
-	DefaultSpearmanSample = 5000
+	DefaultSpearmanSample = 1000
 	DefaultSample         = 20_000
 )
 
@@ -32,8 +32,8 @@ type Options struct {
 	// K is the number of nearest neighbours of a point for recall and trustworthiness; 0
 	// means 15.
 	K int `key:"k" in:"[1,inf)"`
-	// SpearmanSample is the number of points for Spearman's correlation; nil means 5000, and
-	// 0 leaves it out.
+	// SpearmanSample is the number of points for Spearman's correlation; nil means 1000 (the
+	// paper takes 5000), and 0 leaves it out.
 	SpearmanSample *int `key:"spearman_sample,given" in:"0 or [3,20000]"`
 	// Sample is the number of points that Measure draws, without replacement, from more than
 	// ExactPoints points; nil means 20 000. 0, or a number not below the number of points,
@@ -59,8 +59,8 @@ type Options struct {
 	// Seed seeds the samples (but not Spearman's, which is fixed) and the choice of
 	// classified points.
 	Seed uint64
-	// Device searches neighbours and computes Spearman's correlation and, without a sample,
-	// the other figures over pairs of points; nil means the CPU.
+	// Device searches neighbours and, without a sample, computes the figures over all pairs of
+	// points; nil means the CPU.
 	Device *Device
 	// Measured, if not nil, is called after each metric with the time that it took.
 	Measured func(m Metric, took time.Duration)

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"cne/data"
@@ -147,16 +145,13 @@ func TestGolden(t *testing.T) {
 	}
 	near(t, "recall", need(knnRecall(inData, nearestNaive(y, 2, k), k, 300))(t), value(t, f, "knn_recall")[0], tolerance)
 
-	rho := need(spearman(t.Context(), x, 20, y, 2))(t)
-	near(t, "Spearman", rho, value(t, f, "spearman")[0], tolerance)
-
 	// Rounding the coordinates to float32 swaps the ranks of a few pairs.
 	x32 := make([]float32, len(x))
 	for i, v := range x {
 		x32[i] = float32(v)
 	}
-	rho = need(Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0, nil))(t)
-	near(t, "Spearman of float32", rho, value(t, f, "spearman")[0], 1e-5)
+	rho := need(Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0))(t)
+	near(t, "Spearman", rho.Mean, value(t, f, "spearman")[0], 1e-5)
 }
 
 func partitionNaive[T Float](e []T, d int) float64 {
@@ -349,149 +344,176 @@ func spearmanNaive[T Float](a []T, da int, b []T, db int) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
+// spearmanOf is the correlation over all points.
+func spearmanOf(t *testing.T, x []float32, dx int, y []float32, dy int) float64 {
+	t.Helper()
+	e := need(Spearman(t.Context(), matrix(x, dx), matrix(y, dy), maxSample, 0))(t)
+	if !e.Exact || e.Error != 0 {
+		t.Errorf("all points give %+v", e)
+	}
+	return e.Mean
+}
+
 func TestSpearmanNaive(t *testing.T) {
 	grid := make([]float32, 2*60) // few different distances
+	bits := make([]float32, 40*60)
 	for i := range grid {
 		grid[i] = float32(i * i % 5)
 	}
+	s := rng.New(5, rng.Init)
+	for i := range bits {
+		bits[i] = float32(s.IntN(2))
+	}
 	duplicates := normal[float32](1, 60, 2, 1)
 	copy(duplicates[40:], duplicates[:40])
-	x := normal[float32](2, 60, 7, 1)
-	for name, y := range map[string][]float32{"random": normal[float32](3, 60, 2, 1), "grid": grid, "duplicates": duplicates} {
-		got := need(Spearman(t.Context(), matrix(x, 7), matrix(y, 2), 60, 0, nil))(t)
-		near(t, name, got, spearmanNaive(x, 7, y, 2), 1e-12)
-		got = need(Spearman(t.Context(), matrix(y, 2), matrix(x, 7), 60, 0, nil))(t)
-		near(t, name+", other way round", got, spearmanNaive(x, 7, y, 2), 1e-12)
+	for _, d := range []int{1, 2, 7, 8, 9, 16, 17, 40} {
+		x := normal[float32](2, 60, d, 1)
+		for name, y := range map[string][]float32{"random": normal[float32](3, 60, 2, 1), "grid": grid, "duplicates": duplicates} {
+			want := spearmanNaive(x, d, y, 2)
+			if a, b := spearmanOf(t, x, d, y, 2), spearmanOf(t, y, 2, x, d); math.Abs(a-want) > 1e-5 || math.Abs(a-b) > 1e-12 {
+				t.Errorf("%s, %d: %v, and the other way round %v; want %v", name, d, a, b, want)
+			}
+		}
+	}
+	near(t, "bits", spearmanOf(t, bits, 40, grid, 2), spearmanNaive(bits, 40, grid, 2), 1e-12)
+}
+
+// Whatever the size of the values, and where some distances are tiny beside others.
+func TestSpearmanOfAnyScale(t *testing.T) {
+	const n, d = 60, 30
+	y := normal[float32](3, n, 2, 1)
+	for _, scale := range []float32{1e-37, 1e-20, 1, 1e18, 1e37} {
+		x := normal[float32](2, n, d, 1)
+		for i := range x {
+			x[i] *= scale
+		}
+		for _, outlier := range []float32{x[0], 3e38} {
+			x[0] = outlier
+			if got, want := spearmanOf(t, x, d, y, 2), spearmanNaive(x, d, y, 2); math.Abs(got-want) > 1e-5 {
+				t.Errorf("times %g, with %g: %v, want %v", scale, outlier, got, want)
+			}
+		}
 	}
 }
 
 func TestSpearmanProperties(t *testing.T) {
-	line := []float64{0, 1, 3}     // distances 1, 3, 2
-	reversed := []float64{0, 3, 1} // distances 3, 1, 2
-	if rho, err := spearman(t.Context(), line, 1, reversed, 1); err != nil || rho != -1 {
-		t.Errorf("reversed order: %v, %v; want −1", rho, err)
+	line := []float32{0, 1, 3}     // distances 1, 3, 2
+	reversed := []float32{0, 3, 1} // distances 3, 1, 2
+	if rho := spearmanOf(t, line, 1, reversed, 1); math.Abs(rho+1) > 1e-15 {
+		t.Errorf("reversed order: %v; want −1", rho)
 	}
-
 	const n = 500
-	x := normal[float64](1, n, 2, 1)
-	y := normal[float64](2, n, 3, 1)
+	x := normal[float32](1, n, 2, 1)
+	y := normal[float32](2, n, 3, 1)
 	for i := range n { // related, but not the same
 		y[3*i] += 2 * x[2*i]
 	}
-	want, err := spearman(t.Context(), x, 2, y, 3)
-	if err != nil || want < 0.1 || want > 0.95 {
-		t.Fatalf("rho = %v, %v", want, err)
+	want := spearmanOf(t, x, 2, y, 3)
+	if want < 0.1 || want > 0.95 {
+		t.Fatalf("rho = %v", want)
 	}
-	scaled := make([]float64, len(x))
+	scaled := make([]float32, len(x))
 	for i := range x {
 		scaled[i] = 8 * x[i]
 	}
-	if rho, _ := spearman(t.Context(), x, 2, scaled, 2); rho != 1 {
+	if rho := spearmanOf(t, x, 2, scaled, 2); math.Abs(rho-1) > 1e-15 {
 		t.Errorf("with itself, scaled: %v, want 1", rho)
 	}
-	if rho, _ := spearman(t.Context(), scaled, 2, y, 3); rho != want {
+	if rho := spearmanOf(t, scaled, 2, y, 3); rho != want {
 		t.Errorf("scaled: %v, want %v", rho, want)
 	}
-	rho, _ := spearman(t.Context(), rotated(x, 0.7), 2, y, 3)
-	near(t, "rotated", rho, want, 1e-9)
 	px, _ := permuted(x, 2, 9)
 	py, _ := permuted(y, 3, 9)
-	if rho, _ := spearman(t.Context(), px, 2, py, 3); rho != want {
-		t.Errorf("permuted: %v, want %v", rho, want)
-	}
+	near(t, "permuted", spearmanOf(t, px, 2, py, 3), want, 1e-12)
 }
 
+// The standard error is the deviation of samples, of whatever share of the points: of points
+// that are alike, in clusters, and with an outlier.
 func TestSpearmanSample(t *testing.T) {
-	x := matrix(normal[float32](1, 2000, 3, 1), 3)
-	y := matrix(normal[float32](2, 2000, 2, 1), 2)
-	for i := range 2000 {
-		copy(y.Row(i), x.Row(i)[:2])
-	}
-	all := need(Spearman(t.Context(), x, y, 5000, 1, nil))(t)
-	a, _ := Spearman(t.Context(), x, y, 600, 1, nil)
-	b, _ := Spearman(t.Context(), x, y, 600, 2, nil)
-	if a == b || a == all {
-		t.Errorf("samples of two seeds and all points give %v, %v, %v", a, b, all)
-	}
-	near(t, "sample", a, all, 0.05)
-	near(t, "other sample", b, all, 0.05)
-	sameBits(t, "Spearman", func() (float64, error) { return Spearman(t.Context(), x, y, 600, 1, nil) })
-}
-
-// checkRanks compares what a sorter finds with the ranks of keys that are simply sorted.
-func checkRanks(t *testing.T, keys []uint64) {
-	t.Helper()
-	s := newSorter(len(keys))
-	copy(s.keys, keys)
-	got, times := make([]int64, len(keys)), make([]atomic.Int32, len(keys))
-	sums, err := s.rank(t.Context(), func(to *rankSums, twice int64, places []uint32) {
-		for _, p := range places {
-			got[p] = twice
-			times[p].Add(1)
+	const n, repetitions = 1000, 60
+	for name, change := range map[string]func(x []float32, i int){
+		"alike":    func([]float32, int) {},
+		"clusters": func(x []float32, i int) { x[0] += float32(20 * (i % 5)) },
+		"outlier": func(x []float32, i int) {
+			if i == 0 {
+				x[0] = 1000
+			}
+		},
+	} {
+		x := matrix(normal[float32](1, n, 3, 1), 3)
+		y := matrix(normal[float32](2, n, 2, 1), 2)
+		for i := range n {
+			change(x.Row(i), i)
+			y.Row(i)[0] += x.Row(i)[0]
 		}
-		to.squares.addTimes(twice, len(places))
-	})
-	must(t, err)
-	sorted, all := slices.Sorted(slices.Values(keys)), 0.
-	for p, k := range keys {
-		first, _ := slices.BinarySearch(sorted, k)
-		end := len(keys)
-		if k < math.MaxUint64 {
-			end, _ = slices.BinarySearch(sorted, k+1)
+		all := spearmanOf(t, x.X, 3, y.X, 2)
+		for _, sample := range []int{60, 500} {
+			var off, squares, claimed float64
+			for seed := range uint64(repetitions) {
+				e := need(Spearman(t.Context(), x, y, sample, seed))(t)
+				off += (e.Mean - all) / repetitions
+				squares += (e.Mean - all) * (e.Mean - all) / repetitions
+				claimed += e.Error / repetitions
+			}
+			if spread := math.Sqrt(squares); math.Abs(claimed/spread-1) > 0.25 || math.Abs(off) > spread/2 {
+				t.Errorf("%s, %d points: %g off, spread %g, said to be %g", name, sample, off, spread, claimed)
+			}
 		}
-		if n := times[p].Load(); n != 1 || got[p] != int64(first+1+end) {
-			t.Fatalf("place %d came %d times, twice with rank %d; want once and %d", p, n, got[p], first+1+end)
-		}
-		all += float64(got[p])
-	}
-	if sums.squares.float() != all {
-		t.Fatalf("the sums of the buckets are %v in all; want %v", sums.squares.float(), all)
+		sameBits(t, "Spearman", func() (float64, error) {
+			e, err := Spearman(t.Context(), x, y, 600, 1)
+			return e.Mean + e.Error, err
+		})
 	}
 }
 
 func TestRanks(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 3, 48, 49, 50, 1000, 2*sortedKeys + 1000} {
+	for _, n := range []int{1, 2, 3, 50, 1000, 5000} {
 		s := rng.New(uint64(n), rng.Init)
-		for name, key := range map[string]func(i int) uint64{
-			"random":      func(int) uint64 { return s.Uint64() },
-			"distances":   func(int) uint64 { return math.Float64bits(s.Float64()) },
-			"equal":       func(int) uint64 { return 7 },
-			"two values":  func(i int) uint64 { return uint64(i%2) * math.MaxUint64 },
-			"sorted":      func(i int) uint64 { return uint64(i) },
-			"one outlier": func(i int) uint64 { return uint64(i/(n-1)) * math.MaxInt64 },
-			"geometric":   func(i int) uint64 { return 1 << (i % 64) },
+		for name, of := range map[string]func(i int) uint32{
+			"random":     func(int) uint32 { return uint32(s.Uint64()) },
+			"equal":      func(int) uint32 { return 7 },
+			"two values": func(i int) uint32 { return uint32(i%2) * math.MaxUint32 },
+			"sorted":     func(i int) uint32 { return uint32(i) },
+			"geometric":  func(i int) uint32 { return 1 << (i % 32) },
 		} {
-			if n < 2 && name == "one outlier" {
-				continue
+			values := make([]uint32, n)
+			for i := range values {
+				values[i] = of(i)
 			}
-			keys := make([]uint64, n)
-			for i := range keys {
-				keys[i] = key(i)
+			r, sorted := rank(slices.Clone(values)), slices.Sorted(slices.Values(values))
+			for p, v := range values {
+				first, _ := slices.BinarySearch(sorted, v)
+				end := len(sorted)
+				if v < math.MaxUint32 {
+					end, _ = slices.BinarySearch(sorted, v+1)
+				}
+				if r.twice[p] != uint32(first+1+end) {
+					t.Fatalf("%s, n = %d: twice the rank of %v is %d, want %d", name, n, v, r.twice[p], first+1+end)
+				}
 			}
-			t.Run(name, func(t *testing.T) { checkRanks(t, keys) })
+			for k := 1; k < n; k++ {
+				if values[r.order[k-1]] > values[r.order[k]] {
+					t.Fatalf("%s, n = %d: %v before %v", name, n, values[r.order[k-1]], values[r.order[k]])
+				}
+			}
 		}
 	}
 }
 
-func TestInt128(t *testing.T) {
-	for _, terms := range [][]int64{
-		{}, {1}, {-1}, {5, -5}, {-5, 5, -1},
-		{math.MaxInt64, math.MaxInt64, math.MaxInt64, 7},
-		{math.MinInt64, math.MinInt64, math.MinInt64, -7},
-		{math.MaxInt64, math.MinInt64},
-		{math.MinInt64, math.MinInt64}, // −2⁶⁴, whose lower half is 0
-	} {
-		var s int128
-		want := new(big.Int)
-		for _, x := range terms {
-			s.add(x)
-			want.Add(want, big.NewInt(x))
-		}
-		w, _ := new(big.Float).SetInt(want).Float64()
-		if got := s.float(); got != w {
-			t.Errorf("sum of %v: %v, want %v", terms, got, w)
+// Distances that differ by rounding errors have the same rank.
+func TestEqualDistances(t *testing.T) {
+	const n, d = 40, 300
+	x, y := data.NewMatrix(n, d), normal[float32](3, n, 2, 1)
+	for i := range n { // unit vectors of different entries
+		for k := range i%7 + 1 {
+			x.Row(i)[7*i+k] = float32(1 / math.Sqrt(float64(i%7+1)))
 		}
 	}
+	if e, err := Spearman(t.Context(), x, matrix(y, 2), n, 0); !errors.Is(err, ErrUndefined) {
+		t.Errorf("%v, %v", e, err)
+	}
+	x.Row(0)[0] = 0.99
+	spearmanOf(t, x.X, d, y, 2)
 }
 
 func TestVote(t *testing.T) {
@@ -640,11 +662,11 @@ func TestRefusals(t *testing.T) {
 		"recall: lengths":                     {errorOf(knnRecall([]int32{1, 0}, []int32{1}, 1, 2)), ErrInput, "got 2 and 1"},
 		"recall: range":                       {errorOf(knnRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0): got 2"},
 		"recall: empty":                       {errorOf(knnRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
-		"Spearman: numbers":                   {errorOf(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil)), ErrInput, "data: got 3 points, want 2"},
-		"Spearman: sample":                    {errorOf(Spearman(t.Context(), m, m, 2, 1, nil)), ErrInput, "sample: got 2 of 3"},
-		"Spearman: too large":                 {errorOf(Spearman(t.Context(), large, large, 70000, 1, nil)), ErrInput, "want 3 to 65536"},
-		"Spearman: collapsed":                 {errorOf(Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil)), ErrUndefined, "all distances are equal"},
-		"Spearman: NaN":                       {errorOf(Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil)), ErrNotFinite, "point 2 of the data"},
+		"Spearman: numbers":                   {errorOf(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1)), ErrInput, "data: got 3 points, want 2"},
+		"Spearman: sample":                    {errorOf(Spearman(t.Context(), m, m, 2, 1)), ErrInput, "sample: got 2 of 3"},
+		"Spearman: too large":                 {errorOf(Spearman(t.Context(), large, large, 70000, 1)), ErrInput, "want 3 to 65536"},
+		"Spearman: collapsed":                 {errorOf(Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1)), ErrUndefined, "all distances are equal"},
+		"Spearman: NaN":                       {errorOf(Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1)), ErrNotFinite, "point 2 of the data"},
 		"held-out accuracy: width":            {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)), ErrInput, "held-out points: got 3 coordinates, want 2"},
 		"held-out accuracy: training classes": {errorOf(HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil)), ErrInput, "classes: got 0, want one for each of the 3 points of the training"},
 		"held-out accuracy: held-out classes": {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil)), ErrInput, "classes: got 0, want one for each of the 3 points of the held-out"},
@@ -709,14 +731,14 @@ func BenchmarkSimilarities(b *testing.B) {
 }
 
 func BenchmarkSpearman(b *testing.B) {
-	n := 5000
-	if testing.Short() {
-		n = 1000
-	}
-	x, y := matrix(normal[float32](1, n, 50, 1), 50), matrix(normal[float32](2, n, 2, 1), 2)
-	b.ReportAllocs()
-	for b.Loop() {
-		Spearman(b.Context(), x, y, n, 0, nil)
+	for _, d := range []int{2, 50, 784} {
+		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+			x, y := matrix(normal[float32](1, DefaultSpearmanSample, d, 1), d), matrix(normal[float32](2, DefaultSpearmanSample, 2, 1), 2)
+			b.ReportAllocs()
+			for b.Loop() {
+				Spearman(b.Context(), x, y, DefaultSpearmanSample, 0)
+			}
+		})
 	}
 }
 

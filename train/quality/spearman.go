@@ -11,68 +11,46 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
-// maxSample keeps the number of pairs below 2³¹, where twice a rank still
-// fits 32 bits.
+// maxSample keeps the number of pairs below 2³¹.
 const maxSample = 1 << 16
 
 // Spearman returns the rank correlation, from −1 to 1, between the distances of points in
 // the data x (n×D; by their Metric) and in the embedding y (n×d). It takes all pairs of min(n,
-// sample) points, drawn with the seed and without replacement. The paper takes 5000
-// points. x may be sparse. Equal distances share the mean of their ranks, and the value is exact up to the
-// rounding of the distances to float64. It is the same on every device: an accelerator
-// computes the distances, and the CPU ranks them.
+// sample) points, drawn with the seed and without replacement; its standard error includes
+// that the pairs of a point go together. x may be sparse. Equal distances share the mean of
+// their ranks. Distances are rounded to five digits: rounding errors must not order pairs that
+// are equally far.
 //
-// It takes 16 bytes of memory per pair, up to 12 more where most distances are nearly
-// equal, and 8 on an accelerator; sample is at most 65 536. Errors wrap ErrInput,
+// It takes up to 32 bytes of memory per pair; sample is at most 65 536. Errors wrap ErrInput,
 // ErrNotFinite or, if all distances of one side are equal, as in a collapsed embedding,
-// ErrUndefined; or they are ctx's or the device's.
-func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, on *Device) (float64, error) {
+// ErrUndefined; or they are ctx's.
+func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64) (Estimate, error) {
 	a, b, err := sampled(x, y, sample, seed)
 	if err != nil {
-		return 0, err
+		return Estimate{}, err
 	}
-	n := a.N
-	if x.CSR != nil || x.Metric.Direct() {
-		return correlate(ctx, n, func(out []uint64) error { return allDistances(ctx, out, a) },
-			func(out []uint64) error { return distances(ctx, out, b, n, y.D) })
+	inData, err := allDistances(ctx, a)
+	if err != nil {
+		return Estimate{}, err
 	}
-	if on.OnHost() {
-		return spearman(ctx, a.X, x.D, b, y.D)
+	inEmbedding, err := allDistances(ctx, b)
+	if err != nil {
+		return Estimate{}, err
 	}
-	return correlate(ctx, n, func(out []uint64) error { return deviceDistances(on, out, a.X, x.D) },
-		func(out []uint64) error { return deviceDistances(on, out, b, y.D) })
-}
-
-// allDistances is the function distances for points that are sparse, or compared by their
-// Metric.
-func allDistances(ctx context.Context, out []uint64, points *data.Matrix) error {
-	n := points.N
-	var from func(i int, values []float64)
-	if points.CSR != nil {
-		from = neighbors.Distances(points)
-	} else {
-		compare := neighbors.Compare(points, points)
-		from = func(i int, values []float64) {
-			for j := i + 1; j < n; j++ {
-				values[j] = compare(i, j)
-			}
-		}
+	var sides [2]ranking
+	parallel.For(2, 1, func(side, _, _ int) { sides[side] = rank([][]uint32{inData, inEmbedding}[side]) })
+	e, ok := correlate(sides[0], sides[1], a.N, x.N)
+	if !ok {
+		return e, fmt.Errorf("%w: rank correlation: all distances are equal in the data or in the embedding", ErrUndefined)
 	}
-	return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
-		values := make([]float64, n)
-		for i := first; i < last; i++ {
-			from(i, values)
-			for j := i + 1; j < n; j++ {
-				out[i*(2*n-i-1)/2+j-i-1] = math.Float64bits(values[j])
-			}
-		}
-	})
+	return e, ctx.Err()
 }
 
 // sampled checks the arguments of Spearman and returns the points that are drawn.
-func sampled(x, y *data.Matrix, sample int, seed uint64) (a *data.Matrix, b []float32, err error) {
+func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b *data.Matrix, err error) {
 	n, err := inData(x, "data")
 	if err != nil {
 		return nil, nil, err
@@ -87,14 +65,14 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a *data.Matrix, b []fl
 	if min(n, sample) < 3 || min(n, sample) > maxSample {
 		return nil, nil, fmt.Errorf("%w: sample: got %d of %d points, want 3 to %d", ErrInput, sample, n, maxSample)
 	}
-	a, b = x, y.X
-	if sample < n {
-		stream := rng.New(seed, rng.Sample)
-		chosen := stream.Perm(n)[:sample]
-		a, b = x.Take(chosen), gather(b, y.D, chosen)
-		for i := 0; x.Metric == data.Precomputed && i < sample; i++ { // the distances from these points come first
-			copy(a.Row(i), gather(a.Row(i), 1, chosen))
-		}
+	if sample >= n {
+		return x, y, nil
+	}
+	stream := rng.New(seed, rng.Sample)
+	chosen := stream.Perm(n)[:sample]
+	a, b = x.Take(chosen), y.Take(chosen)
+	for i := 0; x.Metric == data.Precomputed && i < sample; i++ { // the distances from these points come first
+		copy(a.Row(i), gather(a.Row(i), 1, chosen))
 	}
 	return a, b, nil
 }
@@ -108,307 +86,183 @@ func gather[T any](x []T, d int, rows []int) []T {
 	return out
 }
 
-// spearman correlates the distances of all pairs; a and b hold equally many
-// points of da and db coordinates.
-func spearman[T Float](ctx context.Context, a []T, da int, b []T, db int) (float64, error) {
-	n := len(a) / da
-	return correlate(ctx, n, func(out []uint64) error { return distances(ctx, out, a, n, da) },
-		func(out []uint64) error { return distances(ctx, out, b, n, db) })
-}
-
-// correlate correlates the distances of all pairs of n points. inData and inEmbedding
-// write the distances, as the function distances does.
-func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64) error) (float64, error) {
-	pairs := n * (n - 1) / 2
-	s := newSorter(pairs)
-
-	// Twice a rank is a whole number, and their mean is pairs+1: all sums below are of
-	// exact integers.
-	ranks, mean := make([]uint32, pairs), int64(pairs+1)
-	if err := inData(s.keys); err != nil {
-		return 0, err
-	}
-	data, err := s.rank(ctx, func(to *rankSums, twice int64, group []uint32) {
-		for _, pair := range group {
-			ranks[pair] = uint32(twice)
+// allDistances returns a key for each of the pairs (0,1), (0,2), …, (1,2), … of points:
+// whole numbers in the order of the distances, which are rounded to 18 binary digits after the
+// first.
+func allDistances(ctx context.Context, points *data.Matrix) ([]uint32, error) {
+	n := points.N
+	var from func() func(i int, to []float64) // writes the distances of i and all points behind it
+	switch {
+	case points.CSR != nil:
+		all := neighbors.Distances(points)
+		from = func() func(i int, to []float64) {
+			values := make([]float64, n)
+			return func(i int, to []float64) {
+				all(i, values)
+				copy(to, values[i+1:])
+			}
 		}
-		to.squares.addTimes((twice-mean)*(twice-mean), len(group))
-	})
-	if err != nil {
-		return 0, err
-	}
-	if err := inEmbedding(s.keys); err != nil {
-		return 0, err
-	}
-	embedding, err := s.rank(ctx, func(to *rankSums, twice int64, group []uint32) {
-		for _, pair := range group {
-			to.products.add((twice - mean) * (int64(ranks[pair]) - mean))
+	case points.Metric.Direct():
+		compare := neighbors.Compare(points, points)
+		from = func() func(i int, to []float64) {
+			return func(i int, to []float64) {
+				for k := range to {
+					to[k] = compare(i, i+1+k)
+				}
+			}
 		}
-		to.squares.addTimes((twice-mean)*(twice-mean), len(group))
-	})
-	if err != nil {
-		return 0, err
+	case points.D <= narrow:
+		from = func() func(i int, to []float64) {
+			return func(i int, to []float64) {
+				for k := range to {
+					to[k] = squaredDistance(points.Row(i), points.Row(i+1+k))
+				}
+			}
+		}
+	default:
+		from = wideDistances(points)
 	}
-	xx, yy, xy := data.squares, embedding.squares, embedding.products
-	if xx == (int128{}) || yy == (int128{}) {
-		return 0, fmt.Errorf("%w: rank correlation: all distances are equal in the data or in the embedding", ErrUndefined)
-	}
-	return xy.float() / math.Sqrt(xx.float()*yy.float()), nil
-}
-
-// distances fills out with the bits of the squared distances of the pairs
-// (0,1), (0,2), …, (1,2), …: integers in the same order as the distances.
-func distances[T Float](ctx context.Context, out []uint64, x []T, n, d int) error {
-	return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
-		a := make([]float64, d) // a row, converted once, which takes a third off the time
+	keys := make([]uint32, n*(n-1)/2)
+	return keys, parallel.ForContext(ctx, n, 16, func(_, first, last int) {
+		write, values := from(), make([]float64, n)
 		for i := first; i < last; i++ {
-			for k, v := range x[i*d : (i+1)*d] {
-				a[k] = float64(v)
-			}
-			row := out[i*(2*n-i-1)/2:]
-			for j := i + 1; j < n; j++ {
-				row[j-i-1] = math.Float64bits(squaredDistance(a, x[j*d:(j+1)*d]))
+			row := values[i+1:]
+			write(i, row)
+			for k, v := range row {
+				keys[i*(2*n-i-1)/2+k] = uint32((math.Float64bits(v) + 1<<33) >> 34)
 			}
 		}
 	})
 }
 
-// A sorter sorts keys and remembers their positions. It cuts them into pieces, spreads
-// each piece over buckets, and then gathers and sorts each bucket, so all cores work
-// in their caches.
-type sorter struct {
-	keys  []uint64
-	index []uint32 // former place of keys[i]
+// narrow is the largest width where distances in double precision cost little.
+const narrow = 8
 
-	spread
-	bounds  [][]uint32 // of each piece: where its buckets begin
-	scratch parallel.Pool[bucket]
-}
-
-const (
-	// sortedKeys is the number of keys spread in one piece. They and their positions fit a
-	// second-level cache.
-	sortedKeys = 1 << 16
-	// sortedBuckets is the number of buckets gathered in one piece.
-	sortedBuckets = 8
-	// sampledKeys is the number of keys that the width of the buckets is estimated from. The
-	// outermost of them on either side are ignored.
-	sampledKeys, outermost = 1 << 12, 1 << 4
-)
-
-// A spread maps a key to its bucket. Buckets after the first have the same width, a power
-// of two, from a least key; keys beyond the last bucket belong to it.
-type spread struct {
-	least   uint64
-	shift   int
-	buckets int
-}
-
-func (s *spread) of(key uint64) int {
-	if key <= s.least {
-		return 0
+// wideDistances returns squared distances in single precision, of points scaled by a
+// power of two. Distances so small that their squares leave its range are computed in double
+// precision.
+func wideDistances(points *data.Matrix) func() func(i int, to []float64) {
+	const vector, smallest = 16, 0x1p-100
+	n, d := points.N, points.D
+	most := max(slices.Max(points.X), -slices.Min(points.X), math.SmallestNonzeroFloat32)
+	scale := math.Ldexp(1, -math.Ilogb(float64(most)))
+	x := make([]float32, len(points.X))
+	for i, v := range points.X {
+		x[i] = float32(float64(v) * scale)
 	}
-	return int(min((key-s.least)>>s.shift, uint64(s.buckets-1)))
-}
-
-// A bucket has the keys of one bucket from all pieces.
-type bucket struct {
-	keys  []uint64
-	index []uint32
-}
-
-// rankSums are sums over ranks about their mean, times four.
-type rankSums struct{ squares, products int128 }
-
-func newSorter(n int) *sorter {
-	s := &sorter{keys: make([]uint64, n), index: make([]uint32, n)}
-	s.bounds = make([][]uint32, parallel.Pieces(n, sortedKeys))
-	return s
-}
-
-// rank sorts the keys piece by piece and calls group for each set of equal keys, from
-// several goroutines. group gets the positions of the keys and twice the mean of their
-// ranks, from 1. Each goroutine adds to its own sums; rank returns all sums. It stops when
-// ctx is done.
-func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64, places []uint32)) (rankSums, error) {
-	if len(s.keys) == 0 {
-		return rankSums{}, nil
+	all := make([]int32, n+vector)
+	for i := range all {
+		all[i] = int32(min(i, n-1))
 	}
-	s.choose()
-	if err := parallel.ForContext(ctx, len(s.keys), sortedKeys, func(piece, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			s.index[i] = uint32(i)
-		}
-		s.bounds[piece] = s.scatter(s.keys[lo:hi], s.index[lo:hi], s.bounds[piece])
-	}); err != nil {
-		return rankSums{}, err
-	}
-	first := make([]int, s.buckets+1) // how many keys are in buckets before
-	for b := range s.buckets {
-		first[b+1] = first[b]
-		for _, bounds := range s.bounds {
-			first[b+1] += int(bounds[b+1] - bounds[b])
+	return func() func(i int, to []float64) {
+		single, found, never := make([]float32, n+vector), make([]uint64, n/64+1), make([]float32, n+vector)
+		return func(i int, to []float64) {
+			cols := all[i+1:][:(len(to)+vector-1)/vector*vector]
+			simd.NearRows(single, found, x, x[i*d:(i+1)*d], cols, -1, never)
+			for k := range to {
+				if to[k] = float64(single[k]); to[k] < smallest {
+					to[k] = squaredDistance(points.Row(i), points.Row(i+1+k)) * scale * scale
+				}
+			}
 		}
 	}
-	sums := make([]rankSums, parallel.Pieces(s.buckets, sortedBuckets))
-	if err := parallel.ForContext(ctx, s.buckets, sortedBuckets, func(task, lo, hi int) {
-		at := s.scratch.Get()
-		defer s.scratch.Put(at)
-		var sum rankSums // sums of two pieces share a cache line
-		for b := lo; b < hi; b++ {
-			s.gather(at, b)
-			radixSort(at.keys, at.index)
-			at.ties(func(from, to int) {
-				group(&sum, int64(2*first[b]+from+1+to), at.index[from:to])
-			})
+}
+
+// A ranking has twice the rank of each distance, from 1, and the distances in ascending
+// order. Equal distances share the mean of their ranks.
+type ranking struct{ twice, order []uint32 }
+
+// rank ranks distances by their keys, whose memory it takes.
+func rank(keys []uint32) ranking {
+	order := make([]uint32, len(keys))
+	for p := range order {
+		order[p] = uint32(p)
+	}
+	least, most := slices.Min(keys), slices.Max(keys)
+	const digits, mask = 11, 1<<11 - 1
+	sorted, from := make([]uint32, len(keys)), make([]uint32, len(keys))
+	for done := 0; done < bits.Len32(most-least); done += digits {
+		var next [mask + 2]int
+		for _, k := range keys {
+			next[(k-least)>>done&mask+1]++
 		}
-		sums[task] = sum
-	}); err != nil {
-		return rankSums{}, err
+		for d := range mask {
+			next[d+1] += next[d]
+		}
+		for i, k := range keys {
+			to := &next[(k-least)>>done&mask]
+			sorted[*to], from[*to] = k, order[i]
+			*to++
+		}
+		keys, sorted, order, from = sorted, keys, from, order
 	}
-	var all rankSums
-	for i := range sums {
-		all.squares.plus(sums[i].squares)
-		all.products.plus(sums[i].products)
-	}
-	return all, nil
-}
-
-// choose chooses the buckets. They suit distances: except for a few very large or small
-// ones, these fill a small part of the range of floating-point numbers.
-func (s *sorter) choose() {
-	step := max(1, len(s.keys)/sampledKeys)
-	sample := make([]uint64, 0, sampledKeys+1)
-	for i := 0; i < len(s.keys); i += step {
-		sample = append(sample, s.keys[i])
-	}
-	slices.Sort(sample)
-	out := min(outermost, (len(sample)-1)/2)
-	least, largest := sample[out], sample[len(sample)-1-out]
-	digits := min(11, max(1, bits.Len(uint(len(s.keys)))-3))
-	s.least, s.shift = least, max(0, bits.Len64(largest-least)-digits)
-	s.buckets = int((largest-least)>>s.shift) + 1
-}
-
-// gather collects a bucket from all pieces.
-func (s *sorter) gather(to *bucket, b int) {
-	to.keys, to.index = to.keys[:0], to.index[:0]
-	for piece, bounds := range s.bounds {
-		lo, hi := piece*sortedKeys+int(bounds[b]), piece*sortedKeys+int(bounds[b+1])
-		to.keys, to.index = append(to.keys, s.keys[lo:hi]...), append(to.index, s.index[lo:hi]...)
-	}
-}
-
-// ties calls group for each maximal range [lo, hi) of equal keys. The keys must be
-// sorted.
-func (b *bucket) ties(group func(lo, hi int)) {
-	for lo := 0; lo < len(b.keys); {
+	r := ranking{from, order}
+	for lo := 0; lo < len(keys); {
 		hi := lo + 1
-		for hi < len(b.keys) && b.keys[hi] == b.keys[lo] {
+		for hi < len(keys) && keys[hi] == keys[lo] {
 			hi++
 		}
-		group(lo, hi)
+		for _, p := range order[lo:hi] {
+			r.twice[p] = uint32(lo + hi + 1)
+		}
 		lo = hi
 	}
+	return r
 }
 
-func radixSort(keys []uint64, index []uint32) {
-	if len(keys) <= 48 {
-		for i := 1; i < len(keys); i++ {
-			k, x := keys[i], index[i]
-			j := i
-			for ; j > 0 && keys[j-1] > k; j-- {
-				keys[j], index[j] = keys[j-1], index[j-1]
-			}
-			keys[j], index[j] = k, x
+// centred returns twice the rank of a pair about the mean of all ranks.
+func (r ranking) centred(p uint32) float64 {
+	return float64(int64(r.twice[p]) - int64(len(r.twice)+1))
+}
+
+// addAbove adds to each pair the sum of the other ranks, centred, of the pairs whose
+// distances are larger; equal ones count half.
+func (r ranking) addAbove(to []float64, other ranking) {
+	above := 0.
+	for hi := len(r.order); hi > 0; {
+		lo, equal := hi, 0.
+		for ; lo > 0 && r.twice[r.order[lo-1]] == r.twice[r.order[hi-1]]; lo-- {
+			equal += other.centred(r.order[lo-1])
 		}
-		return
-	}
-	bounds := partition(keys, index)
-	for b := range len(bounds) - 1 {
-		if bounds[b+1]-bounds[b] > 1 {
-			radixSort(keys[bounds[b]:bounds[b+1]], index[bounds[b]:bounds[b+1]])
+		for _, p := range r.order[lo:hi] {
+			to[p] += above + equal/2
 		}
+		above += equal
+		hi = lo
 	}
 }
 
-// partition moves the keys in place into up to 2¹¹ buckets of equal width between the
-// smallest and the largest key and returns the buckets' bounds. If all keys are equal,
-// there is no bucket. The width depends on the keys because distances fill a small part
-// of the range of floating-point numbers. Fixed digits would sort nothing in the first
-// pass.
-func partition(keys []uint64, index []uint32) (bounds []uint32) {
-	smallest, largest := slices.Min(keys), slices.Max(keys)
-	if smallest == largest {
-		return []uint32{0}
+// correlate correlates the distances of n points, a sample of a population of size of. ok is
+// false if the correlation is not defined. The standard error is of first order: the
+// influence of a pair is that of its own ranks on the sum of their products, and that of its
+// distances on the ranks of all other pairs; the influence of a point is the mean of its
+// pairs'.
+func correlate(x, y ranking, n, of int) (e Estimate, ok bool) {
+	influence := make([]float64, len(x.twice))
+	var xx, yy, xy float64
+	for p := range influence {
+		a, b := x.centred(uint32(p)), y.centred(uint32(p))
+		xx, yy, xy = xx+float64(a*a), yy+float64(b*b), xy+float64(a*b)
+		influence[p] = a * b / 2
 	}
-	digits := min(11, max(1, bits.Len(uint(len(keys)))-3))
-	shift := max(0, bits.Len64(largest-smallest)-digits)
-	to := spread{smallest, shift, int((largest-smallest)>>shift) + 1}
-	return to.scatter(keys, index, nil)
-}
-
-// scatter moves keys, with their places, in place into the buckets ("American flag
-// sort"). It returns the buckets' bounds, in the memory of bounds if that suffices.
-func (s *spread) scatter(keys []uint64, index, bounds []uint32) []uint32 {
-	bounds = append(bounds[:0], make([]uint32, s.buckets+1)...)
-	for _, k := range keys {
-		bounds[s.of(k)+1]++
+	if xx == 0 || yy == 0 {
+		return e, false
 	}
-	for b := 1; b < len(bounds); b++ {
-		bounds[b] += bounds[b-1]
+	scale := math.Sqrt(xx * yy)
+	e = Estimate{Mean: xy / scale, Exact: n == of}
+	if e.Exact {
+		return e, true
 	}
-	next := slices.Clone(bounds[:s.buckets])
-	for b := range next {
-		for next[b] < bounds[b+1] {
-			k, x := keys[next[b]], index[next[b]]
-			for {
-				home := s.of(k)
-				to := next[home]
-				next[home]++
-				if home == b {
-					keys[to], index[to] = k, x
-					break
-				}
-				keys[to], k = k, keys[to]
-				index[to], x = x, index[to]
-			}
+	x.addAbove(influence, y)
+	y.addAbove(influence, x)
+	points, p := make([]float64, n), 0
+	for i := range points {
+		for j := i + 1; j < n; j++ {
+			v := float64(influence[p] * (float64(n) / scale))
+			points[i], points[j] = points[i]+v, points[j]+v
+			p++
 		}
 	}
-	return bounds
-}
-
-// int128 is a signed sum that does not overflow and does not depend on the
-// order of its terms.
-type int128 struct {
-	high int64
-	low  uint64
-}
-
-func (s *int128) add(x int64) {
-	low, carry := bits.Add64(s.low, uint64(x), 0)
-	s.low = low
-	s.high += x>>63 + int64(carry)
-}
-
-// addTimes adds x·times.
-func (s *int128) addTimes(x int64, times int) {
-	for range times {
-		s.add(x)
-	}
-}
-
-// plus adds another sum.
-func (s *int128) plus(x int128) {
-	low, carry := bits.Add64(s.low, x.low, 0)
-	s.low = low
-	s.high += x.high + int64(carry)
-}
-
-func (s int128) float() float64 {
-	if s.high < 0 { // the two terms would cancel
-		low, borrow := bits.Sub64(0, s.low, 0)
-		return -(float64(float64(-s.high-int64(borrow))*0x1p64) + float64(low))
-	}
-	return float64(float64(s.high)*0x1p64) + float64(s.low)
+	e.Error = 2 * estimateMean(points, of).Error
+	return e, true
 }

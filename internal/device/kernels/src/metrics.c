@@ -72,39 +72,3 @@ KERNEL_SYNC(metrics_edges)(double *parts, const float *coords, const int *heads,
   }
   sum_block(parts + block(), total);
 }
-
-// metrics_distances: to [n(n−1)/2] are the squared distances of the pairs (0,1), (0,2), …,
-// (1,2), … of points x [n, d], with the same bits as squaredDistance in pairs.go. A block
-// of 256 threads for each tile of 16×16 pairs; blocks left of the diagonal do nothing.
-KERNEL_SYNC(metrics_distances)(double *to, const float *x, int n, int d) {
-#pragma clang fp contract(off)
-  enum { side = 16, depth = 32, line = depth + 1 };
-  SHARED_ARRAY(double, a, side *line);
-  SHARED_ARRAY(double, b, side *line);
-  int tiles = (n + side - 1) / side, top = block() / tiles * side, left = block() % tiles * side;
-  if (left < top) return;
-  int row = thread() / side, column = thread() % side, whole = d / 4 * 4;
-  double s[4] = {0, 0, 0, 0};
-  for (int first = 0; first < d; first += depth) {
-    for (int e = thread(); e < side * depth; e += side * side) {
-      int l = e % depth, p = e / depth, in = first + l < d;
-      a[p * line + l] = in && top + p < n ? (double)x[(long)(top + p) * d + first + l] : 0;
-      b[p * line + l] = in && left + p < n ? (double)x[(long)(left + p) * d + first + l] : 0;
-    }
-    barrier();
-    int l = 0;
-    for (; l < depth && first + l < whole; l += 4)
-#pragma unroll
-      for (int e = 0; e < 4; e++) {
-        double v = a[row * line + l + e] - b[column * line + l + e];
-        s[e] += v * v;
-      }
-    for (; l < depth && first + l < d; l++) {
-      double v = a[row * line + l] - b[column * line + l];
-      s[0] += v * v;
-    }
-    barrier();
-  }
-  long i = top + row, j = left + column;
-  if (i < j && j < n) to[i * (2 * n - i - 1) / 2 + j - i - 1] = s[0] + s[1] + (s[2] + s[3]);
-}
