@@ -73,24 +73,16 @@ func (m *Matrix) Sparse() *Matrix {
 	return m.likeSparse(c)
 }
 
-// Used returns sparse points without the columns that no point has, but with at least one
-// column.
+// Used returns sparse points without the columns that no point has, except the first.
 func (m *Matrix) Used() *Matrix {
-	held := make([]bool, m.D)
+	held, used := make([]bool, m.D), []int{0}
 	for _, j := range m.CSR.Column {
 		held[j] = true
 	}
-	var used []int
-	for j, is := range held {
-		if is {
+	for j := 1; j < m.D; j++ {
+		if held[j] {
 			used = append(used, j)
 		}
-	}
-	if len(used) == m.D {
-		return m
-	}
-	if used == nil {
-		used = []int{0}
 	}
 	return &Matrix{N: m.N, D: len(used), CSR: m.CSR.SelectColumns(used, m.D), Metric: m.Metric}
 }

@@ -191,11 +191,13 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	if d == nil {
 		d = &Description{}
 	}
-	if f.Metadata == nil {
-		f.Metadata = map[string]string{}
+	metadata := map[string]string{
+		"format":   "pt", // some of PyTorch's loaders ask for it
+		configKey:  d.Config,
+		versionKey: d.Version,
 	}
-	f.Metadata["format"] = "pt" // some of PyTorch's loaders ask for it
-	f.Metadata[configKey], f.Metadata[versionKey] = d.Config, d.Version
+	maps.Copy(metadata, f.Metadata)
+	f.Metadata = metadata
 	values := map[string]any{
 		architectureKey: a,
 		trainingKey:     d.Training,

@@ -3,7 +3,6 @@ package neighbors
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"cne/data"
@@ -73,15 +72,16 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 	if some.Stored != nil {
 		some.Points, err = data.Collect(ctx, some.Stored)
 	}
-	if err == nil {
-		some.Points, err = some.Points.Dense()
+	if err == nil && angular { // points of zeros are equally far from all
+		err = data.Cosine.Apply(some.Points, nil, make([]bool, len(rows)))
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	of := func(i int) []float32 {
+	compare := Compare(some.Points, some.Points)
+	at := func(i int) int {
 		at, _ := slices.BinarySearch(rows, i)
-		return some.Points.Row(at)
+		return at
 	}
 	agree := 0
 	var lengths []float64
@@ -89,7 +89,7 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 		i := h * g.N / heads
 		lengths = lengths[:0]
 		for _, j := range g.Tails(i) {
-			lengths = append(lengths, apart(of(i), of(int(j)), angular))
+			lengths = append(lengths, compare(at(i), at(int(j))))
 		}
 		weights := g.Weights[g.Indptr[i]:g.Indptr[i+1]]
 		for a := range lengths {
@@ -103,19 +103,6 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 		}
 	}
 	return float64(agree) / float64(max(1, pairs)), pairs, nil
-}
-
-// apart returns the squared distance of two points or, if angular, the negative cosine.
-func apart(a, b []float32, angular bool) (s float64) {
-	if !angular {
-		return dist2(a, b, math.Inf(1))
-	}
-	aa, bb := 0., 0.
-	for l, v := range a {
-		v, w := float64(v), float64(b[l])
-		s, aa, bb = s-float64(v*w), aa+float64(v*v), bb+float64(w*w)
-	}
-	return s / math.Sqrt(max(math.SmallestNonzeroFloat64, float64(aa*bb)))
 }
 
 // findGiven sets nb to the nearest neighbours of queries that list their distances.

@@ -130,15 +130,14 @@ func Tie(m *data.Matrix) float64 {
 
 // deviceFor returns the device, or nil for points that it does not compare.
 func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
-	switch {
-	case d.OnHost():
-	case m.CSR != nil:
-		d.Note("distances of sparse points are computed on the CPU")
-	case m.Metric.Direct():
-		d.Note("distances of the metric " + string(m.Metric) + " are computed on the CPU")
-	default:
+	of := "sparse points"
+	if m.CSR == nil {
+		of = "the metric " + string(m.Metric)
+	}
+	if d.OnHost() || m.CSR == nil && !m.Metric.Direct() {
 		return d
 	}
+	d.Note("distances of " + of + " are computed on the CPU")
 	return nil
 }
 

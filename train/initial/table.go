@@ -21,15 +21,12 @@ import (
 // are principal components already change only by rounding. Errors come from pca.Fit, and for
 // sparse points from pca.FitSparse.
 func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
+	fit := func(k int) (*pca.PCA, error) { return pca.Fit(ctx, points, k, nil) }
 	if points.CSR != nil {
 		points = points.Used()
-		components, err := pca.FitSparse(ctx, points, min(dim, points.D, points.N), 0)
-		if err != nil {
-			return nil, err
-		}
-		return components.Transform(ctx, points, nil)
+		fit = func(k int) (*pca.PCA, error) { return pca.FitSparse(ctx, points, k, 0) }
 	}
-	components, err := pca.Fit(ctx, points, min(dim, points.D, points.N), nil)
+	components, err := fit(min(dim, points.D, points.N))
 	if err != nil {
 		return nil, err
 	}

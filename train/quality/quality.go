@@ -66,10 +66,8 @@ func inData(m *data.Matrix, what string) (int, error) {
 	if err := m.Check(); err != nil {
 		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, err)
 	}
-	if row, column, v, found := m.FirstNotFinite(); found {
-		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, row, what, v, column)
-	}
-	return m.N, nil
+	_, err := points(m.CSR.Value, 1, "values of the "+what)
+	return m.N, err
 }
 
 // rows is points for a matrix.

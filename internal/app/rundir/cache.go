@@ -76,7 +76,7 @@ func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	}
 	m, _ := points.(*data.Matrix)
 	sparse := m != nil && m.CSR != nil
-	if sparse && components == 0 { // the search is exact
+	if components == 0 && sparse { // the search is exact
 		return key
 	}
 	if o.Graph == nil && o.Approximates(n, cmp.Or(components, d), k) {
