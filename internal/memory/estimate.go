@@ -100,6 +100,10 @@ func (p *Points) Estimate() (e Estimate) {
 
 	edges := 1.45 * n * k // 1 if all neighbours are mutual, 2 if none is
 	nearest, graph := Part{"nearest neighbours", "graph.k", 4 * n * k}, Part{"the graph", "graph.k", 4*edges + 8*n}
+	if p.Nonzeros > 0 && !p.Dense && p.Components == 0 && p.Hidden == nil { // by the randomised method
+		e.step("the initial positions are computed", columns, input, nearest, graph,
+			Part{"components of the points", "", 40 * min(d, float64(p.Nonzeros)) * float64(p.Dim+14)})
+	}
 	dim, number, b, at, perEdge := float64(p.Dim), float64(p.NumberBytes), float64(p.Batch), float64(max(1, p.Embeddings)), 20.
 	b = min(b, 2*n*k) // a graph has no more edges
 	if p.Device {

@@ -23,6 +23,8 @@ func TestMoreTakesMore(t *testing.T) {
 		"held out":     {nil, func(p *Points) { p.Held = 1000 }},
 		"width":        {nil, func(p *Points) { p.Width++ }},
 		"sparse":       {func(p *Points) { p.Nonzeros, p.Components = 5e8, 20 }, func(p *Points) { p.Nonzeros++ }},
+		"sparse rows":  {func(p *Points) { p.Nonzeros = 5e8 }, func(p *Points) { p.Nonzeros++ }},
+		"made dense":   {func(p *Points) { p.Nonzeros, p.Width = 1e8, 5000 }, func(p *Points) { p.Dense = true }},
 		"columns":      {nil, func(p *Points) { p.Columns++ }},
 		"components":   {func(p *Points) { p.Components = 20 }, func(p *Points) { p.Components++ }},
 		"neighbours":   {nil, func(p *Points) { p.Neighbors++ }},
