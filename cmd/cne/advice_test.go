@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,6 +22,10 @@ var (
 	advisedFlags   = regexp.MustCompile(flagAdvice + `(?: ` + flagAdvice + `)*`)
 	advisedCommand = regexp.MustCompile(`"(cne [a-z ]+ --[^"]+)"`)
 	advisedScript  = regexp.MustCompile(`python3 -c "[^"]+open\('([^']+)'\)[^"]+to_csv\('([^']+)'[^"]*"`)
+	// begunWith matches commands that a message reports and does not suggest.
+	begunWith = regexp.MustCompile(`was begun with "[^"]*", not "[^"]*"`)
+
+	hasPandas = sync.OnceValue(func() bool { return exec.Command("python3", "-c", "import pandas").Run() == nil })
 )
 
 // advised returns what a message suggests as commands for a shell, for the command it is about.
@@ -28,14 +33,13 @@ func advised(command, message string) (all []string) {
 	for _, flags := range advisedFlags.FindAllString(message, -1) {
 		all = append(all, command+" "+strings.TrimRight(flags, ",.)"))
 	}
-	for _, m := range advisedCommand.FindAllStringSubmatch(message, -1) {
+	for _, m := range advisedCommand.FindAllStringSubmatch(begunWith.ReplaceAllString(message, ""), -1) {
 		if !strings.Contains(m[1], "--help") && strings.ToUpper(m[1]) != m[1] && !regexp.MustCompile(`\b[A-Z]{3,}\b`).MatchString(m[1]) {
 			all = append(all, m[1])
 		}
 	}
-	hasPandas := exec.Command("python3", "-c", "import pandas").Run() == nil
 	for _, m := range advisedScript.FindAllStringSubmatch(message, -1) {
-		if hasPandas {
+		if hasPandas() {
 			all = append(all, m[0]+" && "+strings.ReplaceAll(command, m[1], m[2]))
 		}
 	}
@@ -107,6 +111,7 @@ func TestAdvised(t *testing.T) {
 			"cne --set data.na=two --set 'data.drop=[\"-\", 2]'", "cne --drop-text --set data.missing=mean"},
 		`run exists; "cne train --resume run" continues it, see "cne train --help", or "cne plot --html -o FILE"`: {"cne train --resume run"},
 		`got 3; --set data.missing=drop leaves such rows out, mean fills in`:                                      {"cne --set data.missing=drop"},
+		`the spectrum in run was begun with "cne spectrum --s 0,1", not "cne spectrum --s 0"`:                     nil,
 		`--set seed: got x; (--set model.kind), --set data.drop=2,3, or --skip-bad.`:                              {"cne --set data.drop=2,3", "cne --skip-bad"},
 	} {
 		if got := advised("cne", message); !slices.Equal(got, want) {
