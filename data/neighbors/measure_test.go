@@ -88,7 +88,7 @@ func checkMetric(t *testing.T, base, queries *data.Matrix, nb *Neighbors, own bo
 	if base.Metric == data.Haversine {
 		rounding = 1e-8 // the definition's: of the square root of a difference of sines near the poles
 	}
-	for i := 0; i < nb.N; i += 1 + nb.N/150 {
+	for i := 0; i < nb.N; i += 1 + nb.N/50 {
 		q := row(queries, i)
 		all, order := make([]float64, base.N), make([]int32, 0, base.N)
 		for j := range all {
@@ -120,7 +120,7 @@ func checkMetric(t *testing.T, base, queries *data.Matrix, nb *Neighbors, own bo
 
 func TestMetricsEqualTheirDefinitions(t *testing.T) {
 	for metric := range definitions {
-		for _, size := range []struct{ n, d, k int }{{12, 3, 11}, {300, 2, 15}, {700, 8, 5}, {700, 9, 15}, {1200, 130, 15}, {300, 2500, 10}} {
+		for _, size := range []struct{ n, d, k int }{{12, 3, 11}, {300, 2, 15}, {700, 8, 5}, {700, 9, 15}, {1200, 130, 15}, {100, 2500, 10}} {
 			if metric == data.Haversine {
 				size.d = 2
 			}
@@ -167,7 +167,7 @@ func TestHammingOfOtherQueries(t *testing.T) {
 
 func TestApproximateMetrics(t *testing.T) {
 	for metric := range definitions {
-		n, d, k := 3000, 30, 10
+		n, d, k := 2000, 30, 10
 		if metric == data.Haversine {
 			d = 2
 		}

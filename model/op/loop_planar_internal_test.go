@@ -191,7 +191,7 @@ func TestPlanarLoopAgreeWithListedNegatives(t *testing.T) {
 // Batches of several pieces, of whole groups and not.
 func TestPlanarLoopInPieces(t *testing.T) {
 	for _, o := range planarOptions(1e-10) {
-		for _, b := range []int{304, 601} {
+		for _, b := range []int{304, 401} {
 			s := new(planarLoop[float32])
 			testDense(t, s, o, 2, b, 3, 1e-4)
 			if len(s.pieces) < 3 {

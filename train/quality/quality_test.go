@@ -557,9 +557,12 @@ func TestKNNAccuracy(t *testing.T) {
 		test, train := order[:n/50], slices.Sorted(slices.Values(order[n/50:]))
 		right := 0
 		for _, i := range test {
-			distance := func(j int) float64 { return squaredDistance(x[i*d:(i+1)*d], x[j*d:(j+1)*d]) }
+			distances := make([]float64, n)
+			for j := range distances {
+				distances[j] = squaredDistance(x[i*d:(i+1)*d], x[j*d:(j+1)*d])
+			}
 			sorted := slices.Clone(train)
-			slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
+			slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
 			var rows []int32
 			for _, j := range sorted[:k] {
 				rows = append(rows, int32(j))
