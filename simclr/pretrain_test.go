@@ -164,7 +164,7 @@ func TestPretrainingIsReproducible(t *testing.T) {
 			t.Errorf("the same bits: %v, want %v", !same, same)
 		}
 	}
-	for cores := 1; cores <= 4; cores++ {
+	for _, cores := range []int{1, 3} {
 		t.Run(fmt.Sprintf("GOMAXPROCS=%d", cores), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 			check(t, p, set, true)

@@ -5,12 +5,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"runtime/debug"
 	"testing"
 
 	"cne/data"
 	"cne/data/datatest"
 	"cne/data/file"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // small heaps are collected less often
+	m.Run()
+}
 
 // What the tests of the packages below data share.
 var (

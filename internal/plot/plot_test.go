@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,11 @@ import (
 	"cne/data"
 	"cne/internal/rng"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // small heaps are collected less often
+	m.Run()
+}
 
 // clusters returns Gaussian clusters of per points each, and their numbers.
 func clusters(count, per, d int) (*data.Matrix, []int32) {
