@@ -29,11 +29,12 @@ func TestFleet(t *testing.T) {
 	for _, c := range []struct {
 		kind    string
 		n, d    int
+		as      int // the presets are those of as many points
 		of      func(i int, row []float32, s *rng.Stream)
 		presets []cne.Preset
 	}{
-		{"noise, whose graph has hubs", 3001, 50, func(i int, row []float32, s *rng.Stream) { gauss(row, s) }, []cne.Preset{cne.PresetAuto, cne.PresetTSNE, cne.PresetUMAP}},
-		{"linked rings", 3001, 3, func(i int, row []float32, s *rng.Stream) {
+		{"noise, whose graph has hubs", 1500, 50, 3001, func(i int, row []float32, s *rng.Stream) { gauss(row, s) }, []cne.Preset{cne.PresetAuto, cne.PresetTSNE, cne.PresetUMAP}},
+		{"linked rings", 1500, 3, 3001, func(i int, row []float32, s *rng.Stream) {
 			gauss(row, s)
 			turn := 2 * math.Pi * s.Float64()
 			for j := range row {
@@ -42,9 +43,9 @@ func TestFleet(t *testing.T) {
 			row[0] += float32(float64(i%2) + math.Cos(turn))
 			row[1+i%2] += float32(math.Sin(turn))
 		}, []cne.Preset{cne.PresetAuto, cne.PresetTSNE}},
-		{"one far point", 100, 5, func(i int, row []float32, s *rng.Stream) { gauss(row, s); row[0] += float32(1e4 * (i / 99)) }, []cne.Preset{cne.PresetAuto, cne.PresetFast, cne.PresetUMAP}},
-		{"two groups", 20001, 30, far(2), []cne.Preset{cne.PresetMillion}},
-		{"many small groups", 1000, 40, far(40), []cne.Preset{cne.PresetPaper}},
+		{"one far point", 100, 5, 100, func(i int, row []float32, s *rng.Stream) { gauss(row, s); row[0] += float32(1e4 * (i / 99)) }, []cne.Preset{cne.PresetAuto, cne.PresetFast, cne.PresetUMAP}},
+		{"two groups", 5000, 30, 20001, far(2), []cne.Preset{cne.PresetMillion}},
+		{"many small groups", 1000, 40, 1000, far(40), []cne.Preset{cne.PresetPaper}},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			points, s := data.NewMatrix(c.n, c.d), rng.New(1, rng.Sample)
@@ -62,7 +63,7 @@ func TestFleet(t *testing.T) {
 			least := kept(components)
 			var auto float64
 			for _, p := range c.presets {
-				got := kept(embed(t, points, p.Apply(cne.Options{}, c.n, nil)).Positions)
+				got := kept(embed(t, points, p.Apply(cne.Options{}, c.as, nil)).Positions)
 				t.Logf("%s keeps %.3f of the neighbours, principal components %.3f", p, got, least)
 				if p == cne.PresetAuto {
 					auto = got

@@ -19,7 +19,7 @@ func stored(rows, cols, ld int, s *rng.Stream) []float32 {
 	x := slices.Repeat([]float32{float32(math.NaN())}, (rows-1)*ld+cols)
 	for i := range rows {
 		for j := range cols {
-			x[i*ld+j] = float32(s.Normal())
+			x[i*ld+j] = float32(2*s.Float64() - 1)
 		}
 	}
 	return x
