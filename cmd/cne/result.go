@@ -164,7 +164,9 @@ func (r *result) pageImages(ctx context.Context, n int) (_ *images.Set, err erro
 // report measures the embedding and writes metrics.json.
 func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	measuring := time.Now()
+	done := t.While("measuring the quality")
 	m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return t.result().measure(ctx, held) })
+	done()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))

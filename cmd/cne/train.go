@@ -134,6 +134,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer t.While("drawing the map")()
 	if err := t.result().draw(ctx, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
@@ -277,7 +278,9 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 			err = errReading
 		}
 	}()
+	done := r.While("reading the points")
 	in, err := points.Read(ctx, c, r.origins, r.Log)
+	done()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package neighbors
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"cne/data"
@@ -89,7 +90,7 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 		i := h * g.N / heads
 		lengths = lengths[:0]
 		for _, j := range g.Tails(i) {
-			lengths = append(lengths, compare(at(i), at(int(j))))
+			lengths = append(lengths, compare(at(i), at(int(j)), math.Inf(1)))
 		}
 		weights := g.Weights[g.Indptr[i]:g.Indptr[i+1]]
 		for a := range lengths {

@@ -123,7 +123,7 @@ func TestPrecomputed(t *testing.T) {
 	if !slices.Equal(found.Index, wantedFound.Index) || found.Dist2[0] != 0 {
 		t.Errorf("got %v for new points, want %v", found.Index, wantedFound.Index)
 	}
-	if compare := Compare(given, given); compare(2, 5) != float64(given.At(2, 5)) {
+	if compare := Compare(given, given); compare(2, 5, math.Inf(1)) != float64(given.At(2, 5)) {
 		t.Error("got another distance")
 	}
 }

@@ -84,24 +84,25 @@ func lift(m *data.Matrix) *data.Matrix {
 }
 
 // Compare returns a function that compares point i of queries with point j of base, by the
-// Metric of base. Its values have the order of their distances.
-func Compare(queries, base *data.Matrix) func(i, j int) float64 {
+// Metric of base. Its values have the order of their distances; one above limit may be any number
+// above limit.
+func Compare(queries, base *data.Matrix) func(i, j int, limit float64) float64 {
 	relative := *queries.Relative(base.Offset)
 	relative.Metric = base.Metric
 	from, to := lift(&relative), lift(base)
 	k := measureOf(to)
 	if to.CSR != nil {
 		a, b := from.Sparse().CSR, to.CSR
-		return func(i, j int) float64 {
+		return func(i, j int, _ float64) float64 {
 			columns, values := a.Row(i)
 			others, with := b.Row(j)
 			return k.ofRows(columns, values, others, with)
 		}
 	}
 	if k == given {
-		return func(i, j int) float64 { return float64(from.Row(i)[j]) }
+		return func(i, j int, _ float64) float64 { return float64(from.Row(i)[j]) }
 	}
-	return func(i, j int) float64 { return k.of(from.Row(i), to.Row(j), math.Inf(1)) }
+	return func(i, j int, limit float64) float64 { return k.of(from.Row(i), to.Row(j), limit) }
 }
 
 // Tie returns the relative tolerance within which two points of m are equally near. It is 0

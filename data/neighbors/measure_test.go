@@ -142,12 +142,12 @@ func TestMetricsEqualTheirDefinitions(t *testing.T) {
 				ranks, compare, least := need(Ranks(t.Context(), m, nb.Index, size.k, Options{}))(t), Compare(m, m), 1-Tie(m)
 				for e, rank := range ranks {
 					i, want := e/size.k, e%size.k+1
-					for ; want > 1 && compare(i, int(nb.Index[e-e%size.k+want-2])) >= compare(i, int(nb.Index[e]))*least; want-- {
+					for ; want > 1 && compare(i, int(nb.Index[e-e%size.k+want-2]), math.Inf(1)) >= compare(i, int(nb.Index[e]), math.Inf(1))*least; want-- {
 					}
 					if int(rank) != want {
 						t.Fatalf("neighbour %d of point %d has the rank %d, want %d", e%size.k, i, rank, want)
 					}
-					if e%size.k > 0 && compare(i, int(nb.Index[e])) < compare(i, int(nb.Index[e-1])) {
+					if e%size.k > 0 && compare(i, int(nb.Index[e]), math.Inf(1)) < compare(i, int(nb.Index[e-1]), math.Inf(1)) {
 						t.Fatalf("neighbour %d of point %d compares as nearer than the one before", e%size.k, i)
 					}
 				}

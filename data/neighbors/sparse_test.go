@@ -111,7 +111,7 @@ func TestSparseIsDense(t *testing.T) {
 					distance, compare := Compare(queries, dense), Compare(queries, sparse)
 					for i := range queries.N {
 						for j := range dense.N {
-							if a, b := distance(i, j), compare(i, j); a != b {
+							if a, b := distance(i, j, math.Inf(1)), compare(i, j, math.Inf(1)); a != b {
 								t.Fatalf("query %d and point %d are %v apart, and dense ones %v", i, j, b, a)
 							}
 						}
@@ -171,7 +171,7 @@ func TestDistancesOfSparsePoints(t *testing.T) {
 			largest := 0.
 			for i := range dense.N {
 				for j := range dense.N {
-					largest = max(largest, compare(i, j))
+					largest = max(largest, compare(i, j, math.Inf(1)))
 				}
 			}
 			for i := range dense.N {
@@ -179,7 +179,7 @@ func TestDistancesOfSparsePoints(t *testing.T) {
 					t.Fatalf("%s, %s: a point is %v from itself", name, metric, values[i])
 				}
 				for j, v := range values {
-					if want := compare(i, j); i != j && (math.Abs(v-want) > 1e-9*largest || want == 0 && v != 0) {
+					if want := compare(i, j, math.Inf(1)); i != j && (math.Abs(v-want) > 1e-9*largest || want == 0 && v != 0) {
 						t.Fatalf("%s, %s: points %d and %d are %v apart, want %v", name, metric, i, j, v, want)
 					}
 				}

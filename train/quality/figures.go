@@ -190,12 +190,12 @@ func (m *measurement) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var compare func(q, j int) float64
+	var compare func(q, j int, limit float64) float64
 	tie := 0.
 	if m.points != nil {
 		compare, tie = neighbors.Compare(m.points, m.points), neighbors.Tie(m.points)
 		if all := compare; m.sample != nil {
-			compare = func(q, j int) float64 { return all(m.sample[q], j) }
+			compare = func(q, j int, limit float64) float64 { return all(m.sample[q], j, limit) }
 		}
 	}
 	e, err := fairRecall(near, found, m.K, m.embedding.N, m.embedding.N, compare, tie)

@@ -24,10 +24,10 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 	return fairRecall(inData, inEmbedding, k, points, of, nil, 0)
 }
 
-// fairRecall is KNNRecall for known distances. compare, if not nil, returns the distance in
-// the data, in any unit, of point q of the lists from point j; tie is neighbors.Tie. Where
+// fairRecall is KNNRecall for known distances; the nearest in the data come first. compare,
+// if not nil, is neighbors.Compare for points of the lists, and tie is neighbors.Tie. Where
 // several points are as near as the k-th, any of them counts as one of the k nearest.
-func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int) float64, tie float64) (Estimate, error) {
+func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int, limit float64) float64, tie float64) (Estimate, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
 	}
@@ -63,7 +63,8 @@ func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, 
 				}
 			}
 			if compare != nil && len(others) > 0 {
-				hits[i] += tied(inData[i*k:(i+1)*k], others, func(j int32) float64 { return compare(i, int(j)) }, func(j int32) bool { return owner[j] < 0 }, tie)
+				distance := func(j int32, limit float64) float64 { return compare(i, int(j), limit) }
+				hits[i] += tied(inData[i*k:(i+1)*k], others, distance, func(j int32) bool { return owner[j] < 0 }, tie)
 			}
 		}
 	})
@@ -72,22 +73,23 @@ func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, 
 
 // tied returns how many of the others are as near as the farthest of the nearest points, and
 // so replace points at this distance that are not found.
-func tied(nearest, others []int32, distance func(j int32) float64, found func(j int32) bool, tie float64) (count int) {
-	farthest := 0.
-	distances := make([]float64, len(nearest))
-	for l, j := range nearest {
-		distances[l] = distance(j)
-		farthest = max(farthest, distances[l])
-	}
+func tied(nearest, others []int32, distance func(j int32, limit float64) float64, found func(j int32) bool, tie float64) (count int) {
+	farthest := distance(nearest[len(nearest)-1], math.Inf(1))
 	low, high := farthest*(1-tie), farthest*(1+tie)
 	for _, j := range others {
-		if d := distance(j); d >= low && d <= high {
+		if d := distance(j, high); d >= low && d <= high {
 			count++
 		}
 	}
+	if count == 0 {
+		return 0
+	}
 	open := 0
-	for l, j := range nearest {
-		if distances[l] >= low && !found(j) {
+	for _, j := range slices.Backward(nearest) {
+		if distance(j, math.Inf(1)) < low {
+			break
+		}
+		if !found(j) {
 			open++
 		}
 	}

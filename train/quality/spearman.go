@@ -107,7 +107,7 @@ func allDistances(ctx context.Context, points *data.Matrix) ([]uint32, error) {
 		from = func() func(i int, to []float64) {
 			return func(i int, to []float64) {
 				for k := range to {
-					to[k] = compare(i, i+1+k)
+					to[k] = compare(i, i+1+k, math.Inf(1))
 				}
 			}
 		}

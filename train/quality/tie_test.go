@@ -66,7 +66,7 @@ func TestTies(t *testing.T) {
 		far.X[i] = 2
 	}
 	far.X[0], far.X[1] = 0, 1 // for point 0, point 1 is certainly a neighbour, and one of the others
-	e, err := fairRecall([]int32{1, 2}, []int32{5, 6}, 2, 40, 1, func(_, j int) float64 { return float64(far.X[j]) }, 0)
+	e, err := fairRecall([]int32{1, 2}, []int32{5, 6}, 2, 40, 1, func(_, j int, _ float64) float64 { return float64(far.X[j]) }, 0)
 	if err != nil || e.Mean != 0.5 {
 		t.Errorf("recall %v, %v; want 0.5", e.Mean, err)
 	}

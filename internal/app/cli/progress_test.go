@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 )
@@ -224,4 +225,21 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%d epochs: got %q", epochs, b.String())
 		}
 	}
+}
+
+// Only what takes long is told.
+func TestWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		r := newReporter(&out, "text", false)
+		done := r.While("reading")
+		time.Sleep(999 * time.Millisecond)
+		done()
+		done = r.While("measuring")
+		time.Sleep(time.Minute)
+		done()
+		if got := out.String(); got != "measuring\n" {
+			t.Errorf("got %q", got)
+		}
+	})
 }

@@ -222,3 +222,9 @@ func shortened(v slog.Value) slog.Value {
 	}
 	return v
 }
+
+// While logs what a command does if that takes more than a second. The function that it
+// returns says that it is done.
+func (r *Reporter) While(doing string) (done func() bool) {
+	return time.AfterFunc(time.Second, func() { r.Log.Info(doing) }).Stop
+}
