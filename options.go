@@ -443,10 +443,12 @@ func (o *Options) checkGraph(n int) error {
 	metric := string(o.GraphMetric)
 	switch {
 	case o.GraphMetric.Direct() && o.components() > 0:
-		return &OptionError{Key: "graph.pca", Got: fmt.Sprint(*o.Components), Other: "graph.metric", OtherGot: metric, Want: "auto or 0, since components have Euclidean distances", Err: ErrOption}
+		return &OptionError{Key: "graph.pca", Got: fmt.Sprint(*o.Components), Other: "graph.metric", OtherGot: metric,
+			Want: "auto or 0, since components have Euclidean distances", Err: ErrOption}
 	case o.GraphMetric.Direct() && o.OnComponents:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.metric", OtherGot: metric, Want: "points", Err: ErrOption}
-	case (o.GraphMetric == data.Jaccard || o.GraphMetric == data.Precomputed) && o.Scaling == data.ScaleStandard, o.GraphMetric == data.Haversine && o.Scaling != "" && o.Scaling != data.ScaleAuto:
+	case (o.GraphMetric == data.Jaccard || o.GraphMetric == data.Precomputed) && o.Scaling == data.ScaleStandard,
+		o.GraphMetric == data.Haversine && o.Scaling != "" && o.Scaling != data.ScaleAuto:
 		return &OptionError{Key: "data.scale", Got: string(o.Scaling), Other: "graph.metric", OtherGot: metric, Want: "auto", Err: ErrOption}
 	case o.MinNeighbors < 0:
 		return badOption("MinNeighbors: got %d, want 0 or more", o.MinNeighbors)

@@ -357,7 +357,8 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 		return err
 	}
 	if spread > 0 {
-		o.log("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points", spread, "distinct rows", distinct)
+		o.log("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points",
+			spread, "distinct rows", distinct)
 	}
 	near = neighbors.LayApart(near, h.alone, o.Seed)
 	h.Graph, err = graphOf(near)

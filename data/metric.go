@@ -48,7 +48,8 @@ const HaversineUnit = 128
 
 // Words returns the names of all metrics.
 func (Metric) Words() []string {
-	return []string{string(Euclidean), string(Cosine), string(Correlation), string(Manhattan), string(Hamming), string(Jaccard), string(Haversine), string(Precomputed)}
+	return []string{string(Euclidean), string(Cosine), string(Correlation), string(Manhattan), string(Hamming), string(Jaccard),
+		string(Haversine), string(Precomputed)}
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps

@@ -139,7 +139,8 @@ func (m *Matrix) Dense() (*Matrix, error) {
 		return nil, errorf(ErrSparse, "%d sparse points of %d values are too many to be made dense", m.N, m.D)
 	}
 	if left, ok := memory.Available(); ok && bytes > float64(left.Bytes) {
-		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s", m.N, m.D, memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
+		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s", m.N, m.D,
+			memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
 	}
 	dense := NewMatrix(m.N, m.D)
 	dense.Columns, dense.Metric = m.Columns, m.Metric
@@ -297,7 +298,8 @@ func ConcatCSR(parts []*CSR) *CSR {
 func (c *CSR) Fault(n, d int) string {
 	switch {
 	case len(c.Start) != n+1 || c.Start[0] != 0 || c.Start[n] != len(c.Value) || len(c.Column) != len(c.Value):
-		return fmt.Sprintf("%d rows, %d columns of values, %d values and %d entries in Start contradict each other", n, len(c.Column), len(c.Value), len(c.Start))
+		return fmt.Sprintf("%d rows, %d columns of values, %d values and %d entries in Start contradict each other", n,
+			len(c.Column), len(c.Value), len(c.Start))
 	case !slices.IsSorted(c.Start):
 		return "Start is not in ascending order"
 	}

@@ -281,7 +281,8 @@ func rateOf(phases []cne.Phase, phase int) string {
 
 // logRetry logs that a phase begins again.
 func (r *trainCommand[C]) logRetry(x train.Retry) {
-	r.Log.Warn(fmt.Sprintf("phase %d diverged in epoch %d (%v), and begins again with a lower learning rate", x.Phase+1, x.Cause.Epoch, x.Cause.Cause), "epoch", x.Epoch, "lr", x.LR)
+	r.Log.Warn(fmt.Sprintf("phase %d diverged in epoch %d (%v), and begins again with a lower learning rate", x.Phase+1,
+		x.Cause.Epoch, x.Cause.Cause), "epoch", x.Epoch, "lr", x.LR)
 }
 
 // endedEarly returns the error of a run whose training ended with err after the given

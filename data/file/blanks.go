@@ -44,7 +44,8 @@ func findBlanks(top []byte) (skip int, ok bool) {
 			}
 			continue
 		}
-		if rows = append(rows, row); len(rows) == 2 && len(rows[0]) == 2 && numbersIn(rows[0]) == 2 && rows[0][1] == strconv.Itoa(len(row)-1) && numbersIn(row) < len(row) {
+		if rows = append(rows, row); len(rows) == 2 && len(rows[0]) == 2 && numbersIn(rows[0]) == 2 &&
+			rows[0][1] == strconv.Itoa(len(row)-1) && numbersIn(row) < len(row) {
 			skip, rows = i, rows[1:]
 		}
 	}

@@ -30,7 +30,8 @@ var groups = map[data.CodingKind]*regexp.Regexp{
 }
 
 // dateOrders are the orders of the kinds of dates.
-var dateOrders = map[data.CodingKind]text.DateOrder{data.CodingDate: text.DateClear, data.CodingMonthDay: text.DateMonthDay, data.CodingDayMonth: text.DateDayMonth}
+var dateOrders = map[data.CodingKind]text.DateOrder{data.CodingDate: text.DateClear, data.CodingMonthDay: text.DateMonthDay,
+	data.CodingDayMonth: text.DateDayMonth}
 
 func isDate(kind data.CodingKind) bool { _, ok := dateOrders[kind]; return ok }
 
@@ -80,7 +81,8 @@ func vector(field string) (numbers []float64) {
 }
 
 // wanted says what fields of a kind are.
-var wanted = map[data.CodingKind]string{data.CodingTruth: "true or false", data.CodingDate: "a date", data.CodingMonthDay: "a date", data.CodingDayMonth: "a date"}
+var wanted = map[data.CodingKind]string{data.CodingTruth: "true or false", data.CodingDate: "a date",
+	data.CodingMonthDay: "a date", data.CodingDayMonth: "a date"}
 
 // put writes the numbers of a field, NaN for a missing one. A value that is not among the
 // known ones of a category is all 0.
@@ -97,12 +99,14 @@ func (c *coded) put(dst []float64, field string) error {
 		c.unknown = cmp.Or(c.unknown, field)
 	case c.Kind == data.CodingVector:
 		if numbers := vector(field); copy(dst, numbers) < len(dst) || len(numbers) > len(dst) {
-			return errorf(data.ErrFormat, "column %s: got %.40q with %d numbers, want a list of %d, as in the rows before", text.Quote(c.Column), field, len(numbers), len(dst))
+			return errorf(data.ErrFormat, "column %s: got %.40q with %d numbers, want a list of %d, as in the rows before",
+				text.Quote(c.Column), field, len(numbers), len(dst))
 		}
 	default:
 		number, ok := plain(c.Kind, field)
 		if dst[0], _ = text.ParseFloat(number, 64); !ok {
-			return fieldError{errorf(data.ErrFormat, "column %s: got %.40q, want %s, as in the rows before", text.Quote(c.Column), field, cmp.Or(wanted[c.Kind], "a number"))}
+			return fieldError{errorf(data.ErrFormat, "column %s: got %.40q, want %s, as in the rows before", text.Quote(c.Column),
+				field, cmp.Or(wanted[c.Kind], "a number"))}
 		}
 	}
 	return nil
@@ -140,7 +144,8 @@ func (c *coded) outputs() []string {
 }
 
 // codingKinds are the kinds that a column may have by its fields, the preferred ones first.
-var codingKinds = [...]data.CodingKind{"", data.CodingTruth, data.CodingPoint, data.CodingComma, data.CodingVector, data.CodingDate, data.CodingMonthDay, data.CodingDayMonth}
+var codingKinds = [...]data.CodingKind{"", data.CodingTruth, data.CodingPoint, data.CodingComma, data.CodingVector,
+	data.CodingDate, data.CodingMonthDay, data.CodingDayMonth}
 
 const (
 	// mostValues bounds the values of a category, and mostCounted the different fields of a

@@ -72,7 +72,8 @@ func looksLikeTable(lines []string) bool {
 	}
 	separator := string(guessSeparator([]byte(lines[0])))
 	fields := strings.Count(lines[0], separator)
-	return fields > 0 && checkClasses("", data.NewLabels(lines)) != nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
+	return fields > 0 && checkClasses("", data.NewLabels(lines)) != nil &&
+		!slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
 }
 
 // checkClasses returns an error if labels are rather names of points: there are many

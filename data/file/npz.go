@@ -91,7 +91,8 @@ func NumberRows(r io.ReaderAt, size int64, name string, row func(n int, values [
 }
 
 // matrixRows reads an array of the given kinds of values for IntegerRows and NumberRows.
-func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, value func(a array, src []byte, i int) T, row func(n int, values []T) error) error {
+func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, value func(a array, src []byte, i int) T,
+	row func(n int, values []T) error) error {
 	in := &Input{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
 	if string(in.Peek(len(npy.Magic))) == npy.Magic {
 		return arrayRows(in, kinds, want, value, row)

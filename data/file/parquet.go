@@ -185,7 +185,8 @@ func (r *parquetReader) choose(opt Options) (err error) {
 func (r *parquetReader) rolesFor(o *Options) ([]role, error) {
 	roles, err := findRoles(len(r.names), r.names, o)
 	for i, name := range r.names {
-		if err == nil && roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(o.Only, name) && !slices.Contains(o.Columns, name) {
+		if err == nil && roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(o.Only, name) &&
+			!slices.Contains(o.Columns, name) {
 			roles[i] = roleDrop
 		}
 	}

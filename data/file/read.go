@@ -242,7 +242,8 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error
 // appendRows appends the wanted rows to the empty slice x, and returns their labels. read
 // reads values of a file. check, if not nil, is called for every block, including rows
 // that are not wanted.
-func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error), check func(first int, block []T) error) ([]T, []string, error) {
+func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error),
+	check func(first int, block []T) error) ([]T, []string, error) {
 	if wanted == nil {
 		return appendAll(f, x, read)
 	}

@@ -283,7 +283,8 @@ func (t *textReader) advance() {
 	if bad := new(csv.ParseError); errors.As(t.err, &bad) && t.single != "" {
 		t.err = &lineError{bad.StartLine + t.notes, notSeparated(t.single)}
 	} else if errors.As(t.err, &bad) {
-		t.err = &lineError{bad.StartLine + t.notes, errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)}
+		err := errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)
+		t.err = &lineError{bad.StartLine + t.notes, err}
 	}
 	if t.wide > 0 {
 		t.checkWidth()

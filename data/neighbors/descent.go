@@ -342,7 +342,8 @@ type descentWork struct {
 func (d *descent) newWork() *descentWork {
 	row := min(d.listLen, d.maxNew+d.maxOld) + d.maxReverse
 	most := max(d.leaf, row) + 16
-	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), all: slices.Repeat([]float32{math.MaxFloat32}, most), dist: make([]float32, 4*most),
+	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most),
+		all: slices.Repeat([]float32{math.MaxFloat32}, most), dist: make([]float32, 4*most),
 		tiles: make([]uint16, most/4), met: newPairSet(row)}
 }
 

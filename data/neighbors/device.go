@@ -244,7 +244,8 @@ func (b *deviceBlocks) upload(s *segment, p *normalizedPoints, first, last int) 
 		return err
 	}
 	if to := s.z[rounded]; to != 0 {
-		if err := b.device.Each("neighbors_round", values, device.Arg(to.At(first*b.width, 4)), device.Arg(z.At(first*b.width, 4)), device.Int(values)); err != nil {
+		if err := b.device.Each("neighbors_round", values, device.Arg(to.At(first*b.width, 4)), device.Arg(z.At(first*b.width, 4)),
+			device.Int(values)); err != nil {
 			return err
 		}
 	}
@@ -598,7 +599,8 @@ func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points
 // multiply computes products [queries, stride] of z·z' for queries and all points of a
 // segment, a block of stride points at a time, and calls use with the block's first point and
 // its number of columns.
-func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segment, products device.Pointer, stride int, use func(first, columns int) error) error {
+func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segment, products device.Pointer, stride int,
+	use func(first, columns int) error) error {
 	for first := 0; first < points.n; first += stride {
 		n := min(stride, points.n-first)
 		err := b.device.Multiply(device.Product{

@@ -73,7 +73,8 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, opt Options) (*searc
 		most := max(s.leaf*searchTrees, searchAtOnce*(searchEdges+searchReverse)) + 16
 		return &searchWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), met: newPairSet(1000)},
 			found: make([]uint64, (most+63)/64),
-			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), projection: make([]float32, 16)}
+			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width),
+			along: make([]float32, g.width), one: make([]int32, 16), projection: make([]float32, 16)}
 	}
 	return g, nil
 }

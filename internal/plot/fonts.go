@@ -41,7 +41,8 @@ var systemFonts = fontIndex{folders: fontFolders(), of: make(map[rune]font.Typef
 // fontFolders returns the folders where systems keep fonts.
 func fontFolders() []string {
 	home, _ := os.UserHomeDir() // there may be none
-	folders := []string{"/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts", filepath.Join(os.Getenv("WINDIR"), "Fonts"),
+	folders := []string{"/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts",
+		filepath.Join(os.Getenv("WINDIR"), "Fonts"),
 		filepath.Join(home, ".fonts"), filepath.Join(home, ".local/share/fonts"), filepath.Join(home, "Library/Fonts")}
 	return slices.DeleteFunc(folders, func(folder string) bool { return !filepath.IsAbs(folder) })
 }

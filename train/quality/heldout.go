@@ -86,7 +86,8 @@ func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOu
 	if err != nil {
 		return err
 	}
-	recall, err := fairRecall(near.Index, found.Index, m.K, m.embedding.N, held.Points.N, neighbors.Compare(held.Points, m.points), neighbors.Tie(m.points))
+	recall, err := fairRecall(near.Index, found.Index, m.K, m.embedding.N, held.Points.N,
+		neighbors.Compare(held.Points, m.points), neighbors.Tie(m.points))
 	return keep(recall, err, &f.KNNRecall, nil)
 }
 

@@ -74,7 +74,8 @@ func (in *Inputs) advise(table *file.TextError) (advice string, leaves bool) {
 	lists := []struct {
 		key       string
 		set, more []string
-	}{{"data.label_column", nil, nil}, {"data.categories", d.Categories, nil}, {"data.dates", d.Dates, nil}, {"data.na", d.NA, nil}, {"data.names", nil, nil}, {"data.drop", d.Drop, nil}}
+	}{{"data.label_column", nil, nil}, {"data.categories", d.Categories, nil}, {"data.dates", d.Dates, nil},
+		{"data.na", d.NA, nil}, {"data.names", nil, nil}, {"data.drop", d.Drop, nil}}
 	for i, c := range columns {
 		of, items := &lists[5], []string{c.Name}
 		switch {

@@ -73,15 +73,17 @@ func (e *Evaluation) Print(w io.Writer) error {
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
 	for _, f := range quality.DisplayTable() {
-		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+f.Arrow(), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
+		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+f.Arrow(), f.Format,
+			func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
 	}
 	for _, f := range quality.DisplayTable() {
-		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K, 0), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) {
-			if m.Against == nil {
-				return nil, nil
-			}
-			return f.Of(m.Against)
-		})
+		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K, 0), f.Format,
+			func(m *EvaluatedFigures) (v, standardError *float64) {
+				if m.Against == nil {
+					return nil, nil
+				}
+				return f.Of(m.Against)
+			})
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -59,7 +59,8 @@ func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (se
 // pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
 // with their names, and with held-out images marked. If the images have changed, the page
 // leaves them out with a warning and takes the names from the folder.
-func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *configs.SimCLR, m *Map, set *images.Set, withImages bool, w Wanted) (*cne.PageOptions, error) {
+func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *configs.SimCLR, m *Map, set *images.Set,
+	withImages bool, w Wanted) (*cne.PageOptions, error) {
 	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, m.Positions.N, nil)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,8 @@ type Placed struct {
 // table, a picture of training and held-out images, and a page with all images. It
 // returns the kNN accuracy, nil if the configuration does not ask for it. progress is
 // called as images are placed.
-func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
+func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c *configs.SimCLR,
+	network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
 	augmentation := c.Pretraining().Augmentation
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
 	var facts []cne.Fact

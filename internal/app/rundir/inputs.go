@@ -137,7 +137,8 @@ func DataKeys(run string) (points, graph string) {
 // may not expect. The graph has weights only if edges are drawn by them. It takes graph.k
 // neighbours of each point. If graph.k has its default, it takes all, and sets graph.k in c
 // to their number.
-func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins configs.Origins, n int, points *data.Dataset) (*neighbors.Graph, error) {
+func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins configs.Origins, n int,
+	points *data.Dataset) (*neighbors.Graph, error) {
 	path, weighted, k := *c.Graph.File, c.Embed.SampleEdges, math.MaxInt
 	kGiven := !origins.IsDefault("graph.k")
 	if kGiven {
