@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"cne/data"
 	"cne/internal/safetensors"
 	"cne/model"
 	"cne/model/op"
@@ -20,7 +21,11 @@ func FuzzLoad(f *testing.F) {
 	table := newEmbedding(f, []float32{1, 2}, 1, op.ContrastiveOptions{})
 	resNet := newResNet[float32](f, model.ResNetOptions{Width: 1, Hidden: 2, Out: 1}, 1)
 	path := filepath.Join(dir, "f")
-	for _, save := range []func(string, *model.Description) error{network.Save, table.Save, resNet.Save} {
+	sparse := func(path string, d *model.Description) error {
+		d.Points = &data.Matrix{N: 2, D: 3, CSR: &data.CSR{Start: []int{0, 2, 3}, Column: []int32{0, 2, 1}, Value: []float32{1, 2, 3}}}
+		return table.Save(path, d)
+	}
+	for _, save := range []func(string, *model.Description) error{network.Save, table.Save, sparse, resNet.Save} {
 		must(f, save(path, description()))
 		text, err := os.ReadFile(path)
 		must(f, err)
@@ -56,6 +61,9 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if s.Network == nil {
+			if s.Points != nil && (s.Points.Check() != nil || s.Points.N != s.N) {
+				t.Errorf("points %+v for %d positions", s.Points, s.N)
+			}
 			if len(s.Table) != s.N*s.D || s.N < 1 || s.D < 1 {
 				t.Errorf("a table of %d values for %d×%d", len(s.Table), s.N, s.D)
 			}
