@@ -106,7 +106,7 @@ type Options struct {
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int `key:"graph.k" in:"[1,inf)"`
 	// Search is how neighbours are found; the zero value, neighbors.Auto, is exact up to
-	// 100 000 points.
+	// 100 000 points. Among sparse points without Components the search is always exact.
 	Search neighbors.SearchMethod `key:"graph.search"`
 	// Graph, if not nil, replaces the kNN graph: neighbors.FromNeighbors makes one from
 	// given neighbours, neighbors.ReadFile reads one of scipy's.

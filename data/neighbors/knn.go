@@ -276,7 +276,7 @@ const (
 	devicePerNeighbor   = 500_000
 )
 
-// Approximates reports whether the method finds the k nearest of n points of d values
+// Approximates reports whether the method finds the k nearest of n dense points of d values
 // approximately. Auto does if there are more than 100 000 points, of more than 8 values (in
 // fewer dimensions a tree finds the nearest as fast), and n·(d+12) is above 100 000·k on the
 // CPU, and n·(d+500) above 500 000·k·(d+100) on a device.

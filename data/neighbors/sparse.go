@@ -99,7 +99,7 @@ func (x *sparseIndex) leaveOut() {
 	}
 	squares, left := make([]float64, len(x.column)), 0.
 	for l, c := range x.Column {
-		w := float64(x.Value[l]) * float64(x.Value[l])
+		w := float64(float64(x.Value[l]) * float64(x.Value[l]))
 		squares[c] += w
 		left += w / restShare
 	}
@@ -125,7 +125,7 @@ func (k measure) weigh(values []float32) (sum float64) {
 	for _, v := range values {
 		switch {
 		case k == euclidean:
-			sum += float64(v) * float64(v) // exact products
+			sum += float64(float64(v) * float64(v))
 		case k == manhattan:
 			sum += math.Abs(float64(v))
 		default:
@@ -291,7 +291,7 @@ func (x *sparseIndex) settle(w *sparseWork, best *topK, columns []int32, values 
 	w.doubt = w.doubt[:0]
 	best.resetAll()
 	for j, v := range w.values {
-		if v-rest*x.rest[j] <= limit {
+		if v-float64(rest*x.rest[j]) <= limit {
 			w.doubt = append(w.doubt, int32(j))
 			w.values[j] -= x.inFrequent(w, int32(j))
 			best.offer(w.values[j], int32(j))
