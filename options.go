@@ -650,6 +650,7 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 	}
 	w.Dense = size.Nonzeros == 0 || o.becomeDense(n, d)
 	w.Approximate = (w.Dense || w.Components > 0) && o.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
+	w.Dense = w.Dense || float64(size.Nonzeros) > neighbors.FilledShare*float64(n)*float64(d)
 	if w.Components > 0 && !w.KeepsInput {
 		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
 	} else if w.KeepsInput {

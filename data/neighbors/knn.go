@@ -104,7 +104,7 @@ const treeMaxD = 8
 //
 // Sparse points take about n² operations, and m² for each column that m points have, except
 // the most frequent columns; memory for another copy of m, 8 bytes for each column, and 8·n
-// for each processor.
+// for each processor. They become dense if a fifth of their values is not 0 and memory allows.
 //
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if k < 1;
 // ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx is done

@@ -58,7 +58,7 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 	if m.Metric == data.Precomputed {
 		return givenRanks(ctx, m, rows, index, k, least)
 	}
-	if m.CSR != nil {
+	if m = unlessFilled(m); m.CSR != nil {
 		return sparseRanks(ctx, m, rows, index, k, least)
 	}
 	m = lift(m)

@@ -51,7 +51,6 @@ func TestRefuses(t *testing.T) {
 		"sparse: NaN":                {knn(sparse("", nan), 1), "value 1 of point 1 (both counted from 0): got NaN", ErrNotFinite},
 		"sparse: a column beyond":    {knn(&data.Matrix{N: 2, D: 1, CSR: sparse("", 3).CSR}, 1), "matrix: data: sparse matrix of 2×1: the columns of row 1", data.ErrShape},
 		"sparse: recall":             {errorOf(EstimateRecall(t.Context(), sparse("", 3), exactly(t, sparse("", 3), 1), 1, Options{})), "matrix: points: got sparse ones", data.ErrSparse},
-		"sparse: queries":            {search(data.NewMatrix(5, 2), sparse("", 3), 1), "query matrix: points: got sparse ones", data.ErrSparse},
 		"a sphere":                   {knn(&data.Matrix{N: 3, D: 3, X: make([]float32, 9), Metric: data.Haversine}, 1), "matrix: got 3 values for a latitude and a longitude, want 2", ErrInput},
 		"k = 0":                      {knn(five, 0), "k: got 0, want 1 or more", ErrInput},
 		"k = n":                      {knn(five, 5), "k: got 5 for 5 points, want at most 4", ErrTooFewPoints},

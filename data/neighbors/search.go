@@ -34,7 +34,7 @@ type Index struct {
 // Device.TF32 or in up to 8 dimensions), and needs 64 MiB more for a search. With less
 // memory each search copies the base in parts. An approximate index first finds near
 // points of the base. This takes as long as KNN, and pays off for tens of thousands of
-// queries or more. A sparse base takes as much memory as for KNN, and dense or sparse queries.
+// queries or more. A sparse base takes as much memory as for KNN.
 //
 // The error wraps ErrInput if base is empty or its sizes do not fit together, and
 // ErrNotFinite if a value is NaN or infinite. If ctx is done first, the error is ctx's.
@@ -67,7 +67,7 @@ func newTreeIndex(base *data.Matrix) *Index {
 // newIndex returns an exact index of usable points for searches of k or more
 // neighbours.
 func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Index, error) {
-	x := newTreeIndex(base)
+	x := newTreeIndex(unlessFilled(base))
 	base = x.base
 	switch on := opt.Device; {
 	case base.CSR != nil:
@@ -117,7 +117,7 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 // for a query does not depend on the other queries.
 //
 // The error wraps ErrInput if there are no points, if their sizes do not fit together, if
-// they have another width than the base, if they are sparse and the base is not, or if k < 1. It wraps ErrTooFewPoints if the base
+// they have another width than the base, or if k < 1. It wraps ErrTooFewPoints if the base
 // has fewer than k points, and ErrNotFinite if a value is NaN or infinite. If ctx is done
 // first, the error is ctx's.
 func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighbors, error) {
@@ -125,8 +125,6 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 		return nil, err
 	}
 	switch {
-	case points.CSR != nil && x.sparse == nil:
-		return nil, fmt.Errorf("neighbors: %w: query matrix: %w", ErrInput, data.CheckDense(points))
 	case points.D != x.width:
 		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d", ErrInput, points.D, x.width)
 	case k < 1:
@@ -136,6 +134,12 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 	}
 	if err := checkFinite(points, "query "); err != nil {
 		return nil, err
+	}
+	if x.sparse == nil {
+		var err error
+		if points, err = points.Dense(); err != nil {
+			return nil, fmt.Errorf("neighbors: query matrix: %w", err)
+		}
 	}
 	nb, relative := newNeighbors(points.N, k), *points.Relative(x.offset)
 	relative.Metric = x.base.Metric

@@ -49,6 +49,21 @@ const (
 	restShare     = 64
 )
 
+// FilledShare is the least share of values other than 0 with which dense points are compared
+// faster: by products of blocks.
+const FilledShare = 0.2
+
+// unlessFilled returns m, or filled sparse points as dense ones if memory allows. Results have
+// the same bits.
+func unlessFilled(m *data.Matrix) *data.Matrix {
+	if m.CSR != nil && float64(len(m.CSR.Value)) > FilledShare*float64(m.N)*float64(m.D) {
+		if dense, err := m.Dense(); err == nil {
+			return dense
+		}
+	}
+	return m
+}
+
 // newSparseIndex returns an index of checked points. It leaves frequent columns out if leave
 // is set.
 func newSparseIndex(m *data.Matrix, leave bool) *sparseIndex {
@@ -315,10 +330,18 @@ func (x *sparseIndex) inFrequent(w *sparseWork, j int32) (sum float64) {
 	return sum
 }
 
-// Distances returns a function that sets values to the distances of point i of sparse points
-// from all of them, as KNN squares them for Dist2 or, by the metrics that are not Euclidean, as
-// they are; its own is infinite. Distances that may differ by rounding only are equal.
+// Distances returns a function that sets values to the distances of point i from the points
+// after it, in the unit of Compare. The distances of sparse points may be rounded, to equal
+// values where only rounding may tell them apart.
 func Distances(m *data.Matrix) func(i int, values []float64) {
+	if m = unlessFilled(m); m.CSR == nil {
+		compare := Compare(m, m)
+		return func(i int, values []float64) {
+			for j := i + 1; j < m.N; j++ {
+				values[j] = compare(i, j, math.Inf(1))
+			}
+		}
+	}
 	x := newSparseIndex(m, false)
 	return func(i int, values []float64) {
 		columns, row := x.Row(i)

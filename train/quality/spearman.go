@@ -93,22 +93,13 @@ func allDistances(ctx context.Context, points *data.Matrix) ([]uint32, error) {
 	n := points.N
 	var from func() func(i int, to []float64) // writes the distances of i and all points behind it
 	switch {
-	case points.CSR != nil:
+	case points.CSR != nil || points.Metric.Direct():
 		all := neighbors.Distances(points)
 		from = func() func(i int, to []float64) {
 			values := make([]float64, n)
 			return func(i int, to []float64) {
 				all(i, values)
 				copy(to, values[i+1:])
-			}
-		}
-	case points.Metric.Direct():
-		compare := neighbors.Compare(points, points)
-		from = func() func(i int, to []float64) {
-			return func(i int, to []float64) {
-				for k := range to {
-					to[k] = compare(i, i+1+k, math.Inf(1))
-				}
 			}
 		}
 	case points.D <= narrow:
