@@ -92,12 +92,8 @@ func Compare(queries, base *data.Matrix) func(i, j int, limit float64) float64 {
 	from, to := lift(&relative), lift(base)
 	k := measureOf(to)
 	if to.CSR != nil {
-		a, b := from.Sparse().CSR, to.CSR
-		return func(i, j int, _ float64) float64 {
-			columns, values := a.Row(i)
-			others, with := b.Row(j)
-			return k.ofRows(columns, values, others, with)
-		}
+		a := from.Sparse().CSR
+		return func(i, j int, _ float64) float64 { return k.ofRows(a, i, to.CSR, j) }
 	}
 	if k == given {
 		return func(i, j int, _ float64) float64 { return float64(from.Row(i)[j]) }

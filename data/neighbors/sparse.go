@@ -119,14 +119,14 @@ func (x *sparseIndex) leaveOut() {
 		left += w / restShare
 	}
 	slices.SortStableFunc(x.often, func(a, b int) int { return cmp.Compare(x.column[b], x.column[a]) })
-	x.often = slices.DeleteFunc(x.often, func(c int) bool {
-		if squares[c] > left {
-			return true
+	kept := x.often[:0]
+	for _, c := range x.often {
+		if squares[c] <= left {
+			left, kept = left-squares[c], append(kept, c)
 		}
-		left -= squares[c]
-		return false
-	})
-	slices.Sort(x.often)
+	}
+	slices.Sort(kept)
+	x.often = kept
 }
 
 // length returns the length of a row, or a little more.
@@ -202,9 +202,11 @@ func (x *sparseIndex) all(to []float64, columns []int32, values []float32, self 
 // sum, and ofRows by (m+6)u times at most twice this sum; see errorBound.
 func (x *sparseIndex) rounding(count int) float64 { return float64(6*(count+x.most)+32) * 0x1p-53 }
 
-// ofRows returns the value of the measure for two sparse rows. It adds in the order of the
-// function dist2, or of, so that it has the same bits.
-func (k measure) ofRows(columns []int32, values []float32, otherColumns []int32, others []float32) float64 {
+// ofRows returns the value of the measure for row i of a and row j of b. It adds in the order
+// of the function dist2, or of, so that it has the same bits.
+func (k measure) ofRows(a *data.CSR, i int, b *data.CSR, j int) float64 {
+	columns, values := a.Row(i)
+	otherColumns, others := b.Row(j)
 	var lanes [4]float64
 	differ, either, p, q := 0, 0, 0, 0
 	for p < len(columns) || q < len(otherColumns) {
@@ -242,12 +244,6 @@ func (k measure) ofRows(columns []int32, values []float32, otherColumns []int32,
 	return float64(differ)
 }
 
-// ofRow returns the value for a row and base point j.
-func (x *sparseIndex) ofRow(columns []int32, values []float32, j int32) float64 {
-	otherColumns, others := x.Row(int(j))
-	return x.measure.ofRows(columns, values, otherColumns, others)
-}
-
 // A sparseWork has one goroutine's buffers for a query.
 type sparseWork struct {
 	values   []float64 // for each base point
@@ -283,22 +279,22 @@ func (x *sparseIndex) find(ctx context.Context, nb *Neighbors, q queries) error 
 				}
 			}
 			if slack > 0 {
-				numbers, often := frequent.Row(i)
-				x.settle(w, best, columns, values, numbers, often, slack)
+				x.settle(w, best, points, frequent, i, slack)
 			}
 			best.store(nb, i)
 		}
 	})
 }
 
-// settle sets best to the nearest base points of a row. Before, it has those with the least
-// values without the frequent columns, where the row has the values often.
-func (x *sparseIndex) settle(w *sparseWork, best *topK, columns []int32, values []float32, numbers []int32, often []float32, slack float64) {
+// settle sets best to the nearest base points of row i of points, which has the values of
+// frequent in the frequent columns. Before, best has those with the least values without these.
+func (x *sparseIndex) settle(w *sparseWork, best *topK, points, frequent *data.CSR, i int, slack float64) {
 	clear(w.frequent)
+	numbers, values := frequent.Row(i)
 	for l, c := range numbers {
-		w.frequent[c] = 2 * float64(often[l])
+		w.frequent[c] = 2 * float64(values[l])
 	}
-	limit, rest := 0., 2*length(numbers, often)
+	limit, rest := 0., 2*length(numbers, values)
 	for _, j := range best.index {
 		limit = max(limit, w.values[j]-x.inFrequent(w, j))
 	}
@@ -316,7 +312,7 @@ func (x *sparseIndex) settle(w *sparseWork, best *topK, columns []int32, values 
 	best.resetAll()
 	for _, j := range w.doubt {
 		if w.values[j]-slack <= min(limit, best.limit) {
-			best.offer(x.ofRow(columns, values, j), j)
+			best.offer(x.measure.ofRows(points, i, x.CSR, int(j)), j)
 		}
 	}
 }
@@ -366,7 +362,7 @@ func sparseRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32,
 			columns, values := x.Row(rows[r])
 			slack := x.all(w.values, columns, values, rows[r])
 			for l, j := range index[r*k : (r+1)*k] {
-				limits[l] = least * x.ofRow(columns, values, j)
+				limits[l] = least * x.measure.ofRows(x.CSR, rows[r], x.CSR, int(j))
 			}
 			sorted := slices.Sorted(slices.Values(limits))
 			above := func(v float64) int { // the first limit above v, or k
@@ -380,7 +376,7 @@ func sparseRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32,
 				}
 				at := above(v + slack)
 				if slack > 0 && above(v-slack) != at {
-					at = above(x.ofRow(columns, values, int32(j)))
+					at = above(x.measure.ofRows(x.CSR, rows[r], x.CSR, j))
 				}
 				nearer[at]++
 			}
