@@ -116,7 +116,7 @@ func (x *sparseIndex) leaveOut() {
 	for l, c := range x.Column {
 		w := float64(float64(x.Value[l]) * float64(x.Value[l]))
 		squares[c] += w
-		left += w / restShare
+		left += float64(w / restShare)
 	}
 	slices.SortStableFunc(x.often, func(a, b int) int { return cmp.Compare(x.column[b], x.column[a]) })
 	kept := x.often[:0]
@@ -131,7 +131,7 @@ func (x *sparseIndex) leaveOut() {
 
 // length returns the length of a row, or a little more.
 func length(_ []int32, values []float32) float64 {
-	return math.Sqrt(euclidean.weigh(values)) * (1 + float64(len(values)+8)*0x1p-52)
+	return math.Sqrt(euclidean.weigh(values)) * (1 + float64(float64(len(values)+8)*0x1p-52))
 }
 
 // weigh returns the value of the measure for a row and one of zeros; for jaccard, the size of
@@ -294,7 +294,7 @@ func (x *sparseIndex) settle(w *sparseWork, best *topK, points, frequent *data.C
 	for l, c := range numbers {
 		w.frequent[c] = 2 * float64(values[l])
 	}
-	limit, rest := 0., 2*length(numbers, values)
+	limit, rest := 0., float64(2*length(numbers, values))
 	for _, j := range best.index {
 		limit = max(limit, w.values[j]-x.inFrequent(w, j))
 	}

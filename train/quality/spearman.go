@@ -216,7 +216,7 @@ func (r ranking) addAbove(to []float64, other ranking) {
 			equal += other.centred(r.order[lo-1])
 		}
 		for _, p := range r.order[lo:hi] {
-			to[p] += above + equal/2
+			to[p] += above + float64(equal/2)
 		}
 		above += equal
 		hi = lo
