@@ -22,11 +22,11 @@ import (
 // quick are the variables that make commands of the documents quick, by a pattern in them.
 var quick = []struct{ command, variables string }{
 	{"", "CNE_QUALITY_SPEARMAN_SAMPLE=100"},
-	{"cne train", "CNE_TRAIN_EPOCHS=3 CNE_GRAPH_K=5"},
+	{"cne train", "CNE_TRAIN_EPOCHS=3 CNE_GRAPH_K=5 CNE_TRAIN_BATCH_SIZE=64"},
 	{"cne train .*(npy|csv|DIR)", "CNE_OUTPUT_PLOT=false"},
 	{"cne train( --html| --set output.*)?$", "CNE_DATA_SAMPLE=500"}, // of the built-in images
 	{"-k 10", "CNE_GRAPH_K="},
-	{"cne spectrum", "CNE_TRAIN_EPOCHS=6"},
+	{"cne spectrum", "CNE_TRAIN_EPOCHS=6 CNE_TRAIN_BATCH_SIZE=64"},
 	{"mnist-tsne-quality|train.phases", "CNE_TRAIN_EPOCHS="}, // the phases have the numbers of epochs
 	{"cne simclr", "CNE_VIEWS_SIZE=8 CNE_NETWORK_WIDTH=2 CNE_TRAIN_BATCH_SIZE=8 CNE_EVALUATE_K=3"},
 }
