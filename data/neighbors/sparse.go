@@ -294,7 +294,7 @@ func (x *sparseIndex) settle(w *sparseWork, best *topK, points, frequent *data.C
 	for l, c := range numbers {
 		w.frequent[c] = 2 * float64(values[l])
 	}
-	limit, rest := 0., float64(2*length(numbers, values))
+	limit, rest := 0., 2*float64(length(numbers, values))
 	for _, j := range best.index {
 		limit = max(limit, w.values[j]-x.inFrequent(w, j))
 	}
