@@ -2,6 +2,7 @@ package pca
 
 import (
 	"context"
+	"math"
 
 	"cne/data"
 	"cne/internal/blas"
@@ -31,12 +32,13 @@ const (
 // method, without making the points dense (Halko, Martinsson and Tropp, Finding structure
 // with randomness, SIAM Review 2011, sections 4.5 and 5). Polynomials of the covariance
 // matrix turn k+14 directions, drawn with seed, towards the components. This ends when
-// the components have converged, or after 16 products.
+// the components have converged, or after 16 products. Fewer points than columns are the
+// directions' coordinates instead.
 //
 // Components with a variance clearly above the left-out ones agree with Fit's to several
 // digits. If variances are nearly equal, the axes are less certain. FitSparse computes in
 // float64. The time of a product grows as the number of nonzero values times k. Memory
-// beyond m is about 40·D·(k+14) bytes.
+// beyond m is about 40·min(n, D)·(k+14) bytes, and 8·D·(k+32).
 //
 // For dense points the error wraps data.ErrOption. Other errors are as for Fit.
 func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, error) {
@@ -58,7 +60,11 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 		pca.TotalVariance += s / float64(m.N-1)
 	}
 	f := &sparseFit{CSR: m.CSR, mean: mean, width: min(k+oversampling, m.N, m.D)}
-	space := newSubspace(m.D, f.width, rng.New(seed, rng.Components), func(to, from []float64) error { return f.multiply(ctx, to, from) })
+	size, multiply := m.D, f.multiply
+	if m.N < m.D {
+		size, multiply = m.N, f.multiplyRows
+	}
+	space := newSubspace(size, f.width, rng.New(seed, rng.Components), func(to, from []float64) error { return multiply(ctx, to, from) })
 	values, _, err := space.eigen(k, settled, settledOwn, sparseProducts)
 	if err != nil {
 		return nil, err
@@ -68,9 +74,13 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 		pca.Variance[found] = values[found] / float64(m.N-1)
 		found++
 	}
-	copy(pca.Axes, eigen.Transposed(space.basis, m.D, f.width)[:found*m.D])
+	if m.N < m.D {
+		f.axes(pca.Axes, space.basis, values[:found])
+	} else {
+		copy(pca.Axes, eigen.Transposed(space.basis, m.D, f.width)[:found*m.D])
+	}
 	pca.finish(found)
-	return pca, nil
+	return pca, ctx.Err()
 }
 
 // moments returns the means of d columns, and the sums of squared deviations from them.
@@ -122,6 +132,64 @@ func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) erro
 		for j, m := range f.mean {
 			for t := range hi - lo {
 				product[j*f.width+lo+t] = to[j*lanes+t] - float64(m*sum[t])
+			}
+		}
+	})
+}
+
+// combine returns the directions lo to hi−1 of basis [n, width], which combine the centred
+// points, as a strip [d, lanes].
+func (f *sparseFit) combine(basis []float64, lo, hi int) []float64 {
+	strip := make([]float64, len(f.mean)*lanes)
+	var sum [lanes]float64
+	for i := range len(f.Start) - 1 {
+		var y [blas.StripWidth]float64
+		copy(y[:], basis[i*f.width+lo:i*f.width+hi])
+		for t, v := range y {
+			sum[t] += v
+		}
+		column, value := f.Row(i)
+		blas.ScatterStrip(column, value, strip, &y)
+	}
+	for j, m := range f.mean {
+		for t, s := range sum {
+			strip[j*lanes+t] -= float64(m * s)
+		}
+	}
+	return strip
+}
+
+// multiplyRows sets product to the inner products of the centred points, [n, n], times basis.
+// Both are n×width.
+func (f *sparseFit) multiplyRows(ctx context.Context, product, basis []float64) error {
+	return parallel.ForContext(ctx, f.width, lanes, func(_, lo, hi int) {
+		strip := f.combine(basis, lo, hi)
+		var origin [lanes]float64 // the mean's coordinates
+		for j, m := range f.mean {
+			for t := range origin {
+				origin[t] += float64(m * strip[j*lanes+t])
+			}
+		}
+		for i := 0; i < len(f.Start)-1 && (i%watchedRows != 0 || ctx.Err() == nil); i++ {
+			var y [blas.StripWidth]float64
+			column, value := f.Row(i)
+			blas.SumStrip(column, value, strip, &y)
+			for t := range hi - lo {
+				product[i*f.width+lo+t] = y[t] - origin[t]
+			}
+		}
+	})
+}
+
+// axes writes the axes to which the eigenvectors in basis combine the centred points; values are
+// their eigenvalues.
+func (f *sparseFit) axes(to, basis []float64, values []float64) {
+	d := len(f.mean)
+	parallel.For(len(values), lanes, func(_, lo, hi int) {
+		strip := f.combine(basis, lo, hi)
+		for c := lo; c < hi; c++ {
+			for j := range d {
+				to[c*d+j] = strip[j*lanes+c-lo] / math.Sqrt(values[c])
 			}
 		}
 	})

@@ -52,6 +52,8 @@ func TestSparsePCAIsTheExact(t *testing.T) {
 	}{
 		"more points than columns": {2000, 300, 20, 10, 9, 1},
 		"fewer":                    {200, 1000, 30, 6, 5, 1},
+		"fewer, one enormous":      {200, 1000, 30, 6, 6, 3000},
+		"two fewer":                {58, 60, 20, 40, 40, 1},
 		"one component":            {400, 60, 8, 4, 1, 1},
 		"one large column":         {2000, 300, 20, 10, 10, 300},
 		"one enormous column":      {2000, 300, 20, 10, 10, 3000},
