@@ -1,0 +1,305 @@
+package hdf5
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// A chunkShape says how a dataset is divided into chunks, and where they are.
+type chunkShape struct {
+	chunk []int // the dimensions of a chunk
+	grid  []int // the number of chunks in each dimension
+	// chunkBytes is the size of a chunk before filters.
+	chunkBytes int
+	kind       int   // of the index of the chunks; 0 for a B-tree of version 1
+	bareEdges  bool  // chunks over the edge are not filtered
+	single     chunk // of a single chunk
+	chunks     []chunk
+}
+
+// A chunk is a chunk that has been written.
+type chunk struct {
+	number int // in the grid
+	addr   uint64
+	bytes  uint64
+	mask   uint64 // of filters that were skipped
+}
+
+// readChunkShape reads the layout of a dataset in chunks.
+func (d *Dataset) readChunkShape(c *cursor, version int) {
+	flags, width := 0, 4
+	if version == 4 {
+		flags = c.int(1)
+		d.bareEdges = flags&1 != 0
+	}
+	rank := c.int(1) - 1
+	if version == 4 {
+		width = c.int(1)
+	} else {
+		d.addr = c.addr()
+	}
+	c.must(rank == len(d.Shape) && rank > 0, "got chunks of %d dimensions for the shape %v", rank, d.Shape)
+	bytes := uint64(d.Type.Size)
+	for _, n := range d.Shape {
+		s := c.uint(width)
+		bytes = sum(bytes, s)
+		c.must(s > 0 && bytes <= 1<<40, "got chunks of %d bytes", bytes)
+		d.chunk, d.grid = append(d.chunk, int(s)), append(d.grid, (n+int(s)-1)/int(s))
+	}
+	d.chunkBytes = int(bytes)
+	size := c.int(width)
+	c.must(size == d.Type.Size, "got values of %d bytes in chunks, want %d", size, d.Type.Size)
+	if version < 4 {
+		return
+	}
+	d.kind = c.int(1)
+	supported(slices.Contains([]int{1, 2, 3, 4, 5}, d.kind), "%s: got the index of chunks %d", d.path, d.kind)
+	d.single.bytes = bytes
+	if d.kind == 1 && flags&2 != 0 {
+		d.single.bytes, d.single.mask = c.len(), c.uint(4)
+	}
+	c.skip([]int{0, 0, 0, 1, 5, 6}[d.kind]) // parameters, which the index has, too
+	d.addr = c.addr()
+}
+
+// index returns the chunks that have been written, in ascending order.
+func (d *Dataset) index() []chunk {
+	if d.chunks != nil || d.addr == undefined {
+		return d.chunks
+	}
+	at := make([]uint64, len(d.chunk))
+	switch d.kind {
+	case 0:
+		d.f.oldTree(d.addr, 1, 16+8*len(at), func(key *cursor, child uint64) {
+			bytes, mask := key.uint(4), key.uint(4)
+			for i := range at {
+				at[i] = key.uint(8) / uint64(d.chunk[i])
+			}
+			d.add(at, chunk{0, child, bytes, mask})
+		})
+	case 1:
+		d.single.addr = d.addr
+		d.add(at, d.single)
+	case 2, 3, 4:
+		d.readArray()
+	case 5:
+		d.f.records(d.addr, 10+min(len(d.filters), 1), func(c *cursor) bool {
+			e := d.element(c, len(d.filters) > 0, len(c.b)-8*len(at))
+			for i := range at {
+				at[i] = c.uint(8)
+			}
+			d.add(at, e)
+			return true
+		})
+	}
+	slices.SortFunc(d.chunks, func(a, b chunk) int { return cmp.Compare(a.number, b.number) })
+	for i := 1; i < len(d.chunks); i++ {
+		must(d.chunks[i].number != d.chunks[i-1].number, "%s: a chunk occurs twice", d.path)
+	}
+	return d.chunks
+}
+
+// add adds a chunk at a position in the grid, unless the dataset has shrunk since.
+func (d *Dataset) add(at []uint64, c chunk) {
+	for i, a := range at {
+		if a >= uint64(d.grid[i]) {
+			return
+		}
+		c.number = c.number*d.grid[i] + int(a)
+	}
+	if c.addr != undefined {
+		d.chunks = append(d.chunks, c)
+	}
+}
+
+// element reads where a chunk is, from size bytes.
+func (d *Dataset) element(c *cursor, filtered bool, size int) chunk {
+	e := chunk{addr: c.addr(), bytes: uint64(d.chunkBytes)}
+	if filtered {
+		e.bytes, e.mask = c.uint(size-d.f.offset-4), c.uint(4)
+	}
+	return e
+}
+
+// An array is an index of chunks that has an element for each in the largest shape.
+type array struct {
+	d        *Dataset
+	filtered bool
+	size     int    // bytes of an element
+	page     uint64 // elements in a page of a large block
+	head     uint64 // bytes of the head of a block
+	next     uint64 // number of the next element
+	order    []int  // the dimensions, from the slowest to the fastest
+}
+
+// readArray reads the chunks from a fixed or extensible array. Without one (the implicit
+// index), all chunks were written one after the other.
+func (d *Dataset) readArray() {
+	a := &array{d: d, head: uint64(6 + d.f.offset)}
+	extensible := d.kind == 4
+	magic, n := "FAHD", uint64(12+d.f.length+d.f.offset)
+	unlimited := slices.Index(d.most, undefined)
+	if extensible {
+		magic, n = "EAHD", uint64(16+6*d.f.length+d.f.offset)
+		a.order = append(a.order, max(0, unlimited))
+	}
+	for i := range d.chunk {
+		if !slices.Contains(a.order, i) {
+			a.order = append(a.order, i)
+		}
+	}
+	if d.kind == 2 {
+		n := uint64(1)
+		for i := range d.chunk {
+			n = sum(n, a.along(i))
+		}
+		must(sum(1, d.addr, n, uint64(d.chunkBytes)) <= d.f.end, "%s: the chunks are beyond the end of the file", d.path)
+		a.each(nil, n)
+		return
+	}
+	c := d.f.readBlock(d.path, magic, d.addr, n)
+	c.version(0, 0)
+	a.filtered, a.size = c.int(1) == 1, c.int(1)
+	c.must(a.size == d.f.offset || a.filtered && a.size > d.f.offset+4, "got elements of %d bytes", a.size)
+	if extensible {
+		a.extensible(c)
+		return
+	}
+	page := c.int(1)
+	a.page = 1 << min(page, 62)
+	n = c.len()
+	a.block("FADB", c.addr(), n, nil, 0)
+}
+
+// along returns the number of chunks along a dimension in the largest shape.
+func (a *array) along(i int) uint64 { return max(1, (a.d.most[i]-1)/uint64(a.d.chunk[i])+1) }
+
+// each adds the next n chunks, with elements from c, or the implicit ones for nil.
+func (a *array) each(c *cursor, n uint64) {
+	at := make([]uint64, len(a.order))
+	for range n {
+		number := a.next
+		for _, i := range slices.Backward(a.order[1:]) {
+			at[i], number = number%a.along(i), number/a.along(i)
+		}
+		at[a.order[0]] = number
+		e := chunk{addr: a.d.addr + a.next*uint64(a.d.chunkBytes), bytes: uint64(a.d.chunkBytes)}
+		if c != nil {
+			e = a.d.element(c, a.filtered, a.size)
+		}
+		a.d.add(at, e)
+		a.next++
+	}
+}
+
+// block reads a block of n elements. A bitmap, from a bit on, says which of its pages were
+// written; nil if it is in the block itself.
+func (a *array) block(magic string, addr, n uint64, bitmap []byte, bit int) {
+	end := a.next + n
+	pages := uint64(0)
+	if n > a.page {
+		pages = (n-1)/a.page + 1
+	}
+	switch f := a.d.f; {
+	case addr == undefined:
+	case pages == 0:
+		c := f.readBlock(a.d.path, magic, addr, sum(1, a.head+4, n, uint64(a.size)))
+		c.skip(int(a.head) - 4)
+		a.each(c, n)
+	default:
+		own := uint64(0)
+		if bitmap == nil {
+			own = (pages + 7) / 8
+		}
+		c := f.readBlock(a.d.path, magic, addr, sum(1, a.head+4, 1, own))
+		c.skip(int(a.head) - 4)
+		if bitmap == nil {
+			bitmap = c.bytes(int(own))
+		}
+		c.must(uint64(bit)+pages <= uint64(8*len(bitmap)), "a block has no pages")
+		addr += a.head + 4 + own
+		for begin := a.next; begin < end; begin += a.page {
+			count := min(a.page, end-begin)
+			bytes := sum(count, uint64(a.size), 1, 4)
+			if bitmap[bit/8]&(0x80>>(bit%8)) != 0 {
+				a.next = begin
+				a.each(f.readBlock(a.d.path, "", addr, bytes), count)
+			}
+			addr += bytes
+			bit++
+		}
+	}
+	a.next = end
+}
+
+// extensible reads the chunks from an array that grows in one dimension. Its root has the
+// first elements, and addresses of blocks. They are in groups: group k has 2^(k/2) blocks of
+// least·2^((k+1)/2) elements. Later groups have a block of their own with the addresses.
+func (a *array) extensible(c *cursor) {
+	f := a.d.f
+	most, first, least, pointers, page := c.int(1), c.uint(1), c.uint(1), c.uint(1), c.int(1)
+	c.skip(4 * f.length)
+	used := c.len() // elements that have been set
+	c.skip(f.length)
+	root := c.addr()
+	groups := 2 + most - bits.Len64(least)
+	c.must(most <= 64 && groups > 0 && bits.OnesCount64(least) == 1 && bits.OnesCount64(pointers) == 1, "got blocks of %d and %d elements", first, least)
+	if root == undefined {
+		return
+	}
+	a.page = 1 << min(page, 62)
+	inRoot := min(groups, 2*(bits.Len64(pointers)-1))
+	c = f.readBlock(a.d.path, "EAIB", root, sum(1, a.head+4, first, uint64(a.size), 2*(pointers-1)+uint64(groups-inRoot), uint64(f.offset)))
+	c.skip(int(a.head) - 4)
+	a.each(c, first)
+	a.head += uint64(most+7) / 8
+	for k := 0; k < groups && a.next < used; k++ {
+		blocks, n := uint64(1)<<(k/2), least<<((k+1)/2)
+		bitmap := uint64(0) // bytes for each block
+		if n > a.page {
+			bitmap = (n/a.page + 7) / 8
+		}
+		s, written := c, []byte{}
+		if k >= inRoot {
+			addr := c.addr()
+			if addr == undefined {
+				a.next += blocks * n
+				continue
+			}
+			s = f.readBlock(a.d.path, "EASB", addr, sum(1, a.head+4, blocks, bitmap+uint64(f.offset)))
+			s.skip(int(a.head) - 4)
+			written = s.bytes(int(blocks * bitmap))
+		}
+		for i := range blocks {
+			a.block("EADB", s.addr(), n, written, int(8*bitmap*i))
+		}
+	}
+}
+
+// filtered reports whether the filters were applied to a chunk.
+func (d *Dataset) filtered(number int) bool {
+	for i := len(d.grid) - 1; d.bareEdges && i >= 0; i-- {
+		if (number%d.grid[i]+1)*d.chunk[i] > d.Shape[i] {
+			return false
+		}
+		number /= d.grid[i]
+	}
+	return len(d.filters) > 0
+}
+
+// decode returns the values of a chunk.
+func (d *Dataset) decode(c *chunk, b *buffers) []byte {
+	filtered := d.filtered(c.number)
+	must(sum(1, c.addr, 1, c.bytes) <= d.f.end, "%s: a chunk is beyond the end of the file", d.path)
+	must(uint64(d.chunkBytes)/maxRatio <= c.bytes, "%s: got a chunk of %d bytes, want %d before compression", d.path, c.bytes, d.chunkBytes)
+	values := b.take(int(c.bytes))
+	d.f.readAt(values, c.addr)
+	for i, f := range slices.Backward(d.filters) {
+		if filtered && c.mask>>i&1 == 0 {
+			values = readable[f.id](d, f, values, b)
+		}
+	}
+	must(len(values) == d.chunkBytes, "%s: got a chunk of %d bytes, want %d", d.path, len(values), d.chunkBytes)
+	return values
+}

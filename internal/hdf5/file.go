@@ -1,0 +1,279 @@
+// Package hdf5 reads the part of the HDF5 format that files of single cells use. It never
+// writes.
+//
+// It reads superblocks 0 to 3, also after a user block; groups and attributes in all their
+// forms; soft and hard links; and datasets that are compact, contiguous or in chunks, with
+// every index of chunks up to HDF5 1.14, fill values, and the filters gzip, shuffle,
+// fletcher32 and LZF. Values are integers, IEEE 754 numbers of 2, 4 and 8 bytes,
+// enumerations, strings of fixed and variable length, and members of compounds. For
+// everything else the error wraps ErrUnsupported, and names the object and the feature.
+//
+// Every size in a file is checked against the size of the file before memory is allocated.
+// Checksums are verified where the format has them.
+package hdf5
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"cne/internal/kind"
+)
+
+// Kinds of errors, for errors.Is.
+var (
+	// ErrDamaged is wrapped by errors about files that are not HDF5, damaged or truncated.
+	ErrDamaged = errors.New("hdf5: damaged file")
+	// ErrUnsupported is wrapped by errors about features that are not read here.
+	ErrUnsupported = errors.New("hdf5: unsupported feature")
+	// ErrNotFound is wrapped by errors about objects and attributes that do not exist.
+	ErrNotFound = errors.New("hdf5: not found")
+)
+
+// Magic is the signature of the format. It is at the beginning of a file, or at byte 512,
+// 1024, 2048 and so on after a user block.
+const Magic = "\x89HDF\r\n\x1a\n"
+
+// undefined is the address of what does not exist.
+const undefined = ^uint64(0)
+
+// A File is an open HDF5 file. It is not safe for concurrent use.
+type File struct {
+	r      io.ReaderAt
+	base   uint64 // where addresses count from
+	end    uint64 // of the file, as an address
+	offset int    // bytes of an address
+	length int    // bytes of a length
+	root   uint64
+
+	links       map[uint64][]link   // of the groups that have been read
+	collections map[uint64][][]byte // of the global heap, by index
+	held        int                 // bytes in collections
+}
+
+// A fault is an error on its way to the exported function that returns it.
+type fault struct{ error }
+
+// must fails with ErrDamaged unless ok.
+func must(ok bool, format string, args ...any) { need(ok, ErrDamaged, format, args...) }
+
+// supported fails with ErrUnsupported unless ok.
+func supported(ok bool, format string, args ...any) { need(ok, ErrUnsupported, format, args...) }
+
+func need(ok bool, of error, format string, args ...any) {
+	if !ok {
+		panic(fault{kind.Errorf(of, format, args...)})
+	}
+}
+
+// catch sets err to the fault that a function has failed with.
+func catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case fault:
+		*err = r.error
+	default:
+		panic(r)
+	}
+}
+
+// Open reads the superblock of a file of the given size in bytes.
+func Open(r io.ReaderAt, size int64) (f *File, err error) {
+	defer catch(&err)
+	f = &File{r: r, end: uint64(max(0, size)), links: make(map[uint64][]link), collections: make(map[uint64][][]byte)}
+	for at := uint64(0); f.end >= at+9; at = max(512, 2*at) {
+		if string(f.read("signature", at, 8).b) == Magic {
+			f.superblock(at)
+			return f, nil
+		}
+	}
+	must(false, "the file is not HDF5, or is truncated")
+	return nil, nil
+}
+
+// superblock reads the superblock that begins at a byte of the file.
+func (f *File) superblock(at uint64) {
+	const what = "superblock"
+	version := f.read(what, at+8, 1).uint(1)
+	supported(version <= 3, "superblock: got version %d, want at most 3", version)
+	old := version < 2
+	sizes, n := uint64(9), uint64(12)
+	if old {
+		sizes, n = 13, 24+4*version
+	}
+	c := f.read(what, at+sizes, 3)
+	f.offset, f.length = c.int(1), c.int(1)
+	for _, n := range []int{f.offset, f.length} {
+		must(n == 2 || n == 4 || n == 8, "superblock: got addresses and lengths of %d and %d bytes, want 2, 4 or 8", f.offset, f.length)
+	}
+	// Bit 0 of the flags: open for writing. The library refuses such files, too.
+	supported(version != 3 || c.uint(1)&1 == 0, "the program that wrote the file has not closed it; close it, or clear the mark with h5clear -s")
+	c = f.read(what, at, n+uint64(6*f.offset)) // of version 2 and 3: 4 addresses and a checksum
+	c.at = int(n)
+	base, _, eof, last := c.addr(), c.addr(), c.addr(), c.addr()
+	if f.root = last; old {
+		c.addr() // the name of the root group
+		f.root = c.addr()
+	} else {
+		c.checksum()
+	}
+	eof += at - base // a user block may have been put in front of the file
+	must(eof <= f.end, "bytes: got %d, want %d; the file is truncated", f.end, eof)
+	f.base, f.end = at, max(eof, at)-at
+}
+
+// A cursor reads the fields of a structure.
+type cursor struct {
+	f    *File
+	what string // for messages
+	b    []byte
+	at   int
+}
+
+// read reads n bytes at an address.
+func (f *File) read(what string, addr, n uint64) *cursor {
+	must(addr <= f.end && n <= f.end-addr, "%s: got %d bytes at %d, want them before the end of the file", what, n, addr)
+	c := &cursor{f: f, what: what, b: make([]byte, n)}
+	f.readAt(c.b, addr)
+	return c
+}
+
+// readAt fills p from an address.
+func (f *File) readAt(p []byte, addr uint64) {
+	if n, err := f.r.ReadAt(p, int64(f.base+addr)); n < len(p) {
+		if err == io.EOF {
+			err = kind.Errorf(ErrDamaged, "the file is truncated")
+		}
+		panic(fault{err})
+	}
+}
+
+// readBlock reads n bytes that begin with a signature and end with a checksum, and skips
+// the signature.
+func (f *File) readBlock(what, magic string, addr, n uint64) *cursor {
+	c := f.read(what, addr, n)
+	c.magic(magic)
+	at := c.at
+	c.at = len(c.b) - 4
+	c.checksum()
+	c.b, c.at = c.b[:len(c.b)-4], at
+	return c
+}
+
+// sum returns the sum of products of pairs of numbers, where any overflow is too large for
+// every file.
+func sum(pairs ...uint64) (total uint64) {
+	for i := 0; i < len(pairs); i += 2 {
+		hi, lo := bits.Mul64(pairs[i], pairs[i+1])
+		if total += lo; hi != 0 || total < lo || total > 1<<62 {
+			return 1 << 62
+		}
+	}
+	return total
+}
+
+// must fails with ErrDamaged unless ok.
+func (c *cursor) must(ok bool, format string, args ...any) {
+	if !ok {
+		must(false, "%s: %s", c.what, fmt.Sprintf(format, args...))
+	}
+}
+
+// bytes returns the next n bytes.
+func (c *cursor) bytes(n int) []byte {
+	c.must(n >= 0 && n <= len(c.b)-c.at, "it ends early")
+	c.at += n
+	return c.b[c.at-n : c.at : c.at]
+}
+
+func (c *cursor) skip(n int) { c.bytes(n) }
+
+// uint reads an unsigned number of n bytes.
+func (c *cursor) uint(n int) (v uint64) {
+	for i, b := range c.bytes(n) {
+		c.must(i < 8 || b == 0, "got a number of more than 8 bytes")
+		v |= uint64(b) << (8 * i)
+	}
+	return v
+}
+
+func (c *cursor) int(n int) int { return int(c.uint(n)) }
+
+// addr reads an address.
+func (c *cursor) addr() uint64 {
+	v := c.uint(c.f.offset)
+	if v == undefined>>(64-8*c.f.offset) {
+		return undefined
+	}
+	return v
+}
+
+// len reads a length.
+func (c *cursor) len() uint64 { return c.uint(c.f.length) }
+
+// magic reads a signature.
+func (c *cursor) magic(want string) {
+	got := c.bytes(len(want))
+	c.must(string(got) == want, "got the signature %q, want %q", got, want)
+}
+
+// version reads a version from least to most.
+func (c *cursor) version(least, most int) int {
+	v := c.int(1)
+	supported(v >= least && v <= most, "%s: got version %d, want %d to %d", c.what, v, least, most)
+	return v
+}
+
+// text reads a text of n bytes that may end with a zero earlier.
+func (c *cursor) text(n int) string {
+	b, _, _ := bytes.Cut(c.bytes(n), []byte{0})
+	return string(b)
+}
+
+// name reads a text up to a zero, which is padded to a multiple of pad bytes.
+func (c *cursor) name(pad int) string {
+	n := bytes.IndexByte(c.b[c.at:], 0)
+	c.must(n >= 0, "a name has no end")
+	return c.text((n + pad) / pad * pad)
+}
+
+// checksum reads the checksum of all bytes before it.
+func (c *cursor) checksum() {
+	want := lookup3(c.b[:c.at])
+	c.must(uint32(c.uint(4)) == want, "the checksum is wrong")
+}
+
+// lookup3 is Jenkins' hash function hashlittle, the format's checksum of metadata.
+func lookup3(b []byte) uint32 {
+	x := 0xdeadbeef + uint32(len(b))
+	y, z := x, x
+	add := func(b []byte) {
+		x += binary.LittleEndian.Uint32(b)
+		y += binary.LittleEndian.Uint32(b[4:])
+		z += binary.LittleEndian.Uint32(b[8:])
+	}
+	for ; len(b) > 12; b = b[12:] {
+		add(b)
+		for _, r := range [...]int{4, 6, 8, 16, 19, 4} {
+			x -= z
+			x ^= bits.RotateLeft32(z, r)
+			z += y
+			x, y, z = y, z, x
+		}
+	}
+	if len(b) == 0 {
+		return z
+	}
+	var last [12]byte
+	copy(last[:], b)
+	add(last[:])
+	for _, r := range [...]int{14, 11, 25, 16, 4, 14, 24} {
+		z ^= y
+		z -= bits.RotateLeft32(y, r)
+		x, y, z = y, z, x
+	}
+	return y
+}

@@ -1,0 +1,317 @@
+package hdf5
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Messages of object headers.
+const (
+	msgSpace       = 0x01
+	msgLinkInfo    = 0x02
+	msgType        = 0x03
+	msgOldFill     = 0x04
+	msgFill        = 0x05
+	msgLink        = 0x06
+	msgExternal    = 0x07
+	msgLayout      = 0x08
+	msgFilters     = 0x0b
+	msgAttribute   = 0x0c
+	msgContinue    = 0x10
+	msgSymbolTable = 0x11
+	msgAttrInfo    = 0x15
+	lastMessage    = 0x18 // that the library knows
+)
+
+// A message is a part of an object header.
+type message struct {
+	kind  int
+	flags uint64
+	body  []byte
+}
+
+// header reads the messages of an object.
+func (f *File) header(addr uint64) (all []message) {
+	const what = "object header"
+	seen := map[uint64]bool{addr: true}
+	modern := string(f.read(what, addr, 6).b[:4]) == "OHDR"
+	var c *cursor
+	head, more := 8, 3 // bytes of the head of a message, and of its rest after the flags
+	if modern {
+		c = f.read(what, addr+4, 2)
+		c.version(2, 2)
+		flags := c.int(1)
+		more = flags >> 2 & 1 * 2
+		head = 4 + more
+		n, width := uint64(6+flags>>5&1*16+flags>>4&1*4), 1<<(flags&3)
+		size := f.read(what, addr+n, uint64(width)).uint(width)
+		n += uint64(width)
+		c = f.readBlock(what, "OHDR", addr, sum(1, n+4, 1, size))
+		c.skip(int(n) - 4)
+	} else {
+		c = f.read(what, addr, 16)
+		c.version(1, 1)
+		c.skip(7)
+		c = f.read(what, addr+16, c.uint(4))
+	}
+	for todo := []*cursor{c}; len(todo) > 0; todo = todo[1:] {
+		for c := todo[0]; len(c.b)-c.at >= head; { // less is a gap
+			m := message{kind: c.int(1)}
+			if !modern {
+				c.skip(1)
+			}
+			n := c.int(2)
+			m.flags = c.uint(1)
+			c.skip(more)
+			m.body = c.bytes(n)
+			supported(m.kind <= lastMessage || m.flags&0x80 == 0, "object header: got the message %#x", m.kind)
+			if m.kind != msgContinue {
+				all = append(all, m)
+				continue
+			}
+			b := &cursor{f: f, what: what, b: m.body}
+			at, size := b.addr(), b.len()
+			c.must(!seen[at], "its parts form a cycle")
+			seen[at] = true
+			if modern {
+				todo = append(todo, f.readBlock(what, "OCHK", at, size))
+			} else {
+				todo = append(todo, f.read(what, at, size))
+			}
+		}
+	}
+	return all
+}
+
+// body returns a cursor over a message of an object, which may be in another object.
+func (o *Object) body(m message) *cursor {
+	return o.f.shared(&cursor{f: o.f, what: o.path, b: m.body}, m.flags&2 != 0, m.kind)
+}
+
+// shared returns c, or, if it is a pointer to a message of another object, that one.
+func (f *File) shared(c *cursor, pointer bool, kind int) *cursor {
+	if !pointer {
+		return c
+	}
+	version, is := c.version(1, 3), c.int(1)
+	if version == 1 {
+		c.skip(6)
+	}
+	supported(version < 3 || is == 2, "%s: got a message that several objects share", c.what)
+	all := f.header(c.addr())
+	i := slices.IndexFunc(all, func(m message) bool { return m.kind == kind && m.flags&2 == 0 })
+	c.must(i >= 0, "a committed type has none")
+	return &cursor{f: f, what: c.what, b: all[i].body}
+}
+
+// An Object is a group or a dataset of a file.
+type Object struct {
+	f        *File
+	path     string
+	addr     uint64
+	messages []message
+}
+
+// object reads the header of an object.
+func (f *File) object(path string, addr uint64) *Object {
+	return &Object{f, path, addr, f.header(addr)}
+}
+
+// find returns a cursor over the first message of a kind, or nil.
+func (o *Object) find(kind int) *cursor {
+	for _, m := range o.messages {
+		if m.kind == kind {
+			return o.body(m)
+		}
+	}
+	return nil
+}
+
+// Path returns the path of the object.
+func (o *Object) Path() string { return o.path }
+
+// IsGroup reports whether the object is a group.
+func (o *Object) IsGroup() bool {
+	return slices.ContainsFunc(o.messages, func(m message) bool {
+		return m.kind == msgSymbolTable || m.kind == msgLinkInfo || m.kind == msgLink
+	})
+}
+
+// A link is a member of a group.
+type link struct {
+	name           string
+	addr           uint64
+	soft, external string // the path of a soft link, the file of an external one; or ""
+}
+
+// members returns the links of a group.
+func (o *Object) members() []link {
+	links, ok := o.f.links[o.addr]
+	if ok {
+		return links
+	}
+	if c := o.find(msgSymbolTable); c != nil {
+		links = o.f.oldLinks(c.addr(), c.addr())
+	}
+	for b := range o.all(msgLink, msgLinkInfo, 8, 5, 4) {
+		links = append(links, b.link())
+	}
+	o.f.links[o.addr] = links
+	return links
+}
+
+// all yields the messages of a kind, and then those that are stored densely, which a
+// message of the kind info says: in it, ordered bytes are skipped if its flags say so. Their
+// IDs follow skip bytes of records of the kind tree.
+func (o *Object) all(kind, info, ordered, tree, skip int) func(yield func(*cursor) bool) {
+	return func(yield func(*cursor) bool) {
+		for _, m := range o.messages {
+			if m.kind == kind && !yield(o.body(m)) {
+				return
+			}
+		}
+		if c := o.find(info); c != nil {
+			c.version(0, 0)
+			c.skip(c.int(1) & 1 * ordered)
+			o.f.dense(c.addr(), c.addr(), tree, skip, yield)
+		}
+	}
+}
+
+// link reads the message of a link.
+func (c *cursor) link() (l link) {
+	c.version(1, 1)
+	flags, is := c.int(1), 0
+	if flags&8 != 0 {
+		is = c.int(1)
+	}
+	c.skip(flags>>2&1*8 + flags>>4&1)
+	l.name = string(c.bytes(c.int(1 << (flags & 3))))
+	supported(is < 2 || is == 64, "%s: got a link of type %d", c.what, is)
+	if is == 0 {
+		l.addr = c.addr()
+	} else if to := string(c.bytes(c.int(2))); is == 1 {
+		l.soft = to
+	} else {
+		l.external, _, _ = strings.Cut(to[min(1, len(to)):], "\x00")
+		l.external = cmp.Or(l.external, "?")
+	}
+	return l
+}
+
+// oldLinks reads the links of a group as files before HDF5 1.8 have them.
+func (f *File) oldLinks(tree, heap uint64) (links []link) {
+	const what = "symbol table"
+	c := f.read(what, heap, uint64(8+2*f.length+f.offset))
+	c.magic("HEAP")
+	c.skip(4)
+	n := c.len()
+	c.len()
+	names := f.read(what, c.addr(), n)
+	text := func(at uint64) string {
+		names.must(at < n, "got a name at %d, want it below %d", at, n)
+		names.at = int(at)
+		return names.name(1)
+	}
+	f.oldTree(tree, 0, f.length, func(_ *cursor, child uint64) {
+		c := f.read(what, child, 8)
+		c.magic("SNOD")
+		c.skip(2)
+		count := c.uint(2)
+		c = f.read(what, child+8, count*uint64(2*f.offset+24))
+		for range count {
+			l := link{name: text(c.uint(f.offset)), addr: c.addr()}
+			is := c.uint(8)
+			if at := c.uint(4); is&0xffffffff == 2 {
+				l.soft = text(at)
+			}
+			c.skip(12)
+			links = append(links, l)
+		}
+	})
+	return links
+}
+
+// maxSoft is the largest number of soft links on the way to an object.
+const maxSoft = 32
+
+// Object returns the object at a path, such as "/obs/cell_type"; "/" is the root. If it
+// does not exist, the error wraps ErrNotFound.
+func (f *File) Object(path string) (o *Object, err error) {
+	defer catch(&err)
+	left := maxSoft
+	return f.walk(f.object("/", f.root), path, &left), nil
+}
+
+// walk follows a path from an object.
+func (f *File) walk(o *Object, path string, soft *int) *Object {
+	if strings.HasPrefix(path, "/") {
+		o = f.object("/", f.root)
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if name == "" || name == "." {
+			continue
+		}
+		inside := strings.TrimSuffix(o.path, "/") + "/" + name
+		links := o.members()
+		i := slices.IndexFunc(links, func(l link) bool { return l.name == name })
+		need(i >= 0, ErrNotFound, "there is no %s in the file", inside)
+		supported(links[i].external == "", "%s: got a link to the file %q, want the object itself", inside, links[i].external)
+		if links[i].soft != "" {
+			*soft--
+			must(*soft >= 0, "%s: the links form a cycle", inside)
+			o = f.walk(o, links[i].soft, soft)
+			o.path = inside
+		} else {
+			o = f.object(inside, links[i].addr)
+		}
+	}
+	return o
+}
+
+// Names returns the names of the members of a group, in order; nil for a dataset.
+func (o *Object) Names() (names []string, err error) {
+	defer catch(&err)
+	for _, l := range o.members() {
+		names = append(names, l.name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Attribute returns an attribute as a dataset. If it does not exist, the error wraps
+// ErrNotFound.
+func (o *Object) Attribute(name string) (d *Dataset, err error) {
+	defer catch(&err)
+	for c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
+		if have, read := o.attribute(c); have == name {
+			return read(), nil
+		}
+	}
+	need(false, ErrNotFound, "%s has no attribute %s", o.path, name)
+	return nil, nil
+}
+
+// attribute reads the name of an attribute, and returns a function that reads the rest.
+func (o *Object) attribute(c *cursor) (name string, read func() *Dataset) {
+	version := c.version(1, 3)
+	flags, pad := c.int(1), 1
+	n, typed, space := c.int(2), c.int(2), c.int(2)
+	if version == 1 {
+		pad, flags = 8, 0
+	}
+	c.skip(version / 3)
+	padded := func(n int) []byte { return c.bytes((n + pad - 1) / pad * pad) }
+	name = (&cursor{b: append(padded(n), 0)}).name(1)
+	return name, func() *Dataset {
+		what := o.path + ": attribute " + name
+		part := func(n, shared, kind int) *cursor {
+			return o.f.shared(&cursor{f: o.f, what: what, b: padded(n)}, shared != 0, kind)
+		}
+		d := &Dataset{f: o.f, path: what, Type: part(typed, flags&1, msgType).datatype(0)}
+		d.space(part(space, flags&2, msgSpace))
+		d.compact = c.bytes(int(d.bytes()))
+		return d
+	}
+}

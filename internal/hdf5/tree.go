@@ -1,0 +1,197 @@
+package hdf5
+
+import "math/bits"
+
+// oldTree calls leaf with the key and the address of each child of the leaves of a B-tree
+// of version 1. Keys have the given size.
+func (f *File) oldTree(addr uint64, is, key int, leaf func(key *cursor, child uint64)) {
+	const what = "B-tree"
+	seen := make(map[uint64]bool)
+	var node func(addr uint64, level int)
+	node = func(addr uint64, level int) {
+		head := uint64(8 + 2*f.offset)
+		c := f.read(what, addr, head)
+		c.magic("TREE")
+		got, at, count := c.int(1), c.int(1), c.uint(2)
+		c.must(got == is, "got type %d, want %d", got, is)
+		c.must(!seen[addr] && (level < 0 || at == level), "its nodes form a cycle")
+		seen[addr] = true
+		c = f.read(what, addr+head, count*uint64(key+f.offset))
+		for range count {
+			k := &cursor{f: f, what: what, b: c.bytes(key)}
+			if child := c.addr(); at > 0 {
+				node(child, at-1)
+			} else {
+				leaf(k, child)
+			}
+		}
+	}
+	if addr != undefined {
+		node(addr, -1)
+	}
+}
+
+// records calls do with the records of a B-tree of version 2, until it returns false.
+func (f *File) records(addr uint64, is int, do func(*cursor) bool) {
+	const what = "B-tree"
+	if addr == undefined {
+		return
+	}
+	h := f.readBlock(what, "BTHD", addr, uint64(22+f.offset+f.length))
+	h.version(0, 0)
+	got, size, record, depth := h.int(1), h.uint(4), h.uint(2), h.int(2)
+	h.skip(2)
+	h.must(got == is && record > 0 && size >= 10+record && depth <= 32, "got nodes of type %d and %d bytes with records of %d, %d levels deep", got, size, record, depth)
+	// The bytes of the number of records in a node, and below a node of each level from
+	// the leaves.
+	most := (size - 10) / record
+	below, own := []int{0}, limitBytes(most)
+	for all := most; len(below) <= depth; {
+		pointer := uint64(f.offset + own + below[len(below)-1])
+		h.must(size >= 10+pointer, "its nodes are too small")
+		n := (size - 10 - pointer) / (record + pointer)
+		all = sum(n+1, all, 1, n)
+		below = append(below, limitBytes(all))
+	}
+	seen := make(map[uint64]bool)
+	var node func(addr, count uint64, level int) bool
+	node = func(addr, count uint64, level int) bool {
+		h.must(!seen[addr], "its nodes form a cycle")
+		seen[addr] = true
+		magic, pointers, pointer := "BTLF", uint64(0), 0
+		if level > 0 {
+			magic, pointers, pointer = "BTIN", count+1, f.offset+own+below[level-1]
+		}
+		c := f.readBlock(what, magic, addr, sum(1, 10, count, record, pointers, uint64(pointer)))
+		c.skip(2)
+		here := c.bytes(int(count * record))
+		for i := range max(count, pointers) {
+			if level > 0 {
+				child, n := c.addr(), c.uint(own)
+				c.skip(below[level-1])
+				if !node(child, n, level-1) {
+					return false
+				}
+			}
+			if i < count && !do(&cursor{f: f, what: what, b: here[i*record : (i+1)*record]}) {
+				return false
+			}
+		}
+		return true
+	}
+	if root, count := h.addr(), h.uint(2); root != undefined {
+		node(root, count, depth)
+	}
+}
+
+// limitBytes returns the number of bytes for numbers up to most.
+func limitBytes(most uint64) int { return (bits.Len64(most)-1)/8 + 1 }
+
+// A heap is a fractal heap.
+type heap struct {
+	f                     *File
+	start, direct         uint64 // bytes of the first and the largest direct blocks
+	width, rows           uint64 // of the doubling table
+	root                  uint64
+	offsetBytes, lenBytes int
+	checked               bool               // direct blocks have checksums
+	blocks                map[uint64]*cursor // that have been read
+}
+
+// dense yields the objects of a heap that a B-tree lists. Their IDs follow skip bytes of
+// each record.
+func (f *File) dense(heap, tree uint64, is, skip int, yield func(*cursor) bool) {
+	if heap == undefined || tree == undefined {
+		return
+	}
+	h := f.heap(heap)
+	f.records(tree, is, func(r *cursor) bool {
+		r.skip(skip)
+		r.what = "fractal heap"
+		return yield(&cursor{f: f, what: r.what, b: h.object(r)})
+	})
+}
+
+// heap reads the header of a fractal heap.
+func (f *File) heap(addr uint64) *heap {
+	c := f.readBlock("fractal heap", "FRHP", addr, uint64(26+12*f.length+3*f.offset))
+	c.version(0, 0)
+	c.skip(2)
+	supported(c.int(2) == 0, "fractal heap: got filters")
+	h := &heap{f: f, blocks: make(map[uint64]*cursor), checked: c.uint(1)&2 != 0}
+	most := c.uint(4)
+	c.skip(10*f.length + 2*f.offset)
+	h.width, h.start, h.direct = c.uint(2), c.len(), c.len()
+	offsetBits := c.int(2)
+	c.skip(2)
+	h.root, h.rows = c.addr(), c.uint(2)
+	c.must(bits.OnesCount64(h.width) == 1 && bits.OnesCount64(h.start) == 1 && bits.OnesCount64(h.direct) == 1 && h.start <= h.direct && h.direct <= 1<<32 && offsetBits <= 64,
+		"got a table of width %d with blocks from %d to %d bytes", h.width, h.start, h.direct)
+	h.offsetBytes, h.lenBytes = (offsetBits+7)/8, min((bits.Len64(h.direct)+6)/8, limitBytes(most))
+	return h
+}
+
+// object returns the object with an ID.
+func (h *heap) object(id *cursor) []byte {
+	first := id.int(1)
+	if first>>4 == 2 { // in the ID itself
+		return id.bytes(first&15 + 1)
+	}
+	supported(first>>4 == 0, "fractal heap: got an object of more than 64 KiB, such as an attribute")
+	offset, n := id.uint(h.offsetBytes), id.uint(h.lenBytes)
+	at, begin, size := h.find(offset)
+	c := h.block(at, size, "FHDB")
+	offset -= begin
+	c.must(offset <= size && n <= size-offset, "an object is outside its block")
+	return c.b[offset : offset+n]
+}
+
+// rowBytes returns the size of the blocks in a row of the table.
+func (h *heap) rowBytes(row uint64) uint64 { return h.start << max(0, int(row)-1) }
+
+// find returns the address of the direct block that has an offset, and the offset and size
+// of that block.
+func (h *heap) find(offset uint64) (addr, begin, size uint64) {
+	if h.rows == 0 {
+		return h.root, 0, h.start
+	}
+	direct := uint64(bits.Len64(h.direct)-bits.Len64(h.start)) + 2 // rows of direct blocks
+	addr, rows := h.root, h.rows
+	for {
+		must(rows <= 64, "fractal heap: got a table of %d rows", rows)
+		c := h.block(addr, sum(1, uint64(9+h.f.offset+h.offsetBytes), rows*h.width, uint64(h.f.offset)), "FHIB")
+		row := uint64(0)
+		for ; row < rows && offset-begin >= h.rowBytes(row)*h.width; row++ {
+			begin += h.rowBytes(row) * h.width
+		}
+		c.must(row < rows, "an object is outside the heap")
+		size = h.rowBytes(row)
+		k := (offset - begin) / size
+		begin += k * size
+		c.at = 5 + h.f.offset + h.offsetBytes + int(row*h.width+k)*h.f.offset
+		if addr = c.addr(); row < direct {
+			return addr, begin, size
+		}
+		rows = uint64(bits.Len64(size)-bits.Len64(h.start*h.width)) + 1
+	}
+}
+
+// block returns a block of n bytes.
+func (h *heap) block(addr, n uint64, magic string) *cursor {
+	c := h.blocks[addr]
+	if c != nil && len(c.b) == int(n) {
+		return c
+	}
+	c = h.f.read("fractal heap", addr, n)
+	c.magic(magic)
+	if c.at = len(c.b) - 4; magic == "FHIB" {
+		c.checksum()
+	} else if h.checked { // over the block with zeros instead of the checksum
+		c.at = 5 + h.f.offset + h.offsetBytes
+		sum := uint32(c.uint(4))
+		clear(c.b[c.at-4 : c.at])
+		c.must(lookup3(c.b) == sum, "the checksum is wrong")
+	}
+	h.blocks[addr] = c
+	return c
+}
