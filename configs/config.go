@@ -63,6 +63,8 @@ type Data struct {
 	Path          []string    `key:"path" as:"inputs"`
 	Labels        []string    `key:"labels" as:"paths"`
 	LabelColumn   *string     `key:"label_column" as:"column"` // name, or number counted from 1
+	Layer         *string     `key:"layer" as:"text"`          // of .h5ad; see file.Options
+	Obsm          *string     `key:"obsm" as:"text"`           // matrix of .h5ad
 	Names         *string     `key:"names" as:"column"`        // of the points: see file.SplitColumn
 	Columns       []string    `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string    `key:"drop" as:"columns"`        // names or numbers

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/data/counts"
 	"cne/data/file"
 	"cne/internal/text"
 )
@@ -30,8 +31,12 @@ func (c *Config) files() []keyFiles {
 	if t := c.Data.Sample; t != nil && t.File != "" {
 		rows = []string{t.File}
 	}
+	labels := file.Paths(c.Data.Labels)
+	if c.Data.cellLabels() != "" {
+		labels = nil
+	}
 	return []keyFiles{
-		{"data.labels", file.Paths(c.Data.Labels)},
+		{"data.labels", labels},
 		{"data.holdout", held},
 		{"data.holdout_labels", file.Paths(c.Data.HoldoutLabels)},
 		{"data.sample", rows},
@@ -104,6 +109,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		return nil
 	}
 	err := cmp.Or(
+		c.Data.checkMatrix(),
 		check("data.names", given(c.Data.Names), points, o),
 		check("data.labels", slices.Concat(c.Data.Labels, c.Data.HoldoutLabels), nil, o),
 		check("output.html_columns", c.Output.HTMLColumns, points, o))
@@ -123,6 +129,16 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	return check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
 }
 
+// checkMatrix returns an error for a matrix of a file that is not one of single cells.
+func (d *Data) checkMatrix() error {
+	for key, name := range map[string]*string{"data.layer": d.Layer, "data.obsm": d.Obsm} {
+		if name != nil && len(d.Path) > 0 && !file.IsCells(d.Path[0]) {
+			return fmt.Errorf("%s: got %s, want null for data that are not a file of AnnData or 10x", key, text.Quote(*name))
+		}
+	}
+	return nil
+}
+
 // checkColumn returns an error if spec names a missing file or column (see
 // file.SplitColumn). It reads only the heads of files. A column without a file is a
 // column of points, and is checked if their files exist. Nil points have no table.
@@ -140,6 +156,8 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 		return NoColumnsError(spec)
 	case slices.ContainsFunc(points, func(path string) bool { _, err := os.Stat(path); return err != nil }):
 		return nil
+	case counts.Is(points[0], o) && !file.IsCells(points[0]):
+		return nil // a gene; reading reports one that is missing
 	}
 	_, err := file.FindColumn(ctx, points, column, o)
 	if errors.Is(err, data.ErrOption) {

@@ -25,12 +25,32 @@ func (d *Data) Options() file.Options {
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
 	}
+	if column := d.cellLabels(); column != "" {
+		o.LabelColumn, o.Labels = column, nil
+	}
+	if d.Layer != nil {
+		o.Layer = *d.Layer
+	}
+	if d.Obsm != nil {
+		o.Obsm = *d.Obsm
+	}
 	if d.Names != nil && len(o.Only) == 0 && *d.Names != o.LabelColumn && !slices.Contains(o.Drop, *d.Names) {
 		if path, column := file.SplitColumn(*d.Names); path == "" { // of the points' own table
 			o.Drop = append(slices.Clone(o.Drop), column)
 		}
 	}
 	return o
+}
+
+// cellLabels returns the column of a file of single cells that data.labels names, or "".
+func (d *Data) cellLabels() string {
+	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || !file.IsCells(d.Path[0]) {
+		return ""
+	}
+	if path, column := file.SplitColumn(d.Labels[0]); path == "" {
+		return column
+	}
+	return ""
 }
 
 // FillsMissing reports whether missing values become means: also by default, if columns that

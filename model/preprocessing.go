@@ -18,6 +18,10 @@ type Preprocessing struct {
 	// Counts turns counts into points; nil if the points were not counts. Apply does not do
 	// this step.
 	Counts *counts.Scaling `json:"counts,omitempty"`
+	// Layer and Obsm say which matrix of a file of single cells had the points; see
+	// file.Options. Apply does not do this step.
+	Layer string `json:"layer,omitempty"`
+	Obsm  string `json:"obsm,omitempty"`
 	// Width is the number of values of a point before the other steps.
 	Width int `json:"width"`
 	// Columns are the names of those values, to match the values of new points by name;
@@ -99,6 +103,9 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 		return opt
 	}
 	opt.Columns, opt.Codings, opt.NA = p.Columns, p.Codings, p.NA
+	if opt.Layer == "" {
+		opt.Layer, opt.Obsm = p.Layer, p.Obsm
+	}
 	if p.Scaler != nil {
 		opt.Offset = p.Scaler.Offset
 	}

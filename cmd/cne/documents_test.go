@@ -174,7 +174,7 @@ func writeDocumentFiles(t *testing.T) (folder, bin string) {
 		}
 		return m
 	}
-	for name, d := range map[string]int{"points": 10, "texts": 20, "cells": 10, "new": 10, "many": 10, "more": 10, "tsne": 2, "mine": 2, "theirs": 2, "embedding": 2} {
+	for name, d := range map[string]int{"points": 10, "texts": 20, "new": 10, "many": 10, "more": 10, "tsne": 2, "mine": 2, "theirs": 2, "embedding": 2} {
 		makeArray(t, at(name+".npy"), points(n, d))
 	}
 	makeArray(t, at("old.npy"), points(n/2, 2))
@@ -194,13 +194,15 @@ func writeDocumentFiles(t *testing.T) (folder, bin string) {
 		fmt.Fprintf(&all, "p%d,%g,%d\n", i, stream.Normal(), i%3)
 	}
 	for name, b := range map[string]*strings.Builder{
-		"labels.txt": &labels, "types.txt": &labels, "cells.labels.txt": &labels, "titles.txt": &titles, "cells.names.txt": &titles,
-		"table.csv": &table, "meta.csv": &meta, "all.csv": &all, "more.csv": &all,
+		"labels.txt": &labels, "types.txt": &labels, "titles.txt": &titles, "table.csv": &table, "meta.csv": &meta, "all.csv": &all, "more.csv": &all,
 	} {
 		writeTestFile(t, at(name), b.String())
 	}
 	writeTestFile(t, at("rows.txt"), strings.Join(strings.SplitAfter(rows.String(), "\n")[:n/2], ""))
 	write10X(t, at("filtered_feature_bc_matrix"), 0, n)
+	for name, from := range map[string]string{"cells.h5ad": "cells.h5", "filtered_feature_bc_matrix.h5": "new10x.h5"} {
+		writeTestFile(t, at(name), readText(t, "../../internal/hdf5/testdata/"+from))
+	}
 	writeImages(t, at("images"), 8, 8, 4)
 	writeImages(t, at("photos"), 8, 8, 4)
 	writeImages(t, at("new-photos"), 8, 2, 1)

@@ -285,7 +285,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	}
 	var o file.Options
 	if !a.dataKnown {
-		o.Labels = a.config.Data.Labels
+		o.Labels = a.config.Data.Options().Labels
 	}
 	set, err := rundir.OpenEmbedding(ctx, files, o)
 	if err != nil {

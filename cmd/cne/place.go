@@ -68,8 +68,8 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	}
 	defer rows.Close()
 	var given []string // labels of all points, if they have files of their own
-	if len(d.Labels) > 0 {
-		if given, err = file.ReadLabels(ctx, d.Labels, in.N); err != nil {
+	if labels := d.Options().Labels; len(labels) > 0 {
+		if given, err = file.ReadLabels(ctx, labels, in.N); err != nil {
 			return nil, err
 		}
 	}

@@ -74,6 +74,7 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 	flags.StringVarP(&p.output, "output", "o", "", "`file` for the positions, .npy or .csv")
 	flags.StringVar(&p.picture, "plot", "", "also draw the new points on the map, in a .png or .svg `file` (needs memory for all)")
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with values that are not finite, instead of refusing them")
+	flags.StringVar(&p.reading.Layer, "layer", "", "`layer` of a .h5ad file to read, X or raw; genome of a .h5 file (default: as in training)")
 	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, by name or number, for .csv and --plot")
 	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
 	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, from 0: 0:1000 are the first 1000, 1000: all others")

@@ -69,12 +69,21 @@ func (p *projectRun) open(ctx context.Context, before *model.Preprocessing) (fil
 func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
 	o, name := p.reading, p.input[0]
 	o.Log = p.Log
-	switch at := slices.IndexFunc(p.input, counts.Is); {
+	if before != nil && o.Layer == "" {
+		o.Layer, o.Obsm = before.Layer, before.Obsm
+		if before.Counts != nil && slices.ContainsFunc(p.input, func(path string) bool { return !counts.Is(path, o) }) {
+			o.Layer = "" // new cells may have their counts elsewhere
+		}
+	}
+	switch at := slices.IndexFunc(p.input, func(path string) bool { return counts.Is(path, o) }); {
 	case before != nil && before.Counts != nil:
 		o.Columns = before.Counts.Names
 		c, err := counts.Open(ctx, p.input, o)
 		if err != nil {
 			return nil, err
+		}
+		if missing := before.Counts.Missing(c); missing > 0 {
+			p.Log.Warn("genes of the model are missing, and are taken for zeros", "missing", missing, "of", len(before.Counts.Genes))
 		}
 		return before.Counts.Rows(c), nil
 	case at >= 0:

@@ -62,12 +62,17 @@ func TestScript(t *testing.T) {
 	points := filepath.Join(t.TempDir(), "points.csv")
 	writePoints(t, points, 60, 5)
 	content := readText(t, points)
+	hdf5, err := filepath.Abs("../../internal/hdf5/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:             "testdata/script",
 		ContinueOnError: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CNE_GRAPH_K", "5")
 			e.Setenv("CNE_OUTPUT_PLOT", "false")
+			e.Setenv("HDF5", hdf5)
 			return os.WriteFile(filepath.Join(e.WorkDir, "points.csv"), []byte(content), 0o666)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -35,9 +35,9 @@ INPUT (data.path) names one or several files or folders of points:
   arrays           .npy, .npz, IDX
   tables           CSV, TSV, Parquet
   sparse points    .npz by scipy.sparse.save_npz
-  counts of cells  a folder of 10x, or Matrix Market
+  cells            .h5ad, .h5 or folder of 10x, Matrix Market (counts)
   images           the folder of MNIST, Kuzushiji-49 or Kuzushiji-MNIST
-All but .npz and Parquet files may be compressed with gzip. Without INPUT and
+All but .npz, Parquet, .h5ad and .h5 may be compressed with gzip. Without INPUT and
 data.path, the points are MNIST's 10 000 test images, which come with cne.
 
 Without --output, the folder is named after INPUT: runs/points for points.npy.
@@ -294,7 +294,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	}
 	in.LogCounts()
 	if in.MaybeCounts() {
-		r.Log.Warn("all values are whole numbers, like counts, and are not normalised; give counts of cells as a folder of 10x or as Matrix Market (scripts/h5ad2npy writes one), and use graph.metric: cosine for counts of words")
+		r.Log.Warn("all values are whole numbers, like counts, and are not normalised; give counts of cells as .h5ad, a folder of 10x or Matrix Market, and use graph.metric: cosine for counts of words")
 	}
 	if in.Held != nil {
 		held, _ := in.Held.Dims()

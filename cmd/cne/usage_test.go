@@ -27,6 +27,8 @@ var wrongValues = map[string][]string{
 	"--model":        nil,
 	"--data":         {"\xff"},
 	"--labels":       nil,
+	"--layer":        nil,
+	"--obsm":         nil,
 	"--images":       nil, // paths, but for simclr views
 	"--graph":        {"\xff"},
 	"--against":      nil,

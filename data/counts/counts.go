@@ -35,6 +35,9 @@ type Matrix struct {
 	// CellNames and GeneNames are the barcodes of the cells and the identifiers
 	// of the genes; nil if they are not known.
 	CellNames, GeneNames []string
+	// OtherNames are second names of the genes, such as symbols next to identifiers; nil
+	// without.
+	OtherNames []string
 	// Labels is nil when the cells have none.
 	Labels *data.Labels
 }
@@ -50,7 +53,7 @@ func (c *Matrix) Check() error {
 	switch {
 	case c.Cells < 1 || c.Genes < 1 || len(c.Value) == 0:
 		return errorf(data.ErrEmpty, "counts: got %d counts of %d genes in %d cells, want at least one of each", len(c.Value), c.Genes, c.Cells)
-	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes:
+	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes || c.OtherNames != nil && len(c.OtherNames) != c.Genes:
 		return inconsistent(fmt.Sprintf("got %d names for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
 	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
 		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each cell", len(c.Labels.Class), c.Cells)
@@ -95,9 +98,10 @@ func filesOf(path string) (matrices []string, genes, cells string) {
 }
 
 // Is reports whether a path is for Open, and not for file.Read: a folder with a file
-// matrix.mtx, perhaps after a prefix, or a file that begins like the Matrix Market format.
-// It returns false if the path cannot be read.
-func Is(path string) bool {
+// matrix.mtx, perhaps after a prefix, a file that begins like the Matrix Market format, or one of single cells (see
+// file.IsCells) whose values, by Layer and Obsm of the options, are counts. It returns false
+// if the path cannot be read.
+func Is(path string, o file.Options) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false
@@ -105,15 +109,20 @@ func Is(path string) bool {
 	if info.IsDir() {
 		return file.FindEnding(path, matrixName) != nil
 	}
+	if file.IsCells(path) {
+		return file.HasCounts(path, o)
+	}
 	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading from a pipe would consume data
 }
 
-// Barcodes returns the files with the names of the cells of paths for Open, nil unless each
-// has one.
+// Barcodes returns the files with the names of the cells of paths for Open, or of files of
+// single cells, nil unless each has one.
 func Barcodes(paths []string) (files []string) {
 	for _, path := range paths {
 		_, _, barcodes := filesOf(path)
-		if barcodes == "" || !Is(path) {
+		if file.IsCells(path) {
+			barcodes = path
+		} else if barcodes == "" || !Is(path, file.Options{}) {
 			return nil
 		}
 		files = append(files, barcodes)
@@ -121,16 +130,39 @@ func Barcodes(paths []string) (files []string) {
 	return files
 }
 
-// ReadBarcodes reads the names of the cells from the files that Barcodes returns.
-func ReadBarcodes(ctx context.Context, files []string) (names []string, err error) {
+// ReadBarcodes reads the names of the cells from the files that Barcodes returns. It uses
+// the option Layer.
+func ReadBarcodes(ctx context.Context, files []string, o file.Options) (names []string, err error) {
 	for _, path := range files {
+		if file.IsCells(path) {
+			columns, err := file.ReadColumns(ctx, []string{path}, []string{file.CellNames}, file.Options{Layer: o.Layer})
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, columns[0]...)
+			continue
+		}
 		lines, err := readLines(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, firstFields(lines)...)
+		names = append(names, fields(lines, 0)...)
 	}
 	return names, nil
+}
+
+// Gene returns the values of a gene as text, by its name or second name: see
+// file.GeneValues. If there is none, or several, the error wraps data.ErrOption.
+func (c *Matrix) Gene(name string) ([]string, error) {
+	for _, names := range [][]string{c.GeneNames, c.OtherNames} {
+		if g := slices.Index(names, name); g >= 0 {
+			if slices.Contains(names[g+1:], name) {
+				return nil, errorf(data.ErrOption, "genes: got several called %.60q, want one; give its identifier", name)
+			}
+			return file.GeneValues(&c.CSR, g, true), nil
+		}
+	}
+	return nil, errorf(data.ErrOption, "genes: got no %.60q, want names such as %s", name, text.Few(c.GeneNames, text.Printable))
 }
 
 // EmptyCells returns the number of cells without counts.
@@ -144,33 +176,35 @@ func (c *Matrix) EmptyCells() int {
 	return empty
 }
 
-// Open reads the counts of single-cell sequencing in the Matrix Market format, with genes
-// as rows and cells as columns. It concatenates the cells of all paths. A path is a file
-// (.mtx) or a folder written by 10x's programs, with matrix.mtx and optionally
-// barcodes.tsv and features.tsv (or genes.tsv), all perhaps after the same prefix, as GEO
-// names them. Their first columns have the names of cells and genes. Each file may be
-// compressed with gzip.
+// Open reads the counts of single-cell sequencing, and concatenates the cells of all paths.
+// A path is a file of AnnData (.h5ad) or 10x's programs (.h5), see file.ReadCells; a file in
+// the Matrix Market format (.mtx), with genes as rows and cells as columns; or a folder
+// written by 10x's programs, with matrix.mtx and optionally barcodes.tsv and features.tsv (or
+// genes.tsv), all perhaps after the same prefix, as GEO names them. Their first columns have
+// the names of cells and genes, and the second one of features.tsv second names of the genes.
+// Files other than HDF5 may be compressed with gzip.
 //
-// If the third column of features.tsv has several kinds of features, only "Gene
+// If features are of several kinds, only "Gene
 // Expression" features are kept, as by scanpy.read_10x_mtx; if no feature is of this
 // kind, all are kept, and Options.Log reports it. It is an error if most cells have no
 // counts, as in 10x's unfiltered matrix.
 //
-// All paths must have the same genes. Open uses the options Name, Labels and Log. It uses
-// Columns, the names of a model's genes, only to log that the file has no names. For
-// LabelColumn, Only and Drop the error wraps data.ErrOption. A count takes 8 bytes of
+// All paths must have the same genes. Open uses the options Name, Labels and Log, and for
+// .h5ad and .h5 LabelColumn, Layer and Obsm. It uses Columns, the names of a model's genes,
+// only to log that the file has no names. For other files with LabelColumn or Layer, and for
+// Only and Drop, the error wraps data.ErrOption. A count takes 8 bytes of
 // memory, 12 if the cells of a file are out of order, and 16 while several paths are
 // joined. Errors name the file, and are of package data's kinds or the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
 	}
-	if o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0 {
+	if !file.IsCells(paths[0]) && (o.LabelColumn != "" || len(o.Drop) > 0) || len(o.Only) > 0 {
 		return nil, errorf(data.ErrOption, "%s: got a label column or columns to drop, want a file of labels for counts", paths[0])
 	}
 	parts := make([]*Matrix, len(paths))
 	for i, path := range paths {
-		c, err := openPath(ctx, path, o.Log)
+		c, err := openPath(ctx, path, o)
 		if err != nil {
 			return nil, err
 		}
@@ -237,11 +271,41 @@ func join(parts []*Matrix) *Matrix {
 		c.CellNames = nil
 	}
 	c.CSR = *data.ConcatCSR(rows)
+	c.OtherNames = parts[0].OtherNames
+	c.Labels = joinLabels(parts)
 	return c
 }
 
+// joinLabels returns the labels of all cells; nil if some have none.
+func joinLabels(parts []*Matrix) *data.Labels {
+	var labels []*data.Labels
+	for _, p := range parts {
+		if p.Labels == nil {
+			return nil
+		}
+		labels = append(labels, p.Labels)
+	}
+	return data.JoinLabels(labels...)
+}
+
 // openPath reads the counts of a file, or of a folder of 10x.
-func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, error) {
+func openPath(ctx context.Context, path string, o file.Options) (*Matrix, error) {
+	if file.IsCells(path) {
+		cells, err := file.ReadCells(ctx, path, o)
+		if err != nil {
+			return nil, err
+		}
+		m := cells.Counts
+		c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: cells.Names, GeneNames: m.Columns, OtherNames: cells.Other}
+		if cells.Labels != nil {
+			c.Labels = data.NewLabels(cells.Labels)
+		}
+		c.keepGenes(cells.Kinds, path, o.Log)
+		return c, nil
+	}
+	if o.Layer+o.Obsm != "" {
+		return nil, errorf(data.ErrOption, "%s: data.layer or data.obsm: got %q, want null for a file that is not one of AnnData or 10x", path, o.Layer+o.Obsm)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the counts cannot be read: %w", err)
@@ -284,19 +348,37 @@ func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, erro
 	if err != nil {
 		return nil, err
 	}
-	c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: firstFields(cells), GeneNames: firstFields(genes)}
-	keep, kind := expressed(genes)
-	if kind != "" && log != nil {
-		log.Warn("no feature is of the kind \"Gene Expression\"; all are taken for genes", "file", genesPath, "kind", text.Printable(kind))
-	}
-	if keep != nil {
-		c.Genes, c.CSR = len(keep), *c.SelectColumns(keep, c.Genes)
-		for j, g := range keep {
-			c.GeneNames[j] = c.GeneNames[g]
-		}
-		c.GeneNames = c.GeneNames[:len(keep)]
-	}
+	c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: fields(cells, 0), GeneNames: fields(genes, 0), OtherNames: fields(genes, 1)}
+	c.keepGenes(fields(genes, 2), genesPath, o.Log)
 	return c, nil
+}
+
+// keepGenes removes the features that are not genes, by the kind of each. If none is known to
+// be a gene, it keeps all, and says so if kinds are known.
+func (c *Matrix) keepGenes(kinds []string, path string, log *slog.Logger) {
+	var keep []int
+	kind := ""
+	for i, is := range kinds {
+		switch is = strings.TrimSpace(is); {
+		case is == "Gene Expression":
+			keep = append(keep, i)
+		case kind == "":
+			kind = is
+		}
+	}
+	switch len(keep) {
+	case 0:
+		if kind != "" && log != nil {
+			log.Warn("no feature is of the kind \"Gene Expression\"; all are taken for genes", "file", path, "kind", text.Printable(kind))
+		}
+	case c.Genes:
+	default:
+		c.CSR = *c.SelectColumns(keep, c.Genes)
+		c.Genes, c.GeneNames = len(keep), text.Pick(c.GeneNames, keep)
+		if c.OtherNames != nil {
+			c.OtherNames = text.Pick(c.OtherNames, keep)
+		}
+	}
 }
 
 // readLines reads a file with an item on each line. It returns nil for an empty path.
@@ -317,37 +399,16 @@ func readLines(ctx context.Context, path string) ([]string, error) {
 	return lines, nil
 }
 
-// firstFields returns the first field of each line as a name.
-func firstFields(lines []string) (names []string) {
+// fields returns field k of each line as a name, or nil if some line has none.
+func fields(lines []string, k int) (names []string) {
 	for _, line := range lines {
-		name, _, _ := strings.Cut(line, "\t")
-		names = append(names, text.ValidName(name))
+		all := strings.SplitN(line, "\t", k+2)
+		if len(all) <= k {
+			return nil
+		}
+		names = append(names, text.ValidName(all[k]))
 	}
 	return names
-}
-
-// expressed returns the features that are genes. It returns nil if all are genes. If none
-// is known to be a gene, it returns nil and the kind of the first feature, if given.
-func expressed(features []string) (keep []int, kind string) {
-	for i, line := range features {
-		fields := strings.Split(line, "\t")
-		if len(fields) < 3 {
-			continue
-		}
-		switch is := strings.TrimSpace(fields[2]); {
-		case is == "Gene Expression":
-			keep = append(keep, i)
-		case kind == "":
-			kind = is
-		}
-	}
-	switch len(keep) {
-	case 0:
-		return nil, kind
-	case len(features):
-		return nil, ""
-	}
-	return keep, ""
 }
 
 // Requirements of Fit for a gene, as in the paper's programs.
@@ -371,6 +432,8 @@ type Scaling struct {
 	// nil if they have none.
 	Genes []int32  `json:"genes,omitempty"`
 	Names []string `json:"names,omitempty"`
+	// Others are their second names, or nil if they have none.
+	Others []string `json:"others,omitempty"`
 	// LibrarySize is the median library size of the cells.
 	LibrarySize float64 `json:"library_size"`
 }
@@ -405,6 +468,9 @@ func Fit(c *Matrix, genes int) (*Scaling, error) {
 	if c.GeneNames != nil {
 		for _, g := range s.Genes {
 			s.Names = append(s.Names, c.GeneNames[g])
+			if c.OtherNames != nil {
+				s.Others = append(s.Others, c.OtherNames[g])
+			}
 		}
 	}
 	return s, nil
@@ -469,9 +535,10 @@ func median(x []float64) float64 {
 }
 
 // Apply turns the counts of cells into points, with the cells' names and labels;
-// Points.Columns are the names of the genes. Genes are matched by name if both sides have
-// names, and genes with equal names by position. The error wraps data.ErrShape if a gene
-// is missing or ambiguous or, without names, if the number of genes differs.
+// Points.Columns are the names of the genes. Genes are matched by name or second name if
+// both sides have names, and genes with equal names by position. Missing genes are zeros.
+// The error wraps data.ErrShape if more than half are missing, if one is ambiguous or,
+// without names, if the number of genes differs.
 func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	ds := &data.Dataset{Name: c.Name, Points: data.NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
 	ds.Points.Columns = s.Names
@@ -531,13 +598,18 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 		return column, nil
 	}
 	at := make(map[string]int, len(c.GeneNames))
-	for g, name := range slices.Backward(c.GeneNames) {
-		at[name] = g // the first of several
+	for _, names := range [][]string{c.OtherNames, c.GeneNames} { // names come before second names
+		for g, name := range slices.Backward(names) {
+			at[name] = g // the first of several
+		}
 	}
 	missing, example := 0, ""
 	for j, name := range s.Names {
 		// Genes with the same name are matched by position.
 		g, ok := at[name]
+		if !ok && s.Others != nil {
+			g, ok = at[s.Others[j]]
+		}
 		if own := int(s.Genes[j]); own < c.Genes && c.GeneNames[own] == name {
 			g = own
 		}
@@ -553,18 +625,34 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 		}
 		column[g] = int32(j)
 	}
-	if missing > 0 {
-		return nil, errorf(data.ErrShape, "genes: got counts without %d of the model's %d genes, such as %.60q, want all of them",
+	if 2*missing > len(s.Names) {
+		return nil, errorf(data.ErrShape, "genes: got counts without %d of the model's %d genes, such as %.60q, want at least half of them",
 			missing, len(s.Names), example)
 	}
 	return column, nil
+}
+
+// Missing returns how many of the genes are not among those of c, by name or second name.
+// They are taken for zeros.
+func (s *Scaling) Missing(c *Matrix) int {
+	column, err := s.columns(c)
+	if err != nil {
+		return 0 // Apply returns the error
+	}
+	missing := len(s.Genes)
+	for _, j := range column {
+		if j >= 0 {
+			missing--
+		}
+	}
+	return missing
 }
 
 // Check returns an error wrapping data.ErrShape or data.ErrOption for inconsistent values,
 // which a file may have.
 func (s *Scaling) Check() error {
 	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total ||
-		s.Names != nil && len(s.Names) != len(s.Genes) {
+		s.Names != nil && len(s.Names) != len(s.Genes) || s.Others != nil && len(s.Others) != len(s.Names) {
 		return errorf(data.ErrShape,
 			"scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))
 	}
@@ -583,7 +671,8 @@ func errorf(of error, format string, args ...any) error {
 type cellRows struct {
 	scaling *Scaling
 	counts  *Matrix
-	next    int // the next cell
+	next    int      // the next cell
+	labels  []string // of the cells of the last block
 }
 
 // Rows returns the points of Apply, computed a block at a time.
@@ -608,15 +697,19 @@ func (r *cellRows) Next(dst *data.Matrix) (int, error) {
 		return 0, fmt.Errorf("%s: %w", r.counts.Name, err)
 	}
 	dst.Columns = r.scaling.Names
+	r.labels = nil
+	for i := r.next; i < r.next+n && r.Labeled(); i++ {
+		r.labels = append(r.labels, r.counts.Labels.Names[r.counts.Labels.Class[i]])
+	}
 	r.next += n
 	return n, nil
 }
 
 // Labeled implements file.Rows.
-func (r *cellRows) Labeled() bool { return false }
+func (r *cellRows) Labeled() bool { return r.counts.Labels != nil }
 
 // Labels implements file.Rows.
-func (r *cellRows) Labels() []string { return nil }
+func (r *cellRows) Labels() []string { return r.labels }
 
 // Skip implements file.Rows.
 func (r *cellRows) Skip(rows int) (skipped int, err error) {

@@ -78,7 +78,7 @@ func TestOpenCounts(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
 		folder := tenX(t, zipped)
 		labels := put(t, t.TempDir(), "types.txt", []byte("type\nneuron\nglia\n"))
-		if !counts.Is(folder) {
+		if !counts.Is(folder, file.Options{}) {
 			t.Error("the folder is not recognised")
 		}
 		c := need(counts.Open(t.Context(), []string{folder}, file.Options{Labels: []string{labels}}))(t)
@@ -94,7 +94,7 @@ func TestOpenCounts(t *testing.T) {
 		if zipped {
 			content += ".gz"
 		}
-		if !counts.Is(content) || counts.Is(labels) || counts.Is(filepath.Dir(labels)) || counts.Is("gone") {
+		if !counts.Is(content, file.Options{}) || counts.Is(labels, file.Options{}) || counts.Is(filepath.Dir(labels), file.Options{}) || counts.Is("gone", file.Options{}) {
 			t.Error("counts and other files are confounded")
 		}
 		c = need(counts.Open(t.Context(), []string{content, folder}, file.Options{Name: "both"}))(t)
@@ -615,8 +615,33 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 	s.Names[5], other.GeneNames = second, names
 
 	name := s.Names[7]
-	other.GeneNames[slices.Index(other.GeneNames, name)] = "renamed"
-	refuses(data.ErrShape, fmt.Sprintf("got counts without 1 of the model's 20 genes, such as %q", name))
+	at := slices.Index(other.GeneNames, name)
+	other.GeneNames[at] = "renamed"
+	got = need(s.Apply(other))(t)
+	for i := range got.Points.N {
+		if got.Points.Row(i)[7] != 0 {
+			t.Fatalf("the missing gene is %v in cell %d", got.Points.Row(i)[7], i)
+		}
+	}
+	if missing := s.Missing(other); missing != 1 {
+		t.Errorf("%d genes are missing, want 1", missing)
+	}
+	// It is found by its second name on either side.
+	other.OtherNames = slices.Clone(other.GeneNames)
+	other.OtherNames[at] = name
+	if missing := s.Missing(other); missing != 0 {
+		t.Errorf("%d genes are missing by second names", missing)
+	}
+	s.Others, other.OtherNames = slices.Clone(s.Names), nil
+	s.Others[7] = "renamed"
+	if missing := s.Missing(other); missing != 0 {
+		t.Errorf("%d genes are missing by the model's second names", missing)
+	}
+	s.Others = nil
+	for _, name := range s.Names[8:18] {
+		other.GeneNames[slices.Index(other.GeneNames, name)] = "gone"
+	}
+	refuses(data.ErrShape, fmt.Sprintf("got counts without 11 of the model's 20 genes, such as %q", name))
 	other.GeneNames = nil
 	refuses(data.ErrShape, "genes: got 81, want 80 as in training")
 	s.LibrarySize = 0

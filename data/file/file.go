@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/hdf5"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -490,6 +491,8 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	var r reader
 	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only)+len(o.Categories)+len(o.Dates) > 0) {
 		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array")
+	} else if o.Layer+o.Obsm != "" && f.magic != hdf5.Magic {
+		err = errorf(data.ErrOption, "data.layer or data.obsm: got %q, want null for a file that is not one of AnnData or 10x", o.Layer+o.Obsm)
 	} else {
 		r, err = f.open(in, o)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/hdf5"
 	"cne/internal/npy"
 	"cne/internal/parquet"
 )
@@ -37,6 +38,7 @@ var formats = []format{
 	{zipMagic, []string{".npz"}, true, openNPZ, npzLabels, nil},
 	{parquet.Magic, []string{".parquet"}, true, openParquet, nil, parquetTable},
 	{mtxMagic, []string{".mtx"}, false, openMTX, nil, nil},
+	{hdf5.Magic, []string{".h5ad", ".h5"}, true, openCells, nil, cellColumns},
 	{npy.Magic, []string{".npy"}, false, npyHeader.open, npyHeader.labels, nil},
 	{"\x00\x00", []string{".idx", "-ubyte"}, false, idxHeader.open, idxHeader.labels, nil},
 	{"", []string{".csv", ".tsv", ".txt"}, false, openText, nil, textTable},
@@ -59,7 +61,7 @@ const (
 // foreign are unsupported kinds of files that users may try, by their first bytes.
 var foreign = []struct{ magic, advice string }{
 	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
-	{"\x89HDF", "an HDF5 file; scripts/h5ad2npy makes points or counts, labels and names of an AnnData file (.h5ad) or one of 10x (.h5); of others save the array with np.save"},
+	{hdf5.Magic[:4], "an HDF5 file within a gzip stream, or from a pipe; name the file itself, unpacked"},
 	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
 	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
 	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
@@ -102,7 +104,7 @@ func fromJSON(path string, top []byte) string {
 // recognize returns a file's format, from its first bytes if possible and otherwise from
 // its name.
 func recognize(path string, in *Input) (*format, error) {
-	head, err := in.r.Peek(512)
+	head, err := in.r.Peek(userBlock + 4)
 	if err != nil && err != io.EOF {
 		return nil, explain(err)
 	}
@@ -113,7 +115,7 @@ func recognize(path string, in *Input) (*format, error) {
 		return magic != "" && len(head) >= len(magic) && bytes.EqualFold(head[:len(magic)], []byte(magic))
 	}
 	for i, f := range formats {
-		if begins(f.magic) && (in.at != nil || !f.anyOrder) {
+		if (begins(f.magic) || f.magic == hdf5.Magic && isHDF5(head)) && (in.at != nil || !f.anyOrder) {
 			return &formats[i], nil
 		}
 	}

@@ -34,13 +34,20 @@ var mtxFields = []string{"integer", "real", "pattern", "unsigned-integer", "doub
 // cells, as sparse points, one for each cell. Entries may be in any order, so it reads
 // all at once.
 type mtxReader struct {
-	head
+	heldRows
 	line    int // lines read so far
 	pattern bool
 	genes   int
 	entries int
-	matrix  *data.Matrix // once it has been read
-	row     int          // rows delivered
+}
+
+// heldRows are sparse points that are read all at once.
+type heldRows struct {
+	head
+	load   func() (*data.CSR, error) // reads them
+	all    []string                  // labels; nil without
+	matrix *data.Matrix              // once it has been read
+	row    int                       // rows delivered
 }
 
 // openMTX begins to read the cells of a matrix of counts. Its header must say
@@ -48,20 +55,20 @@ type mtxReader struct {
 // of a pattern are 1. Entries for the same gene and cell are added up, as in
 // scipy.io.mmread.
 func openMTX(in *Input, _ *Options) (reader, error) {
-	m := &mtxReader{head: head{in: in, exact: true, counts: true}}
+	m := &mtxReader{heldRows: heldRows{head: head{in: in, exact: true, counts: true}}}
 	if err := m.begin(); err != nil {
 		return nil, err
 	}
-	m.width, m.nonzeros, m.sparse = m.genes, m.entries, m
+	m.width, m.nonzeros, m.sparse, m.load = m.genes, m.entries, m, m.readEntries
 	return m, nil
 }
 
-// load reads all entries, unless it has done so.
-func (m *mtxReader) load() error {
+// hold reads all points, unless it has done so.
+func (m *heldRows) hold() error {
 	if m.matrix != nil {
 		return nil
 	}
-	rows, err := m.readEntries()
+	rows, err := m.load()
 	if err == nil {
 		m.matrix = &data.Matrix{N: m.n, D: m.width, CSR: rows}
 	}
@@ -69,8 +76,8 @@ func (m *mtxReader) load() error {
 }
 
 // readSparse implements sparseReader.
-func (m *mtxReader) readSparse(c *data.CSR, rows int) (int, error) {
-	if err := m.load(); err != nil {
+func (m *heldRows) readSparse(c *data.CSR, rows int) (int, error) {
+	if err := m.hold(); err != nil {
 		return 0, err
 	}
 	rows = min(rows, m.n-m.row)
@@ -87,8 +94,8 @@ func (m *mtxReader) readSparse(c *data.CSR, rows int) (int, error) {
 }
 
 // read implements reader, of dense rows.
-func (m *mtxReader) read(dst []float32) (int, error) {
-	if err := m.load(); err != nil {
+func (m *heldRows) read(dst []float32) (int, error) {
+	if err := m.hold(); err != nil {
 		return 0, err
 	}
 	rows := min(len(dst)/m.width, m.n-m.row)
@@ -97,14 +104,17 @@ func (m *mtxReader) read(dst []float32) (int, error) {
 }
 
 // skip implements reader.
-func (m *mtxReader) skip(rows int) (passed int, err error) {
+func (m *heldRows) skip(rows int) (passed int, err error) {
 	rows = min(rows, m.n-m.row)
 	m.row += rows
 	return rows, nil
 }
 
 // deliver counts rows as delivered, and returns io.EOF after the last.
-func (m *mtxReader) deliver(rows int) error {
+func (m *heldRows) deliver(rows int) error {
+	if m.all != nil {
+		m.labels = append(m.labels, m.all[m.row:m.row+rows]...)
+	}
 	if m.row += rows; m.row == m.n {
 		return io.EOF
 	}

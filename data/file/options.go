@@ -24,6 +24,11 @@ type Options struct {
 	// in the header, or its number counted from 1 (negative from the end: -1 is the last).
 	// Names are tried first.
 	LabelColumn string
+	// Layer and Obsm say which matrix of a file of single cells (.h5ad) is read: a layer, "X"
+	// or "raw", or a member of obsm. Of a file of 10x with several genomes (.h5), Layer names
+	// one. If both are empty, it is the first with counts of X, raw/X and the layer counts,
+	// or X if none has counts. The error wraps data.ErrOption for other files, and for both.
+	Layer, Obsm string
 	// Only lists the columns with the values of the points, in their order, each given as in
 	// LabelColumn. If empty, all columns are values except those in Drop.
 	Only []string
@@ -112,6 +117,9 @@ func (o *Options) check() error {
 		if err := new(Header).UnmarshalText([]byte(o.Header)); err != nil {
 			return err
 		}
+	}
+	if o.Layer != "" && o.Obsm != "" {
+		return errorf(data.ErrOption, "data.layer and data.obsm: got %q and %q, want one of the two", o.Layer, o.Obsm)
 	}
 	if o.LabelColumn != "" && len(o.Labels) > 0 {
 		return errorf(data.ErrOption, "labels: got column %q and the file %s, want one of the two", o.LabelColumn, o.Labels[0])

@@ -41,6 +41,8 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 var keyFlags = []struct{ name, short, key, usage string }{
 	{"labels", "", "data.labels", "`file` with a label per point, or FILE:COLUMN; repeatable"},
 	{"label-column", "", "data.label_column", "`column` of the points' table with the labels"},
+	{"layer", "", "data.layer", "`layer` of a .h5ad file to read, X or raw; genome of a .h5 file"},
+	{"obsm", "", "data.obsm", "`member` of obsm of a .h5ad file to read as points, such as X_pca"},
 	{"names", "", "data.names", "`column` with names of the points, a file, or FILE:COLUMN"},
 	{"metric", "", "graph.metric", "`distance`: euclidean, cosine, correlation, manhattan, hamming, jaccard, haversine or precomputed (distances between all points)"},
 	{"preset", "", "preset", "`settings`: auto, tsne, umap, million, fast or paper"},

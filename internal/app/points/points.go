@@ -169,7 +169,7 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 		}
 		return in.take(set, in.Division.Trained, in.Division.Held)
 	}
-	if i := slices.IndexFunc(d.Path, counts.Is); i >= 0 {
+	if i := slices.IndexFunc(d.Path, func(path string) bool { return counts.Is(path, o) }); i >= 0 {
 		return fmt.Errorf("data.sample: got counts of single cells in %s, want null; to train on fewer of them, set data.holdout to a share", d.Path[i])
 	}
 	if strings.HasPrefix(d.Path[0], configs.BuiltinPrefix) {
@@ -292,8 +292,8 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 		}
 		all, first = append(all, rows.Labels()...), first+n
 	}
-	if len(d.Labels) > 0 {
-		if all, err = file.ReadLabels(ctx, d.Labels, in.N); err != nil {
+	if len(o.Labels) > 0 {
+		if all, err = file.ReadLabels(ctx, o.Labels, in.N); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -339,7 +339,7 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		pathKey, labelsKey = "data.holdout", "data.holdout_labels"
 	}
 	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
-	if in.counts == nil && (in.Points != nil || !slices.ContainsFunc(c.Path, counts.Is)) {
+	if in.counts == nil && (in.Points != nil || !slices.ContainsFunc(c.Path, func(path string) bool { return counts.Is(path, o) })) {
 		switch {
 		case !builtin:
 			return file.Read(ctx, c.Path, o)
@@ -359,6 +359,9 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	}
 	if in.counts != nil {
 		set, err := in.counts.Apply(read)
+		if missing := in.counts.Missing(read); missing > 0 {
+			in.log.Warn("genes of training are missing in held-out cells, and are taken for zeros", "missing", missing, "of", len(in.counts.Genes))
+		}
 		if err != nil {
 			err = fmt.Errorf("data.holdout: %w", err)
 		}

@@ -103,6 +103,11 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
 	}
 	h.Preprocessing.Fill, h.Preprocessing.NA = in.fill, c.Data.NA
+	of := c.Data.Options()
+	if of.Layer+of.Obsm == "" && in.counts == nil && file.IsCells(c.Data.Path[0]) {
+		of.Layer = "X" // also if new cells have counts
+	}
+	h.Preprocessing.Layer, h.Preprocessing.Obsm = of.Layer, of.Obsm
 	if in.counts != nil { // they have the names of the genes
 		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
 	}

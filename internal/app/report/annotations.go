@@ -7,10 +7,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
 )
@@ -68,8 +71,12 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 	}
-	for i, spec := range w.Columns {
-		if slices.Contains(w.Columns[:i], spec) {
+	wanted := w.Columns
+	if len(from.Paths) > 0 && (file.IsCells(from.Paths[0]) || counts.Is(from.Paths[0], file.Options{})) {
+		wanted = split(wanted)
+	}
+	for i, spec := range wanted {
+		if slices.Contains(wanted[:i], spec) {
 			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
 		name, values, err := read(spec)
@@ -84,6 +91,18 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 		}
 	}
 	return a, nil
+}
+
+// split splits lists of columns of cells and genes, such as batch,CD3D.
+func split(specs []string) (all []string) {
+	for _, spec := range specs {
+		if path, _ := file.SplitColumn(spec); path != "" {
+			all = append(all, spec)
+		} else {
+			all = append(all, strings.Split(spec, ",")...)
+		}
+	}
+	return all
 }
 
 // addColumn adds a column to colour points by.

@@ -224,7 +224,7 @@ func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err err
 		files = append(files, h.Paths)
 	}
 	for _, paths := range files {
-		if slices.ContainsFunc(paths, counts.Is) || slices.ContainsFunc(paths, file.IsTable) {
+		if slices.ContainsFunc(paths, file.IsTable) || slices.ContainsFunc(paths, file.IsCells) || slices.ContainsFunc(paths, func(path string) bool { return counts.Is(path, file.Options{}) }) {
 			return nil, nil
 		}
 		set, err := OpenImages(ctx, paths, images.Options{})

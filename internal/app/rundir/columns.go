@@ -79,7 +79,7 @@ func take(values []string, where string, n int, rows []int) ([]string, error) {
 
 // ReadBarcodes reads the names of the cells: see ReadColumn.
 func (t Table) ReadBarcodes(ctx context.Context, n int, rows []int) ([]string, error) {
-	names, err := counts.ReadBarcodes(ctx, t.Barcodes)
+	names, err := counts.ReadBarcodes(ctx, t.Barcodes, t.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,17 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
 		return nil, configs.NoColumnsError(spec)
 	}
-	columns, err := file.ReadColumns(ctx, from.Paths, []string{column}, from.Options)
+	var columns [][]string
+	var err error
+	if path := from.Paths[0]; counts.Is(path, from.Options) && !file.IsCells(path) {
+		var c *counts.Matrix
+		if c, err = counts.Open(ctx, from.Paths, file.Options{}); err == nil {
+			columns = make([][]string, 1)
+			columns[0], err = c.Gene(column)
+		}
+	} else {
+		columns, err = file.ReadColumns(ctx, from.Paths, []string{column}, from.Options)
+	}
 	switch {
 	case ofPoints && errors.Is(err, data.ErrOption):
 		return nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
