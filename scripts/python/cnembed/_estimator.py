@@ -418,6 +418,9 @@ def _column_names(X):
 def _points(X, least=1):
     """Return X as an array of numbers, or a sparse matrix, and the names of its columns or None."""
     names = _column_names(X)
+    if hasattr(X, "obsm") and hasattr(X, "layers"):
+        raise TypeError("X: got an AnnData object, want an array: pass adata.obsm[\"X_pca\"], adata.layers[...] or adata.X, normalised; "
+                        "for counts write the file, and run cne train cells.h5ad")
     if isinstance(X, np.ma.MaskedArray):
         X = X.astype(np.float64).filled(np.nan)
     if not hasattr(X, "tocsr"):
