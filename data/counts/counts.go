@@ -226,11 +226,19 @@ func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) 
 	if c.Name = o.Name; c.Name == "" {
 		c.Name = file.NameOf(paths[0])
 	}
+	var labels []string
+	var err error
 	if len(o.Labels) > 0 {
-		labels, err := file.ReadLabels(ctx, o.Labels, c.Cells)
-		if err != nil {
-			return nil, err
-		}
+		labels, err = file.ReadLabels(ctx, o.Labels, c.Cells)
+	} else if o.LabelColumn != "" {
+		var columns [][]string
+		columns, err = file.ReadColumns(ctx, paths, []string{o.LabelColumn}, file.Options{})
+		labels = columns[0]
+	}
+	if err != nil {
+		return nil, err
+	}
+	if labels != nil {
 		c.Labels = data.NewLabels(labels)
 	}
 	return c, c.Check()
@@ -272,20 +280,7 @@ func join(parts []*Matrix) *Matrix {
 	}
 	c.CSR = *data.ConcatCSR(rows)
 	c.OtherNames = parts[0].OtherNames
-	c.Labels = joinLabels(parts)
 	return c
-}
-
-// joinLabels returns the labels of all cells; nil if some have none.
-func joinLabels(parts []*Matrix) *data.Labels {
-	var labels []*data.Labels
-	for _, p := range parts {
-		if p.Labels == nil {
-			return nil
-		}
-		labels = append(labels, p.Labels)
-	}
-	return data.JoinLabels(labels...)
 }
 
 // openPath reads the counts of a file, or of a folder of 10x.
@@ -297,9 +292,6 @@ func openPath(ctx context.Context, path string, o file.Options) (*Matrix, error)
 		}
 		m := cells.Counts
 		c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: cells.Names, GeneNames: m.Columns, OtherNames: cells.Other}
-		if cells.Labels != nil {
-			c.Labels = data.NewLabels(cells.Labels)
-		}
 		c.keepGenes(cells.Kinds, path, o.Log)
 		return c, nil
 	}

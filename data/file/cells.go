@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"cne/data"
 	"cne/internal/elementary"
 	"cne/internal/hdf5"
+	"cne/internal/kind"
 	"cne/internal/text"
 )
 
@@ -28,7 +28,6 @@ type Cells struct {
 	// Other are second names of the genes, such as identifiers; nil without. Kinds are the
 	// kinds of features, such as "Gene Expression"; nil if they are not known.
 	Other, Kinds []string
-	Labels       []string // nil without
 }
 
 // IsCells reports whether a file is HDF5, and so one of single cells: of AnnData (.h5ad) or
@@ -66,8 +65,9 @@ func HasCounts(path string, o Options) (counted bool) {
 func ReadCells(ctx context.Context, path string, o Options) (cells *Cells, err error) {
 	err = withCells(ctx, path, &o, func(c *cellFile) {
 		m := c.choose(&o)
-		want(m.counts, data.ErrUnsupported, "%s: got values that are not whole numbers, want counts; name the layer that has them (data.layer, --layer)", m.path)
-		cells = &Cells{Names: c.index(c.obs), Labels: c.labels(&o), Counts: &data.Matrix{N: m.n, D: m.d}}
+		kind.Need(m.counts, data.ErrUnsupported, "%s: got values that are not whole numbers, want counts; name the layer that has them (data.layer, --layer)", m.path)
+		cells = &Cells{Names: c.names(c.obs, "barcodes"), Counts: &data.Matrix{N: m.n, D: m.d}}
+		sized(m.path, "cells", m.n, cells.Names)
 		cells.Counts.Columns, cells.Other, cells.Kinds = c.genes(m)
 		cells.Counts.CSR = m.csr(ctx)
 	})
@@ -84,35 +84,10 @@ func withCells(ctx context.Context, path string, o *Options, do func(c *cellFile
 	return named(path, caught(func() { do(newCells(in, o)) }))
 }
 
-// A cellFault is an error on its way to caught.
-type cellFault struct{ error }
-
-// got returns a value, or fails with an error.
-func got[T any](value T, err error) T {
-	if err != nil {
-		panic(cellFault{err})
-	}
-	return value
-}
-
-// want fails with an error of a kind unless ok.
-func want(ok bool, of error, format string, args ...any) {
-	if !ok {
-		panic(cellFault{errorf(of, format, args...)})
-	}
-}
-
-// caught calls do, and returns the error that it fails with, with a kind of package data and
-// the remedy.
+// caught calls do, and returns the error that it fails with (see package kind), with a kind
+// of package data and the remedy.
 func caught(do func()) (err error) {
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case cellFault:
-			err = r.error
-		default:
-			panic(r)
-		}
 		switch {
 		case errors.Is(err, hdf5.ErrUnsupported):
 			err = errorf(data.ErrUnsupported, "%w; write the file again in Python: anndata.read_h5ad(\"OLD.h5ad\").write_h5ad(\"NEW.h5ad\", compression=\"gzip\")", err)
@@ -122,11 +97,17 @@ func caught(do func()) (err error) {
 			err = errorf(data.ErrFormat, "%w; write the file again with anndata or Cell Ranger", err)
 		}
 	}()
+	defer kind.Catch(&err)
 	do()
 	return nil
 }
 
-// A cellFile is an HDF5 file of single cells. Its methods fail as got does.
+// sized fails unless there are n of some values of a matrix.
+func sized(path, what string, n int, values []string) {
+	kind.Need(len(values) == n, data.ErrShape, "%s: got %d %s, want %d as there are names", path, n, what, len(values))
+}
+
+// A cellFile is an HDF5 file of single cells. Its methods fail as kind.Need does.
 type cellFile struct {
 	*hdf5.File
 	obs    string // the table of the cells
@@ -136,32 +117,24 @@ type cellFile struct {
 
 // newCells opens a file and finds out which program has written it.
 func newCells(in *Input, o *Options) *cellFile {
-	c := &cellFile{File: got(hdf5.Open(in.at, in.size)), obs: "/obs"}
-	root := c.members("/")
+	c := &cellFile{File: kind.Got(hdf5.Open(in.at, in.size)), obs: "/obs"}
+	root := c.columns("/")
 	has := func(name string) bool { return slices.Contains(root, name) }
-	want(!has("mod"), data.ErrUnsupported, "the file is of MuData; save one modality in Python: mudata.read(\"FILE.h5mu\").mod[\"rna\"].write_h5ad(\"rna.h5ad\")")
-	want(!has("row_attrs"), data.ErrUnsupported, "the file is of loom; save it in Python: anndata.read_loom(\"FILE.loom\").write_h5ad(\"FILE.h5ad\")")
+	kind.Need(!has("mod"), data.ErrUnsupported, "the file is of MuData; save one modality in Python: mudata.read(\"FILE.h5mu\").mod[\"rna\"].write_h5ad(\"rna.h5ad\")")
+	kind.Need(!has("row_attrs"), data.ErrUnsupported, "the file is of loom; save it in Python: anndata.read_loom(\"FILE.loom\").write_h5ad(\"FILE.h5ad\")")
 	if has("obs") {
 		return c
 	}
-	groups := slices.DeleteFunc(root, func(name string) bool { return !c.has("/"+name+"/barcodes") || !c.has("/"+name+"/indptr") })
-	want(len(groups) > 0, data.ErrUnsupported, "the file is HDF5 with %s, want one of AnnData (.h5ad) or 10x (.h5); save the array in Python with np.save", firstNames(c.members("/")))
+	groups := slices.DeleteFunc(slices.Clone(root), func(name string) bool { return !c.has("/"+name+"/barcodes") || !c.has("/"+name+"/indptr") })
+	kind.Need(len(groups) > 0, data.ErrUnsupported, "the file is HDF5 with %s, want one of AnnData (.h5ad) or 10x (.h5); save the array in Python with np.save", firstNames(root))
 	at := slices.Index(groups, o.Layer)
-	want(at >= 0 || len(groups) == 1, data.ErrOption, "data.layer: got %s, want one of the genomes %s", text.Quote(o.Layer), text.Enumerate(groups))
+	kind.Need(at >= 0 || len(groups) == 1, data.ErrOption, "data.layer: got %s, want one of the genomes %s", text.Quote(o.Layer), text.Enumerate(groups))
 	if at < 0 {
 		c.genome = o.Layer
 	}
 	c.tenx = "/" + groups[max(0, at)]
 	c.obs = c.tenx
 	return c
-}
-
-// members returns the names in a group; nil if there is none.
-func (c *cellFile) members(path string) []string {
-	if !c.has(path) {
-		return nil
-	}
-	return got(got(c.Object(path)).Names())
 }
 
 // has reports whether there is an object at a path, which can be damaged.
@@ -171,20 +144,22 @@ func (c *cellFile) has(path string) bool {
 }
 
 // dataset returns the dataset at a path.
-func (c *cellFile) dataset(path string) *hdf5.Dataset { return got(got(c.Object(path)).Dataset()) }
+func (c *cellFile) dataset(path string) *hdf5.Dataset {
+	return kind.Got(kind.Got(c.Object(path)).Dataset())
+}
 
 // numbers returns all values of a dataset of numbers, as they are stored, and their type.
 func numbers(d *hdf5.Dataset) (raw []byte, t scalarType) {
 	t = scalarOf(d)
 	n, row := d.Rows()
 	raw = make([]byte, n*row)
-	got(0, d.ReadRows(raw, 0, n))
+	kind.Got(0, d.ReadRows(raw, 0, n))
 	return raw, t
 }
 
 // scalarOf returns the type of numbers.
 func scalarOf(d *hdf5.Dataset) scalarType {
-	got(0, d.Check())
+	kind.Got(0, d.Check())
 	t := scalarType{'u', d.Type.Size, d.Type.BigEndian}
 	switch {
 	case d.Type.Class == hdf5.Float:
@@ -194,29 +169,21 @@ func scalarOf(d *hdf5.Dataset) scalarType {
 	case d.Type.Signed:
 		t.kind = 'i'
 	}
-	want(t.kind == 'b' || d.Type.Class == hdf5.Float || d.Type.Class == hdf5.Integer, data.ErrFormat, "%s: got values that are not numbers, want numbers", d.Path())
+	kind.Need(t.kind == 'b' || d.Type.Class == hdf5.Float || d.Type.Class == hdf5.Integer, data.ErrFormat, "%s: got values that are not numbers, want numbers", d.Path())
 	return t
 }
 
 // texts returns the values of a dataset of one dimension as text. NaN is empty.
-func texts(d *hdf5.Dataset) []string {
-	want(len(d.Shape) == 1, data.ErrShape, "%s: got the shape %v, want one dimension", d.Path(), d.Shape)
+func texts(d *hdf5.Dataset) (list []string) {
+	kind.Need(len(d.Shape) == 1, data.ErrShape, "%s: got the shape %v, want one dimension", d.Path(), d.Shape)
 	if n := d.Shape[0]; d.Type.Class == hdf5.Text || d.Type.Class == hdf5.Enum && !d.Type.IsBool() {
-		return got(d.Strings(0, n))
+		return kind.Got(d.Strings(0, n))
 	}
 	raw, t := numbers(d)
-	list := make([]string, d.Shape[0])
-	for i := range list {
-		switch v := t.number(raw, i); {
-		case t.kind == 'b':
-			list[i] = []string{"False", "True"}[t.integer(raw, i)]
-		case t.isWide():
-			list[i] = strconv.FormatUint(t.bits64(raw, i), 10)
-		case t.kind != 'f':
-			list[i] = strconv.FormatInt(t.integer(raw, i), 10)
-		case v == v:
-			list[i] = strconv.FormatFloat(v, 'g', -1, 8*max(4, t.size))
-		}
+	for i := range d.Shape[0] {
+		label, err := t.label(raw, i, true)
+		kind.Need(err == nil, data.ErrNotFinite, "%s: value %d: %w", d.Path(), i+1, err)
+		list = append(list, label)
 	}
 	return list
 }
@@ -227,79 +194,67 @@ func attribute(o *hdf5.Object, name string) string {
 	if err != nil || d.Type.Class != hdf5.Text || len(d.Shape) > 0 && d.Shape[0] != 1 {
 		return ""
 	}
-	return got(d.Strings(0, 1))[0]
+	return kind.Got(d.Strings(0, 1))[0]
 }
 
-// index returns the names of the rows of a table: of cells, or of genes.
-func (c *cellFile) index(table string) []string {
-	if c.tenx != "" {
-		return texts(c.dataset(table + "/barcodes"))
-	}
-	name := c.indexName(table)
-	want(name != "", data.ErrFormat, "%s: got no column with the names of the rows; write the file again with anndata", table)
+// names returns the names of the rows of a table: of cells, or of genes. own are columns of
+// 10x that may have them.
+func (c *cellFile) names(table string, own ...string) []string {
+	name := c.indexName(table, own...)
+	kind.Need(name != "", data.ErrFormat, "%s: got no column with the names of the rows; write the file again with anndata", table)
 	return c.column(table, name)
 }
 
-// count returns the number of cells.
-func (c *cellFile) count() int {
-	path := c.obs
-	if c.tenx != "" {
-		path += "/barcodes"
-	} else if got(c.Object(path)).IsGroup() {
-		path += "/" + c.indexName(path)
-	}
-	if o := got(c.Object(path)); !o.IsGroup() {
-		n, _ := got(o.Dataset()).Rows()
-		return n
-	}
-	return len(c.index(c.obs)) // a column in several parts
-}
-
 // indexName returns which column has the names of the rows; "" for none.
-func (c *cellFile) indexName(table string) string {
-	if name := attribute(got(c.Object(table)), "_index"); name != "" {
+func (c *cellFile) indexName(table string, own ...string) string {
+	if name := attribute(kind.Got(c.Object(table)), "_index"); name != "" {
 		return name
 	}
-	for _, name := range c.columns(table) {
-		if name == "_index" || name == "index" {
+	columns := c.columns(table)
+	for _, name := range append(own, "_index", "index") {
+		if slices.Contains(columns, name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// columns returns the columns of a table.
+// columns returns the columns of a table, or the members of a group; nil if there is none.
 func (c *cellFile) columns(table string) (names []string) {
-	if o := got(c.Object(table)); !o.IsGroup() {
-		for _, f := range got(o.Dataset()).Type.Fields {
-			names = append(names, f.Name)
-		}
-		return names
+	if !c.has(table) {
+		return nil
 	}
-	return slices.DeleteFunc(c.members(table), func(name string) bool { return name == "__categories" })
+	o := kind.Got(c.Object(table))
+	if o.IsGroup() {
+		return slices.DeleteFunc(kind.Got(o.Names()), func(name string) bool { return name == "__categories" })
+	}
+	for _, f := range kind.Got(o.Dataset()).Type.Fields {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // column returns a column of a table as text; missing values are empty.
 func (c *cellFile) column(table, name string) []string {
-	if o := got(c.Object(table)); !o.IsGroup() { // anndata before 0.7
-		return c.categories(got(got(o.Dataset()).Field(name)), "/uns/"+name+"_categories")
+	if o := kind.Got(c.Object(table)); !o.IsGroup() { // anndata before 0.7
+		return c.categories(kind.Got(kind.Got(o.Dataset()).Field(name)), "/uns/"+name+"_categories")
 	}
 	path := table + "/" + name
-	o := got(c.Object(path))
+	o := kind.Got(c.Object(path))
 	if !o.IsGroup() {
 		names := table + "/__categories/" + name
 		_, err := o.Attribute("categories")
-		want(err != nil || c.has(names), data.ErrUnsupported, "%s: its categories are not in __categories; write the file again with a newer anndata", path)
-		return c.categories(got(o.Dataset()), names)
+		kind.Need(err != nil || c.has(names), data.ErrUnsupported, "%s: its categories are not in __categories; write the file again with a newer anndata", path)
+		return c.categories(kind.Got(o.Dataset()), names)
 	}
 	switch is := attribute(o, "encoding-type"); is {
 	case "categorical":
-		want(c.has(path+"/categories"), data.ErrFormat, "%s: it has no categories; write the file again with anndata", path)
+		kind.Need(c.has(path+"/categories"), data.ErrFormat, "%s: it has no categories; write the file again with anndata", path)
 		return c.categories(c.dataset(path+"/codes"), path+"/categories")
 	case "nullable-integer", "nullable-boolean", "nullable-string-array":
 		values := texts(c.dataset(path + "/values"))
 		mask, t := numbers(c.dataset(path + "/mask"))
-		want(len(mask) == len(values)*t.size, data.ErrShape, "%s: got a mask of %d values, want %d", path, len(mask)/t.size, len(values))
+		sized(path, "values of the mask", len(mask)/t.size, values)
 		for i := range values {
 			if t.number(mask, i) != 0 {
 				values[i] = ""
@@ -307,86 +262,64 @@ func (c *cellFile) column(table, name string) []string {
 		}
 		return values
 	default:
-		want(false, data.ErrUnsupported, "%s: got a column of the kind %s, want categories, text or numbers; write it in Python as adata.obs[%q].astype(str)", path, text.Quote(is), name)
+		kind.Need(false, data.ErrUnsupported, "%s: got a column of the kind %s, want categories, text or numbers; write it in Python as adata.obs[%q].astype(str)", path, text.Quote(is), name)
 		return nil
 	}
 }
 
 // categories returns the text for each code, by a list of the categories at a path, or the
 // values themselves if there is no such list.
-func (c *cellFile) categories(codes *hdf5.Dataset, path string) []string {
+func (c *cellFile) categories(codes *hdf5.Dataset, path string) (list []string) {
 	if !c.has(path) {
 		return texts(codes)
 	}
-	names := texts(c.dataset(path))
-	list := make([]string, 0, 64)
+	names := append(texts(c.dataset(path)), "") // the last one is for −1
 	for i, code := range wholeNumbers(codes) {
-		want(code >= -1 && code < len(names), data.ErrFormat, "%s: got the code %d in row %d (counted from 0), want −1 to %d", codes.Path(), code, i, len(names)-1)
-		if code < 0 {
-			list = append(list, "")
-		} else {
-			list = append(list, names[code])
-		}
+		kind.Need(code >= -1 && code < len(names)-1, data.ErrFormat, "%s: got the code %d in row %d (counted from 0), want −1 to %d", codes.Path(), code, i, len(names)-2)
+		list = append(list, names[(code+len(names))%len(names)])
 	}
 	return list
 }
 
-// otherNames are the columns of var that can have second names of the genes.
-var otherNames = []string{"gene_ids", "gene_id", "ensembl_id", "feature_id", "gene_symbols", "gene_symbol", "gene_names", "gene_name", "feature_name"}
+// otherNames are the columns that can have second names of the genes. kindNames are those
+// with their kinds.
+var (
+	otherNames = []string{"gene_ids", "gene_id", "ensembl_id", "feature_id", "gene_symbols", "gene_symbol", "gene_names", "gene_name", "feature_name", "name"}
+	kindNames  = []string{"feature_types", "feature_type"}
+)
 
 // genes returns the names, second names and kinds of the columns of a matrix, nil if there
 // are none.
 func (c *cellFile) genes(m *cellMatrix) (names, other, kinds []string) {
-	first := func(read func(name string) []string, has []string, list ...string) []string {
-		for _, name := range list {
-			if slices.Contains(has, name) {
-				found := read(name)
-				want(len(found) == m.d, data.ErrShape, "%s: got %d genes, want %d names as in %s", m.path, m.d, len(found), name)
-				return found
-			}
-		}
-		return nil
+	if m.table == "" {
+		return nil, nil, nil
 	}
-	switch {
-	case c.tenx != "":
-		read := func(name string) []string { return texts(c.dataset(c.tenx + name)) }
-		var has []string
-		for _, group := range []string{"", "/features"} {
-			for _, name := range c.members(c.tenx + group) {
-				has = append(has, group+"/"+name)
-			}
+	columns := c.columns(m.table)
+	first := func(list []string) (values []string) {
+		if i := slices.IndexFunc(list, func(name string) bool { return slices.Contains(columns, name) }); i >= 0 {
+			values = c.column(m.table, list[i])
+			sized(m.path, "genes", m.d, values)
 		}
-		names, other = first(read, has, "/features/id", "/genes"), first(read, has, "/features/name", "/gene_names")
-		kinds = first(read, has, "/features/feature_type")
-		if c.genome == "" {
-			break
-		}
-		genomes := first(read, has, "/features/genome")
-		want(slices.Contains(genomes, c.genome) && kinds != nil, data.ErrOption, "data.layer: got %s, want a genome of the file, such as %s",
-			text.Quote(c.genome), firstNames(slices.Compact(slices.Sorted(slices.Values(genomes)))))
-		for i, genome := range genomes {
-			if genome != c.genome {
-				kinds[i] = "genome " + genome
-			}
-		}
-	case m.table != "":
-		read, has := func(name string) []string { return c.column(m.table, name) }, c.columns(m.table)
-		names = first(func(string) []string { return c.index(m.table) }, []string{m.table}, m.table)
-		other, kinds = first(read, has, otherNames...), first(read, has, "feature_types")
+		return values
 	}
+	names = c.names(m.table, "id", "genes")
+	sized(m.path, "genes", m.d, names)
 	for i, name := range names {
 		names[i] = text.ValidName(name)
 	}
-	return names, other, kinds
-}
-
-// labels reads the label column; nil if none is wanted.
-func (c *cellFile) labels(o *Options) []string {
-	if o.LabelColumn == "" {
-		return nil
+	other, kinds = first(otherNames), first(kindNames)
+	if c.genome == "" {
+		return names, other, kinds
 	}
-	t := newCellTable(c, &Options{})
-	return t.column(got(findColumn(o.LabelColumn, len(t.names), t.names)))
+	genomes := first([]string{"genome"})
+	kind.Need(slices.Contains(genomes, c.genome) && kinds != nil, data.ErrOption, "data.layer: got %s, want a genome of the file, such as %s",
+		text.Quote(c.genome), firstNames(slices.Compact(slices.Sorted(slices.Values(genomes)))))
+	for i, genome := range genomes {
+		if genome != c.genome {
+			kinds[i] = "genome " + genome
+		}
+	}
+	return names, other, kinds
 }
 
 // A cellMatrix is a matrix of cells × genes, or of other values of cells.
@@ -406,9 +339,13 @@ type cellMatrix struct {
 // choose returns the matrix that options say, or the first with counts.
 func (c *cellFile) choose(o *Options) *cellMatrix {
 	if c.tenx != "" {
-		want(o.Obsm == "", data.ErrOption, "data.obsm: got %s for a file of 10x, want null", text.Quote(o.Obsm))
-		m := c.matrix(c.tenx, "")
-		want(m.counts, data.ErrFormat, "%s: got values that are not whole numbers of at least 0, want counts", m.path)
+		kind.Need(o.Obsm == "", data.ErrOption, "data.obsm: got %s for a file of 10x, want null", text.Quote(o.Obsm))
+		table := c.tenx
+		if c.has(table + "/features") {
+			table += "/features"
+		}
+		m := c.matrix(c.tenx, table)
+		kind.Need(m.counts, data.ErrFormat, "%s: got values that are not whole numbers of at least 0, want counts", m.path)
 		return m
 	}
 	raw := [2]string{"/raw/X", "/raw/var"}
@@ -416,8 +353,8 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 		raw = [2]string{"/raw.X", "/raw.var"}
 	}
 	member := func(key, group, name, table string) *cellMatrix {
-		want(c.has(group+"/"+name), data.ErrOption, "%s: got %s, want a member of %s, which has %s", key, text.Quote(name), group,
-			cmp.Or(text.Few(c.members(group), text.Printable), "none"))
+		kind.Need(c.has(group+"/"+name), data.ErrOption, "%s: got %s, want a member of %s, which has %s", key, text.Quote(name), group,
+			cmp.Or(text.Few(c.columns(group), text.Printable), "none"))
 		return c.matrix(group+"/"+name, table)
 	}
 	switch {
@@ -430,26 +367,23 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 	case o.Layer != "":
 		return member("data.layer (--layer)", "/layers", o.Layer, "/var")
 	}
-	var x *cellMatrix
-	why := "it has counts"
+	var m *cellMatrix
+	why := "there are no counts; its values are taken as they are"
 	for _, at := range [][2]string{{"/X", "/var"}, raw, {"/layers/counts", "/var"}} {
 		if !c.has(at[0]) {
 			continue
 		}
-		m := c.matrix(at[0], at[1])
-		if m.counts {
-			return c.because(o, m, why)
-		}
-		if at[0] == "/X" {
-			x, why = m, "it has counts, and X does not; data.layer: X takes X"
+		if found := c.matrix(at[0], at[1]); found.counts {
+			if why = "it has counts"; m != nil {
+				why += ", and X does not; data.layer: X takes X"
+			}
+			m = found
+			break
+		} else if at[0] == "/X" {
+			m = found
 		}
 	}
-	want(x != nil, data.ErrFormat, "there is no X in the file, and no counts; set data.layer or data.obsm to a matrix")
-	return c.because(o, x, "there are no counts; its values are taken as they are")
-}
-
-// because logs why a matrix was chosen.
-func (c *cellFile) because(o *Options, m *cellMatrix, why string) *cellMatrix {
+	kind.Need(m != nil, data.ErrFormat, "there is no X in the file, and no counts; set data.layer or data.obsm to a matrix")
 	if o.Log != nil {
 		o.Log.Info("chose a matrix of the file", "matrix", m.path[1:], "because", why)
 	}
@@ -463,21 +397,19 @@ const wholeSample = 1 << 20
 func (c *cellFile) matrix(path, table string) *cellMatrix {
 	m := &cellMatrix{path: path, table: table}
 	var shape []int
-	if o := got(c.Object(path)); o.IsGroup() {
+	if o := kind.Got(c.Object(path)); o.IsGroup() {
 		shape = c.sparse(o, m)
 	} else {
-		m.values = got(o.Dataset())
+		m.values = kind.Got(o.Dataset())
 		shape = m.values.Shape
 	}
-	want(len(shape) == 2 && min(shape[0], shape[1]) > 0 && max(shape[0], shape[1]) <= math.MaxInt32, data.ErrShape,
+	kind.Need(len(shape) == 2 && min(shape[0], shape[1]) > 0 && max(shape[0], shape[1]) <= math.MaxInt32, data.ErrShape,
 		"%s: got the shape %v, want cells × genes, at least one of each", path, shape)
 	m.n, m.d, m.t = shape[0], shape[1], scalarOf(m.values)
-	names := c.count()
-	want(names == m.n, data.ErrShape, "%s: got %d rows, want %d as there are names of cells", path, m.n, names)
 	n, row := m.values.Rows()
 	n = min(n, max(1, wholeSample*m.t.size/max(1, row)))
 	raw := make([]byte, n*row)
-	got(0, m.values.ReadRows(raw, 0, n))
+	kind.Got(0, m.values.ReadRows(raw, 0, n))
 	for i := range len(raw) / m.t.size {
 		v := m.t.number(raw, i)
 		if m.counts = m.counts || v > 0; v < 0 || v != math.Trunc(v) {
@@ -492,7 +424,7 @@ func (c *cellFile) matrix(path, table string) *cellMatrix {
 func (c *cellFile) sparse(o *hdf5.Object, m *cellMatrix) (shape []int) {
 	for name, to := range map[string]**hdf5.Dataset{"/data": &m.values, "/indices": &m.indices, "/indptr": &m.indptr} {
 		*to = c.dataset(m.path + name)
-		want(len((*to).Shape) == 1, data.ErrShape, "%s%s: got the shape %v, want one dimension", m.path, name, (*to).Shape)
+		kind.Need(len((*to).Shape) == 1, data.ErrShape, "%s%s: got the shape %v, want one dimension", m.path, name, (*to).Shape)
 	}
 	if c.tenx != "" { // genes × cells
 		shape = wholeNumbers(c.dataset(m.path + "/shape"))
@@ -501,10 +433,10 @@ func (c *cellFile) sparse(o *hdf5.Object, m *cellMatrix) (shape []int) {
 	}
 	is := cmp.Or(attribute(o, "encoding-type"), attribute(o, "h5sparse_format"))
 	m.byGene = strings.HasPrefix(is, "csc")
-	want(m.byGene || strings.HasPrefix(is, "csr"), data.ErrUnsupported, "%s: got the kind %s, want a matrix; save it in Python as an array", m.path, text.Quote(is))
+	kind.Need(m.byGene || strings.HasPrefix(is, "csr"), data.ErrUnsupported, "%s: got the kind %s, want a matrix; save it in Python as an array", m.path, text.Quote(is))
 	d, err := o.Attribute("shape")
 	if err != nil {
-		d = got(o.Attribute("h5sparse_shape"))
+		d = kind.Got(o.Attribute("h5sparse_shape"))
 	}
 	return wholeNumbers(d)
 }
@@ -512,7 +444,7 @@ func (c *cellFile) sparse(o *hdf5.Object, m *cellMatrix) (shape []int) {
 // wholeNumbers returns the values of a dataset of integers.
 func wholeNumbers(d *hdf5.Dataset) []int {
 	raw, t := numbers(d)
-	want(t.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", d.Path())
+	kind.Need(t.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", d.Path())
 	list := make([]int, len(raw)/t.size)
 	for i := range list {
 		list[i] = int(t.integer(raw, i))
@@ -528,7 +460,7 @@ func blocks(ctx context.Context, d *hdf5.Dataset, do func(lo int, raw []byte)) {
 	raw := make([]byte, step*row)
 	for lo := 0; lo < n; lo += step {
 		hi := min(n, lo+step)
-		got(0, cmp.Or(ctx.Err(), d.ReadRows(raw[:(hi-lo)*row], lo, hi)))
+		kind.Got(0, cmp.Or(ctx.Err(), d.ReadRows(raw[:(hi-lo)*row], lo, hi)))
 		do(lo, raw[:(hi-lo)*row])
 	}
 }
@@ -558,7 +490,7 @@ func (m *cellMatrix) csr(ctx context.Context) *data.CSR {
 	nonzeros, indices := m.values.Shape[0], m.indices.Shape[0]
 	t := scalarOf(m.indices)
 	c.Start = wholeNumbers(m.indptr)
-	want(indices == nonzeros && len(c.Start) == rows+1 && c.Start[0] == 0 && c.Start[rows] == nonzeros && slices.IsSorted(c.Start) && t.kind != 'f', data.ErrFormat,
+	kind.Need(indices == nonzeros && len(c.Start) == rows+1 && c.Start[0] == 0 && c.Start[rows] == nonzeros && slices.IsSorted(c.Start) && t.kind != 'f', data.ErrFormat,
 		"%s: %d values, %d indices and %d entries of indptr for %d rows contradict each other; write the file again", m.path, nonzeros, indices, len(c.Start), rows)
 	c.Column, c.Value = make([]int32, nonzeros), make([]float32, nonzeros)
 	blocks(ctx, m.values, func(lo int, raw []byte) { m.t.float32s(c.Value[lo:lo+len(raw)/m.t.size], raw) })
@@ -566,60 +498,50 @@ func (m *cellMatrix) csr(ctx context.Context) *data.CSR {
 		for i := range len(raw) / t.size {
 			j := t.bits64(raw, i)
 			if j >= uint64(columns) {
-				want(false, data.ErrFormat, "%s: value %d of indices (counted from 0): got %d, want 0 to %d", m.path, lo+i, t.integer(raw, i), columns-1)
+				kind.Need(false, data.ErrFormat, "%s: value %d of indices (counted from 0): got %d, want 0 to %d", m.path, lo+i, t.integer(raw, i), columns-1)
 			}
 			c.Column[lo+i] = int32(j)
 		}
 	})
 	if m.byGene {
-		c = transposed(c, columns)
+		b := entries{gene: make([]int32, 0, nonzeros), value: c.Value, cell: c.Column}
+		for g := range rows {
+			b.gene = append(b.gene, slices.Repeat([]int32{int32(g)}, c.Start[g+1]-c.Start[g])...)
+		}
+		return b.matrix(m.n)
 	}
 	c.Tidy()
 	return c
-}
-
-// transposed returns the columns of a sparse matrix as rows.
-func transposed(c *data.CSR, columns int) *data.CSR {
-	t := &data.CSR{Start: make([]int, columns+1), Column: make([]int32, len(c.Column)), Value: make([]float32, len(c.Value))}
-	for _, j := range c.Column {
-		t.Start[j+1]++
-	}
-	for j := range columns {
-		t.Start[j+1] += t.Start[j]
-	}
-	next := slices.Clone(t.Start)
-	for i := range len(c.Start) - 1 {
-		column, value := c.Row(i)
-		for k, j := range column {
-			t.Column[next[j]], t.Value[next[j]] = int32(i), value[k]
-			next[j]++
-		}
-	}
-	return t
 }
 
 // openCells opens values of cells as points, as they are. Options.Layer or Options.Obsm says
 // which. Options.Columns are the genes to take, by name.
 func openCells(in *Input, o *Options) (r reader, err error) {
 	err = caught(func() {
-		want(len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption, "columns: got columns, categories or dates for a file of cells, want data.layer or data.obsm")
+		kind.Need(len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption, "columns: got columns, categories or dates for a file of cells, want data.layer or data.obsm")
 		c := newCells(in, o)
 		m := c.choose(o)
-		labels := c.labels(o)
-		h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == "", packed: true, labeled: labels != nil}
+		h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == "", packed: true}
+		if h.labeled = o.LabelColumn != ""; h.labeled {
+			t := newCellTable(c, &Options{})
+			labels := t.column(kind.Got(findColumn(o.LabelColumn, len(t.names), t.names)))
+			sized(m.path, "cells", m.n, labels)
+			h.beside = textArray(labels)
+		}
 		h.columns, _, _ = c.genes(m)
 		var place []int // of each wanted gene
 		if o.Columns != nil && h.columns != nil {
 			var err error
 			place, _, err = data.MatchColumns(o.Columns, h.columns)
-			got(0, err)
+			kind.Got(0, err)
 			h.columns, h.width = o.Columns, len(o.Columns)
 		}
 		if m.indices == nil {
-			r = &cellReader{head: h, m: m, place: place, all: labels}
+			a := array{m.t, []int{h.n, h.width}, false}
+			r = &arrayReader{head: h, array: a, total: h.n * h.width, values: &cellBytes{m: m, place: place}}
 			return
 		}
-		held := &heldRows{head: h, all: labels, load: func() (rows *data.CSR, err error) {
+		held := &heldRows{head: h, load: func() (rows *data.CSR, err error) {
 			err = caught(func() { rows = m.csr(context.Background()) })
 			if err == nil && place != nil {
 				rows = rows.SelectColumns(place, m.d)
@@ -632,56 +554,67 @@ func openCells(in *Input, o *Options) (r reader, err error) {
 	return r, err
 }
 
-// A cellReader reads the rows of a dense matrix.
-type cellReader struct {
-	head
-	m     *cellMatrix
-	place []int
-	all   []string // labels
-	row   int
-	raw   []byte
+// textArray returns a reader of labels.
+func textArray(labels []string) *arrayReader {
+	size := 1
+	for _, s := range labels {
+		size = max(size, len(s))
+	}
+	raw := make([]byte, len(labels)*size)
+	for i, s := range labels {
+		copy(raw[i*size:], s)
+	}
+	r, _ := (&heldBytes{array{scalarType{'S', size, false}, []int{len(labels)}, false}, raw}).open() // all bytes are there
+	return r.(*arrayReader)
 }
 
-// read implements reader. It reads some whole chunks at a time.
-func (r *cellReader) read(dst []float32) (n int, err error) {
-	m := r.m
-	bytes, chunk := m.d*m.t.size, m.values.ChunkRows()
-	step := max(1, wholeSample/m.d)
-	step = (step + chunk - 1) / chunk * chunk
-	for len(dst)-n >= r.width && r.row < r.n {
-		rows := min((len(dst)-n)/r.width, r.n-r.row, step-r.row%chunk)
-		raw := slices.Grow(r.raw[:0], rows*bytes)[:rows*bytes]
-		if err := caught(func() { got(0, m.values.ReadRows(raw, r.row, r.row+rows)) }); err != nil {
-			return n, err
-		}
-		r.raw = raw
-		if r.place != nil {
-			raw = make([]byte, 0, rows*r.width*m.t.size)
-			for i := range rows {
-				for _, j := range r.place {
-					raw = append(raw, r.raw[i*bytes+j*m.t.size:][:m.t.size]...)
+// cellBytes are the values of a dense matrix, with the columns at the given places only if
+// place is not nil. It reads some whole chunks at a time.
+type cellBytes struct {
+	m         *cellMatrix
+	place     []int
+	row       int
+	raw, left []byte
+}
+
+// full implements valueBytes.
+func (b *cellBytes) full(p []byte) (n int, err error) {
+	for m := b.m; n < len(p); {
+		if len(b.left) == 0 {
+			bytes, chunk := m.d*m.t.size, m.values.ChunkRows()
+			rows := min(m.n-b.row, (max(1, wholeSample/m.d)+chunk-1)/chunk*chunk-b.row%chunk)
+			b.raw = slices.Grow(b.raw[:0], rows*bytes)[:rows*bytes]
+			if err := caught(func() { kind.Got(0, m.values.ReadRows(b.raw, b.row, b.row+rows)) }); err != nil {
+				return n, err
+			}
+			b.row += rows
+			if b.left = b.raw; b.place != nil {
+				b.left = nil
+				for i := 0; i < len(b.raw); i += bytes {
+					for _, j := range b.place {
+						b.left = append(b.left, b.raw[i+j*m.t.size:][:m.t.size]...)
+					}
 				}
 			}
 		}
-		r.convertAll(m.t, dst[n:n+rows*r.width], raw, r.row*r.width)
-		if r.all != nil {
-			r.head.labels = append(r.head.labels, r.all[r.row:r.row+rows]...)
-		}
-		n += rows * r.width
-		r.row += rows
+		k := copy(p[n:], b.left)
+		n, b.left = n+k, b.left[k:]
 	}
-	if r.row == r.n {
-		err = io.EOF
-	}
-	return n, err
+	return n, nil
 }
 
-// skip implements reader.
-func (r *cellReader) skip(rows int) (int, error) {
-	rows = min(rows, r.n-r.row)
-	r.row += rows
-	return rows, nil
+// pass implements valueBytes.
+func (b *cellBytes) pass(n int64) (int64, error) {
+	width := b.m.d
+	if b.place != nil {
+		width = len(b.place)
+	}
+	b.row += int(n) / (width * b.m.t.size)
+	return n, nil
 }
+
+// atEnd implements valueBytes.
+func (b *cellBytes) atEnd() error { return nil }
 
 // A cellTable has the columns of a file of cells: their names, the columns of obs, and the
 // genes, by their names and their second names.
@@ -751,13 +684,14 @@ func (t *cellTable) scan(columns []int, each func(where func() string, fields []
 		var lists [][]string
 		for _, i := range columns {
 			lists = append(lists, t.column(i))
+			sized(t.obs, "rows", len(lists[0]), lists[len(lists)-1])
 		}
 		fields := make([]string, len(columns))
 		for row := 0; len(lists) > 0 && row < len(lists[0]); row++ {
 			for k, list := range lists {
 				fields[k] = list[row]
 			}
-			got(0, each(func() string { return fmt.Sprintf("row %d", row+1) }, fields))
+			kind.Got(0, each(func() string { return fmt.Sprintf("row %d", row+1) }, fields))
 		}
 	})
 }
@@ -768,12 +702,9 @@ func (t *cellTable) column(i int) (list []string) {
 	case i >= t.own:
 		return GeneValues(t.m.csr(context.Background()), (i-t.own)%t.m.d, t.m.counts)
 	case i == 0:
-		return t.index(t.obs)
+		return t.cellFile.names(t.obs, "barcodes")
 	}
-	list = t.cellFile.column(t.obs, t.names[i])
-	n := t.count()
-	want(len(list) == n, data.ErrShape, "%s/%s: got %d values, want %d as there are names of cells", t.obs, t.names[i], len(list), n)
-	return list
+	return t.cellFile.column(t.obs, t.names[i])
 }
 
 // GeneValues returns a column of a matrix as text. Counts are scaled to the median library

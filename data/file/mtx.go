@@ -45,7 +45,6 @@ type mtxReader struct {
 type heldRows struct {
 	head
 	load   func() (*data.CSR, error) // reads them
-	all    []string                  // labels; nil without
 	matrix *data.Matrix              // once it has been read
 	row    int                       // rows delivered
 }
@@ -112,9 +111,6 @@ func (m *heldRows) skip(rows int) (passed int, err error) {
 
 // deliver counts rows as delivered, and returns io.EOF after the last.
 func (m *heldRows) deliver(rows int) error {
-	if m.all != nil {
-		m.labels = append(m.labels, m.all[m.row:m.row+rows]...)
-	}
 	if m.row += rows; m.row == m.n {
 		return io.EOF
 	}

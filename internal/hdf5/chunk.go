@@ -12,9 +12,8 @@ type chunkShape struct {
 	grid  []int // the number of chunks in each dimension
 	// chunkBytes is the size of a chunk before filters.
 	chunkBytes int
-	kind       int   // of the index of the chunks; 0 for a B-tree of version 1
-	bareEdges  bool  // chunks over the edge are not filtered
-	single     chunk // of a single chunk
+	kind       int  // of the index of the chunks; 0 for a B-tree of version 1
+	bareEdges  bool // chunks over the edge are not filtered
 	chunks     []chunk
 }
 
@@ -54,13 +53,16 @@ func (d *Dataset) readChunkShape(c *cursor, version int) {
 		return
 	}
 	d.kind = c.int(1)
-	supported(slices.Contains([]int{1, 2, 3, 4, 5}, d.kind), "%s: got the index of chunks %d", d.path, d.kind)
-	d.single.bytes = bytes
+	supported(d.kind >= 1 && d.kind <= 5, "%s: got the index of chunks %d", d.path, d.kind)
+	single := chunk{bytes: bytes}
 	if d.kind == 1 && flags&2 != 0 {
-		d.single.bytes, d.single.mask = c.len(), c.uint(4)
+		single.bytes, single.mask = c.len(), c.uint(4)
 	}
 	c.skip([]int{0, 0, 0, 1, 5, 6}[d.kind]) // parameters, which the index has, too
-	d.addr = c.addr()
+	if d.addr = c.addr(); d.kind == 1 {
+		single.addr = d.addr
+		d.add(make([]uint64, rank), single)
+	}
 }
 
 // index returns the chunks that have been written, in ascending order.
@@ -78,19 +80,15 @@ func (d *Dataset) index() []chunk {
 			}
 			d.add(at, chunk{0, child, bytes, mask})
 		})
-	case 1:
-		d.single.addr = d.addr
-		d.add(at, d.single)
 	case 2, 3, 4:
 		d.readArray()
 	case 5:
-		d.f.records(d.addr, 10+min(len(d.filters), 1), func(c *cursor) bool {
+		d.f.records(d.addr, 10+min(len(d.filters), 1), func(c *cursor) {
 			e := d.element(c, len(d.filters) > 0, len(c.b)-8*len(at))
 			for i := range at {
 				at[i] = c.uint(8)
 			}
 			d.add(at, e)
-			return true
 		})
 	}
 	slices.SortFunc(d.chunks, func(a, b chunk) int { return cmp.Compare(a.number, b.number) })
@@ -139,23 +137,19 @@ func (d *Dataset) readArray() {
 	a := &array{d: d, head: uint64(6 + d.f.offset)}
 	extensible := d.kind == 4
 	magic, n := "FAHD", uint64(12+d.f.length+d.f.offset)
-	unlimited := slices.Index(d.most, undefined)
 	if extensible {
 		magic, n = "EAHD", uint64(16+6*d.f.length+d.f.offset)
-		a.order = append(a.order, max(0, unlimited))
 	}
+	all := uint64(1) // chunks in the largest shape
 	for i := range d.chunk {
-		if !slices.Contains(a.order, i) {
-			a.order = append(a.order, i)
-		}
+		a.order, all = append(a.order, i), sum(all, a.along(i))
+	}
+	if i := slices.Index(d.most, undefined); extensible && i > 0 {
+		a.order = slices.Insert(slices.Delete(a.order, i, i+1), 0, i)
 	}
 	if d.kind == 2 {
-		n := uint64(1)
-		for i := range d.chunk {
-			n = sum(n, a.along(i))
-		}
-		must(sum(1, d.addr, n, uint64(d.chunkBytes)) <= d.f.end, "%s: the chunks are beyond the end of the file", d.path)
-		a.each(nil, n)
+		must(sum(1, d.addr, all, uint64(d.chunkBytes)) <= d.f.end, "%s: the chunks are beyond the end of the file", d.path)
+		a.each(nil, all)
 		return
 	}
 	c := d.f.readBlock(d.path, magic, d.addr, n)
@@ -197,40 +191,38 @@ func (a *array) each(c *cursor, n uint64) {
 // written; nil if it is in the block itself.
 func (a *array) block(magic string, addr, n uint64, bitmap []byte, bit int) {
 	end := a.next + n
-	pages := uint64(0)
-	if n > a.page {
-		pages = (n-1)/a.page + 1
-	}
-	switch f := a.d.f; {
+	switch pages := (n-1)/a.page + 1; {
 	case addr == undefined:
-	case pages == 0:
-		c := f.readBlock(a.d.path, magic, addr, sum(1, a.head+4, n, uint64(a.size)))
-		c.skip(int(a.head) - 4)
-		a.each(c, n)
+	case pages == 1:
+		a.each(a.open(magic, addr, n, uint64(a.size)), n)
 	default:
 		own := uint64(0)
 		if bitmap == nil {
 			own = (pages + 7) / 8
 		}
-		c := f.readBlock(a.d.path, magic, addr, sum(1, a.head+4, 1, own))
-		c.skip(int(a.head) - 4)
-		if bitmap == nil {
-			bitmap = c.bytes(int(own))
-		}
+		c := a.open(magic, addr, 1, own)
+		bitmap = append(bitmap, c.bytes(int(own))...)
 		c.must(uint64(bit)+pages <= uint64(8*len(bitmap)), "a block has no pages")
 		addr += a.head + 4 + own
-		for begin := a.next; begin < end; begin += a.page {
-			count := min(a.page, end-begin)
+		for ; a.next < end; bit++ {
+			count := min(a.page, end-a.next)
 			bytes := sum(count, uint64(a.size), 1, 4)
 			if bitmap[bit/8]&(0x80>>(bit%8)) != 0 {
-				a.next = begin
-				a.each(f.readBlock(a.d.path, "", addr, bytes), count)
+				a.each(a.d.f.readBlock(a.d.path, "", addr, bytes), count)
+			} else {
+				a.next += count
 			}
 			addr += bytes
-			bit++
 		}
 	}
 	a.next = end
+}
+
+// open reads a block of n parts of some bytes.
+func (a *array) open(magic string, addr uint64, parts ...uint64) *cursor {
+	c := a.d.f.readBlock(a.d.path, magic, addr, sum(append(parts, 1, a.head+4)...))
+	c.skip(int(a.head) - 4)
+	return c
 }
 
 // extensible reads the chunks from an array that grows in one dimension. Its root has the
@@ -250,8 +242,7 @@ func (a *array) extensible(c *cursor) {
 	}
 	a.page = 1 << min(page, 62)
 	inRoot := min(groups, 2*(bits.Len64(pointers)-1))
-	c = f.readBlock(a.d.path, "EAIB", root, sum(1, a.head+4, first, uint64(a.size), 2*(pointers-1)+uint64(groups-inRoot), uint64(f.offset)))
-	c.skip(int(a.head) - 4)
+	c = a.open("EAIB", root, first, uint64(a.size), 2*(pointers-1)+uint64(groups-inRoot), uint64(f.offset))
 	a.each(c, first)
 	a.head += uint64(most+7) / 8
 	for k := 0; k < groups && a.next < used; k++ {
@@ -267,8 +258,7 @@ func (a *array) extensible(c *cursor) {
 				a.next += blocks * n
 				continue
 			}
-			s = f.readBlock(a.d.path, "EASB", addr, sum(1, a.head+4, blocks, bitmap+uint64(f.offset)))
-			s.skip(int(a.head) - 4)
+			s = a.open("EASB", addr, blocks, bitmap+uint64(f.offset))
 			written = s.bytes(int(blocks * bitmap))
 		}
 		for i := range blocks {
@@ -277,26 +267,19 @@ func (a *array) extensible(c *cursor) {
 	}
 }
 
-// filtered reports whether the filters were applied to a chunk.
-func (d *Dataset) filtered(number int) bool {
-	for i := len(d.grid) - 1; d.bareEdges && i >= 0; i-- {
-		if (number%d.grid[i]+1)*d.chunk[i] > d.Shape[i] {
-			return false
-		}
-		number /= d.grid[i]
-	}
-	return len(d.filters) > 0
-}
-
-// decode returns the values of a chunk.
-func (d *Dataset) decode(c *chunk, b *buffers) []byte {
-	filtered := d.filtered(c.number)
+// decode returns the values of a chunk that begins at some coordinates.
+func (d *Dataset) decode(c chunk, begin []int, b *buffers) []byte {
 	must(sum(1, c.addr, 1, c.bytes) <= d.f.end, "%s: a chunk is beyond the end of the file", d.path)
 	must(uint64(d.chunkBytes)/maxRatio <= c.bytes, "%s: got a chunk of %d bytes, want %d before compression", d.path, c.bytes, d.chunkBytes)
+	for i, at := range begin {
+		if d.bareEdges && at+d.chunk[i] > d.Shape[i] {
+			c.mask = undefined
+		}
+	}
 	values := b.take(int(c.bytes))
 	d.f.readAt(values, c.addr)
 	for i, f := range slices.Backward(d.filters) {
-		if filtered && c.mask>>i&1 == 0 {
+		if c.mask>>i&1 == 0 {
 			values = readable[f.id](d, f, values, b)
 		}
 	}

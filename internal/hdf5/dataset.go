@@ -1,17 +1,13 @@
 package hdf5
 
 import (
+	"bytes"
+	"cmp"
+	"fmt"
 	"slices"
-	"strings"
 
+	"cne/internal/kind"
 	"cne/internal/parallel"
-)
-
-// Layouts of datasets.
-const (
-	layoutCompact    = 0
-	layoutContiguous = 1
-	layoutChunked    = 2
 )
 
 // maxRatio bounds how many times larger than its file a dataset may be. gzip's own bound is
@@ -27,10 +23,9 @@ type Dataset struct {
 	f       *File
 	path    string
 	most    []uint64 // largest dimensions; undefined for no limit
-	layout  int
-	compact []byte
-	addr    uint64 // of contiguous values
-	fill    []byte // nil for zeros
+	compact []byte   // values in the header; nil without
+	addr    uint64   // of contiguous values, or of the index of chunks
+	fill    []byte   // nil for zeros
 	filters []filter
 	chunkShape
 	whole *Dataset // of a member of a compound, and its offset
@@ -39,7 +34,7 @@ type Dataset struct {
 
 // Dataset returns the dataset, or an error for a group.
 func (o *Object) Dataset() (d *Dataset, err error) {
-	defer catch(&err)
+	defer kind.Catch(&err)
 	typed, space, layout := o.find(msgType), o.find(msgSpace), o.find(msgLayout)
 	supported(typed != nil && space != nil && layout != nil, "%s: got a group, want a dataset", o.path)
 	supported(o.find(msgExternal) == nil, "%s: the values are in another file (external storage)", o.path)
@@ -51,40 +46,36 @@ func (o *Object) Dataset() (d *Dataset, err error) {
 		d.filters = c.filters()
 	}
 	version := layout.version(3, 4)
-	switch d.layout = layout.int(1); d.layout {
-	case layoutCompact:
+	switch is := layout.int(1); is {
+	case 0:
 		d.compact = layout.bytes(layout.int(2))
 		layout.must(uint64(len(d.compact)) >= d.bytes(), "got %d bytes of values, want %d", len(d.compact), d.bytes())
-	case layoutContiguous:
+	case 1:
 		d.addr = layout.addr()
-		must(d.addr == undefined || sum(1, d.addr, 1, d.bytes()) <= o.f.end, "%s: the values are beyond the end of the file", o.path)
-	case layoutChunked:
-		d.readChunkShape(layout, version)
+		layout.must(d.addr == undefined || sum(1, d.addr, 1, d.bytes()) <= o.f.end, "the values are beyond the end of the file")
 	default:
-		supported(false, "%s: the values are in other datasets (a virtual dataset)", o.path)
+		supported(is == 2, "%s: the values are in other datasets (a virtual dataset)", o.path)
+		d.readChunkShape(layout, version)
 	}
 	return d, nil
 }
 
 // readFill reads the value of what was never written.
 func (d *Dataset) readFill(o *Object) {
-	n, c := 0, o.find(msgFill)
-	if c == nil {
-		if c = o.find(msgOldFill); c != nil {
-			n = c.int(4)
-		}
-	} else {
+	c := o.find(msgOldFill)
+	if now := o.find(msgFill); now != nil {
+		c = now
 		version, flags := c.version(1, 3), c.int(1)
 		if version < 3 { // 1: there is always a value; 2: if a byte says so
 			c.skip(1)
 			flags = (c.int(1) | version&1) << 5
 		}
-		if flags&0x20 != 0 {
-			n = c.int(4)
+		if flags&0x20 == 0 {
+			return
 		}
 	}
-	if n == d.Type.Size {
-		d.fill = c.bytes(n)
+	if c != nil && c.int(4) == d.Type.Size {
+		d.fill = c.bytes(d.Type.Size)
 	}
 }
 
@@ -94,15 +85,14 @@ func (d *Dataset) Path() string { return d.path }
 // Rows returns the first dimension, and the bytes of the values of one row; 1 and all bytes
 // for a single value.
 func (d *Dataset) Rows() (n, bytes int) {
-	n, bytes = 1, d.Type.Size
-	for i, s := range d.Shape {
-		if i == 0 {
-			n = s
-		} else {
-			bytes *= s
-		}
+	if len(d.Shape) == 0 {
+		return 1, d.Type.Size
 	}
-	return n, bytes
+	bytes = d.Type.Size
+	for _, s := range d.Shape[1:] {
+		bytes *= s
+	}
+	return d.Shape[0], bytes
 }
 
 // ChunkRows returns the number of rows in a chunk, and 1 without chunks. Rows are best
@@ -111,22 +101,17 @@ func (d *Dataset) ChunkRows() int {
 	if d.whole != nil {
 		d = d.whole
 	}
-	if d.layout != layoutChunked {
-		return 1
-	}
-	return d.chunk[0]
+	return append(d.chunk, 1)[0]
 }
 
 // Check returns an error wrapping ErrUnsupported if the values cannot be read.
 func (d *Dataset) Check() (err error) {
-	defer catch(&err)
+	defer kind.Catch(&err)
 	supported(d.Type.fault == "", "%s: got %s", d.path, d.Type.fault)
-	from := d
-	if d.whole != nil {
-		from = d.whole
-	}
-	for _, f := range from.filters {
-		supported(readable[f.id] != nil, "%s: the values are compressed with %s, want gzip or none", d.path, f)
+	for from := d; from != nil; from = from.whole {
+		for _, f := range from.filters {
+			supported(readable[f.id] != nil, "%s: the values are compressed with %s, want gzip or none", d.path, cmp.Or(foreign[f.id], fmt.Sprint("the filter ", f.id)))
+		}
 	}
 	return nil
 }
@@ -134,9 +119,9 @@ func (d *Dataset) Check() (err error) {
 // Field returns a member of a compound as a dataset. If it does not exist, the error wraps
 // ErrNotFound.
 func (d *Dataset) Field(name string) (m *Dataset, err error) {
-	defer catch(&err)
+	defer kind.Catch(&err)
 	i := slices.IndexFunc(d.Type.Fields, func(f Field) bool { return f.Name == name })
-	need(i >= 0, ErrNotFound, "%s has no member %s", d.path, name)
+	kind.Need(i >= 0, ErrNotFound, "%s has no member %s", d.path, name)
 	f := d.Type.Fields[i]
 	return &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, path: d.path + "." + name, whole: d, at: f.offset}, nil
 }
@@ -144,10 +129,8 @@ func (d *Dataset) Field(name string) (m *Dataset, err error) {
 // ReadRows fills dst with the values of rows lo to hi−1 as they are stored. The length of
 // dst must be hi−lo times the bytes of a row. It decodes chunks on all cores.
 func (d *Dataset) ReadRows(dst []byte, lo, hi int) (err error) {
-	defer catch(&err)
-	if err := d.Check(); err != nil {
-		return err
-	}
+	defer kind.Catch(&err)
+	kind.Got(0, d.Check())
 	d.read(dst, lo, hi)
 	return nil
 }
@@ -163,9 +146,9 @@ func (d *Dataset) read(dst []byte, lo, hi int) {
 			copy(dst[:size], all[d.at:])
 			dst = dst[size:]
 		}
-	case d.layout == layoutCompact:
+	case d.compact != nil:
 		copy(dst, d.compact[lo*row:hi*row])
-	case d.layout == layoutChunked:
+	case d.chunk != nil:
 		d.readChunks(dst, lo, hi)
 	case d.addr == undefined:
 		d.fillIn(dst)
@@ -176,11 +159,8 @@ func (d *Dataset) read(dst []byte, lo, hi int) {
 
 // fillIn fills dst with the value of what was never written.
 func (d *Dataset) fillIn(dst []byte) {
-	if d.fill == nil {
-		clear(dst)
-		return
-	}
-	for len(dst) > 0 {
+	clear(dst)
+	for d.fill != nil && len(dst) > 0 {
 		dst = dst[copy(dst, d.fill):]
 	}
 }
@@ -188,12 +168,10 @@ func (d *Dataset) fillIn(dst []byte) {
 // Strings returns the values of rows lo to hi−1, of texts as they are and of enumerations
 // as their names. Texts end before the padding that their type has.
 func (d *Dataset) Strings(lo, hi int) (all []string, err error) {
-	defer catch(&err)
+	defer kind.Catch(&err)
 	_, row := d.Rows()
 	raw := make([]byte, (hi-lo)*row)
-	if err := d.ReadRows(raw, lo, hi); err != nil {
-		return nil, err
-	}
+	kind.Got(0, d.ReadRows(raw, lo, hi))
 	supported(d.Type.Class == Text || d.Type.Class == Enum, "%s: got numbers, want text", d.path)
 	for size := d.Type.Size; len(raw) > 0; raw = raw[size:] {
 		all = append(all, d.text(raw[:size]))
@@ -205,8 +183,8 @@ func (d *Dataset) Strings(lo, hi int) (all []string, err error) {
 func (d *Dataset) text(b []byte) string {
 	t := d.Type
 	if t.Class == Enum {
-		name, ok := t.Names[t.Int(b)]
-		must(ok, "%s: got the value %d, which has no name", d.path, t.Int(b))
+		name, ok := t.names[string(b)]
+		must(ok, "%s: got a value without a name, % x", d.path, b)
 		return name
 	}
 	if t.variable {
@@ -215,32 +193,33 @@ func (d *Dataset) text(b []byte) string {
 		if n == 0 || at == 0 || at == undefined {
 			return ""
 		}
-		held := d.f.collection(at)
-		c.must(index < len(held) && n <= len(held[index]), "a text is not in the heap")
-		b = held[index][:n]
+		d.f.readTexts(at)
+		c.must(n <= len(d.f.texts[index]), "a text is not in the heap")
+		b = d.f.texts[index][:n]
 	}
-	s := string(b)
-	if t.stops || t.variable {
-		s, _, _ = strings.Cut(s, "\x00")
+	if t.padding == 0 || t.variable {
+		b, _, _ = bytes.Cut(b, []byte{0})
 	}
-	return strings.TrimRight(s, string(rune(t.pad)))
+	if t.padding == 2 {
+		return string(bytes.TrimRight(b, " "))
+	}
+	return string(bytes.TrimRight(b, "\x00"))
 }
 
-// collection returns the objects in a part of the global heap, by index.
-func (f *File) collection(addr uint64) [][]byte {
-	if held, ok := f.collections[addr]; ok {
-		return held
+// readTexts reads the objects in a part of the global heap, unless it was the last one.
+func (f *File) readTexts(addr uint64) {
+	if f.texts != nil && f.textsAt == addr {
+		return
 	}
-	const what = "global heap"
-	c := f.read(what, addr, uint64(8+f.length))
+	head := uint64(8 + f.length)
+	c := f.read("global heap", addr, head)
 	c.magic("GCOL")
 	c.version(1, 1)
 	c.skip(3)
 	size := c.len()
-	head := len(c.b)
-	c = f.read(what, addr, size)
-	c.skip(head)
-	var held [][]byte
+	c.must(size >= head, "got a part of %d bytes", size)
+	c = f.read(c.what, addr+head, size-head)
+	f.texts, f.textsAt = make(map[int][]byte), addr
 	for len(c.b)-c.at >= 8+f.length {
 		index := c.int(2)
 		c.skip(6)
@@ -249,20 +228,9 @@ func (f *File) collection(addr uint64) [][]byte {
 			break
 		}
 		c.must(n <= size, "an object is larger than its part")
-		object := c.bytes(int(n))
+		f.texts[index] = c.bytes(int(n))
 		c.skip(min(-int(n)&7, len(c.b)-c.at))
-		if index >= len(held) {
-			held = append(held, make([][]byte, index+1-len(held))...)
-		}
-		held[index] = object
 	}
-	const maxHeld = 16 << 20 // bytes of the heap that are kept
-	if f.held += len(c.b) + 24*len(held); f.held > maxHeld {
-		clear(f.collections)
-		f.held = len(c.b) + 24*len(held)
-	}
-	f.collections[addr] = held
-	return held
 }
 
 // readChunks is read for chunks.
@@ -277,26 +245,30 @@ func (d *Dataset) readChunks(dst []byte, lo, hi int) {
 	}
 	first := lo / d.chunk[0] * inner
 	parallel.For(((hi-1)/d.chunk[0]+1)*inner-first, 1, func(_, k, _ int) {
-		k += first
+		begin := d.begin(first + k)
 		var values []byte
-		if i, ok := slices.BinarySearchFunc(index, k, func(c chunk, k int) int { return c.number - k }); ok {
+		if i, ok := slices.BinarySearchFunc(index, first+k, func(c chunk, k int) int { return c.number - k }); ok {
 			b := pool.Get().(*buffers)
 			defer pool.Put(b)
-			values = d.decode(&index[i], b)
+			values = d.decode(index[i], begin, b)
 		}
-		d.scatter(dst, values, k, lo, hi)
+		d.scatter(dst, values, begin, lo, hi)
 	})
 }
 
-// scatter copies the values of chunk number k to dst, which has rows lo to hi−1. Without
-// values it fills them in.
-func (d *Dataset) scatter(dst, values []byte, k, lo, hi int) {
-	rank := len(d.Shape)
-	begin := make([]int, rank)
-	for i := rank - 1; i >= 0; i-- {
-		begin[i] = k % d.grid[i] * d.chunk[i]
+// begin returns the coordinates of the first value of chunk number k.
+func (d *Dataset) begin(k int) []int {
+	begin := slices.Clone(d.chunk)
+	for i := range slices.Backward(begin) {
+		begin[i] *= k % d.grid[i]
 		k /= d.grid[i]
 	}
+	return begin
+}
+
+// scatter copies the values of the chunk that begins at some coordinates to dst, which has
+// rows lo to hi−1. Without values it fills them in.
+func (d *Dataset) scatter(dst, values []byte, begin []int, lo, hi int) {
 	// along copies what has the given offsets in the dimensions before i, in values.
 	var along func(i, source, target int)
 	along = func(i, source, target int) {
@@ -305,7 +277,7 @@ func (d *Dataset) scatter(dst, values []byte, k, lo, hi int) {
 			from, to, first = max(from, lo), min(to, hi), lo
 		}
 		source, target = source*d.chunk[i]+from-begin[i], target*d.Shape[i]+from-first
-		if i < rank-1 {
+		if i < len(begin)-1 {
 			for k := range to - from {
 				along(i+1, source+k, target+k)
 			}

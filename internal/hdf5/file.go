@@ -49,41 +49,22 @@ type File struct {
 	length int    // bytes of a length
 	root   uint64
 
-	links       map[uint64][]link   // of the groups that have been read
-	collections map[uint64][][]byte // of the global heap, by index
-	held        int                 // bytes in collections
+	// texts are the objects of the last part of the global heap, by index, and textsAt its
+	// address.
+	texts   map[int][]byte
+	textsAt uint64
 }
-
-// A fault is an error on its way to the exported function that returns it.
-type fault struct{ error }
 
 // must fails with ErrDamaged unless ok.
-func must(ok bool, format string, args ...any) { need(ok, ErrDamaged, format, args...) }
+func must(ok bool, format string, args ...any) { kind.Need(ok, ErrDamaged, format, args...) }
 
 // supported fails with ErrUnsupported unless ok.
-func supported(ok bool, format string, args ...any) { need(ok, ErrUnsupported, format, args...) }
-
-func need(ok bool, of error, format string, args ...any) {
-	if !ok {
-		panic(fault{kind.Errorf(of, format, args...)})
-	}
-}
-
-// catch sets err to the fault that a function has failed with.
-func catch(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case fault:
-		*err = r.error
-	default:
-		panic(r)
-	}
-}
+func supported(ok bool, format string, args ...any) { kind.Need(ok, ErrUnsupported, format, args...) }
 
 // Open reads the superblock of a file of the given size in bytes.
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
-	defer catch(&err)
-	f = &File{r: r, end: uint64(max(0, size)), links: make(map[uint64][]link), collections: make(map[uint64][][]byte)}
+	defer kind.Catch(&err)
+	f = &File{r: r, end: uint64(max(0, size))}
 	for at := uint64(0); f.end >= at+9; at = max(512, 2*at) {
 		if string(f.read("signature", at, 8).b) == Magic {
 			f.superblock(at)
@@ -105,9 +86,9 @@ func (f *File) superblock(at uint64) {
 		sizes, n = 13, 24+4*version
 	}
 	c := f.read(what, at+sizes, 3)
-	f.offset, f.length = c.int(1), c.int(1)
-	for _, n := range []int{f.offset, f.length} {
-		must(n == 2 || n == 4 || n == 8, "superblock: got addresses and lengths of %d and %d bytes, want 2, 4 or 8", f.offset, f.length)
+	for _, n := range []*int{&f.offset, &f.length} {
+		*n = c.int(1)
+		c.must(*n == 2 || *n == 4 || *n == 8, "got addresses or lengths of %d bytes, want 2, 4 or 8", *n)
 	}
 	// Bit 0 of the flags: open for writing. The library refuses such files, too.
 	supported(version != 3 || c.uint(1)&1 == 0, "the program that wrote the file has not closed it; close it, or clear the mark with h5clear -s")
@@ -118,6 +99,7 @@ func (f *File) superblock(at uint64) {
 		c.addr() // the name of the root group
 		f.root = c.addr()
 	} else {
+		c.b = c.b[:c.at+4]
 		c.checksum()
 	}
 	eof += at - base // a user block may have been put in front of the file
@@ -144,10 +126,8 @@ func (f *File) read(what string, addr, n uint64) *cursor {
 // readAt fills p from an address.
 func (f *File) readAt(p []byte, addr uint64) {
 	if n, err := f.r.ReadAt(p, int64(f.base+addr)); n < len(p) {
-		if err == io.EOF {
-			err = kind.Errorf(ErrDamaged, "the file is truncated")
-		}
-		panic(fault{err})
+		must(err != io.EOF, "the file is truncated")
+		kind.Got(0, err)
 	}
 }
 
@@ -155,24 +135,19 @@ func (f *File) readAt(p []byte, addr uint64) {
 // the signature.
 func (f *File) readBlock(what, magic string, addr, n uint64) *cursor {
 	c := f.read(what, addr, n)
-	c.magic(magic)
-	at := c.at
-	c.at = len(c.b) - 4
 	c.checksum()
-	c.b, c.at = c.b[:len(c.b)-4], at
+	c.magic(magic)
 	return c
 }
 
 // sum returns the sum of products of pairs of numbers, where any overflow is too large for
 // every file.
-func sum(pairs ...uint64) (total uint64) {
+func sum(pairs ...uint64) uint64 {
+	total := 0.0 // exact up to 2⁵³, which is larger than any file
 	for i := 0; i < len(pairs); i += 2 {
-		hi, lo := bits.Mul64(pairs[i], pairs[i+1])
-		if total += lo; hi != 0 || total < lo || total > 1<<62 {
-			return 1 << 62
-		}
+		total += float64(float64(pairs[i]) * float64(pairs[i+1]))
 	}
-	return total
+	return uint64(min(total, 1<<62))
 }
 
 // must fails with ErrDamaged unless ok.
@@ -227,23 +202,18 @@ func (c *cursor) version(least, most int) int {
 	return v
 }
 
-// text reads a text of n bytes that may end with a zero earlier.
-func (c *cursor) text(n int) string {
-	b, _, _ := bytes.Cut(c.bytes(n), []byte{0})
-	return string(b)
-}
-
 // name reads a text up to a zero, which is padded to a multiple of pad bytes.
 func (c *cursor) name(pad int) string {
 	n := bytes.IndexByte(c.b[c.at:], 0)
 	c.must(n >= 0, "a name has no end")
-	return c.text((n + pad) / pad * pad)
+	return string(c.bytes((n + pad) / pad * pad)[:n])
 }
 
-// checksum reads the checksum of all bytes before it.
+// checksum verifies and removes the checksum at the end.
 func (c *cursor) checksum() {
-	want := lookup3(c.b[:c.at])
-	c.must(uint32(c.uint(4)) == want, "the checksum is wrong")
+	n := len(c.b) - 4
+	c.must(n >= 0 && lookup3(c.b[:n]) == binary.LittleEndian.Uint32(c.b[n:]), "the checksum is wrong")
+	c.b = c.b[:n]
 }
 
 // lookup3 is Jenkins' hash function hashlittle, the format's checksum of metadata.

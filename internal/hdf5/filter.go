@@ -3,7 +3,6 @@ package hdf5
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"sync"
 
@@ -12,8 +11,7 @@ import (
 
 // A filter is a step of compression.
 type filter struct {
-	id     int
-	client []uint32
+	id, size int // size is of values, for shuffle
 }
 
 // readable are the filters that are read.
@@ -27,13 +25,6 @@ var foreign = map[int]string{
 	32013: "zfp", 32015: "zstd", 32026: "blosc2",
 }
 
-func (f filter) String() string {
-	if name := foreign[f.id]; name != "" {
-		return name
-	}
-	return fmt.Sprintf("the filter %d", f.id)
-}
-
 // filters reads the filters of a dataset.
 func (c *cursor) filters() (all []filter) {
 	version, n := c.version(1, 2), c.int(1)
@@ -41,22 +32,19 @@ func (c *cursor) filters() (all []filter) {
 		c.skip(6)
 	}
 	for range n {
-		f := filter{id: c.int(2)}
-		name := 0
+		f, name := filter{id: c.int(2)}, 0
 		if version < 2 || f.id >= 256 {
 			name = c.int(2)
 		}
 		c.skip(2)
-		values := c.int(2)
+		values, odd := c.int(2), 0
 		if version < 2 {
-			name = (name + 7) &^ 7
+			name, odd = (name+7)&^7, values%2
 		}
 		c.skip(name)
-		for range values {
-			f.client = append(f.client, uint32(c.uint(4)))
-		}
-		if version < 2 && values%2 != 0 {
-			c.skip(4)
+		if values > 0 {
+			f.size = c.int(4)
+			c.skip(4 * (values - 1 + odd))
 		}
 		all = append(all, f)
 	}
@@ -92,12 +80,9 @@ func inflate(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 		err = b.z.(zlib.Resetter).Reset(&b.in, nil)
 	}
 	// Filters before gzip add at most a checksum to a chunk.
-	dst := b.take(d.chunkBytes + 8)
-	n := 0
-	for err == nil && n < len(dst) {
-		var got int
+	dst, n := b.take(d.chunkBytes+8), 0
+	for got := 0; err == nil && n < len(dst); n += got {
 		got, err = b.z.Read(dst[n:])
-		n += got
 	}
 	must(err == io.EOF, "%s: the compressed values of a chunk are damaged", d.path)
 	return dst[:n]
@@ -105,15 +90,8 @@ func inflate(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 
 // unshuffle puts the bytes of values back together: the first bytes of all came first.
 func unshuffle(d *Dataset, f filter, src []byte, b *buffers) []byte {
-	size := d.Type.Size
-	if len(f.client) > 0 {
-		size = int(f.client[0])
-	}
-	if size < 2 || len(src) < size {
-		return src
-	}
-	n := len(src) / size
-	dst := b.take(len(src))
+	size := max(1, f.size)
+	n, dst := len(src)/size, b.take(len(src))
 	copy(dst[n*size:], src[n*size:])
 	for k := range size {
 		to := dst[k:]
@@ -130,20 +108,16 @@ func lzf(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 	c, dst := &cursor{what: d.path, b: src}, b.take(d.chunkBytes + 8)[:0]
 	for c.at < len(src) {
 		control := c.int(1)
-		n := control>>5 + 2
-		switch n {
-		case 2:
-			n = control + 1
-		case 9:
-			n += c.int(1)
-		}
-		c.must(n <= cap(dst)-len(dst), "a chunk is too long")
 		if control < 32 {
-			dst = append(dst, c.bytes(n)...)
+			dst = append(dst, c.bytes(control+1)...)
 			continue
 		}
+		n := control>>5 + 2
+		if n == 9 {
+			n += c.int(1)
+		}
 		from := len(dst) - (control&31<<8 | c.int(1)) - 1
-		c.must(from >= 0, "the compressed values of a chunk are damaged")
+		c.must(from >= 0 && n <= cap(dst)-len(dst), "the compressed values of a chunk are damaged")
 		for k := range n {
 			dst = append(dst, dst[from+k])
 		}
@@ -156,16 +130,13 @@ func fletcher32(d *Dataset, _ filter, src []byte, _ *buffers) []byte {
 	n := len(src) - 4
 	must(n >= 0, "%s: a chunk has no checksum", d.path)
 	a, b := uint64(0), uint64(0)
-	for i, v := range src[:n] {
-		if i%2 == 0 {
-			a += uint64(v) << 8
-		} else {
-			a += uint64(v)
+	for i := 0; i < n; i += 2 {
+		word := uint64(src[i]) << 8
+		if i+1 < n {
+			word |= uint64(src[i+1])
 		}
-		if i%2 == 1 || i == n-1 {
-			a %= 0xffff
-			b = (b + a) % 0xffff
-		}
+		a = (a + word) % 0xffff
+		b = (b + a) % 0xffff
 	}
 	// The library has 65535 instead of 0.
 	want := binary.LittleEndian.Uint32(src[n:])

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cne/internal/kind"
 )
 
 // An expected is what h5py reads of an object, an attribute, or a member of a compound: see
@@ -97,8 +99,8 @@ func (w *expected) object(t *testing.T, o *Object) {
 
 // attributeNames returns the names of all attributes.
 func (o *Object) attributeNames() (names []string, err error) {
-	defer catch(&err)
-	for c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
+	defer kind.Catch(&err)
+	for _, c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
 		name, _ := o.attribute(c)
 		names = append(names, name)
 	}

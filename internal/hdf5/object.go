@@ -1,9 +1,11 @@
 package hdf5
 
 import (
-	"cmp"
+	"bytes"
 	"slices"
 	"strings"
+
+	"cne/internal/kind"
 )
 
 // Messages of object headers.
@@ -37,13 +39,12 @@ func (f *File) header(addr uint64) (all []message) {
 	seen := map[uint64]bool{addr: true}
 	modern := string(f.read(what, addr, 6).b[:4]) == "OHDR"
 	var c *cursor
-	head, more := 8, 3 // bytes of the head of a message, and of its rest after the flags
+	is, more := 2, 3 // bytes of the type of a message, and of the rest of its head after the flags
 	if modern {
 		c = f.read(what, addr+4, 2)
 		c.version(2, 2)
 		flags := c.int(1)
-		more = flags >> 2 & 1 * 2
-		head = 4 + more
+		is, more = 1, flags>>2&1*2
 		n, width := uint64(6+flags>>5&1*16+flags>>4&1*4), 1<<(flags&3)
 		size := f.read(what, addr+n, uint64(width)).uint(width)
 		n += uint64(width)
@@ -56,11 +57,8 @@ func (f *File) header(addr uint64) (all []message) {
 		c = f.read(what, addr+16, c.uint(4))
 	}
 	for todo := []*cursor{c}; len(todo) > 0; todo = todo[1:] {
-		for c := todo[0]; len(c.b)-c.at >= head; { // less is a gap
-			m := message{kind: c.int(1)}
-			if !modern {
-				c.skip(1)
-			}
+		for c := todo[0]; len(c.b)-c.at >= is+3+more; { // less is a gap
+			m := message{kind: c.int(is)}
 			n := c.int(2)
 			m.flags = c.uint(1)
 			c.skip(more)
@@ -109,13 +107,7 @@ func (f *File) shared(c *cursor, pointer bool, kind int) *cursor {
 type Object struct {
 	f        *File
 	path     string
-	addr     uint64
 	messages []message
-}
-
-// object reads the header of an object.
-func (f *File) object(path string, addr uint64) *Object {
-	return &Object{f, path, addr, f.header(addr)}
 }
 
 // find returns a cursor over the first message of a kind, or nil.
@@ -133,50 +125,51 @@ func (o *Object) Path() string { return o.path }
 
 // IsGroup reports whether the object is a group.
 func (o *Object) IsGroup() bool {
-	return slices.ContainsFunc(o.messages, func(m message) bool {
-		return m.kind == msgSymbolTable || m.kind == msgLinkInfo || m.kind == msgLink
-	})
+	return !slices.ContainsFunc(o.messages, func(m message) bool { return m.kind == msgLayout })
 }
 
 // A link is a member of a group.
 type link struct {
-	name           string
-	addr           uint64
-	soft, external string // the path of a soft link, the file of an external one; or ""
+	name     string
+	addr     uint64
+	soft     string // the path of a soft link; the file and path of an external one
+	external bool
 }
 
 // members returns the links of a group.
-func (o *Object) members() []link {
-	links, ok := o.f.links[o.addr]
-	if ok {
-		return links
-	}
+func (o *Object) members() (links []link) {
 	if c := o.find(msgSymbolTable); c != nil {
 		links = o.f.oldLinks(c.addr(), c.addr())
 	}
-	for b := range o.all(msgLink, msgLinkInfo, 8, 5, 4) {
+	for _, b := range o.all(msgLink, msgLinkInfo, 8, 5, 4) {
 		links = append(links, b.link())
 	}
-	o.f.links[o.addr] = links
 	return links
 }
 
-// all yields the messages of a kind, and then those that are stored densely, which a
-// message of the kind info says: in it, ordered bytes are skipped if its flags say so. Their
-// IDs follow skip bytes of records of the kind tree.
-func (o *Object) all(kind, info, ordered, tree, skip int) func(yield func(*cursor) bool) {
-	return func(yield func(*cursor) bool) {
-		for _, m := range o.messages {
-			if m.kind == kind && !yield(o.body(m)) {
-				return
-			}
-		}
-		if c := o.find(info); c != nil {
-			c.version(0, 0)
-			c.skip(c.int(1) & 1 * ordered)
-			o.f.dense(c.addr(), c.addr(), tree, skip, yield)
+// all returns the messages of a kind, and after them those that are stored densely, which
+// a message of the kind info says: in it, ordered bytes are skipped if its flags say so.
+// Their IDs follow skip bytes of records of the kind tree.
+func (o *Object) all(kind, info, ordered, tree, skip int) (list []*cursor) {
+	for _, m := range o.messages {
+		if m.kind == kind {
+			list = append(list, o.body(m))
 		}
 	}
+	c := o.find(info)
+	if c == nil {
+		return list
+	}
+	c.version(0, 0)
+	c.skip(c.int(1) & 1 * ordered)
+	if at, records := c.addr(), c.addr(); at != undefined && records != undefined {
+		h := o.f.heap(at)
+		o.f.records(records, tree, func(r *cursor) {
+			r.skip(skip)
+			list = append(list, &cursor{f: o.f, what: "fractal heap", b: h.object(r)})
+		})
+	}
+	return list
 }
 
 // link reads the message of a link.
@@ -189,13 +182,10 @@ func (c *cursor) link() (l link) {
 	c.skip(flags>>2&1*8 + flags>>4&1)
 	l.name = string(c.bytes(c.int(1 << (flags & 3))))
 	supported(is < 2 || is == 64, "%s: got a link of type %d", c.what, is)
-	if is == 0 {
+	if l.external = is == 64; is == 0 {
 		l.addr = c.addr()
-	} else if to := string(c.bytes(c.int(2))); is == 1 {
-		l.soft = to
 	} else {
-		l.external, _, _ = strings.Cut(to[min(1, len(to)):], "\x00")
-		l.external = cmp.Or(l.external, "?")
+		l.soft = string(c.bytes(c.int(2)))
 	}
 	return l
 }
@@ -206,9 +196,8 @@ func (f *File) oldLinks(tree, heap uint64) (links []link) {
 	c := f.read(what, heap, uint64(8+2*f.length+f.offset))
 	c.magic("HEAP")
 	c.skip(4)
-	n := c.len()
-	c.len()
-	names := f.read(what, c.addr(), n)
+	n, _, at := c.len(), c.len(), c.addr()
+	names := f.read(what, at, n)
 	text := func(at uint64) string {
 		names.must(at < n, "got a name at %d, want it below %d", at, n)
 		names.at = int(at)
@@ -233,21 +222,18 @@ func (f *File) oldLinks(tree, heap uint64) (links []link) {
 	return links
 }
 
-// maxSoft is the largest number of soft links on the way to an object.
-const maxSoft = 32
-
 // Object returns the object at a path, such as "/obs/cell_type"; "/" is the root. If it
 // does not exist, the error wraps ErrNotFound.
 func (f *File) Object(path string) (o *Object, err error) {
-	defer catch(&err)
-	left := maxSoft
-	return f.walk(f.object("/", f.root), path, &left), nil
+	defer kind.Catch(&err)
+	left := 32 // soft links on the way to an object
+	return f.walk(nil, "/"+path, &left), nil
 }
 
 // walk follows a path from an object.
 func (f *File) walk(o *Object, path string, soft *int) *Object {
 	if strings.HasPrefix(path, "/") {
-		o = f.object("/", f.root)
+		o = &Object{f, "/", f.header(f.root)}
 	}
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" || name == "." {
@@ -256,15 +242,15 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 		inside := strings.TrimSuffix(o.path, "/") + "/" + name
 		links := o.members()
 		i := slices.IndexFunc(links, func(l link) bool { return l.name == name })
-		need(i >= 0, ErrNotFound, "there is no %s in the file", inside)
-		supported(links[i].external == "", "%s: got a link to the file %q, want the object itself", inside, links[i].external)
-		if links[i].soft != "" {
+		kind.Need(i >= 0, ErrNotFound, "there is no %s in the file", inside)
+		supported(!links[i].external, "%s: got a link to another file, %q, want the object itself", inside, strings.Trim(links[i].soft, "\x00"))
+		if l := links[i]; l.soft == "" {
+			o = &Object{f, inside, f.header(l.addr)}
+		} else {
 			*soft--
 			must(*soft >= 0, "%s: the links form a cycle", inside)
-			o = f.walk(o, links[i].soft, soft)
+			o = f.walk(o, l.soft, soft)
 			o.path = inside
-		} else {
-			o = f.object(inside, links[i].addr)
 		}
 	}
 	return o
@@ -272,7 +258,7 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 
 // Names returns the names of the members of a group, in order; nil for a dataset.
 func (o *Object) Names() (names []string, err error) {
-	defer catch(&err)
+	defer kind.Catch(&err)
 	for _, l := range o.members() {
 		names = append(names, l.name)
 	}
@@ -283,13 +269,13 @@ func (o *Object) Names() (names []string, err error) {
 // Attribute returns an attribute as a dataset. If it does not exist, the error wraps
 // ErrNotFound.
 func (o *Object) Attribute(name string) (d *Dataset, err error) {
-	defer catch(&err)
-	for c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
+	defer kind.Catch(&err)
+	for _, c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
 		if have, read := o.attribute(c); have == name {
 			return read(), nil
 		}
 	}
-	need(false, ErrNotFound, "%s has no attribute %s", o.path, name)
+	kind.Need(false, ErrNotFound, "%s has no attribute %s", o.path, name)
 	return nil, nil
 }
 
@@ -303,8 +289,8 @@ func (o *Object) attribute(c *cursor) (name string, read func() *Dataset) {
 	}
 	c.skip(version / 3)
 	padded := func(n int) []byte { return c.bytes((n + pad - 1) / pad * pad) }
-	name = (&cursor{b: append(padded(n), 0)}).name(1)
-	return name, func() *Dataset {
+	text, _, _ := bytes.Cut(padded(n), []byte{0})
+	return string(text), func() *Dataset {
 		what := o.path + ": attribute " + name
 		part := func(n, shared, kind int) *cursor {
 			return o.f.shared(&cursor{f: o.f, what: what, b: padded(n)}, shared != 0, kind)

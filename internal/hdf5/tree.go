@@ -31,12 +31,9 @@ func (f *File) oldTree(addr uint64, is, key int, leaf func(key *cursor, child ui
 	}
 }
 
-// records calls do with the records of a B-tree of version 2, until it returns false.
-func (f *File) records(addr uint64, is int, do func(*cursor) bool) {
+// records calls do with the records of a B-tree of version 2.
+func (f *File) records(addr uint64, is int, do func(*cursor)) {
 	const what = "B-tree"
-	if addr == undefined {
-		return
-	}
 	h := f.readBlock(what, "BTHD", addr, uint64(22+f.offset+f.length))
 	h.version(0, 0)
 	got, size, record, depth := h.int(1), h.uint(4), h.uint(2), h.int(2)
@@ -54,8 +51,8 @@ func (f *File) records(addr uint64, is int, do func(*cursor) bool) {
 		below = append(below, limitBytes(all))
 	}
 	seen := make(map[uint64]bool)
-	var node func(addr, count uint64, level int) bool
-	node = func(addr, count uint64, level int) bool {
+	var node func(addr, count uint64, level int)
+	node = func(addr, count uint64, level int) {
 		h.must(!seen[addr], "its nodes form a cycle")
 		seen[addr] = true
 		magic, pointers, pointer := "BTLF", uint64(0), 0
@@ -69,15 +66,12 @@ func (f *File) records(addr uint64, is int, do func(*cursor) bool) {
 			if level > 0 {
 				child, n := c.addr(), c.uint(own)
 				c.skip(below[level-1])
-				if !node(child, n, level-1) {
-					return false
-				}
+				node(child, n, level-1)
 			}
-			if i < count && !do(&cursor{f: f, what: what, b: here[i*record : (i+1)*record]}) {
-				return false
+			if i < count {
+				do(&cursor{f: f, what: what, b: here[i*record : (i+1)*record]})
 			}
 		}
-		return true
 	}
 	if root, count := h.addr(), h.uint(2); root != undefined {
 		node(root, count, depth)
@@ -96,20 +90,6 @@ type heap struct {
 	offsetBytes, lenBytes int
 	checked               bool               // direct blocks have checksums
 	blocks                map[uint64]*cursor // that have been read
-}
-
-// dense yields the objects of a heap that a B-tree lists. Their IDs follow skip bytes of
-// each record.
-func (f *File) dense(heap, tree uint64, is, skip int, yield func(*cursor) bool) {
-	if heap == undefined || tree == undefined {
-		return
-	}
-	h := f.heap(heap)
-	f.records(tree, is, func(r *cursor) bool {
-		r.skip(skip)
-		r.what = "fractal heap"
-		return yield(&cursor{f: f, what: r.what, b: h.object(r)})
-	})
 }
 
 // heap reads the header of a fractal heap.
@@ -141,13 +121,9 @@ func (h *heap) object(id *cursor) []byte {
 	offset, n := id.uint(h.offsetBytes), id.uint(h.lenBytes)
 	at, begin, size := h.find(offset)
 	c := h.block(at, size, "FHDB")
-	offset -= begin
-	c.must(offset <= size && n <= size-offset, "an object is outside its block")
-	return c.b[offset : offset+n]
+	c.at = int(min(offset-begin, uint64(len(c.b))))
+	return c.bytes(int(n))
 }
-
-// rowBytes returns the size of the blocks in a row of the table.
-func (h *heap) rowBytes(row uint64) uint64 { return h.start << max(0, int(row)-1) }
 
 // find returns the address of the direct block that has an offset, and the offset and size
 // of that block.
@@ -160,12 +136,10 @@ func (h *heap) find(offset uint64) (addr, begin, size uint64) {
 	for {
 		must(rows <= 64, "fractal heap: got a table of %d rows", rows)
 		c := h.block(addr, sum(1, uint64(9+h.f.offset+h.offsetBytes), rows*h.width, uint64(h.f.offset)), "FHIB")
-		row := uint64(0)
-		for ; row < rows && offset-begin >= h.rowBytes(row)*h.width; row++ {
-			begin += h.rowBytes(row) * h.width
-		}
+		row := uint64(bits.Len64((offset - begin) / (h.start * h.width)))
+		begin += h.start * h.width * (1 << row >> 1)
 		c.must(row < rows, "an object is outside the heap")
-		size = h.rowBytes(row)
+		size = h.start << row >> min(1, row) // rows 0 and 1 have the same
 		k := (offset - begin) / size
 		begin += k * size
 		c.at = 5 + h.f.offset + h.offsetBytes + int(row*h.width+k)*h.f.offset
@@ -178,13 +152,12 @@ func (h *heap) find(offset uint64) (addr, begin, size uint64) {
 
 // block returns a block of n bytes.
 func (h *heap) block(addr, n uint64, magic string) *cursor {
-	c := h.blocks[addr]
-	if c != nil && len(c.b) == int(n) {
+	if c := h.blocks[addr]; c != nil {
 		return c
 	}
-	c = h.f.read("fractal heap", addr, n)
+	c := h.f.read("fractal heap", addr, n)
 	c.magic(magic)
-	if c.at = len(c.b) - 4; magic == "FHIB" {
+	if magic == "FHIB" {
 		c.checksum()
 	} else if h.checked { // over the block with zeros instead of the checksum
 		c.at = 5 + h.f.offset + h.offsetBytes

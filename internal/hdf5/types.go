@@ -1,10 +1,10 @@
 package hdf5
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
 )
 
 // A Class is a kind of values.
@@ -26,14 +26,12 @@ type Type struct {
 	Size      int  // bytes of a value, as ReadRows reads it
 	Signed    bool // of integers and enumerations
 	BigEndian bool // the most significant byte comes first
-	// Fields are the members of a compound, and Names the names of an enumeration's values.
-	Fields []Field
-	Names  map[int64]string
+	Fields    []Field
 
-	fault    string // why values cannot be read; ""
-	variable bool   // strings of variable length
-	pad      byte   // after strings: 0 or a space
-	stops    bool   // strings end at the first zero
+	names    map[string]string // of the values of an enumeration, as they are stored
+	fault    string            // why values cannot be read; ""
+	variable bool              // strings of variable length
+	padding  uint64            // of strings: 0: they end at the first zero; 1: zeros, 2: spaces follow
 }
 
 // A Field is a member of a compound.
@@ -46,7 +44,7 @@ type Field struct {
 // IsBool reports whether the type is an enumeration of FALSE (0) and TRUE (1), as h5py
 // writes booleans.
 func (t *Type) IsBool() bool {
-	return t.Class == Enum && len(t.Names) == 2 && t.Names[0] == "FALSE" && t.Names[1] == "TRUE"
+	return len(t.names) == 2 && t.names[string(make([]byte, t.Size))] == "FALSE" && slices.Contains(slices.Collect(maps.Values(t.names)), "TRUE")
 }
 
 // deepest is the largest depth of types within types.
@@ -58,11 +56,11 @@ func (c *cursor) datatype(depth int) *Type {
 	version, class := first>>4, first&15
 	flags, size := c.uint(3), c.int(4)
 	c.must(size > 0 && depth <= deepest && version > 0, "got a type of %d bytes, %d levels deep, of version %d", size, depth, version)
-	supported(version <= 5, "%s: got a type of version %d, want at most 5", c.what, version)
+	supported(version <= 5 && class <= 11, "%s: got a type of class %d and version %d, want at most 11 and 5", c.what, class, version)
 	t := &Type{Size: size, BigEndian: flags&1 != 0, fault: others[class]}
-	pad := 8 // of names
+	pad, wide := 8, 4 // of names; bytes of offsets in a compound
 	if version >= 3 {
-		pad = 1
+		pad, wide = 1, limitBytes(uint64(size))
 	}
 	switch class {
 	case 0:
@@ -72,30 +70,21 @@ func (c *cursor) datatype(depth int) *Type {
 		}
 	case 1:
 		t.Class = Float
-		exponent := map[int]byte{2: 5, 4: 8, 8: 11}[size]
-		mantissa := byte(8*size-1) - exponent
-		ieee := binary.LittleEndian.AppendUint16([]byte{0, 0}, uint16(8*size))
-		ieee = binary.LittleEndian.AppendUint32(append(ieee, mantissa, exponent, 0, mantissa), 1<<exponent>>1-1)
-		if is := c.bytes(12); exponent == 0 || flags&0xff70 != uint64(8*size-1)<<8|0x20 || !bytes.Equal(is, ieee) {
+		// Precision; place and size of the exponent and of the mantissa; bias.
+		ieee := map[int]string{2: "\x10\x00\x0a\x05\x00\x0a\x0f\x00", 4: "\x20\x00\x17\x08\x00\x17\x7f\x00", 8: "\x40\x00\x34\x0b\x00\x34\xff\x03"}[size]
+		if is := string(c.bytes(12)); flags&0xff70 != uint64(8*size-1)<<8|0x20 || is != "\x00\x00"+ieee+"\x00\x00" {
 			t.fault = fmt.Sprintf("floating-point numbers of %d bytes that are not IEEE 754's", size)
 		}
-	case 2:
-		c.skip(2)
+	case 2, 4:
+		c.skip(class)
 	case 3:
-		t.text(flags & 15)
-	case 4:
-		c.skip(4)
+		t.Class, t.padding = Text, flags&15
 	case 5:
 		c.skip(int(flags & 0xff))
 	case 6:
 		t.Class = Compound
-		offset := 4 // bytes of an offset
-		if version >= 3 {
-			offset = limitBytes(uint64(size))
-		}
 		for range flags & 0xffff {
-			m := Field{Name: c.name(pad), offset: c.int(offset)}
-			rank := 0
+			m, rank := Field{Name: c.name(pad), offset: c.int(wide)}, 0
 			if version == 1 {
 				rank = c.int(1)
 				c.skip(27)
@@ -114,14 +103,13 @@ func (c *cursor) datatype(depth int) *Type {
 		for i := range names {
 			names[i] = c.name(pad)
 		}
-		t.Names = make(map[int64]string)
+		t.names = make(map[string]string)
 		for _, name := range names {
-			t.Names[t.Int(c.bytes(size))] = name
+			t.names[string(c.bytes(size))] = name
 		}
 	case 9:
 		if t.variable = flags&15 == 1; t.variable {
-			t.text(flags >> 4 & 15)
-			t.fault = ""
+			t.Class, t.padding, t.fault = Text, flags>>4&15, ""
 		}
 		c.must(size == 8+c.f.offset, "got values of variable length in %d bytes", size)
 		c.datatype(depth + 1)
@@ -139,31 +127,7 @@ func (c *cursor) datatype(depth int) *Type {
 // others are the classes of values that are not read.
 var others = [16]string{
 	2: "times", 4: "bit fields", 5: "opaque values", 6: "compounds as values", 7: "references", 9: "lists of variable length",
-	10: "arrays as values", 11: "complex numbers", 12: "values of an unknown class", 13: "values of an unknown class",
-	14: "values of an unknown class", 15: "values of an unknown class",
-}
-
-// text sets how strings end.
-func (t *Type) text(padding uint64) {
-	t.Class, t.stops = Text, padding == 0
-	if padding == 2 {
-		t.pad = ' '
-	}
-}
-
-// Int returns a value of Integer or Enum. Unsigned values above 2⁶³−1 become negative.
-func (t *Type) Int(b []byte) (v int64) {
-	for i := range t.Size {
-		if t.BigEndian {
-			v = v<<8 | int64(b[i])
-		} else {
-			v = v<<8 | int64(b[t.Size-1-i])
-		}
-	}
-	if shift := 64 - 8*t.Size; t.Signed {
-		v = v << shift >> shift
-	}
-	return v
+	10: "arrays as values", 11: "complex numbers",
 }
 
 // space reads the shape of a dataset.
@@ -192,9 +156,6 @@ func (d *Dataset) space(c *cursor) {
 
 // bytes returns the number of bytes of all values as they are stored.
 func (d *Dataset) bytes() uint64 {
-	n := uint64(d.Type.Size)
-	for _, s := range d.Shape {
-		n *= uint64(s)
-	}
-	return n
+	n, row := d.Rows()
+	return uint64(n) * uint64(row)
 }

@@ -1,5 +1,6 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
-// kind in their text, and gives the constants of enumerations their words (Names).
+// kind in their text, and gives the constants of enumerations their words (Names). Need and
+// Got leave the functions of a parser with an error, up to the one that has deferred Catch.
 package kind
 
 import (
@@ -16,6 +17,36 @@ func (e *ofKind) Unwrap() []error { return []error{e.kind, e.sentence} }
 // Errorf is fmt.Errorf for an error of a kind.
 func Errorf(kind error, format string, args ...any) error {
 	return &ofKind{kind, fmt.Errorf(format, args...)}
+}
+
+// A fault is an error on its way to Catch.
+type fault struct{ error }
+
+// Need fails with an error of a kind unless ok: the function that has deferred Catch
+// returns it.
+func Need(ok bool, kind error, format string, args ...any) {
+	if !ok {
+		panic(fault{Errorf(kind, format, args...)})
+	}
+}
+
+// Got returns a value, or fails with an error as Need does.
+func Got[T any](value T, err error) T {
+	if err != nil {
+		panic(fault{err})
+	}
+	return value
+}
+
+// Catch sets *err to the error of Need or Got. It must be deferred.
+func Catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case fault:
+		*err = r.error
+	default:
+		panic(r)
+	}
 }
 
 // Names holds the words of an enumeration T, a type of integers whose constants count
