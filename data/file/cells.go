@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -69,7 +70,7 @@ func ReadCells(ctx context.Context, path string, o Options) (cells *Cells, err e
 		cells = &Cells{Names: c.names(c.obs, "barcodes"), Counts: &data.Matrix{N: m.n, D: m.d}}
 		sized(m.path, "cells", m.n, cells.Names)
 		cells.Counts.Columns, cells.Other, cells.Kinds = c.genes(m)
-		cells.Counts.CSR = m.csr(ctx)
+		cells.Counts.CSR = c.csr(m)
 	})
 	return cells, err
 }
@@ -110,6 +111,7 @@ func sized(path, what string, n int, values []string) {
 // A cellFile is an HDF5 file of single cells. Its methods fail as kind.Need does.
 type cellFile struct {
 	*hdf5.File
+	in     *Input
 	obs    string // the table of the cells
 	tenx   string // the group with the matrix of 10x; "" for AnnData
 	genome string // of the genes of 10x that are wanted; "" for all
@@ -117,7 +119,7 @@ type cellFile struct {
 
 // newCells opens a file and finds out which program has written it.
 func newCells(in *Input, o *Options) *cellFile {
-	c := &cellFile{File: kind.Got(hdf5.Open(in.at, in.size)), obs: "/obs"}
+	c := &cellFile{File: kind.Got(hdf5.Open(in.at, in.size)), in: in, obs: "/obs"}
 	root := c.columns("/")
 	has := func(name string) bool { return slices.Contains(root, name) }
 	kind.Need(!has("mod"), data.ErrUnsupported, "the file is of MuData; save one modality in Python: mudata.read(\"FILE.h5mu\").mod[\"rna\"].write_h5ad(\"rna.h5ad\")")
@@ -452,66 +454,59 @@ func wholeNumbers(d *hdf5.Dataset) []int {
 	return list
 }
 
-// blocks calls do with the values of rows of a dataset, some whole chunks at a time.
-func blocks(ctx context.Context, d *hdf5.Dataset, do func(lo int, raw []byte)) {
+// reader returns a reader of the values of a dataset, with the columns at the given places
+// only if place is not nil.
+func (c *cellFile) reader(d *hdf5.Dataset, place []int) *arrayReader {
 	n, row := d.Rows()
-	step, chunk := max(1, 8*wholeSample/max(1, row)), d.ChunkRows()
-	step = min(max(n, 1), (step+chunk-1)/chunk*chunk)
-	raw := make([]byte, step*row)
-	for lo := 0; lo < n; lo += step {
-		hi := min(n, lo+step)
-		kind.Got(0, cmp.Or(ctx.Err(), d.ReadRows(raw[:(hi-lo)*row], lo, hi)))
-		do(lo, raw[:(hi-lo)*row])
+	t := scalarOf(d)
+	width := row / t.size
+	if place != nil {
+		width = len(place)
 	}
+	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), packed: true, member: d.Path()}, array: array{t, []int{n, width}, false},
+		total: n * width, values: &cellBytes{d: d, place: place, size: t.size, bytes: row, wanted: width * t.size}}
 }
 
 // csr reads the matrix, without zeros.
-func (m *cellMatrix) csr(ctx context.Context) *data.CSR {
-	c := &data.CSR{Start: []int{0}}
+func (c *cellFile) csr(m *cellMatrix) *data.CSR {
+	all := &data.CSR{Start: []int{0}}
 	if m.indices == nil {
-		row := make([]float32, m.d)
-		blocks(ctx, m.values, func(_ int, raw []byte) {
-			for ; len(raw) > 0; raw = raw[m.d*m.t.size:] {
-				m.t.float32s(row, raw[:m.d*m.t.size])
-				for j, v := range row {
-					if v != 0 {
-						c.Column, c.Value = append(c.Column, int32(j)), append(c.Value, v)
-					}
+		row, r := make([]float32, m.d), c.reader(m.values, nil)
+		for range m.n {
+			if _, err := r.read(row); err != io.EOF {
+				kind.Got(0, err)
+			}
+			for j, v := range row {
+				if v != 0 {
+					all.Column, all.Value = append(all.Column, int32(j)), append(all.Value, v)
 				}
-				c.Start = append(c.Start, len(c.Value))
 			}
-		})
-		return c
-	}
-	rows, columns := m.n, m.d
-	if m.byGene {
-		rows, columns = columns, rows
-	}
-	nonzeros, indices := m.values.Shape[0], m.indices.Shape[0]
-	t := scalarOf(m.indices)
-	c.Start = wholeNumbers(m.indptr)
-	kind.Need(indices == nonzeros && len(c.Start) == rows+1 && c.Start[0] == 0 && c.Start[rows] == nonzeros && slices.IsSorted(c.Start) && t.kind != 'f', data.ErrFormat,
-		"%s: %d values, %d indices and %d entries of indptr for %d rows contradict each other; write the file again", m.path, nonzeros, indices, len(c.Start), rows)
-	c.Column, c.Value = make([]int32, nonzeros), make([]float32, nonzeros)
-	blocks(ctx, m.values, func(lo int, raw []byte) { m.t.float32s(c.Value[lo:lo+len(raw)/m.t.size], raw) })
-	blocks(ctx, m.indices, func(lo int, raw []byte) {
-		for i := range len(raw) / t.size {
-			j := t.bits64(raw, i)
-			if j >= uint64(columns) {
-				kind.Need(false, data.ErrFormat, "%s: value %d of indices (counted from 0): got %d, want 0 to %d", m.path, lo+i, t.integer(raw, i), columns-1)
-			}
-			c.Column[lo+i] = int32(j)
+			all.Start = append(all.Start, len(all.Value))
 		}
-	})
+		return all
+	}
+	r := &csrReader{head: head{n: m.n, width: m.d}, indptr: c.reader(m.indptr, nil), indices: c.reader(m.indices, nil), value: c.reader(m.values, nil)}
 	if m.byGene {
-		b := entries{gene: make([]int32, 0, nonzeros), value: c.Value, cell: c.Column}
-		for g := range rows {
-			b.gene = append(b.gene, slices.Repeat([]int32{int32(g)}, c.Start[g+1]-c.Start[g])...)
+		r.n, r.width = m.d, m.n
+	}
+	for _, a := range []*arrayReader{r.indptr, r.indices} {
+		kind.Need(a.array.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", a.member)
+	}
+	kind.Got(0, r.check())
+	all.Column, all.Value = make([]int32, 0, r.value.total), make([]float32, 0, r.value.total)
+	kind.Got(r.readSparse(all, r.n))
+	if err := r.end(); err != io.EOF {
+		kind.Got(0, err)
+	}
+	if m.byGene {
+		b := entries{gene: make([]int32, 0, r.value.total), value: all.Value, cell: all.Column}
+		for g := range m.d {
+			b.gene = append(b.gene, slices.Repeat([]int32{int32(g)}, all.Start[g+1]-all.Start[g])...)
 		}
 		return b.matrix(m.n)
 	}
-	c.Tidy()
-	return c
+	all.Tidy()
+	return all
 }
 
 // openCells opens values of cells as points, as they are. Options.Layer or Options.Obsm says
@@ -537,12 +532,12 @@ func openCells(in *Input, o *Options) (r reader, err error) {
 			h.columns, h.width = o.Columns, len(o.Columns)
 		}
 		if m.indices == nil {
-			a := array{m.t, []int{h.n, h.width}, false}
-			r = &arrayReader{head: h, array: a, total: h.n * h.width, values: &cellBytes{m: m, place: place}}
+			a := c.reader(m.values, place)
+			a.head, r = h, a
 			return
 		}
 		held := &heldRows{head: h, load: func() (rows *data.CSR, err error) {
-			err = caught(func() { rows = m.csr(context.Background()) })
+			err = caught(func() { rows = c.csr(m) })
 			if err == nil && place != nil {
 				rows = rows.SelectColumns(place, m.d)
 			}
@@ -568,31 +563,34 @@ func textArray(labels []string) *arrayReader {
 	return r.(*arrayReader)
 }
 
-// cellBytes are the values of a dense matrix, with the columns at the given places only if
-// place is not nil. It reads some whole chunks at a time.
+// cellBytes are the values of a dataset, with the columns at the given places only if place is
+// not nil. It reads some whole chunks at a time.
 type cellBytes struct {
-	m         *cellMatrix
+	d         *hdf5.Dataset
 	place     []int
+	size      int // bytes of a value
+	bytes     int // of a row, and wanted ones of them
+	wanted    int
 	row       int
 	raw, left []byte
 }
 
 // full implements valueBytes.
 func (b *cellBytes) full(p []byte) (n int, err error) {
-	for m := b.m; n < len(p); {
+	for n < len(p) {
 		if len(b.left) == 0 {
-			bytes, chunk := m.d*m.t.size, m.values.ChunkRows()
-			rows := min(m.n-b.row, (max(1, wholeSample/m.d)+chunk-1)/chunk*chunk-b.row%chunk)
-			b.raw = slices.Grow(b.raw[:0], rows*bytes)[:rows*bytes]
-			if err := caught(func() { kind.Got(0, m.values.ReadRows(b.raw, b.row, b.row+rows)) }); err != nil {
+			all, chunk := b.d.Shape[0], b.d.ChunkRows()
+			rows := min(all-b.row, (max(1, 4*wholeSample/b.bytes)+chunk-1)/chunk*chunk-b.row%chunk)
+			b.raw = slices.Grow(b.raw[:0], rows*b.bytes)[:rows*b.bytes]
+			if err := caught(func() { kind.Got(0, b.d.ReadRows(b.raw, b.row, b.row+rows)) }); err != nil {
 				return n, err
 			}
 			b.row += rows
 			if b.left = b.raw; b.place != nil {
 				b.left = nil
-				for i := 0; i < len(b.raw); i += bytes {
+				for i := 0; i < len(b.raw); i += b.bytes {
 					for _, j := range b.place {
-						b.left = append(b.left, b.raw[i+j*m.t.size:][:m.t.size]...)
+						b.left = append(b.left, b.raw[i+j*b.size:][:b.size]...)
 					}
 				}
 			}
@@ -605,11 +603,7 @@ func (b *cellBytes) full(p []byte) (n int, err error) {
 
 // pass implements valueBytes.
 func (b *cellBytes) pass(n int64) (int64, error) {
-	width := b.m.d
-	if b.place != nil {
-		width = len(b.place)
-	}
-	b.row += int(n) / (width * b.m.t.size)
+	b.row += int(n) / b.wanted
 	return n, nil
 }
 
@@ -700,7 +694,7 @@ func (t *cellTable) scan(columns []int, each func(where func() string, fields []
 func (t *cellTable) column(i int) (list []string) {
 	switch {
 	case i >= t.own:
-		return GeneValues(t.m.csr(context.Background()), (i-t.own)%t.m.d, t.m.counts)
+		return GeneValues(t.csr(t.m), (i-t.own)%t.m.d, t.m.counts)
 	case i == 0:
 		return t.cellFile.names(t.obs, "barcodes")
 	}

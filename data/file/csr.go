@@ -95,9 +95,15 @@ func (r *csrReader) begin(z *npz) (err error) {
 		return err
 	}
 	r.n, r.width = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
-	switch {
-	case r.n < 0 || r.width < 0 || r.n == math.MaxInt || r.width > math.MaxInt32:
+	if r.n < 0 || r.width < 0 || r.n == math.MaxInt || r.width > math.MaxInt32 {
 		return inArray(shape.member, errorf(data.ErrFormat, "got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32))
+	}
+	return r.check()
+}
+
+// check begins to read the arrays, and checks that they agree.
+func (r *csrReader) check() error {
+	switch {
 	case r.indptr.total-1 != r.n:
 		return inArray(r.indptr.member, errorf(data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1))
 	case r.indices.total != r.value.total:
@@ -144,10 +150,10 @@ func (r *csrReader) next() error {
 	}
 	r.columns = r.columns[:0]
 	for i := range count {
-		j := r.indices.integer(r.raw, i)
-		if j < 0 || j >= int64(r.width) {
+		j := r.indices.bits64(r.raw, i) // negative numbers are large ones
+		if j >= uint64(r.width) {
 			return inArray(r.indices.member, errorf(data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
-				r.entries+i, r.row+1, j, r.width-1))
+				r.entries+i, r.row+1, r.indices.integer(r.raw, i), r.width-1))
 		}
 		r.columns = append(r.columns, int32(j))
 	}

@@ -105,23 +105,35 @@ func unshuffle(d *Dataset, f filter, src []byte, b *buffers) []byte {
 // lzf decompresses LZF: literals, and copies of up to 264 bytes from up to 8192 bytes
 // before.
 func lzf(d *Dataset, _ filter, src []byte, b *buffers) []byte {
-	c, dst := &cursor{what: d.path, b: src}, b.take(d.chunkBytes + 8)[:0]
-	for c.at < len(src) {
-		control := c.int(1)
-		if control < 32 {
-			dst = append(dst, c.bytes(control+1)...)
+	dst, ok := b.take(d.chunkBytes + 8)[:0], true
+	for i := 0; ok && i < len(src); {
+		control := int(src[i])
+		i++
+		if n := control + 1; n <= 32 {
+			if ok = n <= min(len(src)-i, cap(dst)-len(dst)); ok {
+				dst = append(dst, src[i:i+n]...)
+			}
+			i += n
 			continue
 		}
 		n := control>>5 + 2
-		if n == 9 {
-			n += c.int(1)
+		if n == 9 && i < len(src) {
+			n += int(src[i])
+			i++
 		}
-		from := len(dst) - (control&31<<8 | c.int(1)) - 1
-		c.must(from >= 0 && n <= cap(dst)-len(dst), "the compressed values of a chunk are damaged")
-		for k := range n {
-			dst = append(dst, dst[from+k])
+		from := -1
+		if i < len(src) {
+			from += len(dst) - (control&31<<8 | int(src[i]))
+			i++
+		}
+		if ok = from >= 0 && n <= cap(dst)-len(dst); ok {
+			for ; n > 0; n-- {
+				dst = append(dst, dst[from])
+				from++
+			}
 		}
 	}
+	must(ok, "%s: the compressed values of a chunk are damaged", d.path)
 	return dst
 }
 
