@@ -110,7 +110,7 @@ func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
 		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
 		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
 	}
-	s.Classes, s.ClassNames, s.Values, err = colours("Labels", o.Labels, n)
+	s.Classes, s.ClassNames, s.ClassColours, s.Values, err = colours("Labels", o.Labels, n)
 	return s, err
 }
 
@@ -131,9 +131,9 @@ func (o *PictureOptions) strip() (*plot.Strip, error) {
 	if several {
 		all = data.JoinLabels(labels...)
 	}
-	classes, names, values := plot.OfLabels(all)
+	classes, names, inks, values := plot.OfLabels(all)
 	for _, p := range o.Panels {
-		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, Classes: classes, Values: values, PointSize: o.PointSize, NameClasses: o.NameClasses}
+		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, ClassColours: inks, Classes: classes, Values: values, PointSize: o.PointSize, NameClasses: o.NameClasses}
 		if n := p.Embedding.N; several && classes != nil {
 			panel.Classes, classes = classes[:n], classes[n:]
 		} else if several && values != nil {
@@ -243,12 +243,12 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		p.Neighbors = h.Nearest
 	}
 	var err error
-	if p.Classes, p.ClassNames, p.Values, err = colours("Labels", o.Labels, n); err != nil {
+	if p.Classes, p.ClassNames, p.ClassColours, p.Values, err = colours("Labels", o.Labels, n); err != nil {
 		return err
 	}
 	for _, c := range o.Columns {
 		column := explorer.Column{Name: c.Name}
-		if column.Classes, column.ClassNames, column.Values, err = colours(fmt.Sprintf("column %q", c.Name), c.Labels, n); err != nil {
+		if column.Classes, column.ClassNames, column.ClassColours, column.Values, err = colours(fmt.Sprintf("column %q", c.Name), c.Labels, n); err != nil {
 			return err
 		}
 		p.Columns = append(p.Columns, column)
@@ -268,12 +268,12 @@ func (e *Embedding) shown() (int, error) {
 }
 
 // colours checks the labels of n points, and returns their colours as classes or values.
-func colours(what string, l *data.Labels, n int) (classes []int32, names []string, values []float64, err error) {
+func colours(what string, l *data.Labels, n int) (classes []int32, names []string, inks []int32, values []float64, err error) {
 	if err := l.Check(n); err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %s: %w", ErrOption, what, err)
+		return nil, nil, nil, nil, fmt.Errorf("%w: %s: %w", ErrOption, what, err)
 	}
-	classes, names, values = plot.OfLabels(l)
-	return classes, names, values, nil
+	classes, names, inks, values = plot.OfLabels(l)
+	return classes, names, inks, values, nil
 }
 
 // showError converts an error of a picture or page to an error of this package.

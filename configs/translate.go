@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cne"
+	"cne/data"
 	"cne/data/file"
 	"cne/data/images"
 	"cne/simclr"
@@ -40,6 +41,14 @@ func (d *Data) Options() file.Options {
 		}
 	}
 	return o
+}
+
+// ArrangeLabels gives labels the order and the colours that they have in a file of single
+// cells.
+func (d *Data) ArrangeLabels(l *data.Labels) {
+	if column := d.Options().LabelColumn; column != "" && len(d.Path) > 0 {
+		l.Arrange(file.Categories(d.Path[0], column))
+	}
 }
 
 // cellLabels returns the column of a file of single cells that data.labels names, or "".

@@ -14,8 +14,11 @@ type Labels struct {
 	// Class has one entry per point: the index of its label in Names.
 	Class []int32
 	// Names holds the distinct labels: in order of value if all are numbers,
-	// in lexicographic order otherwise.
+	// in lexicographic order otherwise, or as Arrange has ordered them.
 	Names []string
+	// Colors has the colour of each class, 0xRRGGBB, or −1 for a default one; nil unless
+	// Arrange has set them.
+	Colors []int32
 	// Value has the number of each point if every label is a number or a date; otherwise it
 	// is nil.
 	Value []float64
@@ -85,6 +88,38 @@ func NewLabels(labels []string) *Labels {
 		}
 	}
 	return l
+}
+
+// Arrange puts the classes into the order of a list of names, others after them, and sets
+// their colours: colors has 0xRRGGBB of each name, or is nil. It does nothing to nil labels,
+// or for no names.
+func (l *Labels) Arrange(names []string, colors []int32) {
+	if l == nil || len(names) == 0 {
+		return
+	}
+	order := slices.Concat(names, l.Names)
+	have := make(map[string]int32, len(l.Names))
+	for c, name := range l.Names {
+		have[name] = int32(c)
+	}
+	class := make([]int32, len(l.Names))
+	l.Names, l.Colors = nil, nil
+	for i, name := range order {
+		c, ok := have[name]
+		if !ok {
+			continue
+		}
+		delete(have, name)
+		class[c] = int32(len(l.Names))
+		color := int32(-1)
+		if i < len(colors) {
+			color = colors[i]
+		}
+		l.Names, l.Colors = append(l.Names, name), append(l.Colors, color)
+	}
+	for i, c := range l.Class {
+		l.Class[i] = class[c]
+	}
 }
 
 // Check returns an error wrapping ErrLabels if the number of labels is not n or a class
@@ -162,7 +197,16 @@ func (l *Labels) Known() (points []int, known *Labels) {
 	for k, i := range points {
 		names[k] = l.Names[l.Class[i]]
 	}
-	return points, NewLabels(names)
+	known = NewLabels(names)
+	known.follow(l)
+	return points, known
+}
+
+// follow arranges the classes like those of other labels, if they are arranged.
+func (l *Labels) follow(other *Labels) {
+	if other != nil && other.Colors != nil {
+		l.Arrange(other.Names, other.Colors)
+	}
 }
 
 // OrMissing returns l, or for nil missing labels of n points.
@@ -178,7 +222,7 @@ func (l *Labels) Take(rows []int) *Labels {
 	if l == nil {
 		return nil
 	}
-	return &Labels{Class: pick(l.Class, rows), Names: slices.Clone(l.Names), Value: pick(l.Value, rows)}
+	return &Labels{Class: pick(l.Class, rows), Names: slices.Clone(l.Names), Colors: slices.Clone(l.Colors), Value: pick(l.Value, rows)}
 }
 
 // JoinLabels concatenates the labels of several sets of points; equal labels become one
@@ -188,7 +232,11 @@ func JoinLabels(sets ...*Labels) *Labels {
 	for _, l := range sets {
 		names = append(names, l.All()...)
 	}
-	return NewLabels(names)
+	all := NewLabels(names)
+	for _, l := range slices.Backward(sets) { // the first one decides
+		all.follow(l)
+	}
+	return all
 }
 
 // All returns the label of each point.

@@ -128,3 +128,21 @@ func TestModelKeepsClassNames(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 }
+
+// Arranged labels stay so when points are taken, and labels joined.
+func TestArrange(t *testing.T) {
+	l := data.NewLabels([]string{"b", "a", "c", "a"})
+	l.Arrange([]string{"c", "a"}, []int32{7, 8})
+	if !slices.Equal(l.Names, []string{"c", "a", "b"}) || !slices.Equal(l.Colors, []int32{7, 8, -1}) || !slices.Equal(l.All(), []string{"b", "a", "c", "a"}) {
+		t.Fatalf("got %q, colours %d, labels %q", l.Names, l.Colors, l.All())
+	}
+	joined := data.JoinLabels(data.NewLabels([]string{"d"}), l.Take([]int{0, 2}))
+	if !slices.Equal(joined.Names, []string{"c", "b", "d"}) || !slices.Equal(joined.Colors, []int32{7, -1, -1}) || !slices.Equal(joined.All(), []string{"d", "b", "c"}) {
+		t.Errorf("joined: got %q, colours %d, labels %q", joined.Names, joined.Colors, joined.All())
+	}
+	numbers := data.NewLabels([]string{"0", "2", "1"})
+	numbers.Arrange([]string{"0", "1", "2"}, []int32{1, 2, 3})
+	if !slices.Equal(numbers.Value, []float64{0, 2, 1}) || !slices.Equal(numbers.Class, []int32{0, 2, 1}) {
+		t.Errorf("numbers: got %v of classes %v", numbers.Value, numbers.Class)
+	}
+}

@@ -97,6 +97,22 @@ func TestColumnsOfHDF5(t *testing.T) {
 	}
 }
 
+// Categories keep their order and their colours.
+func TestCategoriesOfHDF5(t *testing.T) {
+	names, colors := file.Categories(hdf5File("cells"), "cell_type")
+	if !slices.Equal(names, []string{"größer", "T cell", "B cell"}) || !slices.Equal(colors, []int32{0xff0000, 0x00ff00, 0x0000ff}) {
+		t.Errorf("got %q in the colours %x", names, colors)
+	}
+	for name, column := range map[string]string{"cells": "n", "new10x": "cell_type"} {
+		if names, colors := file.Categories(hdf5File(name), column); names != nil || colors != nil {
+			t.Errorf("%s: got %q in the colours %x", name, names, colors)
+		}
+	}
+	if names, _ := file.Categories(hdf5File("anndata-0.2"), "type"); !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("an old file has %q", names)
+	}
+}
+
 // Points take the wanted genes by name, from dense and sparse matrices.
 func TestPointsOfHDF5(t *testing.T) {
 	for name, o := range map[string]file.Options{"scaled": {Layer: "X", LabelColumn: "n"}, "csc": {Layer: "counts"}} {

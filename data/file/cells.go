@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/image/colornames"
+
 	"cne/data"
 	"cne/internal/elementary"
 	"cne/internal/hdf5"
@@ -281,6 +283,33 @@ func (c *cellFile) categories(codes *hdf5.Dataset, path string) (list []string) 
 		list = append(list, names[(code+len(names))%len(names)])
 	}
 	return list
+}
+
+// Categories returns the categories of a column of a file of cells in their order, and
+// their colours, 0xRRGGBB or −1 for one that is not known; nil if there are none.
+func Categories(path, column string) (names []string, colors []int32) {
+	if !IsCells(path) {
+		return nil, nil
+	}
+	_ = withCells(context.Background(), path, &Options{}, func(c *cellFile) {
+		for _, at := range []string{c.obs + "/" + column + "/categories", c.obs + "/__categories/" + column, "/uns/" + column + "_categories"} {
+			if names == nil && c.has(at) {
+				names = texts(c.dataset(at))
+			}
+		}
+		if at := "/uns/" + column + "_colors"; names != nil && c.has(at) {
+			for _, s := range texts(c.dataset(at)) {
+				color := int32(-1)
+				if v, err := strconv.ParseUint(strings.TrimPrefix(s, "#"), 16, 32); err == nil && len(s) >= 7 {
+					color = int32(v >> (4 * (len(s) - 7))) // without the opacity
+				} else if v, ok := colornames.Map[strings.ToLower(s)]; ok {
+					color = int32(v.R)<<16 | int32(v.G)<<8 | int32(v.B)
+				}
+				colors = append(colors, color)
+			}
+		}
+	})
+	return names, colors
 }
 
 // otherNames are the columns that can have second names of the genes. kindNames are those

@@ -20,7 +20,7 @@ func (p *Page) columns() []Column {
 	if p.Classes == nil && p.Values == nil {
 		return p.Columns
 	}
-	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.Values}}, p.Columns)
+	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.ClassColours, p.Values}}, p.Columns)
 }
 
 // addColumns adds a block for each column to colour points by, column-k for the k-th, and
@@ -55,7 +55,7 @@ func (c Column) encodeClasses() ([]aboutClass, []byte) {
 	classes := make([]aboutClass, len(present))
 	index := make(map[int32]int, len(present))
 	for k, number := range present {
-		classes[k] = aboutClass{number, plot.ClassName(c.ClassNames, number), inkOf(plot.ClassColour(int(number)))}
+		classes[k] = aboutClass{number, plot.ClassName(c.ClassNames, number), inkOf(plot.ColourOf(c.ClassColours, int(number)))}
 		index[number] = k
 	}
 	var out []byte

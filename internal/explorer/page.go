@@ -91,6 +91,9 @@ type Page struct {
 	// an empty name, is shown by its number.
 	ClassNames []string
 
+	// ClassColours[c] is the colour of class c, as in plot.Scatter.
+	ClassColours []int32
+
 	// Values[i] is the number that colours row i, as in plot.Scatter; NaN means none. Values
 	// and Classes exclude each other. The page starts with a linear scale. If the middle 90
 	// % of the values would have less than a tenth of it, it starts with a logarithmic one.
@@ -126,10 +129,11 @@ type Page struct {
 // A Column has data to colour points by: Classes with their names, or Values, as in a
 // Page.
 type Column struct {
-	Name       string
-	Classes    []int32
-	ClassNames []string
-	Values     []float64
+	Name         string
+	Classes      []int32
+	ClassNames   []string
+	ClassColours []int32
+	Values       []float64
 }
 
 // A View is one embedding of the points of a Page.

@@ -72,23 +72,23 @@ func ClassName(names []string, c int32) string {
 // OfLabels returns the classes of points with labels, or their values on a continuous
 // scale, as in a Scatter. Points without a label have the class −1, or the value NaN; if
 // none has a label, all results are nil.
-func OfLabels(labels *data.Labels) (classes []int32, names []string, values []float64) {
+func OfLabels(labels *data.Labels) (classes []int32, names []string, colours []int32, values []float64) {
 	rows, known := labels.Known()
 	switch {
 	case len(rows) == 0:
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	case known.Categorical():
 		classes = slices.Repeat([]int32{-1}, len(labels.Class))
 		for k, i := range rows {
 			classes[i] = known.Class[k]
 		}
-		return classes, known.Names, nil
+		return classes, known.Names, known.Colors, nil
 	}
 	values = slices.Repeat([]float64{math.NaN()}, len(labels.Class))
 	for k, i := range rows {
 		values[i] = known.Value[k]
 	}
-	return nil, nil, values
+	return nil, nil, nil, values
 }
 
 // Present returns the classes that occur, in order. Negative ones mean no class and are
@@ -100,8 +100,15 @@ func Present(classes []int32) []int32 {
 
 // ClassColour returns the colour of class c ≥ 0 on a light ground. It does not depend on
 // the other classes. Colours repeat after 40 classes, the most in a legend.
-func ClassColour(c int) color.NRGBA {
+func ClassColour(c int) color.NRGBA { return ColourOf(nil, c) }
+
+// ColourOf returns the colour of class c ≥ 0 on a light ground if classes have colours of
+// their own, 0xRRGGBB: ClassColour for a negative one, and beyond them.
+func ColourOf(colours []int32, c int) color.NRGBA {
 	v := classColours[c%len(classColours)]
+	if c < len(colours) && colours[c] >= 0 {
+		v = uint32(colours[c])
+	}
 	return color.NRGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}
 }
 

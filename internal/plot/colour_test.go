@@ -193,10 +193,28 @@ func TestOfLabels(t *testing.T) {
 		if tc.labels != nil {
 			labels = data.NewLabels(tc.labels)
 		}
-		classes, names, values := OfLabels(labels)
+		classes, names, _, values := OfLabels(labels)
 		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 		if !slices.Equal(classes, tc.classes) || !slices.Equal(names, tc.names) || !slices.EqualFunc(values, tc.values, same) {
 			t.Errorf("%s: classes %v of %q, values %v", tc.name, classes, names, values)
+		}
+	}
+}
+
+// Classes that are arranged keep their order and their colours, also next to missing ones.
+func TestColoursOfArrangedLabels(t *testing.T) {
+	labels := data.NewLabels([]string{"b", "", "a", "c"})
+	labels.Arrange([]string{"c", "gone", "b"}, []int32{0xff0000, 1, 0x00ff00})
+	classes, names, colours, _ := OfLabels(labels)
+	if !slices.Equal(classes, []int32{1, -1, 2, 0}) || !slices.Equal(names, []string{"c", "b", "a"}) || !slices.Equal(colours, []int32{0xff0000, 0x00ff00, -1}) {
+		t.Errorf("classes %v of %q, colours %x", classes, names, colours)
+	}
+	if got, want := ColourOf(colours, 1), (color.NRGBA{0, 0xff, 0, 0xff}); got != want {
+		t.Errorf("class 1 is %v, want %v", got, want)
+	}
+	for c := 2; c < 4; c++ {
+		if got := ColourOf(colours, c); got != ClassColour(c) {
+			t.Errorf("class %d is %v, want the default", c, got)
 		}
 	}
 }

@@ -352,7 +352,7 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 	var colours []color.NRGBA
 	for _, c := range present {
 		index[c] = int32(len(colours))
-		colours = append(colours, ClassColour(int(c)))
+		colours = append(colours, ColourOf(s.ClassColours, int(c)))
 	}
 	colours = append(colours, unlabeled)
 	colour := make([]int32, len(s.Classes))

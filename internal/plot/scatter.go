@@ -75,6 +75,9 @@ type Scatter struct {
 	// slice, or with an empty name, is shown by its number.
 	ClassNames []string
 
+	// ClassColours[c] is the colour of class c, 0xRRGGBB; by default, it is ClassColour(c).
+	ClassColours []int32
+
 	// NameClasses writes the name of each class that has one in ClassNames above its
 	// points: at their median or, where names would meet, near it with a line to it. If
 	// space is short, names of smaller classes are left out.

@@ -17,7 +17,7 @@ type Strip struct {
 	// Panels are the plots, from left to right and then from top to bottom.
 	// Their titles stand above them; their Width, Height and DPI are not used.
 	// All of them have Classes, or Values, or neither. The first panel's
-	// ClassNames name the classes of all, and values have one scale of colours.
+	// ClassNames and ClassColours are for the classes of all, and values have one scale of colours.
 	Panels []*Scatter
 
 	// Columns is the number of plots in a row; by default there are as many,
@@ -111,7 +111,7 @@ func (s *Strip) layout() (*layout, error) {
 // together returns one plot with the classes or values of all panels.
 func (s *Strip) together() (*Scatter, error) {
 	first := s.Panels[0]
-	all := &Scatter{Embedding: new(data.Matrix), ClassNames: first.ClassNames}
+	all := &Scatter{Embedding: new(data.Matrix), ClassNames: first.ClassNames, ClassColours: first.ClassColours}
 	for i, p := range s.Panels {
 		if err := p.check(); err != nil {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)

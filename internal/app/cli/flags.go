@@ -55,6 +55,7 @@ var keyFlags = []struct{ name, short, key, usage string }{
 	{"device", "", "device.name", "`device` to compute on: auto, cpu, cuda or cuda:1"},
 	{"output", "o", "output.dir", "`folder` for the results"},
 	{"html", "", "output.html", "also write a page to explore the map"},
+	{"color", "", "output.html_columns", "`column` or gene that colours the page, a file, or FILE:COLUMN; repeatable"},
 	{"auto-labels", "", "output.auto_labels", "label regions of the page by words of the --names"},
 }
 

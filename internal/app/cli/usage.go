@@ -100,7 +100,7 @@ var peers = []struct{ flags, key, what, example string }{
 	{"batch-size", "train.batch_size", "the number of edges in a batch", "--set train.batch_size=1024"},
 	{"standardize standardise normalize normalise scale", "data.scale", "the scaling of the points", "--set data.scale=standard"},
 	{"target y", "data.labels", "the labels", "--labels labels.txt"},
-	{"color colour hover", "output.html_columns", "the columns that colour the page", "--set output.html_columns=age"},
+	{"colour hover", "output.html_columns", "the columns that colour the page", "--color age"},
 	{"gpu cuda", "device.name", "where a run is computed", "--device cuda"},
 	{"n-jobs threads n-threads num-threads workers", "", "uses all cores, or as many as GOMAXPROCS in the environment says", ""},
 }

@@ -253,6 +253,7 @@ func (in *Inputs) unwanted(m *data.Matrix, n int) (rows []int) {
 
 // take takes the training points and the held-out points out of a set.
 func (in *Inputs) take(set *data.Dataset, trained, held []int) (err error) {
+	in.Config.Data.ArrangeLabels(set.Labels)
 	in.Points = set
 	if n, _ := set.Dims(); len(trained) == n {
 		return nil
@@ -306,6 +307,9 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 // readHeld reads the files of held-out points.
 func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
 	d := in.Config.Data
+	if column := d.Options().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
+		d.LabelColumn = &column // of cells, data.labels may be a column
+	}
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	o := in.Config.ReadOptions(&d)
 	o.Columns, o.Offset, o.Codings, o.AllowMissing = in.Points.Columns(), in.Points.Offset(), in.Points.Codings, in.fill != nil

@@ -81,7 +81,13 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 		}
 		name, values, err := read(spec)
 		if err == nil {
-			err = a.addColumn(log, name, values)
+			path, column := file.SplitColumn(spec)
+			if path == "" && len(from.Paths) > 0 {
+				path = from.Paths[0]
+			}
+			labels := data.NewLabels(values)
+			labels.Arrange(file.Categories(path, column))
+			err = a.addColumn(log, name, values, labels)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -106,8 +112,7 @@ func split(specs []string) (all []string) {
 }
 
 // addColumn adds a column to colour points by.
-func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) error {
-	labels := data.NewLabels(values)
+func (a *Annotations) addColumn(log *slog.Logger, name string, values []string, labels *data.Labels) error {
 	points, known := labels.Known()
 	if len(points) == 0 {
 		return fmt.Errorf("%s: got no value for any point", text.Quote(name))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,9 @@ func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []stri
 		}
 		if held != nil {
 			m = WithHeldOut(m, held.Points, held.Labels)
+		}
+		if len(o.Labels) == 0 && o.LabelColumn == "" {
+			runConfig(slog.New(slog.DiscardHandler), inputs[0], false).Data.ArrangeLabels(m.Labels)
 		}
 	}
 	return files, m, ctx.Err()
