@@ -142,6 +142,38 @@ func TestBrowserManyNames(t *testing.T) {
 	b.after("key 0", namedSorted, first, "cne.names.length <= 60", "true")
 }
 
+// The name of a class that is smaller than it is next to the class, and next to others, also
+// on a phone.
+func TestBrowserNamesOfSmallClasses(t *testing.T) {
+	t.Parallel()
+	names := []string{"CD4 naive T cells", "NK", "CD16 monocytes", "Megakaryocytes", "Plasma cells", "Dendritic cells"}
+	middles := [][2]float64{{-8, 6}, {8, 6}, {0, 1}, {2.5, 1}, {-8, -6}, {8, -6}}
+	const each = 120
+	m, classes, noise := data.NewMatrix(each*len(names), 2), make([]int32, each*len(names)), normal(each*len(names), 2, 1, 3)
+	for i := range classes {
+		c := i % len(names)
+		size := 0.06
+		if c == 0 {
+			size = 1
+		}
+		classes[i] = int32(c)
+		for k := range 2 {
+			m.Row(i)[k] = float32(middles[c][k] + size*float64(noise.Row(i)[k]))
+		}
+	}
+	for _, s := range []setting{{}, {width: 360, height: 740, phone: true}} {
+		b := show(t, &Page{Views: []View{{Embedding: m}}, Classes: classes, ClassNames: names}, s).ready()
+		b.expect("all have a name", "cne.names.length", "6")
+		b.expect("without overlaps, in the stage", tidy, "")
+		b.expect("no name hides a small class", fmt.Sprintf(`(() => {
+		  const middles = %d, all = Array.from({ length: middles }, (_, c) => Array.from({ length: %d }, (_, i) => cne.place(i * middles + c)));
+		  return all.flatMap((places, c) => cne.names.filter(({ box: [x0, y0, x1, y1] }) => c && places.filter(([x, y]) => x > x0 && x < x1 && y > y0 && y < y1).length > places.length / 4)
+		    .map((n) => n.text + " hides " + c)).join();
+		})()`, len(names), each), "")
+		b.expect("near it", `Math.max(...cne.names.map(({ x, y, box: [x0, y0, x1, y1] }) => Math.hypot(Math.max(0, x0 - x, x - x1), Math.max(0, y0 - y, y - y1)))) < 30`, "true")
+	}
+}
+
 // topical returns three groups of 100 points whose texts have words of their own.
 func topical() *Page {
 	m, names := data.NewMatrix(300, 2), make([]string, 300)
@@ -216,6 +248,6 @@ func TestBrowserNamesAreText(t *testing.T) {
 		{Views: []View{{Embedding: matrix(2, 3, 4, 3, 4)}}, Classes: []int32{0, 1}},
 	} {
 		b := show(t, p, setting{}).ready()
-		b.expect("names", "cne.names.length", fmt.Sprint(len(p.Classes)-1))
+		b.expect("names", "cne.names.length", fmt.Sprint(2*len(p.Classes)-2)) // of two, one is below the place and one above
 	}
 }

@@ -54,7 +54,7 @@ class MapNames {
 
   /**
    * Returns where the visible points of each class are densest in a view, the largest
-   * classes first: { category, x, y }.
+   * classes first: { category, x, y, w, h }, with half the width and height of that place.
    */
   _places(view) {
     const { app, app: { data: { n, category, classes }, visible, views } } = this, xy = views[view].positions;
@@ -79,14 +79,10 @@ class MapNames {
         const sum = 4 * grid[at] + 2 * (grid[at - w] + grid[at - 1] + grid[at + 1] + grid[at + w]) + corners;
         if (sum > most) { most = sum; best = at; }
       }
-      let x = 0, y = 0, n = 0;
-      for (const i of rows) {
-        if (Math.abs(column(xy[2 * i]) - best % w) > 1 || Math.abs(column(xy[2 * i + 1]) - Math.floor(best / w)) > 1) continue;
-        x += xy[2 * i];
-        y += xy[2 * i + 1];
-        n++;
-      }
-      return { category: c, x: x / n, y: y / n };
+      const near = rows.filter((i) => Math.abs(column(xy[2 * i]) - best % w) <= 1 && Math.abs(column(xy[2 * i + 1]) - Math.floor(best / w)) <= 1);
+      const mean = (k) => near.reduce((sum, i) => sum + xy[2 * i + k], 0) / near.length;
+      const x = mean(0), y = mean(1), reach = (k, middle) => near.reduce((most, i) => Math.max(most, Math.abs(xy[2 * i + k] - middle)), 0);
+      return { category: c, x, y, w: reach(0, x), h: reach(1, y) };
     });
   }
 
@@ -100,10 +96,10 @@ class MapNames {
       const a = this.known.get(from), b = this.known.get(to);
       const wa = 1 - mixing, wb = mixing;
       const at = new Map(b.map((p) => [p.category, p]));
-      const names = a.map(({ category, x, y }) => ({
-        category, text: data.classes[category].name, level: 1, alpha: 1,
-        x: wa * x + wb * at.get(category).x, y: wa * y + wb * at.get(category).y,
-      }));
+      const names = a.map((p) => {
+        const q = at.get(p.category), mixed = (key) => wa * p[key] + wb * q[key];
+        return { category: p.category, text: data.classes[p.category].name, level: 1, alpha: 1, x: mixed("x"), y: mixed("y"), w: mixed("w"), h: mixed("h") };
+      });
       const { pointed } = app;
       if (pointed < 0 || app.hidden.has(pointed)) return names;
       for (const name of names) if (name.category !== pointed) name.alpha = 0.25;
@@ -138,14 +134,24 @@ class MapNames {
    */
   _laidOut(g, frame) {
     const { app } = this;
-    const stamp = [frame.from, frame.to, frame.mixing, frame.scale, app.camera.zoom, app.pointed].join();
+    const stamp = [frame.from, frame.to, frame.mixing, frame.scale, app.camera.zoom, app.pointed, app.diameter()].join();
     if (stamp === this.stamp) return this.laid;
     this.stamp = stamp;
     this.laid = [];
-    for (const name of this._wanted(frame)) {
-      const size = this._measure(g, name);
-      const placed = { ...name, ...size, left: name.x * frame.scale - size.width / 2, top: -name.y * frame.scale - size.height / 2 };
-      if (!this.laid.some((other) => overlap(placed, other))) this.laid.push(placed);
+    const dot = app.diameter() / 2, wanted = this._wanted(frame).map((name) => ({ ...name, ...this._measure(g, name) }));
+    // Classes that their names would hide; the names of all are beside these.
+    const small = wanted.filter((name) => name.h * frame.scale + dot < 1.25 * name.height).map(({ category, x, y, w, h }) => {
+      const [halfWidth, halfHeight] = [w * frame.scale + dot, h * frame.scale + dot];
+      return { category, left: x * frame.scale - halfWidth, top: -y * frame.scale - halfHeight, width: 2 * halfWidth, height: 2 * halfHeight };
+    });
+    for (const name of wanted) {
+      const own = name.category === undefined ? undefined : small.find((box) => box.category === name.category);
+      const { width, height } = name, x = name.x * frame.scale, y = -name.y * frame.scale;
+      const places = own ? [[x - width / 2, own.top + own.height + 2], [x - width / 2, own.top - height - 4],
+        [own.left + own.width + 5, y - height / 2], [own.left - width - 5, y - height / 2]] : [[x - width / 2, y - height / 2]];
+      const free = places.map(([left, top]) => ({ ...name, left, top })).filter((p) => !this.laid.some((other) => overlap(p, other)));
+      const best = free.find((p) => small.length > mostNames || !small.some((box) => box !== own && covers(p, box))) || free[0];
+      if (best) this.laid.push(best);
     }
     return this.laid;
   }
@@ -192,6 +198,11 @@ class MapNames {
     g.globalAlpha = 1;
     this.drawn = drawn.map(({ text, x, y, left, top, width, height, alpha }) => ({ text, x, y, alpha, box: [left, top, left + width, top + height] }));
   }
+}
+
+/** Reports whether two boxes have a part in common. */
+function covers(a, b) {
+  return a.left < b.left + b.width && b.left < a.left + a.width && a.top < b.top + b.height && b.top < a.top + a.height;
 }
 
 /** Reports whether two names would touch each other. */

@@ -147,7 +147,7 @@ func TestNamesBesideArrows(t *testing.T) {
 	}
 	arrows := arrowsOf([4]int{0, 5, 0, 0}, l.area())
 	taken := arrows[0].box()
-	for _, n := range arrangeNames(s.medians(xy, func(x, y float64) (float64, float64) { return l.area().x1 - 5, l.height / 2 }), l.area(), taken) {
+	for _, n := range arrangeNames(s.medians(xy, func(x, y float64) (float64, float64) { return l.area().x1 - 5, l.height / 2 }, 1), l.area(), taken) {
 		if n.box().meets(taken) {
 			t.Errorf("%q is on the arrow", n.text)
 		}

@@ -32,7 +32,8 @@ type named struct {
 	x, y         float64 // its middle
 	atX, atY     float64 // the median of its class
 	width        float64
-	lead         bool // a line leads to the median
+	w, h         float64 // half the extent of most points of a class
+	lead         bool    // a line leads to the median
 	class, count int
 }
 
@@ -54,7 +55,7 @@ func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float6
 	for _, a := range arrows {
 		taken = append(taken, a.box())
 	}
-	names := slices.DeleteFunc(s.medians(p, at), func(n named) bool { return area.beyond(n.atX, n.atY) >= 0 })
+	names := slices.DeleteFunc(s.medians(p, at, l.layers[0].diameter/2), func(n named) bool { return area.beyond(n.atX, n.atY) >= 0 })
 	names = arrangeNames(names, area, taken...)
 	l.add(func(c draw.Canvas) {
 		for _, n := range names {
@@ -87,7 +88,7 @@ func withHalo(at vg.Point, draw func(at vg.Point, colour color.Color)) {
 
 // medians returns the classes that have a name, the largest first, each at the median of
 // its points along both axes.
-func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64)) []named {
+func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64), radius float64) []named {
 	xs, ys := map[int32][]float64{}, map[int32][]float64{}
 	for i, c := range s.Classes {
 		if c >= 0 && int(c) < len(s.ClassNames) {
@@ -106,6 +107,11 @@ func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64))
 		n, c := &names[k], int32(names[k].class)
 		n.width = nameStyle.Width(n.text).Points()
 		n.atX, n.atY = at(median(xs[c]), median(ys[c]))
+		// Both are in order now; 95 % of the points are on this side of the largest.
+		last := (n.count - 1) * 19 / 20
+		x1, y1 := at(xs[c][last], ys[c][last])
+		x0, y0 := at(xs[c][n.count-1-last], ys[c][n.count-1-last])
+		n.w, n.h = (x1-x0)/2+radius, (y1-y0)/2+radius
 	}
 	return names
 }
@@ -118,24 +124,31 @@ func median(values []float64) float64 {
 }
 
 // arrangeNames places names in an area without overlaps, each at the median of its class or
-// as near to it as possible. Larger classes are placed first. Names that do not fit into
-// the free area are left out.
+// as near to it as possible. Where there is room, names are next to classes that they would
+// hide. Larger classes are placed first. Names that do not fit into the free area are left
+// out.
 func arrangeNames(names []named, area bounds, taken ...bounds) []named {
 	var placed []named
+	var small []bounds // the classes that a name would hide
+	for _, n := range names {
+		if n.h > 0 && n.h < shortestRow {
+			small = append(small, bounds{n.atX - n.w, n.atX + n.w, n.atY - n.h, n.atY + n.h})
+		}
+	}
 	for _, n := range names {
 		if n.width > area.x1-area.x0 || shortestRow > area.y1-area.y0 {
 			continue
 		}
-		for _, step := range nameSteps {
+		for k, step := range slices.Concat(nameSteps, nameSteps) {
 			// At the rim, names are pushed back into the area.
 			w, h := n.width/2, shortestRow/2.
 			n.x = min(max(n.atX+step[0], area.x0+w), area.x1-w)
 			n.y = min(max(n.atY+step[1], area.y0+h), area.y1-h)
 			box := n.box()
-			if slices.ContainsFunc(taken, box.meets) {
+			if slices.ContainsFunc(taken, box.meets) || k < len(nameSteps) && slices.ContainsFunc(small, box.meets) {
 				continue
 			}
-			n.lead = n.atX < box.x0 || n.atX > box.x1 || math.Abs(n.y-n.atY) > nearEnough*shortestRow
+			n.lead = n.atX < box.x0-n.w || n.atX > box.x1+n.w || math.Abs(n.y-n.atY)-n.h > nearEnough*shortestRow
 			placed, taken = append(placed, n), append(taken, box)
 			break
 		}

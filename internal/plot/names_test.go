@@ -102,3 +102,26 @@ func TestNameClasses(t *testing.T) {
 	}
 	draw(&Scatter{Embedding: m, Classes: many, ClassNames: manyNames, NameClasses: true}, SVG)
 }
+
+// Names are next to classes that they would hide, without a line, and above larger ones.
+func TestNamesOfSmallClasses(t *testing.T) {
+	area := bounds{0, 300, 0, 300}
+	placed := arrangeNames([]named{
+		{text: "large", width: 60, atX: 150, atY: 200, w: 40, h: 40},
+		{text: "small", width: 60, atX: 150, atY: 60, w: 5, h: 5},
+		{text: "next to it", width: 60, atX: 165, atY: 60, w: 5, h: 5},
+	}, area)
+	if len(placed) != 3 || placed[0].x != 150 || placed[0].y != 200 {
+		t.Fatalf("got %+v", placed)
+	}
+	for _, n := range placed[1:] {
+		for _, x := range []float64{150, 165} {
+			if n.box().meets(bounds{x - 5, x + 5, 55, 65}) {
+				t.Errorf("%s at %v, %v hides the class at %v", n.text, n.x, n.y, x)
+			}
+		}
+		if n.lead {
+			t.Errorf("a line leads to %s at %v, %v", n.text, n.x, n.y)
+		}
+	}
+}
