@@ -42,3 +42,31 @@ func TestBrowserRangeAndOthers(t *testing.T) {
 	b.after("key x", "cne.selection.length", "38", "cne.selection.includes(39) || cne.selection.includes(30)", "false")
 	b.after("click #range-reset", "cne.visible", "39", "cne.selection.length", "38")
 }
+
+// Many columns, such as genes, are found by their names.
+func TestBrowserColumnSearch(t *testing.T) {
+	t.Parallel()
+	p := three()
+	for k := range 12 {
+		values := make([]float64, 30)
+		for i := range values {
+			values[i] = float64(i % (k + 2))
+		}
+		p.Columns = append(p.Columns, Column{Name: fmt.Sprintf("GENE%d", k+1), Values: values})
+	}
+	b := show(t, p, setting{}).ready()
+	b.until("!document.getElementById('column-search').disabled")
+	b.expect("there is a search", "document.getElementById('column-search').checkVisibility()", "true")
+	b.expect("with all columns", "document.getElementById('column-names').children.length", "13")
+	search := func(text string) {
+		b.run(chromedp.Focus(chromedp.CSS("#column-search")), chromedp.SendKeys(chromedp.CSS("#column-search"), text+"\n"))
+	}
+	search("gene2")
+	b.after("key Escape", "cne.column", "GENE2", "document.getElementById('column').value", "2")
+	search("ene12")
+	b.after("key Escape", "cne.column", "GENE12", "document.getElementById('column-search').value", "")
+	search("nothing")
+	b.expect("no such column", "cne.column + ' ' + document.getElementById('column-search').value", "GENE12 nothing")
+	few := show(t, three(), setting{}).ready()
+	few.expect("few columns need none", "document.getElementById('column-search').hidden", "true")
+}

@@ -764,7 +764,7 @@ async function begin() {
   app.link.begin(false);
   data.rest = readRest(data);
   await data.rest;
-  byId("column").disabled = false;
+  byId("column").disabled = byId("column-search").disabled = false;
   app.link.begin(true);
   app.search.again();
   app.tip.row = app.point.row = -1; // more is known of them now

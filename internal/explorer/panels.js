@@ -78,6 +78,21 @@ class Legend {
     }));
     byId("coloured").hidden = columns.length < 2;
     choice.addEventListener("change", () => app.colourBy(Number(choice.value)));
+    const search = byId("column-search");
+    search.hidden = columns.length < fewColumns;
+    byId("column-names").append(...columns.map((column) => {
+      const option = make("option");
+      option.value = column.name;
+      return option;
+    }));
+    search.addEventListener("change", () => {
+      const text = search.value.trim().toLowerCase(), names = columns.map((column) => column.name.toLowerCase());
+      const k = [(name) => name === text, (name) => name.startsWith(text), (name) => name.includes(text)].reduce((found, fits) => (found < 0 ? names.findIndex(fits) : found), -1);
+      if (!text || k < 0) return;
+      search.value = "";
+      choice.value = String(k);
+      app.colourBy(k);
+    });
     this.list.addEventListener("keydown", (e) => stepThrough(e, this._shown().map((entry) => entry.button)));
     byId("all").addEventListener("click", () => this._all(true));
     byId("none").addEventListener("click", () => this._all(false));
@@ -406,6 +421,7 @@ class Player {
 
 /* The tip ------------------------------------------------------------------ */
 
+const fewColumns = 10; // that need no search
 const mostLines = 8; // about columns other than the colours'
 
 class Tip {
