@@ -73,7 +73,7 @@ func (d *Dataset) index() []chunk {
 	at := make([]uint64, len(d.chunk))
 	switch d.kind {
 	case 0:
-		d.f.oldTree(d.addr, 1, 16+8*len(at), func(key *cursor, child uint64) {
+		d.f.oldTree(d.path, d.addr, 1, 16+8*len(at), func(key *cursor, child uint64) {
 			bytes, mask := key.uint(4), key.uint(4)
 			for i := range at {
 				at[i] = key.uint(8) / uint64(d.chunk[i])
@@ -83,7 +83,7 @@ func (d *Dataset) index() []chunk {
 	case 2, 3, 4:
 		d.readArray()
 	case 5:
-		d.f.records(d.addr, 10+min(len(d.filters), 1), func(c *cursor) {
+		d.f.records(d.path, d.addr, 10+min(len(d.filters), 1), func(c *cursor) {
 			e := d.element(c, len(d.filters) > 0, len(c.b)-8*len(at))
 			for i := range at {
 				at[i] = c.uint(8)

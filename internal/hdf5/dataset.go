@@ -193,7 +193,7 @@ func (d *Dataset) text(b []byte) string {
 		if n == 0 || at == 0 || at == undefined {
 			return ""
 		}
-		d.f.readTexts(at)
+		d.f.readTexts(d.path, at)
 		c.must(n <= len(d.f.texts[index]), "a text is not in the heap")
 		b = d.f.texts[index][:n]
 	}
@@ -207,12 +207,12 @@ func (d *Dataset) text(b []byte) string {
 }
 
 // readTexts reads the objects in a part of the global heap, unless it was the last one.
-func (f *File) readTexts(addr uint64) {
+func (f *File) readTexts(what string, addr uint64) {
 	if f.texts != nil && f.textsAt == addr {
 		return
 	}
 	head := uint64(8 + f.length)
-	c := f.read("global heap", addr, head)
+	c := f.read(what, addr, head)
 	c.magic("GCOL")
 	c.version(1, 1)
 	c.skip(3)

@@ -90,7 +90,10 @@ func inflate(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 
 // unshuffle puts the bytes of values back together: the first bytes of all came first.
 func unshuffle(d *Dataset, f filter, src []byte, b *buffers) []byte {
-	size := max(1, f.size)
+	size := f.size
+	if size < 2 || len(src) < size {
+		return src
+	}
 	n, dst := len(src)/size, b.take(len(src))
 	copy(dst[n*size:], src[n*size:])
 	for k := range size {

@@ -33,9 +33,8 @@ type message struct {
 	body  []byte
 }
 
-// header reads the messages of an object.
-func (f *File) header(addr uint64) (all []message) {
-	const what = "object header"
+// header reads the messages of an object; what is its path, for messages.
+func (f *File) header(what string, addr uint64) (all []message) {
 	seen := map[uint64]bool{addr: true}
 	modern := string(f.read(what, addr, 6).b[:4]) == "OHDR"
 	var c *cursor
@@ -63,7 +62,7 @@ func (f *File) header(addr uint64) (all []message) {
 			m.flags = c.uint(1)
 			c.skip(more)
 			m.body = c.bytes(n)
-			supported(m.kind <= lastMessage || m.flags&0x80 == 0, "object header: got the message %#x", m.kind)
+			supported(m.kind <= lastMessage || m.flags&0x80 == 0, "%s: got the message %#x", what, m.kind)
 			if m.kind != msgContinue {
 				all = append(all, m)
 				continue
@@ -97,7 +96,7 @@ func (f *File) shared(c *cursor, pointer bool, kind int) *cursor {
 		c.skip(6)
 	}
 	supported(version < 3 || is == 2, "%s: got a message that several objects share", c.what)
-	all := f.header(c.addr())
+	all := f.header(c.what, c.addr())
 	i := slices.IndexFunc(all, func(m message) bool { return m.kind == kind && m.flags&2 == 0 })
 	c.must(i >= 0, "a committed type has none")
 	return &cursor{f: f, what: c.what, b: all[i].body}
@@ -139,7 +138,7 @@ type link struct {
 // members returns the links of a group.
 func (o *Object) members() (links []link) {
 	if c := o.find(msgSymbolTable); c != nil {
-		links = o.f.oldLinks(c.addr(), c.addr())
+		links = o.f.oldLinks(o.path, c.addr(), c.addr())
 	}
 	for _, b := range o.all(msgLink, msgLinkInfo, 8, 5, 4) {
 		links = append(links, b.link())
@@ -163,10 +162,10 @@ func (o *Object) all(kind, info, ordered, tree, skip int) (list []*cursor) {
 	c.version(0, 0)
 	c.skip(c.int(1) & 1 * ordered)
 	if at, records := c.addr(), c.addr(); at != undefined && records != undefined {
-		h := o.f.heap(at)
-		o.f.records(records, tree, func(r *cursor) {
+		h := o.f.heap(o.path, at)
+		o.f.records(o.path, records, tree, func(r *cursor) {
 			r.skip(skip)
-			list = append(list, &cursor{f: o.f, what: "fractal heap", b: h.object(r)})
+			list = append(list, &cursor{f: o.f, what: o.path, b: h.object(r)})
 		})
 	}
 	return list
@@ -191,8 +190,7 @@ func (c *cursor) link() (l link) {
 }
 
 // oldLinks reads the links of a group as files before HDF5 1.8 have them.
-func (f *File) oldLinks(tree, heap uint64) (links []link) {
-	const what = "symbol table"
+func (f *File) oldLinks(what string, tree, heap uint64) (links []link) {
 	c := f.read(what, heap, uint64(8+2*f.length+f.offset))
 	c.magic("HEAP")
 	c.skip(4)
@@ -203,7 +201,7 @@ func (f *File) oldLinks(tree, heap uint64) (links []link) {
 		names.at = int(at)
 		return names.name(1)
 	}
-	f.oldTree(tree, 0, f.length, func(_ *cursor, child uint64) {
+	f.oldTree(what, tree, 0, f.length, func(_ *cursor, child uint64) {
 		c := f.read(what, child, 8)
 		c.magic("SNOD")
 		c.skip(2)
@@ -233,7 +231,7 @@ func (f *File) Object(path string) (o *Object, err error) {
 // walk follows a path from an object.
 func (f *File) walk(o *Object, path string, soft *int) *Object {
 	if strings.HasPrefix(path, "/") {
-		o = &Object{f, "/", f.header(f.root)}
+		o = &Object{f, "/", f.header("/", f.root)}
 	}
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" || name == "." {
@@ -245,7 +243,7 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 		kind.Need(i >= 0, ErrNotFound, "there is no %s in the file", inside)
 		supported(!links[i].external, "%s: got a link to another file, %q, want the object itself", inside, strings.Trim(links[i].soft, "\x00"))
 		if l := links[i]; l.soft == "" {
-			o = &Object{f, inside, f.header(l.addr)}
+			o = &Object{f, inside, f.header(inside, l.addr)}
 		} else {
 			*soft--
 			must(*soft >= 0, "%s: the links form a cycle", inside)

@@ -4,8 +4,7 @@ import "math/bits"
 
 // oldTree calls leaf with the key and the address of each child of the leaves of a B-tree
 // of version 1. Keys have the given size.
-func (f *File) oldTree(addr uint64, is, key int, leaf func(key *cursor, child uint64)) {
-	const what = "B-tree"
+func (f *File) oldTree(what string, addr uint64, is, key int, leaf func(key *cursor, child uint64)) {
 	seen := make(map[uint64]bool)
 	var node func(addr uint64, level int)
 	node = func(addr uint64, level int) {
@@ -32,8 +31,7 @@ func (f *File) oldTree(addr uint64, is, key int, leaf func(key *cursor, child ui
 }
 
 // records calls do with the records of a B-tree of version 2.
-func (f *File) records(addr uint64, is int, do func(*cursor)) {
-	const what = "B-tree"
+func (f *File) records(what string, addr uint64, is int, do func(*cursor)) {
 	h := f.readBlock(what, "BTHD", addr, uint64(22+f.offset+f.length))
 	h.version(0, 0)
 	got, size, record, depth := h.int(1), h.uint(4), h.uint(2), h.int(2)
@@ -84,6 +82,7 @@ func limitBytes(most uint64) int { return (bits.Len64(most)-1)/8 + 1 }
 // A heap is a fractal heap.
 type heap struct {
 	f                     *File
+	what                  string // for messages
 	start, direct         uint64 // bytes of the first and the largest direct blocks
 	width, rows           uint64 // of the doubling table
 	root                  uint64
@@ -93,12 +92,12 @@ type heap struct {
 }
 
 // heap reads the header of a fractal heap.
-func (f *File) heap(addr uint64) *heap {
-	c := f.readBlock("fractal heap", "FRHP", addr, uint64(26+12*f.length+3*f.offset))
+func (f *File) heap(what string, addr uint64) *heap {
+	c := f.readBlock(what, "FRHP", addr, uint64(26+12*f.length+3*f.offset))
 	c.version(0, 0)
 	c.skip(2)
-	supported(c.int(2) == 0, "fractal heap: got filters")
-	h := &heap{f: f, blocks: make(map[uint64]*cursor), checked: c.uint(1)&2 != 0}
+	supported(c.int(2) == 0, "%s: got a fractal heap with filters", what)
+	h := &heap{f: f, what: what, blocks: make(map[uint64]*cursor), checked: c.uint(1)&2 != 0}
 	most := c.uint(4)
 	c.skip(10*f.length + 2*f.offset)
 	h.width, h.start, h.direct = c.uint(2), c.len(), c.len()
@@ -117,7 +116,7 @@ func (h *heap) object(id *cursor) []byte {
 	if first>>4 == 2 { // in the ID itself
 		return id.bytes(first&15 + 1)
 	}
-	supported(first>>4 == 0, "fractal heap: got an object of more than 64 KiB, such as an attribute")
+	supported(first>>4 == 0, "%s: got an attribute of more than 64 KiB", h.what)
 	offset, n := id.uint(h.offsetBytes), id.uint(h.lenBytes)
 	at, begin, size := h.find(offset)
 	c := h.block(at, size, "FHDB")
@@ -134,7 +133,7 @@ func (h *heap) find(offset uint64) (addr, begin, size uint64) {
 	direct := uint64(bits.Len64(h.direct)-bits.Len64(h.start)) + 2 // rows of direct blocks
 	addr, rows := h.root, h.rows
 	for {
-		must(rows <= 64, "fractal heap: got a table of %d rows", rows)
+		must(rows <= 64, "%s: got a table of %d rows", h.what, rows)
 		c := h.block(addr, sum(1, uint64(9+h.f.offset+h.offsetBytes), rows*h.width, uint64(h.f.offset)), "FHIB")
 		row := uint64(bits.Len64((offset - begin) / (h.start * h.width)))
 		begin += h.start * h.width * (1 << row >> 1)
@@ -155,7 +154,7 @@ func (h *heap) block(addr, n uint64, magic string) *cursor {
 	if c := h.blocks[addr]; c != nil {
 		return c
 	}
-	c := h.f.read("fractal heap", addr, n)
+	c := h.f.read(h.what, addr, n)
 	c.magic(magic)
 	if magic == "FHIB" {
 		c.checksum()
