@@ -109,7 +109,6 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		return nil
 	}
 	err := cmp.Or(
-		c.Data.checkMatrix(),
 		check("data.names", given(c.Data.Names), points, o),
 		check("data.labels", slices.Concat(c.Data.Labels, c.Data.HoldoutLabels), nil, o),
 		check("output.html_columns", c.Output.HTMLColumns, points, o))
@@ -127,16 +126,6 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		return nil // a table in the run folder
 	}
 	return check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
-}
-
-// checkMatrix returns an error for a matrix of a file that is not one of single cells.
-func (d *Data) checkMatrix() error {
-	for key, name := range map[string]*string{"data.layer": d.Layer, "data.obsm": d.Obsm} {
-		if name != nil && len(d.Path) > 0 && !file.IsCells(d.Path[0]) {
-			return fmt.Errorf("%s: got %s, want null for data that are not a file of AnnData or 10x", key, text.Quote(*name))
-		}
-	}
-	return nil
 }
 
 // checkColumn returns an error if spec names a missing file or column (see

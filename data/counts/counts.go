@@ -109,10 +109,7 @@ func Is(path string, o file.Options) bool {
 	if info.IsDir() {
 		return file.FindEnding(path, matrixName) != nil
 	}
-	if file.IsCells(path) {
-		return file.HasCounts(path, o)
-	}
-	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading from a pipe would consume data
+	return file.IsMatrixMarket(path) || file.IsCells(path) && file.HasCounts(path, o)
 }
 
 // Barcodes returns the files with the names of the cells of paths for Open, or of files of
@@ -295,9 +292,6 @@ func openPath(ctx context.Context, path string, o file.Options) (*Matrix, error)
 		c.keepGenes(cells.Kinds, path, o.Log)
 		return c, nil
 	}
-	if o.Layer+o.Obsm != "" {
-		return nil, errorf(data.ErrOption, "%s: data.layer or data.obsm: got %q, want null for a file that is not one of AnnData or 10x", path, o.Layer+o.Obsm)
-	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the counts cannot be read: %w", err)
@@ -318,7 +312,7 @@ func openPath(ctx context.Context, path string, o file.Options) (*Matrix, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := file.Open(ctx, []string{matrix}, file.Options{})
+	rows, err := file.Open(ctx, []string{matrix}, file.Options{Layer: o.Layer, Obsm: o.Obsm})
 	if err != nil {
 		return nil, err
 	}

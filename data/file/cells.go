@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,20 +30,6 @@ type Cells struct {
 	// Other are second names of the genes, such as identifiers; nil without. Kinds are the
 	// kinds of features, such as "Gene Expression"; nil if they are not known.
 	Other, Kinds []string
-}
-
-// IsCells reports whether a file is HDF5, and so one of single cells: of AnnData (.h5ad) or
-// of 10x's programs (.h5).
-func IsCells(path string) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	in, err := OpenInput(context.Background(), path)
-	if err != nil {
-		return false
-	}
-	defer in.Close()
-	return isHDF5(in.Peek(userBlock+4)) && in.at != nil
 }
 
 // userBlock is the size of what .h5mu and MATLAB put in front of HDF5.
@@ -173,20 +158,20 @@ func scalarOf(d *hdf5.Dataset) scalarType {
 	case d.Type.Signed:
 		t.kind = 'i'
 	}
-	kind.Need(t.kind == 'b' || d.Type.Class == hdf5.Float || d.Type.Class == hdf5.Integer, data.ErrFormat, "%s: got values that are not numbers, want numbers", d.Path())
+	kind.Need(t.kind == 'b' || d.Type.Class == hdf5.Float || d.Type.Class == hdf5.Integer, data.ErrFormat, "%s: got values that are not numbers, want numbers", d.Path)
 	return t
 }
 
 // texts returns the values of a dataset of one dimension as text. NaN is empty.
 func texts(d *hdf5.Dataset) (list []string) {
-	kind.Need(len(d.Shape) == 1, data.ErrShape, "%s: got the shape %v, want one dimension", d.Path(), d.Shape)
+	kind.Need(len(d.Shape) == 1, data.ErrShape, "%s: got the shape %v, want one dimension", d.Path, d.Shape)
 	if n := d.Shape[0]; d.Type.Class == hdf5.Text || d.Type.Class == hdf5.Enum && !d.Type.IsBool() {
 		return kind.Got(d.Strings(0, n))
 	}
 	raw, t := numbers(d)
 	for i := range d.Shape[0] {
 		label, err := t.label(raw, i, true)
-		kind.Need(err == nil, data.ErrNotFinite, "%s: value %d: %w", d.Path(), i+1, err)
+		kind.Need(err == nil, data.ErrNotFinite, "%s: value %d: %w", d.Path, i+1, err)
 		list = append(list, label)
 	}
 	return list
@@ -279,7 +264,7 @@ func (c *cellFile) categories(codes *hdf5.Dataset, path string) (list []string) 
 	}
 	names := append(texts(c.dataset(path)), "") // the last one is for −1
 	for i, code := range wholeNumbers(codes) {
-		kind.Need(code >= -1 && code < len(names)-1, data.ErrFormat, "%s: got the code %d in row %d (counted from 0), want −1 to %d", codes.Path(), code, i, len(names)-2)
+		kind.Need(code >= -1 && code < len(names)-1, data.ErrFormat, "%s: got the code %d in row %d (counted from 0), want −1 to %d", codes.Path, code, i, len(names)-2)
 		list = append(list, names[(code+len(names))%len(names)])
 	}
 	return list
@@ -475,7 +460,7 @@ func (c *cellFile) sparse(o *hdf5.Object, m *cellMatrix) (shape []int) {
 // wholeNumbers returns the values of a dataset of integers.
 func wholeNumbers(d *hdf5.Dataset) []int {
 	raw, t := numbers(d)
-	kind.Need(t.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", d.Path())
+	kind.Need(t.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", d.Path)
 	list := make([]int, len(raw)/t.size)
 	for i := range list {
 		list[i] = int(t.integer(raw, i))
@@ -492,7 +477,7 @@ func (c *cellFile) reader(d *hdf5.Dataset, place []int) *arrayReader {
 	if place != nil {
 		width = len(place)
 	}
-	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), packed: true, member: d.Path()}, array: array{t, []int{n, width}, false},
+	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), packed: true, member: d.Path}, array: array{t, []int{n, width}, false},
 		total: n * width, values: &cellBytes{d: d, place: place, size: t.size, bytes: row, wanted: width * t.size}}
 }
 

@@ -193,19 +193,28 @@ func FindEnding(folder, ending string) (paths []string) {
 }
 
 // IsMatrixMarket reports whether a file is a sparse matrix in the Matrix Market format. It
-// does not open files with another format's extension.
-func IsMatrixMarket(path string) bool {
+// does not open files with another format's extension, or pipes.
+func IsMatrixMarket(path string) bool { return hasMagic(path, mtxMagic) }
+
+// IsCells is IsMatrixMarket for HDF5, and so for files of single cells: of AnnData (.h5ad) or
+// of 10x's programs (.h5).
+func IsCells(path string) bool { return hasMagic(path, hdf5.Magic) }
+
+func hasMagic(path, magic string) bool {
 	for _, f := range formats {
-		if f.magic != "" && f.magic != mtxMagic && f.hasEnding(path) {
+		if f.magic != "" && f.magic != magic && f.hasEnding(path) {
 			return false
 		}
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // reading from a pipe would consume data
 	}
 	in, f, err := openFile(context.Background(), path)
 	if err != nil {
 		return false
 	}
 	defer in.Close()
-	return f.magic == mtxMagic
+	return f.magic == magic
 }
 
 // unpackedName returns the name of a file without .gz.

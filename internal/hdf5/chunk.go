@@ -53,7 +53,7 @@ func (d *Dataset) readChunkShape(c *cursor, version int) {
 		return
 	}
 	d.kind = c.int(1)
-	supported(d.kind >= 1 && d.kind <= 5, "%s: got the index of chunks %d", d.path, d.kind)
+	supported(d.kind >= 1 && d.kind <= 5, "%s: got the index of chunks %d", d.Path, d.kind)
 	single := chunk{bytes: bytes}
 	if d.kind == 1 && flags&2 != 0 {
 		single.bytes, single.mask = c.len(), c.uint(4)
@@ -73,7 +73,7 @@ func (d *Dataset) index() []chunk {
 	at := make([]uint64, len(d.chunk))
 	switch d.kind {
 	case 0:
-		d.f.oldTree(d.path, d.addr, 1, 16+8*len(at), func(key *cursor, child uint64) {
+		d.f.oldTree(d.Path, d.addr, 1, 16+8*len(at), func(key *cursor, child uint64) {
 			bytes, mask := key.uint(4), key.uint(4)
 			for i := range at {
 				at[i] = key.uint(8) / uint64(d.chunk[i])
@@ -83,7 +83,7 @@ func (d *Dataset) index() []chunk {
 	case 2, 3, 4:
 		d.readArray()
 	case 5:
-		d.f.records(d.path, d.addr, 10+min(len(d.filters), 1), func(c *cursor) {
+		d.f.records(d.Path, d.addr, 10+min(len(d.filters), 1), func(c *cursor) {
 			e := d.element(c, len(d.filters) > 0, len(c.b)-8*len(at))
 			for i := range at {
 				at[i] = c.uint(8)
@@ -93,7 +93,7 @@ func (d *Dataset) index() []chunk {
 	}
 	slices.SortFunc(d.chunks, func(a, b chunk) int { return cmp.Compare(a.number, b.number) })
 	for i := 1; i < len(d.chunks); i++ {
-		must(d.chunks[i].number != d.chunks[i-1].number, "%s: a chunk occurs twice", d.path)
+		must(d.chunks[i].number != d.chunks[i-1].number, "%s: a chunk occurs twice", d.Path)
 	}
 	return d.chunks
 }
@@ -148,11 +148,11 @@ func (d *Dataset) readArray() {
 		a.order = slices.Insert(slices.Delete(a.order, i, i+1), 0, i)
 	}
 	if d.kind == 2 {
-		must(sum(1, d.addr, all, uint64(d.chunkBytes)) <= d.f.end, "%s: the chunks are beyond the end of the file", d.path)
+		must(sum(1, d.addr, all, uint64(d.chunkBytes)) <= d.f.end, "%s: the chunks are beyond the end of the file", d.Path)
 		a.each(nil, all)
 		return
 	}
-	c := d.f.readBlock(d.path, magic, d.addr, n)
+	c := d.f.readBlock(d.Path, magic, d.addr, n)
 	c.version(0, 0)
 	a.filtered, a.size = c.int(1) == 1, c.int(1)
 	c.must(a.size == d.f.offset || a.filtered && a.size > d.f.offset+4, "got elements of %d bytes", a.size)
@@ -208,7 +208,7 @@ func (a *array) block(magic string, addr, n uint64, bitmap []byte, bit int) {
 			count := min(a.page, end-a.next)
 			bytes := sum(count, uint64(a.size), 1, 4)
 			if bitmap[bit/8]&(0x80>>(bit%8)) != 0 {
-				a.each(a.d.f.readBlock(a.d.path, "", addr, bytes), count)
+				a.each(a.d.f.readBlock(a.d.Path, "", addr, bytes), count)
 			} else {
 				a.next += count
 			}
@@ -220,7 +220,7 @@ func (a *array) block(magic string, addr, n uint64, bitmap []byte, bit int) {
 
 // open reads a block of n parts of some bytes.
 func (a *array) open(magic string, addr uint64, parts ...uint64) *cursor {
-	c := a.d.f.readBlock(a.d.path, magic, addr, sum(append(parts, 1, a.head+4)...))
+	c := a.d.f.readBlock(a.d.Path, magic, addr, sum(append(parts, 1, a.head+4)...))
 	c.skip(int(a.head) - 4)
 	return c
 }
@@ -269,8 +269,8 @@ func (a *array) extensible(c *cursor) {
 
 // decode returns the values of a chunk that begins at some coordinates.
 func (d *Dataset) decode(c chunk, begin []int, b *buffers) []byte {
-	must(sum(1, c.addr, 1, c.bytes) <= d.f.end, "%s: a chunk is beyond the end of the file", d.path)
-	must(uint64(d.chunkBytes)/maxRatio <= c.bytes, "%s: got a chunk of %d bytes, want %d before compression", d.path, c.bytes, d.chunkBytes)
+	must(sum(1, c.addr, 1, c.bytes) <= d.f.end, "%s: a chunk is beyond the end of the file", d.Path)
+	must(uint64(d.chunkBytes)/maxRatio <= c.bytes, "%s: got a chunk of %d bytes, want %d before compression", d.Path, c.bytes, d.chunkBytes)
 	for i, at := range begin {
 		if d.bareEdges && at+d.chunk[i] > d.Shape[i] {
 			c.mask = undefined
@@ -283,6 +283,6 @@ func (d *Dataset) decode(c chunk, begin []int, b *buffers) []byte {
 			values = readable[f.id](d, f, values, b)
 		}
 	}
-	must(len(values) == d.chunkBytes, "%s: got a chunk of %d bytes, want %d", d.path, len(values), d.chunkBytes)
+	must(len(values) == d.chunkBytes, "%s: got a chunk of %d bytes, want %d", d.Path, len(values), d.chunkBytes)
 	return values
 }

@@ -16,12 +16,12 @@ const maxRatio = 1100
 
 // A Dataset is an array of values: a dataset or an attribute.
 type Dataset struct {
+	Path string // for messages
 	// Shape has the dimensions; it is empty for a single value.
 	Shape []int
 	Type  *Type
 
 	f       *File
-	path    string
 	most    []uint64 // largest dimensions; undefined for no limit
 	compact []byte   // values in the header; nil without
 	addr    uint64   // of contiguous values, or of the index of chunks
@@ -36,11 +36,11 @@ type Dataset struct {
 func (o *Object) Dataset() (d *Dataset, err error) {
 	defer kind.Catch(&err)
 	typed, space, layout := o.find(msgType), o.find(msgSpace), o.find(msgLayout)
-	supported(typed != nil && space != nil && layout != nil, "%s: got a group, want a dataset", o.path)
-	supported(o.find(msgExternal) == nil, "%s: the values are in another file (external storage)", o.path)
-	d = &Dataset{f: o.f, path: o.path, Type: typed.datatype(0)}
+	supported(typed != nil && space != nil && layout != nil, "%s: got a group, want a dataset", o.Path)
+	supported(o.find(msgExternal) == nil, "%s: the values are in another file (external storage)", o.Path)
+	d = &Dataset{f: o.f, Path: o.Path, Type: typed.datatype(0)}
 	d.space(space)
-	must(d.bytes()/maxRatio <= o.f.end, "%s: got the shape %v, want one that a file of %d bytes can hold", o.path, d.Shape, o.f.end)
+	must(d.bytes()/maxRatio <= o.f.end, "%s: got the shape %v, want one that a file of %d bytes can hold", o.Path, d.Shape, o.f.end)
 	d.readFill(o)
 	if c := o.find(msgFilters); c != nil {
 		d.filters = c.filters()
@@ -54,7 +54,7 @@ func (o *Object) Dataset() (d *Dataset, err error) {
 		d.addr = layout.addr()
 		layout.must(d.addr == undefined || sum(1, d.addr, 1, d.bytes()) <= o.f.end, "the values are beyond the end of the file")
 	default:
-		supported(is == 2, "%s: the values are in other datasets (a virtual dataset)", o.path)
+		supported(is == 2, "%s: the values are in other datasets (a virtual dataset)", o.Path)
 		d.readChunkShape(layout, version)
 	}
 	return d, nil
@@ -78,9 +78,6 @@ func (d *Dataset) readFill(o *Object) {
 		d.fill = c.bytes(d.Type.Size)
 	}
 }
-
-// Path returns the path of the dataset.
-func (d *Dataset) Path() string { return d.path }
 
 // Rows returns the first dimension, and the bytes of the values of one row; 1 and all bytes
 // for a single value.
@@ -107,10 +104,10 @@ func (d *Dataset) ChunkRows() int {
 // Check returns an error wrapping ErrUnsupported if the values cannot be read.
 func (d *Dataset) Check() (err error) {
 	defer kind.Catch(&err)
-	supported(d.Type.fault == "", "%s: got %s", d.path, d.Type.fault)
+	supported(d.Type.fault == "", "%s: got %s", d.Path, d.Type.fault)
 	for from := d; from != nil; from = from.whole {
 		for _, f := range from.filters {
-			supported(readable[f.id] != nil, "%s: the values are compressed with %s, want gzip or none", d.path, cmp.Or(foreign[f.id], fmt.Sprint("the filter ", f.id)))
+			supported(readable[f.id] != nil, "%s: the values are compressed with %s, want gzip or none", d.Path, cmp.Or(foreign[f.id], fmt.Sprint("the filter ", f.id)))
 		}
 	}
 	return nil
@@ -121,9 +118,9 @@ func (d *Dataset) Check() (err error) {
 func (d *Dataset) Field(name string) (m *Dataset, err error) {
 	defer kind.Catch(&err)
 	i := slices.IndexFunc(d.Type.Fields, func(f Field) bool { return f.Name == name })
-	kind.Need(i >= 0, ErrNotFound, "%s has no member %s", d.path, name)
+	kind.Need(i >= 0, ErrNotFound, "%s has no member %s", d.Path, name)
 	f := d.Type.Fields[i]
-	return &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, path: d.path + "." + name, whole: d, at: f.offset}, nil
+	return &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, at: f.offset}, nil
 }
 
 // ReadRows fills dst with the values of rows lo to hi−1 as they are stored. The length of
@@ -172,7 +169,7 @@ func (d *Dataset) Strings(lo, hi int) (all []string, err error) {
 	_, row := d.Rows()
 	raw := make([]byte, (hi-lo)*row)
 	kind.Got(0, d.ReadRows(raw, lo, hi))
-	supported(d.Type.Class == Text || d.Type.Class == Enum, "%s: got numbers, want text", d.path)
+	supported(d.Type.Class == Text || d.Type.Class == Enum, "%s: got numbers, want text", d.Path)
 	for size := d.Type.Size; len(raw) > 0; raw = raw[size:] {
 		all = append(all, d.text(raw[:size]))
 	}
@@ -184,16 +181,16 @@ func (d *Dataset) text(b []byte) string {
 	t := d.Type
 	if t.Class == Enum {
 		name, ok := t.names[string(b)]
-		must(ok, "%s: got a value without a name, % x", d.path, b)
+		must(ok, "%s: got a value without a name, % x", d.Path, b)
 		return name
 	}
 	if t.variable {
-		c := &cursor{f: d.f, what: d.path, b: b}
+		c := &cursor{f: d.f, what: d.Path, b: b}
 		n, at, index := c.int(4), c.addr(), c.int(4)
 		if n == 0 || at == 0 || at == undefined {
 			return ""
 		}
-		d.f.readTexts(d.path, at)
+		d.f.readTexts(d.Path, at)
 		c.must(n <= len(d.f.texts[index]), "a text is not in the heap")
 		b = d.f.texts[index][:n]
 	}

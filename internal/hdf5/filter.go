@@ -84,7 +84,7 @@ func inflate(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 	for got := 0; err == nil && n < len(dst); n += got {
 		got, err = b.z.Read(dst[n:])
 	}
-	must(err == io.EOF, "%s: the compressed values of a chunk are damaged", d.path)
+	must(err == io.EOF, "%s: the compressed values of a chunk are damaged", d.Path)
 	return dst[:n]
 }
 
@@ -108,42 +108,38 @@ func unshuffle(d *Dataset, f filter, src []byte, b *buffers) []byte {
 // lzf decompresses LZF: literals, and copies of up to 264 bytes from up to 8192 bytes
 // before.
 func lzf(d *Dataset, _ filter, src []byte, b *buffers) []byte {
-	dst, ok := b.take(d.chunkBytes + 8)[:0], true
-	for i := 0; ok && i < len(src); {
-		control := int(src[i])
-		i++
-		if n := control + 1; n <= 32 {
-			if ok = n <= min(len(src)-i, cap(dst)-len(dst)); ok {
-				dst = append(dst, src[i:i+n]...)
+	dst, end, ok := b.take(d.chunkBytes + 8)[:0], len(src), true
+	src = append(src, 0, 0) // an item that ends early is read beyond the end
+	for i := 0; i < end && ok; {
+		n, more := int(src[i]), int(src[i+1])
+		if n < 32 {
+			if ok = i+n+2 <= end && n < cap(dst)-len(dst); ok {
+				dst = append(dst, src[i+1:i+n+2]...)
 			}
-			i += n
+			i += n + 2
 			continue
 		}
-		n := control>>5 + 2
-		if n == 9 && i < len(src) {
-			n += int(src[i])
+		from, n := len(dst)-n&31<<8-1, n>>5+2
+		if i += 2; n == 9 {
+			n += more
+			more = int(src[i])
 			i++
 		}
-		from := -1
-		if i < len(src) {
-			from += len(dst) - (control&31<<8 | int(src[i]))
-			i++
+		from -= more
+		for ok = from >= 0 && n <= cap(dst)-len(dst); ok && n > 0; n-- {
+			dst = append(dst, dst[from])
+			from++
 		}
-		if ok = from >= 0 && n <= cap(dst)-len(dst); ok {
-			for ; n > 0; n-- {
-				dst = append(dst, dst[from])
-				from++
-			}
-		}
+		ok = ok && i <= end
 	}
-	must(ok, "%s: the compressed values of a chunk are damaged", d.path)
+	must(ok, "%s: the compressed values of a chunk are damaged", d.Path)
 	return dst
 }
 
 // fletcher32 verifies and removes the checksum at the end of a chunk.
 func fletcher32(d *Dataset, _ filter, src []byte, _ *buffers) []byte {
 	n := len(src) - 4
-	must(n >= 0, "%s: a chunk has no checksum", d.path)
+	must(n >= 0, "%s: a chunk has no checksum", d.Path)
 	a, b := uint64(0), uint64(0)
 	for i := 0; i < n; i += 2 {
 		word := uint64(src[i]) << 8
@@ -155,6 +151,6 @@ func fletcher32(d *Dataset, _ filter, src []byte, _ *buffers) []byte {
 	}
 	// The library has 65535 instead of 0.
 	want := binary.LittleEndian.Uint32(src[n:])
-	must(uint64(want&0xffff)%0xffff == a && uint64(want>>16)%0xffff == b, "%s: the checksum of a chunk is wrong", d.path)
+	must(uint64(want&0xffff)%0xffff == a && uint64(want>>16)%0xffff == b, "%s: the checksum of a chunk is wrong", d.Path)
 	return src[:n]
 }

@@ -76,25 +76,25 @@ func (w *expected) object(t *testing.T, o *Object) {
 	names, err := o.attributeNames()
 	if w.Unlisted != "" {
 		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), w.Unlisted) {
-			t.Errorf("%s: got %v, want its attributes refused", o.Path(), err)
+			t.Errorf("%s: got %v, want its attributes refused", o.Path, err)
 		}
 		return
 	}
 	if err != nil || len(names) != len(w.Attributes) {
-		t.Errorf("%s: got the attributes %q (%v), want %d", o.Path(), names, err, len(w.Attributes))
+		t.Errorf("%s: got the attributes %q (%v), want %d", o.Path, names, err, len(w.Attributes))
 	}
 	for name, a := range w.Attributes {
 		d, err := o.Attribute(name)
-		a.dataset(t, o.Path()+"@"+name, d, err)
+		a.dataset(t, o.Path+"@"+name, d, err)
 	}
 	if w.Members != nil {
 		if got, err := o.Names(); err != nil || !o.IsGroup() || !reflect.DeepEqual(append([]string{}, got...), w.Members) {
-			t.Errorf("%s: got the members %q, %v, want %q", o.Path(), got, err, w.Members)
+			t.Errorf("%s: got the members %q, %v, want %q", o.Path, got, err, w.Members)
 		}
 		return
 	}
 	d, err := o.Dataset()
-	w.dataset(t, o.Path(), d, err)
+	w.dataset(t, o.Path, d, err)
 }
 
 // attributeNames returns the names of all attributes.

@@ -10,20 +10,11 @@ import (
 
 // Messages of object headers.
 const (
-	msgSpace       = 0x01
-	msgLinkInfo    = 0x02
-	msgType        = 0x03
-	msgOldFill     = 0x04
-	msgFill        = 0x05
-	msgLink        = 0x06
-	msgExternal    = 0x07
-	msgLayout      = 0x08
-	msgFilters     = 0x0b
-	msgAttribute   = 0x0c
-	msgContinue    = 0x10
-	msgSymbolTable = 0x11
-	msgAttrInfo    = 0x15
-	lastMessage    = 0x18 // that the library knows
+	msgSpace, msgLinkInfo, msgType, msgOldFill, msgFill, msgLink = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+	msgExternal, msgLayout, msgFilters, msgAttribute             = 0x07, 0x08, 0x0b, 0x0c
+	msgContinue, msgSymbolTable, msgAttrInfo                     = 0x10, 0x11, 0x15
+
+	lastMessage = 0x18 // that the library knows
 )
 
 // A message is a part of an object header.
@@ -71,11 +62,12 @@ func (f *File) header(what string, addr uint64) (all []message) {
 			at, size := b.addr(), b.len()
 			c.must(!seen[at], "its parts form a cycle")
 			seen[at] = true
+			next := f.read(what, at, size)
 			if modern {
-				todo = append(todo, f.readBlock(what, "OCHK", at, size))
-			} else {
-				todo = append(todo, f.read(what, at, size))
+				next.checksum()
+				next.magic("OCHK")
 			}
+			todo = append(todo, next)
 		}
 	}
 	return all
@@ -83,7 +75,7 @@ func (f *File) header(what string, addr uint64) (all []message) {
 
 // body returns a cursor over a message of an object, which may be in another object.
 func (o *Object) body(m message) *cursor {
-	return o.f.shared(&cursor{f: o.f, what: o.path, b: m.body}, m.flags&2 != 0, m.kind)
+	return o.f.shared(&cursor{f: o.f, what: o.Path, b: m.body}, m.flags&2 != 0, m.kind)
 }
 
 // shared returns c, or, if it is a pointer to a message of another object, that one.
@@ -102,25 +94,21 @@ func (f *File) shared(c *cursor, pointer bool, kind int) *cursor {
 	return &cursor{f: f, what: c.what, b: all[i].body}
 }
 
-// An Object is a group or a dataset of a file.
+// An Object is a group or a dataset of a file, at its path.
 type Object struct {
 	f        *File
-	path     string
+	Path     string
 	messages []message
 }
 
 // find returns a cursor over the first message of a kind, or nil.
 func (o *Object) find(kind int) *cursor {
-	for _, m := range o.messages {
-		if m.kind == kind {
-			return o.body(m)
-		}
+	i := slices.IndexFunc(o.messages, func(m message) bool { return m.kind == kind })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return o.body(o.messages[i])
 }
-
-// Path returns the path of the object.
-func (o *Object) Path() string { return o.path }
 
 // IsGroup reports whether the object is a group.
 func (o *Object) IsGroup() bool {
@@ -138,7 +126,7 @@ type link struct {
 // members returns the links of a group.
 func (o *Object) members() (links []link) {
 	if c := o.find(msgSymbolTable); c != nil {
-		links = o.f.oldLinks(o.path, c.addr(), c.addr())
+		links = o.f.oldLinks(o.Path, c.addr(), c.addr())
 	}
 	for _, b := range o.all(msgLink, msgLinkInfo, 8, 5, 4) {
 		links = append(links, b.link())
@@ -162,10 +150,10 @@ func (o *Object) all(kind, info, ordered, tree, skip int) (list []*cursor) {
 	c.version(0, 0)
 	c.skip(c.int(1) & 1 * ordered)
 	if at, records := c.addr(), c.addr(); at != undefined && records != undefined {
-		h := o.f.heap(o.path, at)
-		o.f.records(o.path, records, tree, func(r *cursor) {
+		h := o.f.heap(o.Path, at)
+		o.f.records(o.Path, records, tree, func(r *cursor) {
 			r.skip(skip)
-			list = append(list, &cursor{f: o.f, what: o.path, b: h.object(r)})
+			list = append(list, &cursor{f: o.f, what: o.Path, b: h.object(r)})
 		})
 	}
 	return list
@@ -237,7 +225,7 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 		if name == "" || name == "." {
 			continue
 		}
-		inside := strings.TrimSuffix(o.path, "/") + "/" + name
+		inside := strings.TrimSuffix(o.Path, "/") + "/" + name
 		links := o.members()
 		i := slices.IndexFunc(links, func(l link) bool { return l.name == name })
 		kind.Need(i >= 0, ErrNotFound, "there is no %s in the file", inside)
@@ -248,7 +236,7 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 			*soft--
 			must(*soft >= 0, "%s: the links form a cycle", inside)
 			o = f.walk(o, l.soft, soft)
-			o.path = inside
+			o.Path = inside
 		}
 	}
 	return o
@@ -273,7 +261,7 @@ func (o *Object) Attribute(name string) (d *Dataset, err error) {
 			return read(), nil
 		}
 	}
-	kind.Need(false, ErrNotFound, "%s has no attribute %s", o.path, name)
+	kind.Need(false, ErrNotFound, "%s has no attribute %s", o.Path, name)
 	return nil, nil
 }
 
@@ -289,11 +277,11 @@ func (o *Object) attribute(c *cursor) (name string, read func() *Dataset) {
 	padded := func(n int) []byte { return c.bytes((n + pad - 1) / pad * pad) }
 	text, _, _ := bytes.Cut(padded(n), []byte{0})
 	return string(text), func() *Dataset {
-		what := o.path + ": attribute " + name
+		what := o.Path + ": attribute " + name
 		part := func(n, shared, kind int) *cursor {
 			return o.f.shared(&cursor{f: o.f, what: what, b: padded(n)}, shared != 0, kind)
 		}
-		d := &Dataset{f: o.f, path: what, Type: part(typed, flags&1, msgType).datatype(0)}
+		d := &Dataset{f: o.f, Path: what, Type: part(typed, flags&1, msgType).datatype(0)}
 		d.space(part(space, flags&2, msgSpace))
 		d.compact = c.bytes(int(d.bytes()))
 		return d

@@ -75,12 +75,10 @@ func (c *cursor) datatype(depth int) *Type {
 		if is := string(c.bytes(12)); flags&0xff70 != uint64(8*size-1)<<8|0x20 || is != "\x00\x00"+ieee+"\x00\x00" {
 			t.fault = fmt.Sprintf("floating-point numbers of %d bytes that are not IEEE 754's", size)
 		}
-	case 2, 4:
-		c.skip(class)
 	case 3:
 		t.Class, t.padding = Text, flags&15
-	case 5:
-		c.skip(int(flags & 0xff))
+	case 2, 4, 5:
+		c.skip([]int{2: 2, 4: 4, 5: int(flags & 0xff)}[class])
 	case 6:
 		t.Class = Compound
 		for range flags & 0xffff {
