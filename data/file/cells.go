@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	gopath "path"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,13 +257,22 @@ func (c *cellFile) column(table, name string) []string {
 	}
 }
 
+// at returns the values at a path, which are no categories.
+func (c *cellFile) at(path string) []string {
+	o := kind.Got(c.Object(path))
+	if o.IsGroup() && attribute(o, "encoding-type") != "categorical" {
+		return c.column(gopath.Split(path))
+	}
+	return texts(kind.Got(o.Dataset()))
+}
+
 // categories returns the text for each code, by a list of the categories at a path, or the
 // values themselves if there is no such list.
 func (c *cellFile) categories(codes *hdf5.Dataset, path string) (list []string) {
 	if !c.has(path) {
 		return texts(codes)
 	}
-	names := append(texts(c.dataset(path)), "") // the last one is for −1
+	names := append(c.at(path), "") // the last one is for −1
 	for i, code := range wholeNumbers(codes) {
 		kind.Need(code >= -1 && code < len(names)-1, data.ErrFormat, "%s: got the code %d in row %d (counted from 0), want −1 to %d", codes.Path, code, i, len(names)-2)
 		list = append(list, names[(code+len(names))%len(names)])
@@ -279,7 +289,7 @@ func Categories(path, column string) (names []string, colors []int32) {
 	_ = withCells(context.Background(), path, &Options{}, func(c *cellFile) {
 		for _, at := range []string{c.obs + "/" + column + "/categories", c.obs + "/__categories/" + column, "/uns/" + column + "_categories"} {
 			if names == nil && c.has(at) {
-				names = texts(c.dataset(at))
+				names = c.at(at)
 			}
 		}
 		if at := "/uns/" + column + "_colors"; names != nil && c.has(at) {
@@ -438,6 +448,9 @@ func (c *cellFile) matrix(path, table string) *cellMatrix {
 
 // sparse describes a sparse matrix, and returns its shape.
 func (c *cellFile) sparse(o *hdf5.Object, m *cellMatrix) (shape []int) {
+	is := cmp.Or(attribute(o, "encoding-type"), attribute(o, "h5sparse_format"))
+	m.byGene = strings.HasPrefix(is, "csc")
+	kind.Need(c.tenx != "" || m.byGene || strings.HasPrefix(is, "csr"), data.ErrUnsupported, "%s: got the kind %s, want a matrix; save it in Python as an array", m.path, text.Quote(is))
 	for name, to := range map[string]**hdf5.Dataset{"/data": &m.values, "/indices": &m.indices, "/indptr": &m.indptr} {
 		*to = c.dataset(m.path + name)
 		kind.Need(len((*to).Shape) == 1, data.ErrShape, "%s%s: got the shape %v, want one dimension", m.path, name, (*to).Shape)
@@ -447,9 +460,6 @@ func (c *cellFile) sparse(o *hdf5.Object, m *cellMatrix) (shape []int) {
 		slices.Reverse(shape)
 		return shape
 	}
-	is := cmp.Or(attribute(o, "encoding-type"), attribute(o, "h5sparse_format"))
-	m.byGene = strings.HasPrefix(is, "csc")
-	kind.Need(m.byGene || strings.HasPrefix(is, "csr"), data.ErrUnsupported, "%s: got the kind %s, want a matrix; save it in Python as an array", m.path, text.Quote(is))
 	d, err := o.Attribute("shape")
 	if err != nil {
 		d = kind.Got(o.Attribute("h5sparse_shape"))
