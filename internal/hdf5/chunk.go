@@ -6,17 +6,6 @@ import (
 	"slices"
 )
 
-// A chunkShape says how a dataset is divided into chunks, and where they are.
-type chunkShape struct {
-	chunk []int // the dimensions of a chunk
-	grid  []int // the number of chunks in each dimension
-	// chunkBytes is the size of a chunk before filters.
-	chunkBytes int
-	kind       int  // of the index of the chunks; 0 for a B-tree of version 1
-	bareEdges  bool // chunks over the edge are not filtered
-	chunks     []chunk
-}
-
 // A chunk is a chunk that has been written.
 type chunk struct {
 	number int // in the grid
@@ -160,8 +149,7 @@ func (d *Dataset) readArray() {
 		a.extensible(c)
 		return
 	}
-	page := c.int(1)
-	a.page = 1 << min(page, 62)
+	a.page = 1 << min(c.int(1), 62)
 	n = c.len()
 	a.block("FADB", c.addr(), n, nil, 0)
 }
@@ -230,7 +218,8 @@ func (a *array) open(magic string, addr uint64, parts ...uint64) *cursor {
 // least·2^((k+1)/2) elements. Later groups have a block of their own with the addresses.
 func (a *array) extensible(c *cursor) {
 	f := a.d.f
-	most, first, least, pointers, page := c.int(1), c.uint(1), c.uint(1), c.uint(1), c.int(1)
+	most, first, least, pointers := c.int(1), c.uint(1), c.uint(1), c.uint(1)
+	a.page = 1 << min(c.int(1), 62)
 	c.skip(4 * f.length)
 	used := c.len() // elements that have been set
 	c.skip(f.length)
@@ -240,7 +229,6 @@ func (a *array) extensible(c *cursor) {
 	if root == undefined {
 		return
 	}
-	a.page = 1 << min(page, 62)
 	inRoot := min(groups, 2*(bits.Len64(pointers)-1))
 	c = a.open("EAIB", root, first, uint64(a.size), 2*(pointers-1)+uint64(groups-inRoot), uint64(f.offset))
 	a.each(c, first)

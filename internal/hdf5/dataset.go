@@ -27,9 +27,16 @@ type Dataset struct {
 	addr    uint64   // of contiguous values, or of the index of chunks
 	fill    []byte   // nil for zeros
 	filters []filter
-	chunkShape
-	whole *Dataset // of a member of a compound, and its offset
-	at    int
+	whole   *Dataset // of a member of a compound, and its offset
+	at      int
+
+	// The dimensions of a chunk, nil without chunks; the number of chunks in each dimension; and
+	// the size of a chunk before filters.
+	chunk, grid []int
+	chunkBytes  int
+	kind        int  // of the index of the chunks; 0 for a B-tree of version 1
+	bareEdges   bool // chunks over the edge are not filtered
+	chunks      []chunk
 }
 
 // Dataset returns the dataset, or an error for a group.

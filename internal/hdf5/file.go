@@ -78,14 +78,14 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 // superblock reads the superblock that begins at a byte of the file.
 func (f *File) superblock(at uint64) {
 	const what = "superblock"
-	version := f.read(what, at+8, 1).uint(1)
+	c := f.read(what, at+8, 8)
+	version, n := c.uint(1), uint64(12)
 	supported(version <= 3, "superblock: got version %d, want at most 3", version)
 	old := version < 2
-	sizes, n := uint64(9), uint64(12)
 	if old {
-		sizes, n = 13, 24+4*version
+		c.skip(4)
+		n = 24 + 4*version
 	}
-	c := f.read(what, at+sizes, 3)
 	for _, n := range []*int{&f.offset, &f.length} {
 		*n = c.int(1)
 		c.must(*n == 2 || *n == 4 || *n == 8, "got addresses or lengths of %d bytes, want 2, 4 or 8", *n)
@@ -216,7 +216,8 @@ func (c *cursor) checksum() {
 	c.b = c.b[:n]
 }
 
-// lookup3 is Jenkins' hash function hashlittle, the format's checksum of metadata.
+// lookup3 is Jenkins' hash function hashlittle, the format's checksum of metadata, of at
+// least one byte.
 func lookup3(b []byte) uint32 {
 	x := 0xdeadbeef + uint32(len(b))
 	y, z := x, x
@@ -233,9 +234,6 @@ func lookup3(b []byte) uint32 {
 			z += y
 			x, y, z = y, z, x
 		}
-	}
-	if len(b) == 0 {
-		return z
 	}
 	var last [12]byte
 	copy(last[:], b)
