@@ -48,6 +48,8 @@ func (d *Data) Options() file.Options {
 func (d *Data) ArrangeLabels(l *data.Labels) {
 	if column := d.Options().LabelColumn; column != "" && len(d.Path) > 0 {
 		l.Arrange(file.Categories(d.Path[0], column))
+	} else if len(d.Labels) == 1 {
+		l.Arrange(file.Categories(file.SplitColumn(d.Labels[0])))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cne"
+	"cne/configs"
 	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
@@ -40,6 +41,7 @@ func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []stri
 			runConfig(slog.New(slog.DiscardHandler), inputs[0], false).Data.ArrangeLabels(m.Labels)
 		}
 	}
+	(&configs.Data{Labels: o.Labels}).ArrangeLabels(m.Labels)
 	return files, m, ctx.Err()
 }
 
