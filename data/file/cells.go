@@ -378,20 +378,17 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 	if c.has("/raw.X") { // anndata before 0.7
 		raw = [2]string{"/raw.X", "/raw.var"}
 	}
-	member := func(key, group, name, table string) *cellMatrix {
+	if at, ok := map[string][2]string{"X": {"/X", "/var"}, "raw": raw, "raw/X": raw}[o.Layer]; ok {
+		return c.matrix(at[0], at[1])
+	}
+	key, group, name, table := "data.layer (--layer)", "/layers", o.Layer, "/var"
+	if o.Obsm != "" {
+		key, group, name, table = "data.obsm (--obsm)", "/obsm", o.Obsm, ""
+	}
+	if name != "" {
 		kind.Need(c.has(group+"/"+name), data.ErrOption, "%s: got %s, want a member of %s, which has %s", key, text.Quote(name), group,
 			cmp.Or(text.Few(c.columns(group), text.Printable), "none"))
 		return c.matrix(group+"/"+name, table)
-	}
-	switch {
-	case o.Obsm != "":
-		return member("data.obsm (--obsm)", "/obsm", o.Obsm, "")
-	case o.Layer == "X":
-		return c.matrix("/X", "/var")
-	case o.Layer == "raw" || o.Layer == "raw/X":
-		return c.matrix(raw[0], raw[1])
-	case o.Layer != "":
-		return member("data.layer (--layer)", "/layers", o.Layer, "/var")
 	}
 	var m *cellMatrix
 	why := "there are no counts; its values are taken as they are"

@@ -108,32 +108,34 @@ func unshuffle(d *Dataset, f filter, src []byte, b *buffers) []byte {
 // lzf decompresses LZF: literals, and copies of up to 264 bytes from up to 8192 bytes
 // before.
 func lzf(d *Dataset, _ filter, src []byte, b *buffers) []byte {
-	dst, end, ok := b.take(d.chunkBytes + 8)[:0], len(src), true
+	dst, end, k, ok := b.take(d.chunkBytes+8), len(src), 0, true
 	src = append(src, 0, 0) // an item that ends early is read beyond the end
 	for i := 0; i < end && ok; {
 		n, more := int(src[i]), int(src[i+1])
 		if n < 32 {
-			if ok = i+n+2 <= end && n < cap(dst)-len(dst); ok {
-				dst = append(dst, src[i+1:i+n+2]...)
+			if ok = i+n+2 <= end && n < len(dst)-k; ok {
+				k += copy(dst[k:], src[i+1:i+n+2])
 			}
 			i += n + 2
 			continue
 		}
-		from, n := len(dst)-n&31<<8-1, n>>5+2
+		from, n := k-n&31<<8-1, n>>5+2
 		if i += 2; n == 9 {
 			n += more
 			more = int(src[i])
 			i++
 		}
 		from -= more
-		for ok = from >= 0 && n <= cap(dst)-len(dst); ok && n > 0; n-- {
-			dst = append(dst, dst[from])
-			from++
+		if ok = from >= 0 && n <= len(dst)-k && i <= end; ok {
+			to := dst[k : k+n]
+			for j, v := range dst[from : from+n] { // the parts may overlap
+				to[j] = v
+			}
+			k += n
 		}
-		ok = ok && i <= end
 	}
 	must(ok, "%s: the compressed values of a chunk are damaged", d.Path)
-	return dst
+	return dst[:k]
 }
 
 // fletcher32 verifies and removes the checksum at the end of a chunk.
