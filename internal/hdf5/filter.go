@@ -127,9 +127,9 @@ func lzf(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 		}
 		from -= more
 		if ok = from >= 0 && n <= len(dst)-k && i <= end; ok {
-			to := dst[k : k+n]
-			for j, v := range dst[from : from+n] { // the parts may overlap
-				to[j] = v
+			to, again := dst[k:k+n], dst[from:]
+			for j := range to { // it may begin with the end of what it copies
+				to[j] = again[j]
 			}
 			k += n
 		}
