@@ -71,9 +71,14 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 	}
-	wanted := w.Columns
-	if len(from.Paths) > 0 && (file.IsCells(from.Paths[0]) || counts.Is(from.Paths[0], file.Options{})) {
-		wanted = split(wanted)
+	var wanted []string
+	cells := len(from.Paths) > 0 && (file.IsCells(from.Paths[0]) || counts.Is(from.Paths[0], file.Options{}))
+	for _, spec := range w.Columns {
+		if path, _ := file.SplitColumn(spec); cells && path == "" { // a list, such as batch,CD3D
+			wanted = append(wanted, strings.Split(spec, ",")...)
+		} else {
+			wanted = append(wanted, spec)
+		}
 	}
 	for i, spec := range wanted {
 		if slices.Contains(wanted[:i], spec) {
@@ -97,18 +102,6 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 		}
 	}
 	return a, nil
-}
-
-// split splits lists of columns of cells and genes, such as batch,CD3D.
-func split(specs []string) (all []string) {
-	for _, spec := range specs {
-		if path, _ := file.SplitColumn(spec); path != "" {
-			all = append(all, spec)
-		} else {
-			all = append(all, strings.Split(spec, ",")...)
-		}
-	}
-	return all
 }
 
 // addColumn adds a column to colour points by.
