@@ -164,6 +164,12 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if err == nil {
 		e.Positions = positions
 	}
+	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && fitted == nil && err == nil {
+		if moved := initial.Gather(h.Graph, positions); moved > 0 {
+			copy(table.Table(), positions.X)
+			o.log("groups of points without edges between them were moved together", "groups", moved)
+		}
+	}
 	if fitted != nil {
 		return e, fitted // fitted says why the positions are missing
 	}

@@ -219,6 +219,10 @@ type Options struct {
 	OnBatch func(epoch, done, batches int, loss float64)
 	// Log, if not nil, reports the start of each slow step.
 	Log *slog.Logger
+	// Gather moves groups of points without edges between them towards each other after
+	// training (initial.Gather). It has no effect on networks or with Float64. All presets but
+	// PresetPaper set it.
+	Gather bool
 	// Checkpoints says when the state of the run is saved; nil means never. Resume is such
 	// a state. A run with the same points and options continues from it to the embedding
 	// of an uninterrupted run; nil starts from the beginning. A spectrum has several runs

@@ -123,6 +123,7 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 			to.FieldByIndex(f.Index).Set(v)
 		}
 	}
+	o.Gather = p != PresetPaper
 	return o
 }
 

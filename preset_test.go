@@ -2,7 +2,10 @@ package cne_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"cne"
@@ -40,6 +43,48 @@ func TestPresetsRetry(t *testing.T) {
 			if got := p.Apply(o, 50000, nil).Retries; got != want {
 				t.Errorf("%v: %d retries with rate %g, want %d", p, got, o.LR, want)
 			}
+		}
+	}
+}
+
+// Groups without edges between them do not end as dots: they lie within some hundred units, and
+// new points among them, also after saving. The paper's preset leaves them where training does.
+func TestGroupsLieTogether(t *testing.T) {
+	const n, groups = 600, 6
+	m, fresh, r := data.NewMatrix(n, 5), data.NewMatrix(groups, 5), rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		for j := range m.D {
+			m.Row(i)[j] = float32(r.NormFloat64())
+		}
+		m.Row(i)[i%groups%m.D] += 100 * float32(1+i%groups)
+		copy(fresh.Row(i%groups), m.Row(i))
+		fresh.Row(i % groups)[0] += 0.1
+	}
+	extent := func(m *data.Matrix) float64 { return float64(slices.Max(m.X) - slices.Min(m.X)) }
+	e, err := cne.Embed(t.Context(), m, cne.PresetAuto.Apply(cne.Options{}, n, nil))
+	must(t, err)
+	if got := extent(e.Positions); got > 400 {
+		t.Errorf("the map is %g wide", got)
+	}
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	must(t, e.SaveModel(path))
+	loaded, err := cne.Load(path)
+	must(t, err)
+	points, err := loaded.Description.Preprocessing.Apply(t.Context(), m.Clone(), nil)
+	must(t, err)
+	must(t, loaded.UseTrainingPoints(points))
+	loaded.Positions = e.Positions
+	for name, e := range map[string]*cne.Embedding{"trained": e, "loaded": loaded} {
+		placed, err := e.Project(t.Context(), fresh)
+		must(t, err)
+		for c := range groups {
+			at, next := placed.Row(c), e.Positions.Row(n-groups+c)
+			if d := math.Hypot(float64(at[0]-next[0]), float64(at[1]-next[1])); d > 20 {
+				t.Errorf("%s: a new point of group %d is %g from the point next to it", name, c, d)
+			}
+		}
+		if extent(placed) > 400 {
+			t.Errorf("%s: new points are spread over %g", name, extent(placed))
 		}
 	}
 }

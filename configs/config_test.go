@@ -88,7 +88,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Embed: cne.Options{
 			Scaling: data.ScaleAuto, GraphMetric: data.Euclidean, Components: new(cne.AutoComponents), Neighbors: 15, Hidden: []int{100, 100, 100}, Dim: 2, InitStd: 1,
-			Temperature: 0.5, Negatives: 5, Clamp: new(1e-10), Epochs: 750, BatchSize: 1024, Optimizer: cne.SGD, LR: 1, LRZ: new(0.001), Clip: new(4.), Phases: []cne.Phase{},
+			Temperature: 0.5, Negatives: 5, Clamp: new(1e-10), Epochs: 750, BatchSize: 1024, Optimizer: cne.SGD, LR: 1, LRZ: new(0.001), Clip: new(4.), Phases: []cne.Phase{}, Gather: true,
 		},
 		Device:     Device{Name: "auto", Precision: TF32},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLColumns: []string{}},

@@ -741,7 +741,7 @@ func GeneValues(rows *data.CSR, g int, counts bool) []string {
 	list := make([]string, n)
 	for i, v := range value {
 		if counts && v > 0 {
-			v = elementary.Log2(v/size[i]*median + 1)
+			v = elementary.Log2(float64(v/size[i]*median) + 1)
 		}
 		list[i] = strconv.FormatFloat(v, 'g', 5, 64)
 	}
