@@ -315,8 +315,8 @@ func TestMoreThanExactPoints(t *testing.T) {
 	}
 
 	// All are counted.
-	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.sample=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0"), "--force")...)...)
-	exact, share, off := readMetrics(t, "run/metrics.json"), run["knn_recall"].(float64), run["knn_recall_error"].(float64)
+	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.sample=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0", "graph.file=run/graph.npz"), "-o", "exact")...)...)
+	exact, share, off := readMetrics(t, "exact/metrics.json"), run["knn_recall"].(float64), run["knn_recall_error"].(float64)
 	if exact["knn_recall_error"] != nil || strings.Contains(stdout, "±") || math.Abs(exact["knn_recall"].(float64)-share) > 4*off {
 		t.Errorf("recall of all points %v ± %v, of a sample %v ± %v", exact["knn_recall"], exact["knn_recall_error"], share, off)
 	}
