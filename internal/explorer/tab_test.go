@@ -57,6 +57,46 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// spare holds tabs that no test uses now. To open a tab takes longer than most tests.
+var spare = make(chan *target, 8)
+
+// A target is a tab of the browser.
+type target struct {
+	ctx   context.Context
+	close func()
+}
+
+// take returns a tab that is about:blank.
+func take(browser context.Context) (*target, error) {
+	select {
+	case o := <-spare:
+		return o, nil
+	default:
+		ctx, closeTab := chromedp.NewContext(browser)
+		return &target{ctx, closeTab}, chromedp.Do(ctx) // opens it, for longer than a test
+	}
+}
+
+// giveBack makes a tab as new for the next test, or closes it.
+func (o *target) giveBack(script cdppage.ScriptIdentifier) {
+	away := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved}
+	_, err := chromedp.Call(o.ctx, cdppage.RemoveScriptToEvaluateOnNewDocument, cdppage.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: script})
+	if err == nil {
+		err = chromedp.Do(o.ctx, chromedp.Navigate("about:blank"))
+	}
+	if err == nil {
+		_, err = chromedp.Call(o.ctx, input.DispatchMouseEvent, away)
+	}
+	if err == nil {
+		select {
+		case spare <- o:
+			return
+		default:
+		}
+	}
+	o.close()
+}
+
 // A tab shows a page.
 type tab struct {
 	t   *testing.T
@@ -88,7 +128,10 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	}
 	path := filepath.Join(t.TempDir(), "page.html")
 	must(t, os.WriteFile(path, []byte(write(t, p)), 0o666))
-	ctx, closeTab := chromedp.NewContext(browser)
+	opened, err := take(browser)
+	must(t, err)
+	ctx, deaf := context.WithCancel(opened.ctx)
+	script := cdppage.ScriptIdentifier("")
 	b := &tab{t: t, ctx: ctx, url: "file://" + filepath.ToSlash(path)}
 	t.Cleanup(func() {
 		b.mu.Lock()
@@ -96,7 +139,12 @@ func show(t *testing.T, p *Page, s setting) *tab {
 		for _, problem := range b.problems {
 			t.Error(problem)
 		}
-		closeTab()
+		deaf()
+		if t.Failed() {
+			opened.close()
+		} else {
+			opened.giveBack(script)
+		}
 	})
 	must(t, chromedp.Listen(ctx, b.listen))
 	ratio := map[bool]float64{false: 1, true: 2}[s.phone]
@@ -107,7 +155,9 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if no other tab were in front
 	b.prefer(s.dark)
 	// A theme that one test chose is not for the next.
-	call(b, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: "try { localStorage.clear(); } catch {}\n" + s.before})
+	added, err := chromedp.Call(ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: "try { localStorage.clear(); } catch {}\n" + s.before})
+	must(t, err)
+	script = added.Identifier
 	b.run(chromedp.Navigate(b.url))
 	return b
 }
