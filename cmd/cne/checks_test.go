@@ -41,7 +41,7 @@ func walk[C any](t *testing.T, s *configs.Schema[C], check, command, base, varia
 			key, word, _ := strings.Cut(completion, "=")
 			section, _, _ := strings.Cut(key, ".")
 			// Files and folders may be called like a number.
-			if word != "" || key == "data.path" || key == "output.dir" || key == "data.columns" || key == "data.drop" || key == "data.categories" || key == "data.dates" || strings.HasPrefix(key, "data.label") || strings.HasPrefix(key, "data.holdout") || key == "graph.file" || key == "data.names" || key == "model.from" || key == "output.html_columns" || strings.HasPrefix(key, "model.init") && key != "model.init_std" {
+			if word != "" || key == "data.path" || key == "output.dir" || key == "data.columns" || key == "data.drop" || key == "data.categories" || key == "data.dates" || key == "data.layer" || key == "data.obsm" || strings.HasPrefix(key, "data.label") || strings.HasPrefix(key, "data.holdout") || key == "graph.file" || key == "data.names" || key == "model.from" || key == "output.html_columns" || strings.HasPrefix(key, "model.init") && key != "model.init_std" {
 				continue
 			}
 			if variant != "" && section != "loss" && section != "model" {

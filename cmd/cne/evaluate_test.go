@@ -272,7 +272,7 @@ func TestMoreThanExactPoints(t *testing.T) {
 	flags := append(set("train.batch_size=4096", "output.metrics_every=1", "quality.spearman_sample=100", "quality.sample=500"), "--epochs", "1")
 	stdout, _ := mustRun(t, short(flags...)...)
 	run := readMetrics(t, "run/metrics.json")
-	rows := map[string]string{"knn_recall": "kNN recall", "partition_function": "partition function", "kl": "KL divergence", "accuracy": "kNN accuracy"}
+	rows := map[string]string{"knn_recall": "kNN recall", "spearman": "Spearman", "partition_function": "partition function", "kl": "KL divergence", "accuracy": "kNN accuracy"}
 	for key, row := range rows {
 		if v, ok := run[key+"_error"].(float64); !ok || !(v > 0) {
 			t.Errorf("%s_error is %v", key, run[key+"_error"])
@@ -315,7 +315,7 @@ func TestMoreThanExactPoints(t *testing.T) {
 	}
 
 	// All are counted.
-	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.sample=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0", "graph.file=run/graph.npz"), "-o", "exact")...)...)
+	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.sample=0", "quality.spearman_sample=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0", "graph.file=run/graph.npz"), "-o", "exact")...)...)
 	exact, share, off := readMetrics(t, "exact/metrics.json"), run["knn_recall"].(float64), run["knn_recall_error"].(float64)
 	if exact["knn_recall_error"] != nil || strings.Contains(stdout, "±") || math.Abs(exact["knn_recall"].(float64)-share) > 4*off {
 		t.Errorf("recall of all points %v ± %v, of a sample %v ± %v", exact["knn_recall"], exact["knn_recall_error"], share, off)
