@@ -74,14 +74,15 @@ func (m *heldRows) hold() error {
 	return err
 }
 
-// readSparse implements sparseReader.
+// readSparse implements sparseReader. At first it gives all rows away, however many are asked
+// for.
 func (m *heldRows) readSparse(c *data.CSR, rows int) (int, error) {
 	if err := m.hold(); err != nil {
 		return 0, err
 	}
 	rows = min(rows, m.n-m.row)
-	if rows == m.n && len(c.Start) == 1 {
-		*c = *m.matrix.CSR
+	if m.row == 0 && len(c.Start) == 1 {
+		rows, *c = m.n, *m.matrix.CSR
 	} else {
 		part := m.matrix.Rows(m.row, m.row+rows).CSR
 		for _, start := range part.Start[1:] {
