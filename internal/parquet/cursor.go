@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+
+	"cne/internal/kind"
 )
 
 // scratchSize is the number of levels or indices decoded at a time.
@@ -55,157 +57,126 @@ func (f *File) Cursor(i int) *Cursor {
 	return k
 }
 
-func (k *Cursor) damaged(what string) error {
-	return damaged("column %.60q: page %s", k.c.Name, what)
+// must fails with ErrDamaged unless ok.
+func (c *Column) must(ok bool, format string, args ...any) {
+	if !ok {
+		must(false, "column %.60q: %s", c.Name, fmt.Sprintf(format, args...))
+	}
 }
 
-// load reads pages until one has values left, or returns io.EOF at the end.
-func (k *Cursor) load() error {
+// load reads pages until one has values left, or returns false at the end.
+func (k *Cursor) load() bool {
 	for k.count == 0 {
 		if k.chunk.at < k.chunk.end {
-			if err := k.readPage(); err != nil {
-				return err
-			}
+			k.readPage()
 			continue
 		}
-		if k.chunk.values > 0 {
-			return damaged("column %.60q: got fewer values than announced", k.c.Name)
-		}
+		k.c.must(k.chunk.values <= 0, "got fewer values than announced")
 		if k.group == len(k.f.groups) {
 			*k = Cursor{f: k.f, c: k.c, group: k.group, scratch: k.scratch, width: k.width} // releases pages
-			return io.EOF
+			return false
 		}
 		g := &k.f.groups[k.group]
 		k.chunk, k.dictionary = g.chunks[k.c.leaf], content{}
 		k.group++
-		if k.chunk.encrypted {
-			return unsupported("column %.60q: got encrypted values, want unencrypted ones", k.c.Name)
-		}
-		if values := k.chunk.values; !k.c.List && values != g.rows || values < g.rows {
-			return damaged("column %.60q: got %d values for a row group of %d rows", k.c.Name, values, g.rows)
-		}
+		supported(!k.chunk.encrypted, "column %.60q: got encrypted values, want unencrypted ones", k.c.Name)
+		values := k.chunk.values
+		k.c.must(values == g.rows || k.c.List && values > g.rows, "got %d values for a row group of %d rows", values, g.rows)
 	}
-	return nil
+	return true
 }
 
 // readPage reads the next page of the chunk.
-func (k *Cursor) readPage() error {
+func (k *Cursor) readPage() {
 	var p pageHead
-	size, err, left := 0, error(nil), &k.chunk
-	for try := headSize; ; try *= 8 {
-		head := make([]byte, min(try, maxHead, left.end-left.at))
-		if err := readAt(k.f.r, head, int64(left.at)); err != nil {
-			return err
-		}
-		if p, size, err = readHead(head); err == nil {
-			break
-		}
-		if len(head) < try || try >= maxHead {
-			return err
+	left := &k.chunk
+	for try := headSize; p.size == 0; try *= 8 {
+		head := k.f.readAt(make([]byte, min(try, maxHead, left.end-left.at)), left.at)
+		var err error
+		if p, err = readHead(head); len(head) < try || try >= maxHead {
+			kind.Got(0, err)
 		}
 	}
-	left.at += size
-	if p.compressed > left.end-left.at {
-		return k.damaged("extends beyond the column's end")
-	}
-	k.packed = slices.Grow(k.packed[:0], p.compressed)[:p.compressed]
-	if err := readAt(k.f.r, k.packed, int64(left.at)); err != nil {
-		return err
-	}
+	left.at += p.size
+	k.c.must(p.compressed <= left.end-left.at, "page extends beyond the column's end")
+	k.packed = k.f.readAt(slices.Grow(k.packed[:0], p.compressed)[:p.compressed], left.at)
 	left.at += p.compressed
-	if p.crc.id != 0 && crc32.ChecksumIEEE(k.packed) != uint32(p.crc.number) {
-		return k.damaged("has the wrong checksum")
-	}
+	k.c.must(p.crc.id == 0 || crc32.ChecksumIEEE(k.packed) == uint32(p.crc.number), "page has the wrong checksum")
 	isText, isDictionary := k.c.format != nil || k.c.number != nil, p.kind == pageDictionary
 	if !isDictionary && p.kind != pageData && p.kind != pageDataV2 {
-		return nil // it has no values
+		return // it has no values
 	}
-	if (!isText || !isDictionary) && p.values > left.values || !isText && p.uncompressed > valueRoom*p.values+pageRoom {
-		return k.damaged(fmt.Sprintf("claims %d bytes for %d values, of %d in all", p.uncompressed, p.values, left.values))
-	}
+	k.c.must((isText && isDictionary || p.values <= left.values) && (isText || p.uncompressed <= valueRoom*p.values+pageRoom),
+		"page claims %d bytes for %d values, of %d in all", p.uncompressed, p.values, left.values)
 	levels, body, codec := k.packed[:p.repBytes+p.defBytes], k.packed[p.repBytes+p.defBytes:], left.codec
 	if !p.isCompressed {
 		codec = codecNone
 	}
-	if body, err = decompress(codec, body, p.uncompressed-len(levels), k.unpacked); err != nil {
-		return err
-	}
-	if codec != codecNone {
+	if body = decompress(codec, body, p.uncompressed-len(levels), k.unpacked); codec != codecNone {
 		k.unpacked = body
 	}
 	if !isDictionary {
-		return k.readData(&p, levels, body)
+		k.readData(&p, levels, body)
+		return
 	}
-	k.dictionary, err = k.c.decode(encodingPlain, body, p.values)
+	k.dictionary = k.c.decode(encodingPlain, body, p.values)
 	k.dictionary.numbers = slices.Clone(k.dictionary.numbers)
-	return err
 }
 
 // readData begins a page with values.
-func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
+func (k *Cursor) readData(p *pageHead, levels, body []byte) {
 	k.rep = hybrid{b: levels[:p.repBytes], width: bits.Len(uint(k.c.maxRep))}
 	k.def = hybrid{b: levels[p.repBytes:], width: bits.Len(uint(k.c.maxDef))}
-	d := decoder{b: body}
+	d := decoder{body, "a page ends within its levels, or has no indices"}
 	for _, h := range []*hybrid{&k.rep, &k.def} {
 		if p.kind == pageData && h.width > 0 {
 			h.b = d.sized()
 		}
 	}
-	if d.err != nil {
-		return k.damaged("ends within its levels")
-	}
 	k.count, k.chunk.values = p.values, k.chunk.values-p.values
 	if k.width == 0 {
-		return nil // Width needs only the levels
+		return // Width needs only the levels
 	}
-	there, err := k.checkLevels(p.values)
-	if err != nil {
-		return err
-	}
+	there := k.checkLevels(p.values)
 	k.indexed, k.gaps = true, there < p.values
 	switch isBool := k.c.physical == typeBool; {
 	case p.encoding == encodingDictionary || p.encoding == encodingPlainDictionary:
-		width := d.byte()
-		if there > 0 && (d.err != nil || width > 32) {
-			return k.damaged("has no indices")
+		if k.indices = (hybrid{}); there > 0 {
+			width := int(d.byte())
+			d.must(width <= 32)
+			k.indices = hybrid{b: d.b, width: width}
 		}
-		k.indices = hybrid{b: d.b, width: int(width)}
 	case isBool && p.encoding == encodingPlain:
 		k.indices, k.dictionary.numbers = hybrid{b: d.b, width: 1, packed: true, run: there}, []byte{0, 1}
 	case isBool && p.encoding == encodingRLE:
 		k.indices, k.dictionary.numbers = hybrid{b: d.sized(), width: 1}, []byte{0, 1}
 	default:
 		k.indexed = false
-		k.content, err = k.c.decode(p.encoding, d.b, there)
+		k.content = k.c.decode(p.encoding, d.b, there)
 	}
-	return err
 }
 
 // What may be wrong with a page.
-const fewLevels, wrongIndex = "has fewer levels than values", "has an index that is not in its dictionary"
+const fewLevels, wrongIndex = "page has fewer levels than values", "page has an index that is not in its dictionary"
 
 // checkLevels checks the levels of a page of the given number of values, which for lists
 // includes null lists: all lists must have the same width. It returns how many values are
 // not null.
-func (k *Cursor) checkLevels(values int) (there int, err error) {
+func (k *Cursor) checkLevels(values int) (there int) {
 	def, most := k.def, uint32(k.c.maxDef) // a copy, since the values' readers read them again
 	full := def.all(values, most)
 	if full && !k.c.List {
 		k.taken += values
-		return values, nil
+		return values
 	}
 	within := k.taken % k.width
 	for at := 0; at < values; at += scratchSize {
 		n := min(values-at, scratchSize)
 		defs, reps := k.scratch[:n], k.scratch[scratchSize:][:n]
-		if !def.next(defs) || k.c.List && !k.rep.next(reps) {
-			return 0, k.damaged(fewLevels)
-		}
+		k.c.must(def.next(defs) && (!k.c.List || k.rep.next(reps)), fewLevels)
 		for i, v := range defs {
-			if v == most {
+			if k.c.must(v <= most, "page has an invalid level"); v == most {
 				there++
-			} else if v > most {
-				return 0, k.damaged("has an invalid level")
 			}
 			if !k.c.List {
 				k.taken++
@@ -218,7 +189,8 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 				if within == 0 {
 					row = max(1, row) - 1
 				}
-				return 0, k.c.badRow(row, fmt.Sprintf("list: got another number of values, want %d as in the rows before", k.width))
+				kind.Need(false, ErrRow, "row %d (counted from 1), column %.60q: list: got another number of values, want %d as in the rows before",
+					row+1, k.c.Name, k.width)
 			}
 			if isNull {
 				k.taken += k.width
@@ -227,18 +199,19 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 			}
 		}
 	}
-	return there, nil
+	return there
 }
 
 // Numbers fills dst with the next numbers, little-endian and of the column's size; lists
 // are concatenated, and dst must have room for whole ones. Missing ones are in Missing; for
 // a null or empty list, all its numbers. A list of another length gives ErrRow. If fewer
 // numbers are left than fit dst, the error is io.EOF and they are lost.
-func (k *Cursor) Numbers(dst []byte) error {
+func (k *Cursor) Numbers(dst []byte) (err error) {
+	defer kind.Catch(&err)
 	k.Missing = k.Missing[:0]
 	for size, done := k.c.Size, 0; len(dst) > 0; {
-		if err := k.load(); err != nil {
-			return err
+		if !k.load() {
+			return io.EOF
 		}
 		n, taken := min(k.count, len(dst)/size), 0
 		if k.gaps { // there is no number where one is missing
@@ -256,9 +229,8 @@ func (k *Cursor) Numbers(dst []byte) error {
 			copy(dst, k.content.numbers[:n*size])
 			k.content.numbers = k.content.numbers[n*size:]
 		default:
-			if n = min(n, scratchSize); !k.indices.next(k.scratch[:n]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:n]) {
-				return k.damaged(wrongIndex)
-			}
+			n = min(n, scratchSize)
+			k.c.must(k.indices.next(k.scratch[:n]) && lookUp(dst, k.dictionary.numbers, size, k.scratch[:n]), wrongIndex)
 		}
 		dst, done = dst[n*size:], done+n
 		k.count -= cmp.Or(taken, n)
@@ -285,11 +257,12 @@ func lookUp(dst, dictionary []byte, size int, indices []uint32) bool {
 
 // Texts appends the next n texts; missing texts are empty. Equal texts from a dictionary
 // share memory.
-func (k *Cursor) Texts(to []string, n int) ([]string, error) {
+func (k *Cursor) Texts(to []string, n int) (_ []string, err error) {
+	defer kind.Catch(&err)
 	one := k.scratch[:1]
 	for range n {
-		if err := k.load(); err != nil {
-			return to, err
+		if !k.load() {
+			return to, io.EOF
 		}
 		text := ""
 		k.def.next(one) // they have been counted
@@ -297,9 +270,8 @@ func (k *Cursor) Texts(to []string, n int) ([]string, error) {
 		case one[0] != uint32(k.c.maxDef): // missing
 		case !k.indexed:
 			text, k.content.texts = k.content.texts[0], k.content.texts[1:]
-		case !k.indices.next(one) || one[0] >= uint32(len(k.dictionary.texts)):
-			return to, k.damaged(wrongIndex)
 		default:
+			k.c.must(k.indices.next(one) && one[0] < uint32(len(k.dictionary.texts)), wrongIndex)
 			text = k.dictionary.texts[one[0]]
 		}
 		to = append(to, text)
@@ -309,10 +281,9 @@ func (k *Cursor) Texts(to []string, n int) ([]string, error) {
 }
 
 // End returns nil if all values have been taken.
-func (k *Cursor) End() error {
-	if err := k.load(); err != io.EOF {
-		return cmp.Or(err, damaged("column %.60q: got more values than rows", k.c.Name))
-	}
+func (k *Cursor) End() (err error) {
+	defer kind.Catch(&err)
+	k.c.must(!k.load(), "got more values than rows")
 	return nil
 }
 
@@ -328,26 +299,21 @@ func (k *Cursor) SkipGroups(rows int) (skipped int) {
 
 // Width returns the length of the first list of a column of lists that is neither null nor
 // empty; the cursor then expects the same of the other lists. Without one it returns io.EOF.
-func (k *Cursor) Width() (width int, _ error) {
-	probe, level := *k, make([]uint32, 2)
-	for {
-		err := probe.load()
-		switch {
-		case err == nil && (!probe.rep.next(level[:1]) || !probe.def.next(level[1:])):
-			return 0, k.damaged(fewLevels)
-		case width > 0 && (err == io.EOF || err == nil && level[0] == 0):
-			k.width = width
-			return width, nil
-		case err != nil:
-			return 0, err
-		case width == 0 && level[0] != 0:
-			return 0, damaged("column %.60q: got a start within a list", k.c.Name)
-		case width > k.f.Most():
-			return 0, damaged("column %.60q: got a first list of more than %d values", k.c.Name, width)
+func (k *Cursor) Width() (width int, err error) {
+	defer kind.Catch(&err)
+	for probe, level := *k, make([]uint32, 2); probe.load(); probe.count-- {
+		k.c.must(probe.rep.next(level[:1]) && probe.def.next(level[1:]), fewLevels)
+		if width > 0 && level[0] == 0 {
+			break
 		}
+		k.c.must(width > 0 || level[0] == 0, "got a start within a list")
 		if int(level[1]) >= k.c.itemDef {
 			width++
 		}
-		probe.count--
+		k.c.must(width <= k.f.Most(), "got a first list of more than %d values", width)
 	}
+	if k.width = width; width == 0 {
+		err = io.EOF
+	}
+	return width, err
 }

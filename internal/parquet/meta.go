@@ -22,6 +22,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"cne/internal/kind"
 )
 
 // Magic is what Parquet files begin and end with.
@@ -91,59 +93,38 @@ type chunk struct {
 }
 
 // Open reads the metadata of a file of the given size in bytes.
-func Open(r io.ReaderAt, size int64) (*File, error) {
-	const ends = int64(len(Magic) + 4 + len(Magic))
-	if size < ends {
-		return nil, damaged("bytes: got %d, want at least %d", size, ends)
-	}
-	tail := make([]byte, 8)
-	if err := readAt(r, tail, size-8); err != nil {
-		return nil, err
-	}
-	if end := string(tail[4:]); end == "PARE" {
-		return nil, unsupported("file: got an encrypted one, want an unencrypted one")
-	} else if end != Magic {
-		return nil, damaged("last bytes: got %q, want %q", end, Magic)
-	}
-	length := int64(binary.LittleEndian.Uint32(tail))
-	if length > size-ends {
-		return nil, damaged("metadata: got a size of %d bytes, want at most %d", length, size-ends)
-	}
-	footer := make([]byte, length)
-	if err := readAt(r, footer, size-8-length); err != nil {
-		return nil, err
-	}
-	meta, _, err := parse(footer)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{r: r, size: int(size)}
-	return f, f.describe(meta)
+func Open(r io.ReaderAt, size int64) (f *File, err error) {
+	defer kind.Catch(&err)
+	const ends = len(Magic) + 4 + len(Magic)
+	f = &File{r: r, size: int(size)}
+	must(f.size >= ends, "bytes: got %d, want at least %d", size, ends)
+	tail := f.readAt(make([]byte, 8), f.size-8)
+	end, length := string(tail[4:]), int(binary.LittleEndian.Uint32(tail))
+	supported(end != "PARE", "file: got an encrypted one, want an unencrypted one")
+	must(end == Magic, "last bytes: got %q, want %q", end, Magic)
+	must(length <= f.size-ends, "metadata: got a size of %d bytes, want at most %d", length, f.size-ends)
+	meta, _ := parse(f.readAt(make([]byte, length), f.size-8-length))
+	f.describe(meta)
+	return f, nil
 }
 
-// readAt fills b with the bytes from off on.
-func readAt(r io.ReaderAt, b []byte, off int64) error {
-	if n, err := r.ReadAt(b, off); n < len(b) {
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			return damaged("the file ends early")
-		}
-		return fmt.Errorf("reading failed: %w", err)
+// readAt fills b with the bytes from an offset on, and returns it.
+func (f *File) readAt(b []byte, offset int) []byte {
+	if n, err := f.r.ReadAt(b, int64(offset)); n < len(b) {
+		must(err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF), "the file ends early")
+		kind.Got(0, fmt.Errorf("reading failed: %w", err))
 	}
-	return nil
+	return b
 }
 
 // describe makes the columns and row groups of the metadata.
-func (f *File) describe(meta value) error {
+func (f *File) describe(meta value) {
 	var schema []value
 	for e := range meta.field(2).parts() {
-		if schema = append(schema, e); len(schema) > maxColumns {
-			return unsupported("columns: got more than the limit of %d", maxColumns)
-		}
+		schema = append(schema, e)
+		supported(len(schema) <= maxColumns, "columns: got more than the limit of %d", maxColumns)
 	}
-	leaves, err := f.columns(schema)
-	if err != nil {
-		return err
-	}
+	leaves := f.columns(schema)
 	nulls := make([]int, leaves)
 	for v := range meta.field(4).parts() {
 		g := rowGroup{rows: v.get(3, 0)}
@@ -160,20 +141,13 @@ func (f *File) describe(meta value) error {
 			if dictionary := m[11]; dictionary > 0 {
 				start = min(start, dictionary)
 			}
-			if start < len(Magic) || size < 0 || start > f.size || size > f.size-start {
-				return damaged("column: got %d bytes from %d on, want them within the file's %d", size, start, f.size)
-			}
+			must(start >= len(Magic) && size >= 0 && start <= f.size && size <= f.size-start,
+				"column: got %d bytes from %d on, want them within the file's %d", size, start, f.size)
 			g.chunks = append(g.chunks, chunk{m[4], m[5], start, start + size, v.field(8).id != 0})
 		}
-		if len(g.chunks) != leaves {
-			return damaged("columns of a row group: got %d, want %d as in the schema", len(g.chunks), leaves)
-		}
-		if g.rows < 0 || g.rows > math.MaxInt32-f.Rows {
-			return damaged("rows of a row group: got %d, want 0 to %d", g.rows, math.MaxInt32-f.Rows)
-		}
-		if leaves == 0 {
-			return damaged("columns: got none, want at least one")
-		}
+		must(len(g.chunks) == leaves, "columns of a row group: got %d, want %d as in the schema", len(g.chunks), leaves)
+		must(g.rows >= 0 && g.rows <= math.MaxInt32-f.Rows, "rows of a row group: got %d, want 0 to %d", g.rows, math.MaxInt32-f.Rows)
+		must(leaves > 0, "columns: got none, want at least one")
 		f.Rows += g.rows
 		f.groups = append(f.groups, g)
 	}
@@ -181,10 +155,8 @@ func (f *File) describe(meta value) error {
 		c := &f.Columns[i]
 		c.Null = c.Kind != 0 && !c.List && nulls[c.leaf] > 0
 	}
-	if rows := meta.get(3, 0); rows != f.Rows {
-		return damaged("rows of the row groups: got %d, want %d as in the metadata", f.Rows, rows)
-	}
-	return nil
+	rows := meta.get(3, 0)
+	must(rows == f.Rows, "rows of the row groups: got %d, want %d as in the metadata", f.Rows, rows)
 }
 
 // maxColumns bounds the elements of the schema.
@@ -195,10 +167,8 @@ const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, sc
 
 // columns makes the columns of the fields of the schema, and returns the number of stored
 // columns.
-func (f *File) columns(schema []value) (leaves int, err error) {
-	if len(schema) == 0 || schema[0].get(schemaType, -1) >= 0 {
-		return 0, damaged("schema: got none, want one")
-	}
+func (f *File) columns(schema []value) (leaves int) {
+	must(len(schema) > 0 && schema[0].get(schemaType, -1) < 0, "schema: got none, want one")
 	for rest := schema[1:]; len(rest) > 0; {
 		// An element is followed by all that are below it.
 		leaf, size, open := leaves, 0, 1
@@ -207,17 +177,13 @@ func (f *File) columns(schema []value) (leaves int, err error) {
 				leaves++
 			}
 		}
-		if open != 0 {
-			return 0, damaged("schema: got inconsistent numbers of children")
-		}
+		must(open == 0, "schema: got inconsistent numbers of children")
 		c := newColumn(rest[:size])
 		c.leaf = leaf
 		f.Columns, rest = append(f.Columns, c), rest[size:]
 	}
-	if len(f.Columns) != schema[0].get(schemaChildren, 0) {
-		return 0, damaged("schema: got inconsistent numbers of children")
-	}
-	return leaves, nil
+	must(len(f.Columns) == schema[0].get(schemaChildren, 0), "schema: got inconsistent numbers of children")
+	return leaves
 }
 
 // newColumn makes a column of the elements of a field.
@@ -259,23 +225,11 @@ var (
 	ErrRow = errors.New("unusable row")
 )
 
-// A fault is an error with a kind that its text does not include.
-type fault struct {
-	error
-	kind error
+// must fails with ErrDamaged unless ok, and supported with ErrUnsupported; see kind.Need.
+func must(ok bool, format string, args ...any) {
+	if !ok {
+		kind.Need(false, ErrDamaged, format+"; the file is damaged", args...)
+	}
 }
 
-func (f fault) Unwrap() error { return f.kind }
-
-func damaged(format string, args ...any) error {
-	return fault{fmt.Errorf(format+"; the file is damaged", args...), ErrDamaged}
-}
-
-func unsupported(format string, args ...any) error {
-	return fault{fmt.Errorf(format, args...), ErrUnsupported}
-}
-
-// badRow is the error for a row, counted from 0.
-func (c *Column) badRow(row int, what string) error {
-	return fault{fmt.Errorf("row %d (counted from 1), column %.60q: %s", row+1, c.Name, what), ErrRow}
-}
+func supported(ok bool, format string, args ...any) { kind.Need(ok, ErrUnsupported, format, args...) }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"cne/internal/kind"
 )
 
 // Kinds of pages.
@@ -47,6 +49,7 @@ const (
 
 // A pageHead is the header of a page.
 type pageHead struct {
+	size                     int // of the header
 	kind, values, encoding   int
 	uncompressed, compressed int
 	crc                      value
@@ -56,22 +59,21 @@ type pageHead struct {
 	isCompressed       bool
 }
 
-// readHead reads the head of the page at the front of b, and returns its size.
-func readHead(b []byte) (p pageHead, size int, err error) {
-	v, size, err := parse(b)
-	kind := v.get(1, -1)
-	more := v.field(5 + kind)
-	p = pageHead{kind: kind, uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: v.field(4), values: more.get(1, 0),
+// readHead reads the head of the page at the front of b.
+func readHead(b []byte) (p pageHead, err error) {
+	defer kind.Catch(&err)
+	v, size := parse(b)
+	is := v.get(1, -1)
+	more := v.field(5 + is)
+	p = pageHead{kind: is, uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: v.field(4), values: more.get(1, 0),
 		encoding: more.get(2, 0), isCompressed: true}
-	if kind == pageDataV2 {
+	if is == pageDataV2 {
 		p.encoding, p.defBytes, p.repBytes, p.isCompressed = more.get(4, 0), more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
 	}
 	most := min(p.compressed, p.uncompressed)
-	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.defBytes > most ||
-		p.repBytes > most-p.defBytes) {
-		err = damaged("page: got inconsistent sizes")
-	}
-	return p, size, err
+	must(min(most, p.values, p.repBytes, p.defBytes) >= 0 && p.defBytes <= most && p.repBytes <= most-p.defBytes, "page: got inconsistent sizes")
+	p.size = size
+	return p, nil
 }
 
 // An unpacker is a reader that can be reset: making one takes as long as reading many
@@ -93,17 +95,15 @@ var unpackers = map[int]*sync.Pool{
 
 // decompress decompresses a page, whose content must have the given size. The content may
 // use the memory of out, which grows as bytes come.
-func decompress(codec int, b []byte, size int, out []byte) (_ []byte, err error) {
-	if size > max(freePage, pageRatio*len(b)) || codec == codecNone && size != len(b) {
-		return nil, damaged("page of %d bytes: got an uncompressed size of %d", len(b), size)
-	}
+func decompress(codec int, b []byte, size int, out []byte) []byte {
+	must(size <= max(freePage, pageRatio*len(b)) && (codec != codecNone || size == len(b)), "page of %d bytes: got an uncompressed size of %d", len(b), size)
+	var err error
 	switch codec {
 	case codecNone:
-		return b, nil
+		out = b
 	case codecSnappy:
-		if n, err := snappy.DecodedLen(b); err != nil || n != size {
-			return nil, damaged("page: got an invalid snappy stream")
-		}
+		n, fault := snappy.DecodedLen(b)
+		must(fault == nil && n == size, "page: got an invalid snappy stream")
 		out, err = snappy.Decode(out, b)
 	case codecGzip, codecZstd:
 		z := unpackers[codec].Get().(unpacker)
@@ -115,12 +115,10 @@ func decompress(codec int, b []byte, size int, out []byte) (_ []byte, err error)
 		}
 	default:
 		name := cmp.Or(map[int]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4"}[codec], "an unknown codec")
-		return nil, unsupported("compression: got %s, want snappy, gzip or zstd", name)
+		supported(false, "compression: got %s, want snappy, gzip or zstd", name)
 	}
-	if err != nil || len(out) != size {
-		return nil, damaged("page: got an invalid compressed stream")
-	}
-	return out, nil
+	must(err == nil && len(out) == size, "page: got an invalid compressed stream")
+	return out
 }
 
 // A content is what a page holds: little-endian numbers of the column's size, or texts.
@@ -130,30 +128,25 @@ type content struct {
 }
 
 // decode reads count values that are stored without a dictionary.
-func (c *Column) decode(encoding int, b []byte, count int) (out content, err error) {
+func (c *Column) decode(encoding int, b []byte, count int) (out content) {
 	var texts []string
 	var numbers []byte
 	isText, isFixed := c.physical == typeBytes, c.physical == typeFixed
 	switch {
 	case isText && encoding == encodingPlain:
-		texts, err = sizedTexts(b, count)
+		texts = sizedTexts(b, count)
 	case isText && encoding == encodingDeltaLength:
-		texts, err = deltaLengths(b, count)
+		texts = deltaLengths(b, count)
 	case (isText || isFixed) && encoding == encodingDeltaBytes:
-		texts, err = deltaTexts(b, count)
-		if isFixed && slices.ContainsFunc(texts, func(s string) bool { return len(s) != c.stored }) {
-			err = damaged("column %.60q: got values of other than %d bytes", c.Name, c.stored)
-		}
+		texts = deltaTexts(b, count)
+		c.must(!isFixed || !slices.ContainsFunc(texts, func(s string) bool { return len(s) != c.stored }), "got values of other than %d bytes", c.stored)
 	case encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
-		var values []int64
-		values, _, err = deltas(b, count)
+		values, _ := deltas(b, count)
 		for i, v := range values {
 			numbers = binary.LittleEndian.AppendUint64(numbers, uint64(v))[:(i+1)*c.stored]
 		}
 	case c.stored > 0 && (encoding == encodingPlain || encoding == encodingSplit):
-		if count > len(b)/c.stored {
-			return out, damaged("column %.60q: page has fewer values than announced", c.Name)
-		}
+		c.must(count <= len(b)/c.stored, "page has fewer values than announced")
 		if numbers = b[:count*c.stored]; encoding == encodingSplit {
 			numbers = make([]byte, count*c.stored)
 			for k := range c.stored {
@@ -163,125 +156,100 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 			}
 		}
 	default:
-		return out, unsupported("column %.60q: got encoding %d, want plain or dictionary encoding", c.Name, encoding)
+		supported(false, "column %.60q: got encoding %d, want plain or dictionary encoding", c.Name, encoding)
 	}
-	for i := 0; err == nil && c.Byte && i < len(numbers); i += 4 {
-		if binary.LittleEndian.Uint32(numbers[i:]) > 255 {
-			err = damaged("column %.60q: got numbers above 255 in a column of bytes", c.Name)
-		}
+	for i := 0; c.Byte && i < len(numbers); i += 4 {
+		c.must(binary.LittleEndian.Uint32(numbers[i:]) <= 255, "got numbers above 255 in a column of bytes")
 	}
-	switch {
-	case err != nil:
-		return out, err
-	case isText && c.number == nil: // as it is stored
-		return content{texts: texts}, nil
-	case c.format == nil && c.number == nil:
-		return content{numbers: numbers}, nil
+	if c.number == nil && (isText || c.format == nil && texts == nil) { // as it is stored
+		return content{numbers, texts}
 	}
 	for _, s := range texts {
-		if isText && len(s) > maxDecimal {
-			return out, damaged("column %.60q: got a decimal number of %d bytes", c.Name, len(s))
-		}
+		c.must(!isText || len(s) <= maxDecimal, "got a decimal number of many bytes")
 		c.convert(&out, []byte(s))
 	}
 	for ; len(numbers) > 0; numbers = numbers[c.stored:] {
 		c.convert(&out, numbers[:c.stored])
 	}
-	return out, nil
+	return out
 }
 
 // convert adds a stored value to a content, as a text or a number.
 func (c *Column) convert(to *content, raw []byte) {
-	if c.Kind == Text {
+	switch {
+	case c.Kind == Text:
 		to.texts = append(to.texts, c.format(raw))
-	} else {
+	case c.number == nil:
+		to.numbers = append(to.numbers, raw...)
+	default:
 		to.numbers = binary.LittleEndian.AppendUint64(to.numbers, math.Float64bits(c.number(raw)))
 	}
 }
 
 // sizedTexts decodes count texts of PLAIN.
-func sizedTexts(b []byte, count int) (texts []string, err error) {
-	all, d := string(b), decoder{b: b} // all is shared by the texts
+func sizedTexts(b []byte, count int) (texts []string) {
+	all, d := string(b), decoder{b, fewTexts} // all is shared by the texts
 	for len(texts) < count {
 		size := len(d.sized())
-		if d.err != nil {
-			return nil, damaged("page of texts: got fewer values than announced")
-		}
 		end := len(all) - len(d.b)
 		texts = append(texts, all[end-size:end])
 	}
-	return texts, nil
+	return texts
 }
 
+const fewTexts = "page of texts: got fewer values than announced"
+
 // deltaLengths decodes count texts of DELTA_LENGTH_BYTE_ARRAY.
-func deltaLengths(b []byte, count int) (texts []string, err error) {
-	sizes, rest, err := deltas(b, count)
+func deltaLengths(b []byte, count int) (texts []string) {
+	sizes, rest := deltas(b, count)
 	all := string(rest) // shared by the texts
 	for _, n := range sizes {
-		if n < 0 || n > int64(len(all)) {
-			return nil, damaged("page of texts: got fewer values than announced")
-		}
+		must(n >= 0 && n <= int64(len(all)), fewTexts)
 		texts, all = append(texts, all[:n]), all[n:]
 	}
-	return texts, err
+	return texts
 }
 
 // deltaTexts decodes count texts of DELTA_BYTE_ARRAY: each begins with some bytes of the
 // one before.
-func deltaTexts(b []byte, count int) (texts []string, err error) {
-	shared, rest, err := deltas(b, count)
-	if err != nil {
-		return nil, err
-	}
-	if texts, err = deltaLengths(rest, count); err != nil {
-		return nil, err
-	}
+func deltaTexts(b []byte, count int) []string {
+	shared, rest := deltas(b, count)
+	texts := deltaLengths(rest, count)
 	most := max(freePage, pageRatio*len(b))
 	last, size := "", 0
 	for i, n := range shared {
-		if n < 0 || n > int64(len(last)) {
-			return nil, damaged("page of texts: got one that shares %d bytes with one of %d", n, len(last))
-		}
-		if size += int(n) + len(texts[i]); size > most {
-			return nil, damaged("page of texts: got more than %d bytes in %d", most, len(b))
-		}
+		must(n >= 0 && n <= int64(len(last)), "page of texts: got one that shares more bytes than there are in the one before")
+		size += int(n) + len(texts[i])
+		must(size <= most, "page of texts: got more bytes than it can hold")
 		last = last[:n] + texts[i]
 		texts[i] = last
 	}
-	return texts, nil
+	return texts
 }
 
 // deltas decodes count whole numbers from their differences (DELTA_BINARY_PACKED), and
 // returns what follows them.
-func deltas(b []byte, count int) (values []int64, rest []byte, err error) {
-	d := decoder{b: b}
+func deltas(b []byte, count int) (values []int64, rest []byte) {
+	d := decoder{b, "page of differences: got inconsistent sizes"}
 	block, parts, total, number := d.uvarint(), d.uvarint(), d.uvarint(), d.integer()
-	broken := damaged("page of differences: got inconsistent sizes")
-	if count > maxDelta || total != uint64(count) || parts == 0 || parts > 1<<10 || block > 1<<20 || block == 0 || block%(32*parts) != 0 {
-		return nil, nil, broken
-	}
+	d.must(count <= maxDelta && total == uint64(count) && parts > 0 && parts <= 1<<10 && block <= 1<<20 && block > 0 && block%(32*parts) == 0)
 	each := int(block / parts)
 	if count > 0 {
 		values = append(values, number)
 	}
-	for len(values) < count && d.err == nil {
+	for len(values) < count {
 		least, widths := d.integer(), d.take(parts)
 		for k := 0; k < len(widths) && len(values) < count; k++ {
 			w := int(widths[k])
+			d.must(w <= 64)
 			packed := d.take(uint64(each / 8 * w))
-			if d.err != nil || w > 64 {
-				return nil, nil, broken
-			}
 			for i := range min(each, count-len(values)) {
 				number += least + int64(bitsAt(packed, i*w, w))
 				values = append(values, number)
 			}
 		}
 	}
-	if d.err != nil {
-		return nil, nil, broken
-	}
-	return values, d.b, nil
+	return values, d.b
 }
 
 // bitsAt returns the number of up to 64 bits that begins at a bit.

@@ -37,7 +37,7 @@ var kindsOfNumbers = []kindOfNumber{
 	{"uint8", testColumn{physical: typeInt32, logical: logicalInteger, bits: 8}, 4, []int{encodingPlain, encodingDictionary, encodingDelta}},
 	{"int64", testColumn{physical: typeInt64}, 8, []int{encodingPlain, encodingDictionary, encodingDelta, encodingSplit}},
 	{"uint64", testColumn{physical: typeInt64, logical: logicalInteger, bits: 64}, 8, []int{encodingPlain, encodingDelta}},
-	{"float16", testColumn{physical: typeFixed, length: 2, logical: logicalFloat16}, 2, []int{encodingPlain, encodingDictionary, encodingSplit}},
+	{"float16", testColumn{physical: typeFixed, length: 2, logical: logicalFloat16}, 2, []int{encodingPlain, encodingDictionary, encodingSplit, encodingDeltaBytes}},
 	{"float", testColumn{physical: typeFloat}, 4, []int{encodingPlain, encodingDictionary, encodingSplit}},
 	{"double", testColumn{physical: typeDouble}, 8, []int{encodingPlain, encodingDictionary, encodingSplit}},
 }
@@ -118,6 +118,8 @@ func (k *kindOfNumber) encode(r *rand.Rand, raw []byte, encoding int, index map[
 		return differences(whole)
 	case encoding == encodingSplit:
 		return split(raw, k.size)
+	case encoding == encodingDeltaBytes:
+		return slices.Concat(differences(make([]int64, len(whole))), differences(slices.Repeat([]int64{int64(k.size)}, len(whole))), raw)
 	case encoding != encodingPlain:
 		width := bits.Len(uint(len(index) - 1))
 		return append([]byte{byte(width)}, runs(r, indices, width)...)

@@ -3,7 +3,6 @@ package parquet
 import (
 	"encoding/binary"
 	"iter"
-	"math"
 )
 
 // The types of Thrift's compact protocol.
@@ -27,10 +26,11 @@ type value struct {
 // parts returns the fields of a structure, or the structures in a list.
 func (v value) parts() iter.Seq[value] {
 	return func(yield func(value) bool) {
-		d := decoder{b: v.text}
-		if v.kind == thriftList {
+		d := metadata(v.text)
+		switch v.kind {
+		case thriftList:
 			d.elements(0, yield)
-		} else {
+		case thriftStruct:
 			d.fields(0, yield)
 		}
 	}
@@ -55,56 +55,41 @@ func (v value) get(id, missing int) int {
 }
 
 // parse reads the structure at the front of b, and returns its size.
-func parse(b []byte) (v value, size int, err error) {
-	d := decoder{b: b}
+func parse(b []byte) (v value, size int) {
+	d := metadata(b)
 	v = d.value(thriftStruct, 0)
-	return v, len(b) - len(d.b), d.err
+	return v, len(b) - len(d.b)
 }
 
-// A decoder reads Thrift's compact protocol, and allocates nothing. After the first fault,
-// kept in err, all is zero.
+// A decoder reads Thrift's compact protocol, or what else ends early with a fault. It
+// allocates nothing, and fails as must does.
 type decoder struct {
-	b   []byte
-	err error
+	b     []byte
+	fault string
 }
 
-func (d *decoder) fail() {
-	d.b, d.err = nil, damaged("metadata: got an invalid Thrift encoding")
-}
+func metadata(b []byte) decoder { return decoder{b, "metadata: got an invalid Thrift encoding"} }
+
+func (d *decoder) must(ok bool) { must(ok, d.fault) }
 
 func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return nil
-	}
+	d.must(n <= uint64(len(d.b)))
 	b := d.b[:n]
 	d.b = d.b[n:]
 	return b
 }
 
-func (d *decoder) byte() byte {
-	if b := d.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
+func (d *decoder) byte() byte { return d.take(1)[0] }
 
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail()
-	}
-	d.b = d.b[max(0, n):]
+	d.must(n > 0)
+	d.b = d.b[n:]
 	return v
 }
 
 // sized takes a size of 4 bytes, and as many bytes after it.
-func (d *decoder) sized() []byte {
-	if size := d.take(4); size != nil {
-		return d.take(uint64(binary.LittleEndian.Uint32(size)))
-	}
-	return nil
-}
+func (d *decoder) sized() []byte { return d.take(uint64(binary.LittleEndian.Uint32(d.take(4)))) }
 
 // integer reads an i16, i32 or i64.
 func (d *decoder) integer() int64 {
@@ -113,9 +98,7 @@ func (d *decoder) integer() int64 {
 }
 
 func (d *decoder) value(kind byte, depth int) (v value) {
-	if depth > maxDepth {
-		d.fail()
-	}
+	d.must(depth <= maxDepth)
 	switch kind {
 	case thriftTrue, thriftFalse:
 		v.number = thriftFalse - int(kind)
@@ -123,9 +106,7 @@ func (d *decoder) value(kind byte, depth int) (v value) {
 		v.number = int(int8(d.byte()))
 	case thriftI16, thriftI32, thriftI64:
 		v.number = int(d.integer())
-		if kind == thriftI32 && (v.number < math.MinInt32 || v.number > math.MaxInt32) {
-			d.fail()
-		}
+		d.must(kind != thriftI32 || v.number == int(int32(v.number)))
 	case thriftDouble:
 		d.take(8)
 	case thriftBinary:
@@ -137,7 +118,7 @@ func (d *decoder) value(kind byte, depth int) (v value) {
 		v.kind, v.text = thriftStruct, d.b
 		d.fields(depth, func(value) bool { return true })
 	default:
-		d.fail()
+		d.must(false)
 	}
 	if v.kind != 0 {
 		v.text = v.text[:len(v.text)-len(d.b)]
@@ -153,8 +134,8 @@ func (d *decoder) elements(depth int, yield func(value) bool) {
 		n = d.uvarint()
 	}
 	kind := max(head&15, thriftByte) // which true and false take in a list
-	for ; n > 0 && d.err == nil; n-- {
-		if e := d.value(kind, depth+1); kind == thriftStruct && d.err == nil && !yield(e) {
+	for ; n > 0; n-- {
+		if e := d.value(kind, depth+1); kind == thriftStruct && !yield(e) {
 			return
 		}
 	}
@@ -162,7 +143,7 @@ func (d *decoder) elements(depth int, yield func(value) bool) {
 
 // fields calls yield with the fields of a structure until it returns false.
 func (d *decoder) fields(depth int, yield func(value) bool) {
-	for id := 0; d.err == nil; {
+	for id := 0; ; {
 		head := d.byte()
 		if head&15 == thriftStop {
 			return
@@ -172,7 +153,7 @@ func (d *decoder) fields(depth int, yield func(value) bool) {
 		}
 		f := d.value(head&15, depth+1)
 		f.id = id
-		if d.err != nil || !yield(f) {
+		if !yield(f) {
 			return
 		}
 	}
