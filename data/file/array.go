@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/simd"
 )
 
@@ -214,16 +215,14 @@ type array struct {
 }
 
 // newArray checks the shape found in a header.
-func newArray(t scalarType, shape []int) (array, error) {
+func newArray(t scalarType, shape []int) array {
 	total := uint64(t.size)
 	for _, n := range shape {
 		hi, lo := bits.Mul64(total, uint64(n))
-		if n < 0 || hi != 0 || lo > math.MaxInt64 {
-			return array{}, errorf(data.ErrFormat, "shape: got %s, want one that fits into memory", shapeText(shape))
-		}
+		kind.Need(n >= 0 && hi == 0 && lo <= math.MaxInt64, data.ErrFormat, "shape: got %s, want one that fits into memory", shapeText(shape))
 		total = lo
 	}
-	return array{scalarType: t, shape: shape}, nil
+	return array{scalarType: t, shape: shape}
 }
 
 // rows returns the number of points and of values in each.
@@ -245,23 +244,6 @@ func shapeText(shape []int) string {
 		text[i] = strconv.Itoa(n)
 	}
 	return strings.Join(text, "×")
-}
-
-// checkPoints returns an error if an array cannot hold points.
-func (a array) checkPoints() error {
-	switch len(a.shape) {
-	case 0:
-		return errorf(data.ErrShape, "shape: got a single number, want a row for each point")
-	case 1:
-		return errorf(data.ErrShape, "shape: got %d, want a row for each point; reshape points of one value to %[1]d×1, or name the file as labels", a.shape[0])
-	}
-	if a.isText() {
-		return errorf(data.ErrUnsupported, "values: got text, want numbers; x.astype('float32') converts it")
-	}
-	if n, d := a.rows(); n == 0 || d == 0 {
-		return errorf(data.ErrEmpty, "shape: got %s, want at least one row and one column", shapeText(a.shape))
-	}
-	return nil
 }
 
 // subtract returns a whole number minus an offset. If the offset is whole, too, the
@@ -320,11 +302,11 @@ type arrayReader struct {
 
 // newArrayReader begins to read an array. It first checks that the input can hold the
 // array, if the size of the input is known.
-func newArrayReader(a array, in *Input) (*arrayReader, error) {
+func newArrayReader(a array, in *Input) *arrayReader {
 	n, d := a.rows()
 	r := &arrayReader{array: a, total: n * d, values: in}
 	if left := in.left(); left >= 0 && int64(r.total) > left/int64(a.size) {
-		return nil, r.truncated(int(left) / a.size)
+		kind.Got(0, r.truncated(int(left)/a.size))
 	}
 	inOrder := !a.fortran || len(a.shape) < 2
 	if !inOrder {
@@ -340,36 +322,32 @@ func newArrayReader(a array, in *Input) (*arrayReader, error) {
 	case inOrder && r.isByte:
 		r.storage = data.AsBytes
 	}
-	return r, nil
+	return r
 }
 
 // An arrayFormat reads the header of a format that holds one array.
-type arrayFormat func(in *Input) (array, error)
+type arrayFormat func(in *Input) array
 
 // open begins to read points: an array of two or more dimensions. Rows are flattened.
-func (f arrayFormat) open(in *Input, _ *Options) (reader, error) {
-	a, err := f(in)
-	if err == nil {
-		err = a.checkPoints()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (f arrayFormat) open(in *Input, _ *Options) reader {
+	a := f(in)
+	kind.Need(len(a.shape) > 0, data.ErrShape, "shape: got a single number, want a row for each point")
+	n, d := a.rows()
+	kind.Need(len(a.shape) > 1, data.ErrShape, "shape: got %d, want a row for each point; reshape points of one value to %[1]d×1, or name the file as labels", n)
+	kind.Need(!a.isText(), data.ErrUnsupported, "values: got text, want numbers; x.astype('float32') converts it")
+	kind.Need(n > 0 && d > 0, data.ErrEmpty, "shape: got %s, want at least one row and one column", shapeText(a.shape))
 	return newArrayReader(a, in)
 }
 
 // labels begins to read an array of labels.
-func (f arrayFormat) labels(in *Input) (*arrayReader, error) {
-	a, err := f(in)
-	if err != nil {
-		return nil, err
+func (f arrayFormat) labels(in *Input) *arrayReader {
+	a := f(in)
+	d := 0
+	if len(a.shape) > 0 {
+		_, d = a.rows()
 	}
-	if len(a.shape) != 0 {
-		if _, d := a.rows(); d == 1 {
-			return newArrayReader(a, in)
-		}
-	}
-	return nil, errorf(data.ErrShape, "labels: got an array of shape %s, want one dimension; are these the points?", shapeText(a.shape))
+	kind.Need(d == 1, data.ErrShape, "labels: got an array of shape %s, want one dimension; are these the points?", shapeText(a.shape))
+	return newArrayReader(a, in)
 }
 
 // next returns the bytes of the next values, at most limit of them, and their number.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	gopath "path"
@@ -18,6 +17,7 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/hdf5"
 	"cne/internal/kind"
+	"cne/internal/parquet"
 	"cne/internal/text"
 )
 
@@ -84,6 +84,12 @@ func caught(do func()) (err error) {
 			err = errorf(data.ErrFormat, "%w; fetch or make the file again", err)
 		case errors.Is(err, hdf5.ErrNotFound):
 			err = errorf(data.ErrFormat, "%w; write the file again with anndata or Cell Ranger", err)
+		case errors.Is(err, parquet.ErrUnsupported):
+			err = errorf(data.ErrUnsupported, "%w", err)
+		case errors.Is(err, parquet.ErrDamaged):
+			err = errorf(data.ErrFormat, "Parquet: %w", err)
+		case errors.Is(err, parquet.ErrRow):
+			err = errorf(data.ErrFormat, "%w", err)
 		}
 	}()
 	defer kind.Catch(&err)
@@ -513,12 +519,10 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 	for _, a := range []*arrayReader{r.indptr, r.indices} {
 		kind.Need(a.array.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", a.member)
 	}
-	kind.Got(0, r.check())
+	r.check()
 	all.Column, all.Value = make([]int32, 0, r.value.total), make([]float32, 0, r.value.total)
 	kind.Got(r.readSparse(all, r.n))
-	if err := r.end(); err != io.EOF {
-		kind.Got(0, err)
-	}
+	r.end()
 	if m.byGene {
 		b := entries{gene: make([]int32, 0, r.value.total), value: all.Value, cell: all.Column}
 		for g := range m.d {
@@ -532,42 +536,40 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 
 // openCells opens values of cells as points, as they are. Options.Layer or Options.Obsm says
 // which. Options.Columns are the genes to take, by name.
-func openCells(in *Input, o *Options) (r reader, err error) {
-	err = caught(func() {
-		kind.Need(len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption, "columns: got columns, categories or dates for a file of cells, want data.layer or data.obsm")
-		c := newCells(in, o)
-		m := c.choose(o)
-		h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == "", packed: true}
-		if h.labeled = o.LabelColumn != ""; h.labeled {
-			t := newCellTable(c, &Options{})
-			labels := t.column(kind.Got(findColumn(o.LabelColumn, len(t.names), t.names)))
-			sized(m.path, "cells", m.n, labels)
-			h.beside = textArray(labels)
+func openCells(in *Input, o *Options) reader {
+	kind.Need(len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption,
+		"columns: got columns, categories or dates for a file of cells, want data.layer or data.obsm")
+	c := newCells(in, o)
+	m := c.choose(o)
+	h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == "", packed: true}
+	if h.labeled = o.LabelColumn != ""; h.labeled {
+		t := newCellTable(c, &Options{})
+		labels := t.column(findColumn(o.LabelColumn, len(t.names), t.names))
+		sized(m.path, "cells", m.n, labels)
+		h.beside = textArray(labels)
+	}
+	h.columns, _, _ = c.genes(m)
+	var genes []int // the wanted columns; nil for all
+	if o.Columns != nil && h.columns != nil {
+		var err error
+		genes, _, err = data.MatchColumns(o.Columns, h.columns)
+		kind.Got(0, err)
+		h.columns, h.width = o.Columns, len(o.Columns)
+	}
+	if m.indices == nil {
+		a := c.reader(m.values, genes)
+		a.head = h
+		return a
+	}
+	held := &heldRows{head: h, load: func() *data.CSR {
+		rows := c.csr(m)
+		if genes != nil {
+			rows = rows.SelectColumns(genes, m.d)
 		}
-		h.columns, _, _ = c.genes(m)
-		var place []int // of each wanted gene
-		if o.Columns != nil && h.columns != nil {
-			var err error
-			place, _, err = data.MatchColumns(o.Columns, h.columns)
-			kind.Got(0, err)
-			h.columns, h.width = o.Columns, len(o.Columns)
-		}
-		if m.indices == nil {
-			a := c.reader(m.values, place)
-			a.head, r = h, a
-			return
-		}
-		held := &heldRows{head: h, load: func() (rows *data.CSR, err error) {
-			err = caught(func() { rows = c.csr(m) })
-			if err == nil && place != nil {
-				rows = rows.SelectColumns(place, m.d)
-			}
-			return rows, err
-		}}
-		held.nonzeros, held.sparse = m.values.Shape[0], held
-		r = held
-	})
-	return r, err
+		return rows
+	}}
+	held.nonzeros, held.sparse = m.values.Shape[0], held
+	return held
 }
 
 // textArray returns a reader of labels.
@@ -580,8 +582,7 @@ func textArray(labels []string) *arrayReader {
 	for i, s := range labels {
 		copy(raw[i*size:], s)
 	}
-	r, _ := (&heldBytes{array{scalarType{'S', size, false}, []int{len(labels)}, false}, raw}).open() // all bytes are there
-	return r.(*arrayReader)
+	return (&heldBytes{array{scalarType{'S', size, false}, []int{len(labels)}, false}, raw}).open()
 }
 
 // cellBytes are the values of a dataset, with the columns at the given places only if place is
@@ -641,9 +642,8 @@ type cellTable struct {
 }
 
 // cellColumns begins to read the columns of a file of cells.
-func cellColumns(in *Input, o *Options) (t table, err error) {
-	err = caught(func() { t = newCellTable(newCells(in, o), &Options{Layer: o.Layer}) })
-	return t, err
+func cellColumns(in *Input, o *Options) table {
+	return newCellTable(newCells(in, o), &Options{Layer: o.Layer})
 }
 
 // newCellTable finds the columns.
@@ -686,29 +686,20 @@ func (t *cellTable) check(i int) error {
 }
 
 // rolesFor implements table. No column is a part of points.
-func (t *cellTable) rolesFor(*Options) ([]role, error) {
-	return slices.Repeat([]role{roleDrop}, len(t.names)), nil
-}
+func (t *cellTable) rolesFor(*Options) []role { return slices.Repeat([]role{roleDrop}, len(t.names)) }
 
 // inspector implements table.
 func (t *cellTable) inspector(int) *inspector { return nil }
 
 // scan implements table.
-func (t *cellTable) scan(columns []int, each func(where func() string, fields []string) error) error {
-	return caught(func() {
-		var lists [][]string
-		for _, i := range columns {
-			lists = append(lists, t.column(i))
-			sized(t.obs, "rows", len(lists[0]), lists[len(lists)-1])
-		}
-		fields := make([]string, len(columns))
-		for row := 0; len(lists) > 0 && row < len(lists[0]); row++ {
-			for k, list := range lists {
-				fields[k] = list[row]
-			}
-			kind.Got(0, each(func() string { return fmt.Sprintf("row %d", row+1) }, fields))
-		}
-	})
+func (t *cellTable) scan(columns []int, each func(where func() string, fields []string) error) {
+	n, lists := 0, make([][]string, len(columns))
+	for k, i := range columns {
+		lists[k] = t.column(i)
+		n = len(lists[0])
+		sized(t.obs, "rows", n, lists[k])
+	}
+	eachRow(n, lists, each)
 }
 
 // column returns a column, one text for each cell.

@@ -87,14 +87,14 @@ var wanted = map[data.CodingKind]string{data.CodingTruth: "true or false", data.
 // put writes the numbers of a field, NaN for a missing one. A value that is not among the
 // known ones of a category is all 0.
 func (c *coded) put(dst []float64, field string) error {
-	at, known := c.index[field]
+	value, known := c.index[field]
 	switch clear(dst); {
 	case text.IsMissing(field), c.Kind != data.CodingCategory && text.IsMissingNumber(field):
 		for i := range dst {
 			dst[i] = math.NaN()
 		}
 	case c.Kind == data.CodingCategory && known:
-		dst[at] = 1
+		dst[value] = 1
 	case c.Kind == data.CodingCategory:
 		c.unknown = cmp.Or(c.unknown, field)
 	case c.Kind == data.CodingVector:
@@ -114,19 +114,19 @@ func (c *coded) put(dst []float64, field string) error {
 
 // write puts the numbers of a field into a point, relative to an offset, and into sampled
 // unless that is nil. numbers is memory for them.
-func (c *coded) write(dst []float32, offset, sampled, numbers []float64, place int, field string) error {
+func (c *coded) write(dst []float32, offset, sampled, numbers []float64, position int, field string) error {
 	numbers = numbers[:c.width]
 	if err := c.put(numbers, field); err != nil {
 		return err
 	}
 	if sampled != nil {
-		copy(sampled[place:], numbers)
+		copy(sampled[position:], numbers)
 	}
 	for k, v := range numbers {
 		if offset != nil {
-			v -= offset[place+k]
+			v -= offset[position+k]
 		}
-		dst[place+k] = float32(v)
+		dst[position+k] = float32(v)
 	}
 	return nil
 }

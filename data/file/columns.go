@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/text"
 )
 
@@ -18,14 +19,25 @@ type table interface {
 	fields() (names []string, columns int)
 	// check returns an error if column i cannot be read as text.
 	check(i int) error
-	// rolesFor returns the roles of the columns.
-	rolesFor(o *Options) ([]role, error)
+	// rolesFor returns the roles of the columns. It fails as kind.Need does, as scan does.
+	rolesFor(o *Options) []role
 	// inspector returns what finds out how column i is coded; nil for plain numbers.
 	inspector(i int) *inspector
 	// scan calls each with the texts of some columns for each point, until it returns an
 	// error, and with what names the point in the file. NaN and missing values are "" in
 	// columns of numbers, and missing ones in others. The texts are valid until each returns.
-	scan(columns []int, each func(where func() string, fields []string) error) error
+	scan(columns []int, each func(where func() string, fields []string) error)
+}
+
+// eachRow is scan for columns of n texts.
+func eachRow(n int, columns [][]string, each func(where func() string, fields []string) error) {
+	fields := make([]string, len(columns))
+	for row := range n {
+		for k, column := range columns {
+			fields[k] = column[row]
+		}
+		kind.Got(0, each(func() string { return fmt.Sprintf("row %d", row+1) }, fields))
+	}
 }
 
 // ReadColumns reads columns as text, such as names of points, from files with the options
@@ -37,11 +49,11 @@ type table interface {
 func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
 	columns := make([][]string, len(wanted))
 	interned := make(map[string]string)
-	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error {
-		return t.scan(at, func(_ func() string, fields []string) error {
+	err := eachTable(ctx, paths, wanted, o, func(t table, indices []int) {
+		t.scan(indices, func(_ func() string, fields []string) error {
 			for k, field := range fields {
 				if !utf8.ValidString(field) {
-					return notUTF8(fmt.Sprintf("column %d: ", at[k]+1), field)
+					return notUTF8(fmt.Sprintf("column %d: ", indices[k]+1), field)
 				}
 				columns[k] = append(columns[k], intern(interned, field))
 			}
@@ -60,12 +72,15 @@ func notUTF8(where, got string) error {
 // the files. Errors are as for ReadColumns.
 func FindColumn(ctx context.Context, paths []string, wanted string, o Options) (int, error) {
 	column := -1
-	err := eachTable(ctx, paths, []string{wanted}, o, func(t table, at []int) error { column = at[0]; return t.check(column) })
+	err := eachTable(ctx, paths, []string{wanted}, o, func(t table, indices []int) {
+		column = indices[0]
+		kind.Got(0, t.check(column))
+	})
 	return column, err
 }
 
 // eachTable calls do with the table in each file and the indices of the wanted columns.
-func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, at []int) error) error {
+func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, indices []int)) error {
 	list, err := find(paths, &o)
 	if err != nil {
 		return err
@@ -74,19 +89,10 @@ func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t
 		return errorf(data.ErrUnsupported, "%s: columns: got a pipe, want a file, which can be read again", list[0].path)
 	}
 	for _, from := range list {
-		err := withTable(ctx, from.path, &o, func(t table) error {
-			if t == nil {
-				return errorf(data.ErrOption, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
-			}
+		err := withTable(ctx, from.path, &o, func(t table) {
+			kind.Need(t != nil, data.ErrOption, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
 			names, columns := t.fields()
-			at := make([]int, len(wanted))
-			for k, name := range wanted {
-				var err error
-				if at[k], err = findColumn(name, columns, names); err != nil {
-					return err
-				}
-			}
-			return do(t, at)
+			do(t, indices(wanted, columns, names))
 		})
 		if err != nil {
 			return err
@@ -95,42 +101,36 @@ func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t
 	return nil
 }
 
-// withTable calls do with the table in a file, or with nil if the file has an array.
-// Errors name the file.
-func withTable(ctx context.Context, path string, o *Options, do func(t table) error) error {
+// withTable calls do with the table in a file, or with nil if the file has an array. The
+// error, also that do fails with, names the file.
+func withTable(ctx context.Context, path string, o *Options, do func(t table)) error {
 	in, f, err := openFile(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	var t table
-	if f.table != nil {
-		if t, err = f.table(in, o); err != nil {
-			return named(path, err)
+	return named(path, caught(func() {
+		var t table
+		if f.table != nil {
+			t = f.table(in, o)
 		}
-	}
-	if err := do(t); err != nil {
-		return named(path, err)
-	}
-	return nil
+		do(t)
+	}))
 }
 
 // CheckLines returns an error for a table of several columns, in text or Parquet. It is
 // for files that must have a line or value for each point.
 func CheckLines(ctx context.Context, path string) error {
-	return withTable(ctx, path, &Options{}, func(t table) error {
+	return withTable(ctx, path, &Options{}, func(t table) {
 		if t == nil {
-			return nil
+			return
 		}
 		names, columns := t.fields()
-		if columns < 2 {
-			return nil
-		}
 		example := "COLUMN, by its number"
 		if names != nil {
 			example = "COLUMN, one of " + firstNames(names)
 		}
-		return errorf(data.ErrFormat, "got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
+		kind.Need(columns < 2, data.ErrFormat, "got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
 	})
 }
 

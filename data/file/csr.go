@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 )
 
 // A csrReader reads the rows of a CSR matrix from an archive of scipy.sparse.save_npz. It
@@ -29,23 +30,24 @@ func (z *npz) isSparse() bool {
 }
 
 // openCSR begins to read the points that are a matrix of scipy.sparse.
-func (z *npz) openCSR() (reader, error) {
+func (z *npz) openCSR() reader {
 	r := new(csrReader)
-	if err := r.begin(z); err != nil {
-		return nil, err
-	}
-	switch {
-	case r.n == 0 || r.width == 0:
-		return nil, errorf(data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
-	case r.value.array.kind == 'c':
-		return nil, inArray(r.value.member, errorf(data.ErrUnsupported, "values: got complex numbers, want real ones, such as m.real.astype('float32')"))
-	}
+	r.begin(z)
+	kind.Need(r.n > 0 && r.width > 0, data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
+	r.value.must(r.value.array.kind != 'c', data.ErrUnsupported, "values: got complex numbers, want real ones, such as m.real.astype('float32')")
 	r.in, r.sparse, r.isByte, r.exact, r.nonzeros = r.value.in, r, r.value.isByte, true, r.value.total
-	return r, nil
+	return r
 }
 
-// begin opens the arrays of a matrix and checks that they agree.
-func (r *csrReader) begin(z *npz) (err error) {
+// must fails unless ok, with an error that names the array.
+func (r *arrayReader) must(ok bool, of error, format string, args ...any) {
+	if !ok {
+		kind.Got(0, inArray(r.member, errorf(of, format, args...)))
+	}
+}
+
+// begin opens the arrays of a matrix and checks that they agree. It fails as kind.Need does.
+func (r *csrReader) begin(z *npz) {
 	var format, shape *arrayReader
 	for _, a := range []struct {
 		to                **arrayReader
@@ -55,159 +57,125 @@ func (r *csrReader) begin(z *npz) (err error) {
 		{&r.indices, "indices", "iu", "whole numbers"}, {&r.value, "data", "buifc", "numbers"},
 	} {
 		f := z.find(a.name)
-		if f == nil {
-			return errorf(data.ErrFormat, "arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
-		}
-		*a.to, err = openArray(z, f, func(in *Input) (*arrayReader, error) {
-			is, err := readNPYHeader(in, true)
+		kind.Need(f != nil, data.ErrFormat, "arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
+		*a.to = openArray(z, f, func(in *Input) *arrayReader {
+			is := readNPYHeader(in, true)
 			if a.to == &format && len(is.shape) == 0 {
 				is.shape = []int{1}
 			}
-			switch {
-			case err != nil:
-				return nil, err
-			case len(is.shape) != 1:
-				return nil, errorf(data.ErrShape, "shape: got %s, want one dimension", shapeText(is.shape))
-			case strings.IndexByte(a.kinds, is.kind) < 0:
-				return nil, errorf(data.ErrFormat, "values: got the type %c%d, want %s", is.kind, is.size, a.what)
-			}
+			kind.Need(len(is.shape) == 1, data.ErrShape, "shape: got %s, want one dimension", shapeText(is.shape))
+			kind.Need(strings.IndexByte(a.kinds, is.kind) >= 0, data.ErrFormat, "values: got the type %c%d, want %s", is.kind, is.size, a.what)
 			return newArrayReader(is, in)
 		})
-		if err != nil {
-			return err
-		}
 		(*a.to).member = f.Name
 		if a.to == &format {
-			texts, err := format.allLabels()
-			if err != nil {
-				return inArray(f.Name, err)
-			}
-			if is := strings.Join(texts, ", "); is != "csr" {
-				return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr (m.tocsr())", is)
-			}
+			is := strings.Join(kind.Got(format.allLabels()), ", ")
+			kind.Need(is == "csr", data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr (m.tocsr())", is)
 		}
 	}
-	if shape.total != 2 {
-		return inArray(shape.member, errorf(data.ErrShape, "entries: got %d, want 2", shape.total))
-	}
-	dims, err := shape.take(2, nil)
-	if err != nil {
-		return err
-	}
+	shape.must(shape.total == 2, data.ErrShape, "entries: got %d, want 2", shape.total)
+	dims := shape.take(2, nil)
 	r.n, r.width = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
-	if r.n < 0 || r.width < 0 || r.n == math.MaxInt || r.width > math.MaxInt32 {
-		return inArray(shape.member, errorf(data.ErrFormat, "got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32))
-	}
-	return r.check()
+	shape.must(min(r.n, r.width) >= 0 && r.n < math.MaxInt && r.width <= math.MaxInt32, data.ErrFormat,
+		"got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32)
+	r.check()
 }
 
 // check begins to read the arrays, and checks that they agree.
-func (r *csrReader) check() error {
-	switch {
-	case r.indptr.total-1 != r.n:
-		return inArray(r.indptr.member, errorf(data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1))
-	case r.indices.total != r.value.total:
-		return inArray(r.indices.member, errorf(data.ErrFormat, "entries: got %d, want %d, one for each value", r.indices.total, r.value.total))
-	}
-	first, err := r.indptr.take(1, nil)
-	if err == nil && r.indptr.integer(first, 0) != 0 {
-		err = inArray(r.indptr.member, errorf(data.ErrFormat, "entry 0: got %d, want 0", r.indptr.integer(first, 0)))
-	}
-	return err
+func (r *csrReader) check() {
+	r.indptr.must(r.indptr.total-1 == r.n, data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1)
+	r.indices.must(r.indices.total == r.value.total, data.ErrFormat, "entries: got %d, want %d, one for each value", r.indices.total, r.value.total)
+	first := r.indptr.integer(r.indptr.take(1, nil), 0)
+	r.indptr.must(first == 0, data.ErrFormat, "entry 0: got %d, want 0", first)
 }
 
 // take appends the next count values, as they are stored, to to. to grows as values are
-// read. Fewer values are an error.
-func (r *arrayReader) take(count int, to []byte) ([]byte, error) {
+// read. It fails for fewer values.
+func (r *arrayReader) take(count int, to []byte) []byte {
 	for to = to[:0]; count > 0; {
 		src, n, err := r.next(count)
 		if err != nil {
-			return nil, inArray(r.member, err)
+			kind.Got(0, inArray(r.member, err))
 		}
 		to, count = append(to, src[:n*r.size]...), count-n
 	}
-	return to, nil
+	return to
 }
 
 // next reads the next row; its columns may be unsorted and repeated. After the last row it
-// returns io.EOF.
-func (r *csrReader) next() error {
+// returns false.
+func (r *csrReader) next() bool {
 	if r.row == r.n {
-		return r.end()
+		r.end()
+		return false
 	}
-	var err error
-	if r.raw, err = r.indptr.take(1, r.raw); err != nil {
-		return err
-	}
+	r.raw = r.indptr.take(1, r.raw)
 	end := r.indptr.integer(r.raw, 0)
 	if end < int64(r.entries) || end > int64(r.value.total) {
-		return inArray(r.indptr.member, errorf(data.ErrFormat, "entry %d (counted from 0): got %d, want %d (the entry before) to %d (the number of values)",
-			r.row+1, end, r.entries, r.value.total))
+		r.indptr.must(false, data.ErrFormat, "entry %d (counted from 0): got %d, want %d (the entry before) to %d (the number of values)",
+			r.row+1, end, r.entries, r.value.total)
 	}
 	count := int(end) - r.entries
-	if r.raw, err = r.indices.take(count, r.raw); err != nil {
-		return err
-	}
+	r.raw = r.indices.take(count, r.raw)
 	r.columns = r.columns[:0]
 	for i := range count {
 		j := r.indices.bits64(r.raw, i) // negative numbers are large ones
 		if j >= uint64(r.width) {
-			return inArray(r.indices.member, errorf(data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
-				r.entries+i, r.row+1, r.indices.integer(r.raw, i), r.width-1))
+			r.indices.must(false, data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
+				r.entries+i, r.row+1, r.indices.integer(r.raw, i), r.width-1)
 		}
 		r.columns = append(r.columns, int32(j))
 	}
-	r.raw, err = r.value.take(count, r.raw)
+	r.raw = r.value.take(count, r.raw)
 	r.row, r.entries = r.row+1, r.entries+count
-	return err
+	return true
 }
 
 // appendRow appends the last row to c.
 func (r *csrReader) appendRow(c *data.CSR) {
-	at := len(c.Value)
+	before := len(c.Value)
 	c.Column = append(c.Column, r.columns...)
 	c.Value = append(c.Value, make([]float32, len(r.columns))...)
-	r.value.float32s(c.Value[at:], r.raw)
+	r.value.float32s(c.Value[before:], r.raw)
 	c.Start = append(c.Start, len(c.Value))
 }
 
-// end returns io.EOF if the arrays end with the last row, as they should.
-func (r *csrReader) end() error {
-	if r.entries != r.value.total {
-		return inArray(r.indptr.member, errorf(data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total))
-	}
+// end fails unless the arrays end with the last row, as they should.
+func (r *csrReader) end() {
+	r.indptr.must(r.entries == r.value.total, data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total)
 	for _, a := range []*arrayReader{r.indptr, r.indices, r.value} {
 		if _, _, err := a.next(1); err != io.EOF {
-			return inArray(a.member, err)
+			kind.Got(0, inArray(a.member, err))
 		}
 	}
-	return io.EOF
 }
 
 // readSparse implements sparseReader.
-func (r *csrReader) readSparse(c *data.CSR, rows int) (int, error) {
+func (r *csrReader) readSparse(c *data.CSR, rows int) (n int, err error) {
+	defer kind.Catch(&err)
 	if r.row == 0 {
-		room := min(r.indices.in.trusted(r.indices.total, false), r.value.in.trusted(r.value.total, false))
-		c.Column, c.Value = slices.Grow(c.Column, room), slices.Grow(c.Value, room)
+		size := min(r.indices.in.trusted(r.indices.total, false), r.value.in.trusted(r.value.total, false))
+		c.Column, c.Value = slices.Grow(c.Column, size), slices.Grow(c.Value, size)
 		c.Start = slices.Grow(c.Start, r.indptr.in.trusted(r.n, false))
 	}
-	for n := range rows {
-		if err := r.next(); err != nil {
-			return n, err
+	for ; n < rows; n++ {
+		if !r.next() {
+			return n, io.EOF
 		}
 		r.appendRow(c)
 	}
-	return rows, nil
+	return n, nil
 }
 
 // read implements reader, of dense rows.
-func (r *csrReader) read(dst []float32) (int, error) {
-	for filled := 0; ; filled += r.width {
+func (r *csrReader) read(dst []float32) (filled int, err error) {
+	defer kind.Catch(&err)
+	for ; ; filled += r.width {
 		if len(dst)-filled < r.width && r.row < r.n {
 			return filled, nil
 		}
-		if err := r.next(); err != nil {
-			return filled, err
+		if !r.next() {
+			return filled, io.EOF
 		}
 		r.one = data.CSR{Start: append(r.one.Start[:0], 0), Column: r.one.Column[:0], Value: r.one.Value[:0]}
 		r.appendRow(&r.one)
@@ -222,10 +190,9 @@ func (r *csrReader) read(dst []float32) (int, error) {
 
 // skip implements reader.
 func (r *csrReader) skip(rows int) (passed int, err error) {
+	defer kind.Catch(&err)
 	for ; passed < rows && r.row < r.n; passed++ {
-		if err := r.next(); err != nil {
-			return passed, err
-		}
+		r.next()
 	}
 	return passed, nil
 }
@@ -240,23 +207,19 @@ type SparseFile struct {
 }
 
 // OpenSparseFile begins to read an archive of the given size in bytes.
-func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
-	z, err := newNPZ(r, size)
-	if err != nil {
-		return nil, err
-	}
+func OpenSparseFile(r io.ReaderAt, size int64) (_ *SparseFile, err error) {
+	defer kind.Catch(&err)
 	c := new(csrReader)
-	if err := c.begin(z); err != nil {
-		return nil, err
-	}
+	c.begin(newNPZ(r, size))
 	return &SparseFile{N: c.n, D: c.width, r: c}, nil
 }
 
 // Next returns the next row. A finite complex value becomes 0 if it is zero, else 1. The
 // slices are valid until the next call. After the last row it returns io.EOF.
 func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
-	if err := f.r.next(); err != nil {
-		return nil, nil, err
+	defer kind.Catch(&err)
+	if !f.r.next() {
+		return nil, nil, io.EOF
 	}
 	f.values = f.values[:0]
 	for i := range f.r.columns {

@@ -19,6 +19,7 @@ import (
 
 	"cne/data"
 	"cne/internal/hdf5"
+	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -252,7 +253,7 @@ func (f *opened) pairLabels(ctx context.Context) error {
 	}
 	f.closers = append(f.closers, in)
 	h := f.about()
-	if h.beside, err = openLabels(in, format); err != nil {
+	if err := caught(func() { h.beside = format.openLabels(in) }); err != nil {
 		return named(f.labels, err)
 	}
 	if h.beside.total != h.n {
@@ -472,8 +473,7 @@ type source struct {
 // open opens a source and reads its head. Errors name the file.
 func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	if from.held != nil {
-		r, err := from.held.open()
-		return &opened{reader: r, source: from}, err
+		return &opened{reader: from.held.open(), source: from}, nil
 	}
 	var in *Input
 	var f *format
@@ -489,13 +489,13 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 		return nil, err
 	}
 	var r reader
-	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only)+len(o.Categories)+len(o.Dates) > 0) {
-		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array")
-	} else if o.Layer+o.Obsm != "" && f.magic != hdf5.Magic {
-		err = errorf(data.ErrOption, "data.layer or data.obsm: got %q, want null for a file that is not one of AnnData or 10x", o.Layer+o.Obsm)
-	} else {
-		r, err = f.open(in, o)
-	}
+	err = caught(func() {
+		kind.Need(f.table != nil || o.LabelColumn == "" && len(o.Drop)+len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption,
+			"columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array")
+		kind.Need(o.Layer+o.Obsm == "" || f.magic == hdf5.Magic, data.ErrOption,
+			"data.layer or data.obsm: got %q, want null for a file that is not one of AnnData or 10x", o.Layer+o.Obsm)
+		r = f.open(in, o)
+	})
 	if err != nil {
 		in.Close()
 		return nil, named(from.path, err)

@@ -180,10 +180,6 @@ func builtinLabels() (*data.Labels, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := idxHeader.labels(in)
-	if err != nil {
-		return nil, err
-	}
-	labels, err := r.allLabels()
+	labels, err := idxHeader.labels(in).allLabels() // its header is sound
 	return data.NewLabels(labels), err
 }

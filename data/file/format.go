@@ -25,12 +25,12 @@ type format struct {
 	endings []string
 	// anyOrder reports whether its files are read in any order. Pipes cannot be.
 	anyOrder bool
-	// open reads the head of points.
-	open func(in *Input, o *Options) (reader, error)
+	// open reads the head of points. It fails as kind.Need does, as the next two do; see caught.
+	open func(in *Input, o *Options) reader
 	// labels opens a file of labels; nil for text, or if the format has no such files.
-	labels func(in *Input) (*arrayReader, error)
+	labels func(in *Input) *arrayReader
 	// table reads the header of a table, whose columns can be text; nil for arrays.
-	table func(in *Input, o *Options) (table, error)
+	table func(in *Input, o *Options) table
 }
 
 // formats are all formats. The last one is the fallback.

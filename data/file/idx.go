@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"cne/data"
+	"cne/internal/kind"
 )
 
 // idxTypes are the types of values by their numbers in IDX. In all of them the most
@@ -22,26 +23,19 @@ var idxHeader = arrayFormat(readIDXHeader)
 
 // readIDXHeader reads the head of an IDX file: two zero bytes, the type of the
 // values, the number of dimensions, and four bytes for each of these.
-func readIDXHeader(s *Input) (array, error) {
+func readIDXHeader(s *Input) array {
 	var magic [4]byte
-	if n, err := s.full(magic[:]); err != nil && err != errShort {
-		return array{}, err
-	} else if err == errShort {
-		return array{}, errorf(data.ErrFormat, "IDX header: got %d bytes, want 4 or more", n)
-	}
+	n, err := s.full(magic[:])
+	kind.Need(err != errShort, data.ErrFormat, "IDX header: got %d bytes, want 4 or more", n)
+	kind.Got(0, err)
 	e, ok := idxTypes[magic[2]]
-	if magic[0] != 0 || magic[1] != 0 || !ok {
-		return array{}, errorf(data.ErrFormat, "IDX magic number: got % x, want 00 00, then 08, 09, 0b, 0c, 0d or 0e", magic)
-	}
-	shape := make([]int, magic[3])
+	kind.Need(magic[0] == 0 && magic[1] == 0 && ok, data.ErrFormat, "IDX magic number: got % x, want 00 00, then 08, 09, 0b, 0c, 0d or 0e", magic)
+	sizes, shape := make([]byte, 4*int(magic[3])), make([]int, magic[3])
+	_, err = s.full(sizes)
+	kind.Need(err != errShort, data.ErrFormat, "IDX header: got an early end, want the sizes of %d dimensions", len(shape))
+	kind.Got(0, err)
 	for i := range shape {
-		var b [4]byte
-		if _, err := s.full(b[:]); err == errShort {
-			return array{}, errorf(data.ErrFormat, "IDX header: got an early end, want the sizes of %d dimensions", len(shape))
-		} else if err != nil {
-			return array{}, err
-		}
-		shape[i] = int(binary.BigEndian.Uint32(b[:]))
+		shape[i] = int(binary.BigEndian.Uint32(sizes[4*i:]))
 	}
 	return newArray(e, shape)
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/text"
 )
 
@@ -119,19 +120,17 @@ func readItems(ctx context.Context, path string, missing bool) (items []string, 
 		items, err = readTextLines(in, missing)
 		return items, looksLikeHeader(items), named(path, err)
 	}
-	array, err := openLabels(in, f)
-	if err == nil {
+	err = caught(func() {
+		array := f.openLabels(in)
 		array.missing = missing
-		items, err = array.allLabels()
-	}
+		items = kind.Got(array.allLabels())
+	})
 	return items, false, named(path, err)
 }
 
 // openLabels begins to read a file that is an array of labels.
-func openLabels(in *Input, f *format) (*arrayReader, error) {
-	if f.labels == nil {
-		return nil, errorf(data.ErrUnsupported, "labels: got a table, want an array of one dimension")
-	}
+func (f *format) openLabels(in *Input) *arrayReader {
+	kind.Need(f.labels != nil, data.ErrUnsupported, "labels: got a table, want an array of one dimension")
 	return f.labels(in)
 }
 

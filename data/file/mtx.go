@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -44,22 +45,21 @@ type mtxReader struct {
 // heldRows are sparse points that are read all at once.
 type heldRows struct {
 	head
-	load   func() (*data.CSR, error) // reads them
-	matrix *data.Matrix              // once it has been read
-	row    int                       // rows delivered
+	load   func() *data.CSR // reads them, or fails; see caught
+	matrix *data.Matrix     // once it has been read
+	row    int              // rows delivered
 }
 
 // openMTX begins to read the cells of a matrix of counts. Its header must say
 // "coordinate", "general", and one of mtxFields, and values must be at least 0; the values
 // of a pattern are 1. Entries for the same gene and cell are added up, as in
 // scipy.io.mmread.
-func openMTX(in *Input, _ *Options) (reader, error) {
+func openMTX(in *Input, _ *Options) reader {
 	m := &mtxReader{heldRows: heldRows{head: head{in: in, exact: true, counts: true}}}
-	if err := m.begin(); err != nil {
-		return nil, err
-	}
+	m.begin()
+	m.checkSizes()
 	m.width, m.nonzeros, m.sparse, m.load = m.genes, m.entries, m, m.readEntries
-	return m, nil
+	return m
 }
 
 // hold reads all points, unless it has done so.
@@ -67,11 +67,7 @@ func (m *heldRows) hold() error {
 	if m.matrix != nil {
 		return nil
 	}
-	rows, err := m.load()
-	if err == nil {
-		m.matrix = &data.Matrix{N: m.n, D: m.width, CSR: rows}
-	}
-	return err
+	return caught(func() { m.matrix = &data.Matrix{N: m.n, D: m.width, CSR: m.load()} })
 }
 
 // readSparse implements sparseReader. At first it gives all rows away, however many are asked
@@ -118,99 +114,74 @@ func (m *heldRows) deliver(rows int) error {
 	return nil
 }
 
-// nextLine returns the next line, including its line end, if any. The line is valid until
-// the next call. After the last line nextLine returns io.EOF.
-func (m *mtxReader) nextLine() ([]byte, error) {
-	line, err := m.in.r.ReadSlice('\n')
-	switch {
-	case err == bufio.ErrBufferFull:
+// nextLine returns the next line, including its line end, if any; comments and empty lines
+// are left out, except the first. The line is valid until the next call. After the last line
+// it is nil.
+func (m *mtxReader) nextLine() []byte {
+	for {
+		line, err := m.in.r.ReadSlice('\n')
 		m.line++
-		return nil, m.bad(line, m.wantEntry())
-	case err == io.EOF && len(line) > 0:
-	case err == io.EOF:
-		return nil, err
-	case err != nil:
-		return nil, explain(err)
+		switch {
+		case err == bufio.ErrBufferFull:
+			m.bad(line, m.wantEntry())
+		case err == io.EOF && len(line) == 0:
+			return nil
+		case err != nil && err != io.EOF:
+			kind.Got(0, explain(err))
+		}
+		if text := bytes.TrimSpace(line); m.line == 1 || len(text) > 0 && text[0] != '%' {
+			return line
+		}
 	}
-	m.line++
-	return line, nil
 }
 
 // begin reads the head of a file: its first line, comments, and the line with the numbers
 // of rows, columns and entries.
-func (m *mtxReader) begin() error {
-	first, err := m.nextLine()
-	if err != nil {
-		return err
-	}
+func (m *mtxReader) begin() {
+	first := m.nextLine()
 	words := strings.Fields(strings.ToLower(string(first)))
 	if len(words) != 5 || words[1] != "matrix" {
-		return m.bad(first, mtxMagic+" matrix coordinate integer general")
+		m.bad(first, mtxMagic+" matrix coordinate integer general")
 	}
-	switch layout, field, symmetry := words[2], words[3], words[4]; {
-	case layout != "coordinate":
-		return errorf(data.ErrUnsupported, "matrix: got %.40q, want coordinate (sparse); save it as an array with np.save", layout)
-	case !slices.Contains(mtxFields, field):
-		return errorf(data.ErrUnsupported, "values: got %.40q, want %s", field, text.Enumerate(mtxFields))
-	case symmetry != "general":
-		return errorf(data.ErrUnsupported, "matrix: got %.40q, want general, with genes as rows and cells as columns; is this a graph?", symmetry)
-	}
-	m.pattern = words[3] == "pattern"
-	for {
-		line, err := m.nextLine()
-		if err == io.EOF {
-			return errorf(data.ErrFormat, "the file ends before the numbers of its rows, columns and entries")
-		}
-		if err != nil {
-			return err
-		}
-		if isComment(line) {
-			continue
-		}
-		if _, err := fmt.Sscanf(string(line), "%d%d%d\n", &m.genes, &m.n, &m.entries); err != nil || min(m.genes, m.n, m.entries) < 0 {
-			return m.bad(line, "the numbers of rows, columns and entries")
-		}
-		return m.checkSizes()
+	layout, field, symmetry := words[2], words[3], words[4]
+	kind.Need(layout == "coordinate", data.ErrUnsupported, "matrix: got %.40q, want coordinate (sparse); save it as an array with np.save", layout)
+	kind.Need(slices.Contains(mtxFields, field), data.ErrUnsupported, "values: got %.40q, want %s", field, text.Enumerate(mtxFields))
+	kind.Need(symmetry == "general", data.ErrUnsupported,
+		"matrix: got %.40q, want general, with genes as rows and cells as columns; is this a graph?", symmetry)
+	m.pattern = field == "pattern"
+	line := m.nextLine()
+	kind.Need(line != nil, data.ErrFormat, "the file ends before the numbers of its rows, columns and entries")
+	if _, err := fmt.Sscanf(string(line), "%d%d%d\n", &m.genes, &m.n, &m.entries); err != nil || min(m.genes, m.n, m.entries) < 0 {
+		m.bad(line, "the numbers of rows, columns and entries")
 	}
 }
 
-// checkSizes returns an error for sizes that a header may not announce. With other sizes,
-// the number of counts that are found bounds the memory for reading.
-func (m *mtxReader) checkSizes() error {
+// checkSizes fails for sizes that a header may not announce. With other sizes, the number of
+// counts that are found bounds the memory for reading.
+func (m *mtxReader) checkSizes() {
 	least := minEntry
 	if m.pattern {
 		least -= 2
 	}
-	switch {
-	case m.genes == 0 || m.n == 0 || m.entries == 0:
-		return errorf(data.ErrEmpty, "matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.genes, m.n, m.entries)
-	case m.genes > math.MaxInt32 || m.n > math.MaxInt32:
-		return errorf(data.ErrUnsupported, "matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
-	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/int64(least):
-		return errorf(data.ErrFormat, "bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
-	case m.n/2 > m.entries:
-		return errorf(data.ErrEmpty, "matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.entries)
-	case m.genes > freeGenes && m.genes > m.entries:
-		return errorf(data.ErrFormat, "genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
-	}
-	return nil
+	kind.Need(min(m.genes, m.n, m.entries) > 0, data.ErrEmpty,
+		"matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.genes, m.n, m.entries)
+	kind.Need(max(m.genes, m.n) <= math.MaxInt32, data.ErrUnsupported, "matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
+	kind.Need(m.in.packed || m.in.size < 0 || int64(m.entries) <= (m.in.size+1)/int64(least), data.ErrFormat,
+		"bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
+	kind.Need(m.n/2 <= m.entries, data.ErrEmpty,
+		"matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.entries)
+	kind.Need(m.genes <= freeGenes || m.genes <= m.entries, data.ErrFormat, "genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
 }
 
-// isComment reports whether a line is a comment or empty.
-func isComment(line []byte) bool {
-	line = bytes.TrimSpace(line)
-	return len(line) == 0 || line[0] == '%'
-}
-
-// bad returns the error for a line that is not what is wanted.
-func (m *mtxReader) bad(line []byte, want string) error {
-	return &lineError{m.line, errorf(data.ErrFormat, "got %.60q, want %s", bytes.TrimSpace(line), want)}
+// bad fails for a line that is not what is wanted.
+func (m *mtxReader) bad(line []byte, want string) {
+	kind.Got(0, &lineError{m.line, errorf(data.ErrFormat, "got %.60q, want %s", bytes.TrimSpace(line), want)})
 }
 
 // readEntries reads all entries.
-func (m *mtxReader) readEntries() (*data.CSR, error) {
-	room := m.in.trusted(m.entries, false)
-	b := entries{gene: make([]int32, 0, room), value: make([]float32, 0, room)}
+func (m *mtxReader) readEntries() *data.CSR {
+	size := m.in.trusted(m.entries, false)
+	b := entries{gene: make([]int32, 0, size), value: make([]float32, 0, size)}
 	found := 0
 	for {
 		buffered, _ := m.in.r.Peek(m.in.r.Buffered()) // cannot fail, the bytes are there
@@ -219,29 +190,18 @@ func (m *mtxReader) readEntries() (*data.CSR, error) {
 		m.line += lines
 		found += lines
 
-		line, err := m.nextLine()
-		if err == io.EOF {
+		line := m.nextLine()
+		if line == nil {
 			break
 		}
-		if err != nil {
-			return nil, err
-		}
-		if isComment(line) {
-			continue
-		}
-		row, column, value, err := m.entry(line)
-		if err != nil {
-			return nil, err
-		}
+		row, column, value := m.entry(line)
 		if found++; found > m.entries {
-			return nil, m.bad(line, fmt.Sprintf("the end after the %d entries that the header announces", m.entries))
+			m.bad(line, fmt.Sprintf("the end after the %d entries that the header announces", m.entries))
 		}
 		b.add(row-1, column-1, value)
 	}
-	if found < m.entries {
-		return nil, errorf(data.ErrFormat, "entries: got %d, want %d; the file is truncated", found, m.entries)
-	}
-	return b.matrix(m.n), nil
+	kind.Need(found == m.entries, data.ErrFormat, "entries: got %d, want %d; the file is truncated", found, m.entries)
+	return b.matrix(m.n)
 }
 
 // plain reads up to limit entries from the start of text, as long as whole lines have the
@@ -291,30 +251,30 @@ func (m *mtxReader) wantEntry() string {
 }
 
 // entry reads an entry in any notation.
-func (m *mtxReader) entry(line []byte) (row, column int, value float64, err error) {
+func (m *mtxReader) entry(line []byte) (row, column int, value float64) {
 	fields := bytes.Fields(line)
 	if m.pattern {
 		fields = append(fields, []byte("1"))
 	}
 	if len(fields) != 3 {
-		return 0, 0, 0, m.bad(line, m.wantEntry())
+		m.bad(line, m.wantEntry())
 	}
 	row, errRow := strconv.Atoi(string(fields[0]))
 	column, errColumn := strconv.Atoi(string(fields[1]))
-	value, err = text.ParseFloat(string(fields[2]), 64)
+	value, err := text.ParseFloat(string(fields[2]), 64)
 	switch {
 	case err == nil && !simd.IsFinite(value):
-		return 0, 0, 0, &lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])}
+		kind.Got(0, &lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])})
 	case cmp.Or(errRow, errColumn, err) != nil:
-		return 0, 0, 0, m.bad(line, m.wantEntry())
+		m.bad(line, m.wantEntry())
 	case row < 1 || row > m.genes || column < 1 || column > m.n:
-		return 0, 0, 0, m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.genes, m.n))
+		m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.genes, m.n))
 	case value < 0:
-		return 0, 0, 0, m.bad(line, "a count of 0 or more; was the matrix scaled or centred?")
+		m.bad(line, "a count of 0 or more; was the matrix scaled or centred?")
 	case value > maxCount:
-		return 0, 0, 0, m.bad(line, "a count")
+		m.bad(line, "a count")
 	}
-	return row, column, value, nil
+	return row, column, value
 }
 
 // entries collects the entries of a matrix in any order. As long as the cells are in

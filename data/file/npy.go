@@ -2,7 +2,6 @@ package file
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/npy"
 )
 
@@ -30,52 +30,36 @@ const (
 // npyHeader reads NumPy's npy format, versions 1 to 3. It accepts arrays of bool (0 and
 // 1), of integers of any width, and of float16, float32 or float64, in either order of
 // bytes, and in C or Fortran order.
-var npyHeader = arrayFormat(func(in *Input) (array, error) { return readNPYHeader(in, false) })
+var npyHeader = arrayFormat(func(in *Input) array { return readNPYHeader(in, false) })
 
 // readNPYHeader reads the head of an npy file. Complex numbers are an error unless
 // orComplex is set.
-func readNPYHeader(s *Input, orComplex bool) (array, error) {
-	head := make([]byte, len(npy.Magic)+4)
-	n, err := s.full(head)
-	if err != nil && err != errShort {
-		return array{}, err
+func readNPYHeader(s *Input, orComplex bool) array {
+	next := func(n int) []byte {
+		b := make([]byte, n)
+		_, err := s.full(b)
+		kind.Need(err != errShort, data.ErrFormat, "the file ends within its npy header")
+		return kind.Got(b, err)
 	}
-	if !bytes.HasPrefix(head[:n], []byte(npy.Magic)) {
-		return array{}, errorf(data.ErrFormat, "first bytes: got %q, want %q of an npy file", head[:min(n, len(npy.Magic))], npy.Magic)
+	begin := make([]byte, len(npy.Magic))
+	n, err := s.full(begin)
+	if err != errShort {
+		kind.Got(0, err)
 	}
-	size := uint32(binary.LittleEndian.Uint16(head[8:]))
-	switch version := head[6]; {
-	case err != nil || version == 1:
-	case version == 2 || version == 3:
-		var high [2]byte
-		_, err = s.full(high[:])
-		size |= uint32(binary.LittleEndian.Uint16(high[:])) << 16
-	default:
-		return array{}, errorf(data.ErrUnsupported, "version of the npy format: got %d, want 1 to 3", version)
+	kind.Need(string(begin) == npy.Magic, data.ErrFormat, "first bytes: got %q, want %q of an npy file", begin[:n], npy.Magic)
+	version := next(2)[0]
+	kind.Need(version >= 1 && version <= 3, data.ErrUnsupported, "version of the npy format: got %d, want 1 to 3", version)
+	size := uint32(binary.LittleEndian.Uint16(next(2)))
+	if version > 1 {
+		size |= uint32(binary.LittleEndian.Uint16(next(2))) << 16
 	}
-	if size > npyMaxHeader {
-		return array{}, errorf(data.ErrFormat, "npy header: got %d bytes, want at most %d", size, npyMaxHeader)
-	}
-	text := make([]byte, size)
-	if err == nil {
-		_, err = s.full(text)
-	}
-	if err == errShort {
-		return array{}, errorf(data.ErrFormat, "the file ends within its npy header")
-	} else if err != nil {
-		return array{}, err
-	}
+	kind.Need(size <= npyMaxHeader, data.ErrFormat, "npy header: got %d bytes, want at most %d", size, npyMaxHeader)
+	text := next(int(size))
 	header, err := npy.ParseHeader(string(text))
-	if err != nil {
-		return array{}, errorf(data.ErrFormat, "npy header %.80q: %w", text, err)
-	}
-	e, err := npyType(header.Descr, orComplex)
-	if err != nil {
-		return array{}, err
-	}
-	a, err := newArray(e, header.Shape)
+	kind.Need(err == nil, data.ErrFormat, "npy header %.80q: %w", text, err)
+	a := newArray(npyType(header.Descr, orComplex), header.Shape)
 	a.fortran = header.Fortran
-	return a, err
+	return a
 }
 
 // npyWidths are the sizes in bytes of the values of a kind; for text, of a character.
@@ -83,31 +67,27 @@ var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, '
 
 // npyType parses a type as NumPy writes it: the order of bytes, a letter for the kind,
 // and the number of bytes of a value or of characters of a text.
-func npyType(descr string, orComplex bool) (scalarType, error) {
-	if strings.HasPrefix(descr, "[") {
-		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got the fields %.40q, want numbers; numpy.lib.recfunctions.structured_to_unstructured(x) converts them", descr)
+func npyType(descr string, orComplex bool) scalarType {
+	kind.Need(!strings.HasPrefix(descr, "["), data.ErrUnsupported,
+		"dtype: got the fields %.40q, want numbers; numpy.lib.recfunctions.structured_to_unstructured(x) converts them", descr)
+	kind.Need(descr != "|O", data.ErrUnsupported,
+		"dtype: got object, want numbers, or text for labels; numpy.array(x.tolist(), 'float32') or x.astype(str) converts it")
+	known := func(ok bool) {
+		kind.Need(ok, data.ErrUnsupported, "dtype: got %.40q, want bool or numbers of up to 64 bits, or text for labels; "+
+			"x.astype('float32') or x.astype(str) converts it", descr)
 	}
-	unknown := errorf(data.ErrUnsupported, "dtype: got %.40q, want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it", descr)
-	if descr == "|O" {
-		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got object, want numbers, or text for labels; numpy.array(x.tolist(), 'float32') or x.astype(str) converts it")
-	}
-	if len(descr) < 3 || strings.IndexByte("<>|", descr[0]) < 0 {
-		return scalarType{}, unknown
-	}
+	known(len(descr) >= 3 && strings.IndexByte("<>|", descr[0]) >= 0)
 	count, err := strconv.ParseUint(descr[2:], 10, 31)
 	t := scalarType{descr[1], int(count), descr[0] == '>'}
 	widths := npyWidths[t.kind]
-	switch {
-	case err != nil, count == 0, widths == nil, t.kind == 'c' && !orComplex, descr[0] == '|' && count > 1 && t.kind != 'S':
-		return scalarType{}, unknown
-	case t.isText() && count > maxLabel:
-		return scalarType{}, errorf(data.ErrUnsupported, "characters of a label: got %d, want at most %d", count, maxLabel)
-	case t.isText():
+	known(err == nil && count > 0 && widths != nil && (t.kind != 'c' || orComplex) && (descr[0] != '|' || count == 1 || t.kind == 'S'))
+	if t.isText() {
+		kind.Need(count <= maxLabel, data.ErrUnsupported, "characters of a label: got %d, want at most %d", count, maxLabel)
 		t.size *= widths[0]
-	case !slices.Contains(widths, t.size):
-		return scalarType{}, unknown
+	} else {
+		known(slices.Contains(widths, t.size))
 	}
-	return t, nil
+	return t
 }
 
 // WriteNPY writes m as a float32 array of shape N×D in version 1.0 of NumPy's npy format.

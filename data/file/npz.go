@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/npy"
 )
 
@@ -24,27 +25,23 @@ type npz struct {
 }
 
 // newNPZ reads the list of the arrays in an archive of the given size in bytes.
-func newNPZ(at io.ReaderAt, size int64) (*npz, error) {
+func newNPZ(at io.ReaderAt, size int64) *npz {
 	z, err := zip.NewReader(at, size)
-	if err != nil {
-		return nil, errorf(data.ErrFormat, "the npz archive cannot be read: %w", err)
-	}
-	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "xl/workbook.xml" }) {
-		return nil, errorf(data.ErrUnsupported, "the file is an Excel file; %s", fromPython("points.xlsx", "read_excel('points.xlsx')"))
-	}
-	return &npz{z, at, size}, nil
+	kind.Need(err == nil, data.ErrFormat, "the npz archive cannot be read: %w", err)
+	kind.Need(!slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "xl/workbook.xml" }), data.ErrUnsupported,
+		"the file is an Excel file; %s", fromPython("points.xlsx", "read_excel('points.xlsx')"))
+	return &npz{z, at, size}
 }
 
 // choose returns the first of the named arrays that exists. Otherwise it returns the
 // array that np.savez calls arr_0, or the only array.
-func (z *npz) choose(names ...string) (*zip.File, error) {
-	if f := z.find(append(names, "arr_0")...); f != nil {
-		return f, nil
+func (z *npz) choose(names ...string) *zip.File {
+	f := z.find(append(names, "arr_0")...)
+	if f == nil && len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
+		f = z.File[0]
 	}
-	if len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
-		return z.File[0], nil
-	}
-	return nil, errorf(data.ErrFormat, "arrays: got %s, want one of %s (np.savez(file, x=points, labels=y))", z.list(), strings.Join(names, ", "))
+	kind.Need(f != nil, data.ErrFormat, "arrays: got %s, want one of %s (np.savez(file, x=points, labels=y))", z.list(), strings.Join(names, ", "))
+	return f
 }
 
 // find returns the first of the named arrays that exists, or nil.
@@ -93,68 +90,44 @@ func NumberRows(r io.ReaderAt, size int64, name string, row func(n int, values [
 // matrixRows reads an array of the given kinds of values for IntegerRows and NumberRows.
 func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, value func(a array, src []byte, i int) T,
 	row func(n int, values []T) error) error {
-	in := &Input{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
-	if string(in.Peek(len(npy.Magic))) == npy.Magic {
-		return arrayRows(in, kinds, want, value, row)
-	}
-	z, err := newNPZ(r, size)
-	if err != nil {
-		return err
-	}
-	f := z.find(name)
-	if f == nil {
-		return errorf(data.ErrFormat, "arrays: got %s, want %s", z.list(), name)
-	}
-	_, err = openArray(z, f, func(in *Input) (struct{}, error) {
-		return struct{}{}, arrayRows(in, kinds, want, value, row)
-	})
-	return err
-}
-
-// arrayRows is matrixRows for an array.
-func arrayRows[T any](in *Input, kinds, want string, value func(a array, src []byte, i int) T, row func(n int, values []T) error) error {
-	a, err := readNPYHeader(in, false)
-	if err != nil {
-		return err
-	}
-	if len(a.shape) != 2 || strings.IndexByte(kinds, a.kind) < 0 || a.shape[1] == 0 {
-		return errorf(data.ErrShape, "array: got %s of type %c%d, want n×k %s", shapeText(a.shape), a.kind, a.size, want)
-	}
-	r, err := newArrayReader(a, in)
-	if err != nil {
-		return err
-	}
-	var values []T
-	for {
-		src, n, err := r.next(math.MaxInt)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range n {
-			if values = append(values, value(a, src, i)); len(values) == a.shape[1] {
-				if err := row(a.shape[0], values); err != nil {
-					return err
+	rows := func(in *Input) bool {
+		a := readNPYHeader(in, false)
+		kind.Need(len(a.shape) == 2 && strings.IndexByte(kinds, a.kind) >= 0 && a.shape[1] > 0, data.ErrShape,
+			"array: got %s of type %c%d, want n×k %s", shapeText(a.shape), a.kind, a.size, want)
+		var values []T
+		for r := newArrayReader(a, in); ; {
+			src, n, err := r.next(math.MaxInt)
+			if err == io.EOF {
+				return true
+			}
+			kind.Got(0, err)
+			for i := range n {
+				if values = append(values, value(a, src, i)); len(values) == a.shape[1] {
+					kind.Got(0, row(a.shape[0], values))
+					values = values[:0]
 				}
-				values = values[:0]
 			}
 		}
 	}
+	return caught(func() {
+		in := &Input{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
+		if string(in.Peek(len(npy.Magic))) == npy.Magic {
+			rows(in)
+			return
+		}
+		z := newNPZ(r, size)
+		f := z.find(name)
+		kind.Need(f != nil, data.ErrFormat, "arrays: got %s, want %s", z.list(), name)
+		openArray(z, f, rows)
+	})
 }
 
 // open opens an array for reading. It trusts the size of the array in the archive's list
 // only if the archive can hold that much.
-func (z *npz) open(f *zip.File) (*Input, error) {
+func (z *npz) open(f *zip.File) *Input {
 	r, err := f.Open() // needs no Close: the archive stays open
-	if err != nil {
-		return nil, errorf(data.ErrFormat, "%w", err)
-	}
-	s, err := newInput(r)
-	if err != nil {
-		return nil, err
-	}
+	kind.Need(err == nil, data.ErrFormat, "%w", err)
+	s := kind.Got(newInput(r))
 	if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(z.size) {
 		s.size = int64(f.UncompressedSize64)
 		if start, err := f.DataOffset(); err == nil {
@@ -164,19 +137,15 @@ func (z *npz) open(f *zip.File) (*Input, error) {
 		s.packed = true
 		s.size = int64(min(f.CompressedSize64, uint64(z.size)))
 	}
-	return s, nil
+	return s
 }
 
 // openArray opens an array of an archive. read reads the head of the array.
-func openArray[T any](z *npz, f *zip.File, read func(in *Input) (T, error)) (opened T, err error) {
-	in, err := z.open(f)
-	if err == nil {
-		opened, err = read(in)
+func openArray[T any](z *npz, f *zip.File, read func(in *Input) T) (opened T) {
+	if err := caught(func() { opened = read(z.open(f)) }); err != nil {
+		kind.Got(0, inArray(f.Name, err))
 	}
-	if err != nil {
-		err = inArray(f.Name, err)
-	}
-	return opened, err
+	return opened
 }
 
 // inArray adds the name of an array to an error.
@@ -186,41 +155,30 @@ func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w
 // elsewhere, the labels in it. The points are the array named images (otherwise x or X),
 // the unnamed array (arr_0), or the only array, or a matrix written by
 // scipy.sparse.save_npz. Labels are the array named labels (otherwise y).
-func openNPZ(in *Input, o *Options) (reader, error) {
-	z, err := newNPZ(in.at, in.size)
-	if err != nil {
-		return nil, err
-	}
+func openNPZ(in *Input, o *Options) reader {
+	z := newNPZ(in.at, in.size)
 	var r reader
 	var points *zip.File
 	if z.isSparse() {
-		r, err = z.openCSR()
-	} else if points, err = z.choose("images", "x", "X"); err == nil {
-		r, err = z.openMember(points)
-	}
-	if err != nil {
-		return nil, err
+		r = z.openCSR()
+	} else {
+		points = z.choose("images", "x", "X")
+		r = z.openMember(points)
 	}
 	h, labels := r.about(), z.find("labels", "y")
 	if labels == nil || labels == points || len(o.Labels) > 0 {
-		return r, nil
+		return r
 	}
-	if h.beside, err = openArray(z, labels, npyHeader.labels); err != nil {
-		return nil, err
-	}
-	if h.beside.total != h.n {
-		return nil, inArray(labels.Name, miscounted(h.beside.total, h.n))
+	if h.beside = openArray(z, labels, npyHeader.labels); h.beside.total != h.n {
+		kind.Got(0, inArray(labels.Name, miscounted(h.beside.total, h.n)))
 	}
 	h.labeled, h.beside.member = true, labels.Name
-	return r, nil
+	return r
 }
 
 // openMember begins to read points from an array of an archive.
-func (z *npz) openMember(f *zip.File) (reader, error) {
-	r, err := openArray(z, f, func(in *Input) (reader, error) { return npyHeader.open(in, nil) })
-	if err != nil {
-		return nil, err
-	}
+func (z *npz) openMember(f *zip.File) reader {
+	r := openArray(z, f, func(in *Input) reader { return npyHeader.open(in, nil) })
 	h := r.about()
 	h.member = f.Name
 	if h.storage == data.InFiles { // an array within an archive is not opened again
@@ -229,18 +187,11 @@ func (z *npz) openMember(f *zip.File) (reader, error) {
 			h.storage = data.AsBytes
 		}
 	}
-	return r, nil
+	return r
 }
 
 // npzLabels begins to read labels from an archive of labels only.
-func npzLabels(in *Input) (*arrayReader, error) {
-	z, err := newNPZ(in.at, in.size)
-	if err != nil {
-		return nil, err
-	}
-	f, err := z.choose("labels", "y")
-	if err != nil {
-		return nil, err
-	}
-	return openArray(z, f, npyHeader.labels)
+func npzLabels(in *Input) *arrayReader {
+	z := newNPZ(in.at, in.size)
+	return openArray(z, z.choose("labels", "y"), npyHeader.labels)
 }

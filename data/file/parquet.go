@@ -3,7 +3,6 @@ package file
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/parquet"
 	"cne/internal/text"
@@ -54,19 +54,16 @@ type parquetColumn struct {
 	name   string
 }
 
-// codedTexts is a column of text that becomes numbers from a place in a point on.
+// codedTexts is a column of text that becomes numbers from a position in a point on.
 type codedTexts struct {
 	*parquetColumn
 	*coded
-	place int
+	position int
 }
 
 // newParquet reads the descriptions of a file's columns.
-func newParquet(in *Input, o *Options) (*parquetReader, error) {
-	f, err := parquet.Open(in.at, in.size)
-	if err != nil {
-		return nil, parquetError(err)
-	}
+func newParquet(in *Input, o *Options) *parquetReader {
+	f := kind.Got(parquet.Open(in.at, in.size))
 	r := &parquetReader{head: head{in: in, n: f.Rows, packed: true}, file: f, na: o.NA}
 	for _, word := range o.NA {
 		if v, err := text.ParseFloat(word, 32); err == nil {
@@ -76,7 +73,7 @@ func newParquet(in *Input, o *Options) (*parquetReader, error) {
 	for _, c := range f.Columns {
 		r.names = append(r.names, text.ValidName(c.Name))
 	}
-	return r, nil
+	return r
 }
 
 // openParquet opens points in a Parquet file: either columns of numbers, or one column of
@@ -84,36 +81,14 @@ func newParquet(in *Input, o *Options) (*parquetReader, error) {
 // other columns are skipped. Options says which columns are labels (numbers or text), and
 // which to take or drop. Columns that pandas adds for its index are skipped unless
 // Options names them.
-func openParquet(in *Input, o *Options) (reader, error) {
-	r, err := newParquet(in, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.choose(*o); err != nil {
-		return nil, err
-	}
-	if r.n == 0 {
-		return nil, errorf(data.ErrEmpty, "rows: got none, want at least one")
-	}
-	if err := r.openColumns(); err != nil {
-		return nil, err
-	}
+func openParquet(in *Input, o *Options) reader {
+	r := newParquet(in, o)
+	r.choose(*o)
+	kind.Need(r.n > 0, data.ErrEmpty, "rows: got none, want at least one")
+	r.openColumns()
 	r.labeled = r.label != nil
 	r.isByte = !slices.ContainsFunc(r.with(roleData), func(i int) bool { return !r.file.Columns[i].Byte })
-	return r, nil
-}
-
-// parquetError converts the kind of an error of package parquet.
-func parquetError(err error) error {
-	switch {
-	case errors.Is(err, parquet.ErrUnsupported):
-		return errorf(data.ErrUnsupported, "%w", err)
-	case errors.Is(err, parquet.ErrDamaged):
-		return errorf(data.ErrFormat, "Parquet: %w", err)
-	case errors.Is(err, parquet.ErrRow):
-		return errorf(data.ErrFormat, "%w", err)
-	}
-	return err
+	return r
 }
 
 // with returns the columns with the given role.
@@ -127,79 +102,54 @@ func (r *parquetReader) with(wanted role) (columns []int) {
 }
 
 // choose sets the roles of the columns.
-func (r *parquetReader) choose(opt Options) (err error) {
-	if len(r.names) == 0 {
-		return errorf(data.ErrEmpty, "columns: got none, want at least one")
-	}
-	if r.roles, err = r.rolesFor(&opt); err != nil {
-		return err
-	}
-	isNumber := func(i int) bool { kind := r.file.Columns[i].Kind; return kind != 0 && kind != parquet.Text }
-	leave := func(i int) { r.roles[i], r.left = roleDrop, append(r.left, r.names[i]) }
-	var lists []int
+func (r *parquetReader) choose(opt Options) {
+	kind.Need(len(r.names) > 0, data.ErrEmpty, "columns: got none, want at least one")
+	r.roles = r.rolesFor(&opt)
+	isList := func(i int) bool { c := &r.file.Columns[i]; return c.List && c.Kind != 0 && c.Kind != parquet.Text }
+	var lists []string
 	for _, i := range r.with(roleData) {
-		if r.file.Columns[i].List && isNumber(i) {
-			lists = append(lists, i)
+		if isList(i) {
+			lists = append(lists, r.names[i])
 		}
 	}
-	if len(lists) > 1 || len(lists) == 1 && len(opt.Only) > 1 {
-		var names []string
-		for _, i := range lists {
-			names = append(names, r.names[i])
-		}
-		return tooManyLists(names)
-	}
+	oneList(lists, len(opt.Only))
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {
-			if i != lists[0] {
-				leave(i)
+			if !isList(i) {
+				r.roles[i], r.left = roleDrop, append(r.left, r.names[i])
 			}
 		}
 		opt.Columns = nil // its values have no names
 	}
-	texts, err := r.inspect(&opt)
-	if err == nil {
-		err = r.leaveText(&r.head, &opt, texts)
+	texts := r.inspect(&opt)
+	r.leaveText(&r.head, &opt, texts)
+	left := r.left
+	if r.findPositions(&r.head, &opt); r.left == nil {
+		r.left = left
 	}
-	if err == nil {
-		left := r.left
-		if err = r.findPlaces(&r.head, &opt); r.left == nil {
-			r.left = left
-		}
-	}
-	if err == nil {
-		err = r.textError(texts)
-	}
-	if err != nil {
-		return err
-	}
+	kind.Got(0, r.textError(texts))
 	for _, i := range r.with(roleLabel) {
 		if err := r.check(i); err != nil {
-			return fmt.Errorf("label %w", err)
+			kind.Got(0, fmt.Errorf("label %w", err))
 		}
 	}
-	return nil
 }
 
 // rolesFor implements table. It drops the columns that pandas adds for its index.
-func (r *parquetReader) rolesFor(o *Options) ([]role, error) {
-	roles, err := findRoles(len(r.names), r.names, o)
+func (r *parquetReader) rolesFor(o *Options) []role {
+	roles := findRoles(len(r.names), r.names, o)
 	for i, name := range r.names {
-		if err == nil && roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(o.Only, name) &&
-			!slices.Contains(o.Columns, name) {
+		if roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(slices.Concat(o.Only, o.Columns), name) {
 			roles[i] = roleDrop
 		}
 	}
-	return roles, err
+	return roles
 }
 
 // inspect sets the codings of the columns, by their types and the first rows of text. It
 // returns the columns that are not numbers.
-func (r *parquetReader) inspect(opt *Options) (texts map[int]TextColumn, err error) {
-	dates, err := indices(slices.Concat(opt.Dates, datesOf(opt.Codings)), len(r.names), r.names)
-	if err != nil {
-		return nil, err
-	}
+func (r *parquetReader) inspect(opt *Options) (texts map[int]TextColumn) {
+	dates := indices(slices.Concat(opt.Dates, datesOf(opt.Codings)), len(r.names), r.names)
 	inspectors := make(map[int]*inspector)
 	for _, i := range r.with(roleData) {
 		s := r.inspector(i)
@@ -210,21 +160,17 @@ func (r *parquetReader) inspect(opt *Options) (texts map[int]TextColumn, err err
 			continue
 		}
 		c := r.column(i)
-		fields, err := r.readTexts(&c, nil, min(r.file.Rows, parquetRows))
-		if err != nil {
-			return nil, parquetError(err)
-		}
-		for k, field := range fields {
+		for k, field := range r.readTexts(&c, nil, min(r.file.Rows, parquetRows)) {
 			if !text.IsMissingNumber(field) {
 				s.add(field, func() string { return fmt.Sprintf("row %d", k+1) }, slices.Contains(dates, i))
 			}
 		}
 	}
-	return r.encode(inspectors, opt, false), nil
+	return r.encode(inspectors, opt, false)
 }
 
 // openColumns opens cursors for the columns.
-func (r *parquetReader) openColumns() error {
+func (r *parquetReader) openColumns() {
 	columns := r.width
 	if r.list {
 		columns = 1
@@ -234,9 +180,9 @@ func (r *parquetReader) openColumns() error {
 	for _, i := range r.with(roleData) {
 		column := r.column(i)
 		if c := &r.codings[i]; c.Kind == "" {
-			r.values[r.place[i]] = column
+			r.values[r.position[i]] = column
 		} else {
-			r.coded = append(r.coded, codedTexts{&column, c, r.place[i]})
+			r.coded = append(r.coded, codedTexts{&column, c, r.position[i]})
 		}
 	}
 	for _, i := range r.with(roleLabel) {
@@ -245,17 +191,12 @@ func (r *parquetReader) openColumns() error {
 	}
 	if r.list {
 		r.columns = nil
-		var err error
-		if r.width, err = r.values[0].Width(); err == io.EOF {
-			return errorf(data.ErrEmpty, "column %s: got lists without values, want numbers", text.Quote(r.values[0].name))
-		} else if err != nil {
-			return parquetError(err)
-		}
+		width, err := r.values[0].Width()
+		kind.Need(err != io.EOF, data.ErrEmpty, "column %s: got lists without values, want numbers", text.Quote(r.values[0].name))
+		r.width = kind.Got(width, err)
 	}
-	if r.file.Rows > r.file.Most()/r.width {
-		return errorf(data.ErrFormat, "rows: got %d of %d values in %d bytes, want fewer; the file is damaged", r.file.Rows, r.width, r.in.size)
-	}
-	return nil
+	kind.Need(r.file.Rows <= r.file.Most()/r.width, data.ErrFormat,
+		"rows: got %d of %d values in %d bytes, want fewer; the file is damaged", r.file.Rows, r.width, r.in.size)
 }
 
 func (r *parquetReader) column(i int) parquetColumn {
@@ -268,27 +209,32 @@ func (r *parquetReader) column(i int) parquetColumn {
 func (r *parquetReader) read(dst []float32) (int, error) {
 	rows := min(len(dst)/r.width, r.file.Rows-r.done)
 	dst = dst[:rows*r.width]
-	err := r.readLabels(rows)
-	if err == nil && r.list {
-		err = r.readLists(dst, rows)
-	} else if err == nil {
+	if err := caught(func() { r.readRows(dst, rows) }); err != nil {
+		return 0, err
+	}
+	if r.done == r.file.Rows {
+		return len(dst), io.EOF
+	}
+	return len(dst), nil
+}
+
+// readRows reads the next rows, and checks that the columns end with the last one.
+func (r *parquetReader) readRows(dst []float32, rows int) {
+	if r.label != nil {
+		r.labels = r.readTexts(r.label, r.labels, rows)
+	}
+	if r.list {
+		r.readLists(dst, rows)
+	} else {
 		picked, sampled := r.picked(rows)
-		if err = r.readColumns(dst, rows, picked, sampled); err == nil {
-			err = r.readCoded(dst, rows, picked, sampled)
+		r.readColumns(dst, rows, picked, sampled)
+		r.readCoded(dst, rows, picked, sampled)
+	}
+	if r.done += rows; r.done == r.file.Rows {
+		for _, cursor := range r.cursors() {
+			kind.Got(0, cursor.End())
 		}
 	}
-	if err != nil {
-		return 0, parquetError(err)
-	}
-	if r.done += rows; r.done < r.file.Rows {
-		return len(dst), nil
-	}
-	for _, cursor := range r.cursors() {
-		if err := cursor.End(); err != nil {
-			return 0, parquetError(err)
-		}
-	}
-	return len(dst), io.EOF
 }
 
 // picked returns the indices of the next rows that are in the sample, relative to the
@@ -323,29 +269,24 @@ func (r *parquetReader) cursors() (cursors []*parquet.Cursor) {
 }
 
 // readCoded reads rows of columns of text that become numbers; see readColumns.
-func (r *parquetReader) readCoded(dst []float32, rows int, picked []int, sampled [][]float64) error {
+func (r *parquetReader) readCoded(dst []float32, rows int, picked []int, sampled [][]float64) {
 	for _, c := range r.coded {
-		fields, err := r.readTexts(c.parquetColumn, nil, rows)
-		if err != nil {
-			return err
-		}
 		numbers := make([]float64, c.width)
-		for i, field := range fields {
+		for i, field := range r.readTexts(c.parquetColumn, nil, rows) {
 			var sample []float64
 			if k, ok := slices.BinarySearch(picked, i); ok {
 				sample = sampled[k]
 			}
-			if err := c.write(dst[i*r.width:][:r.width], r.offset, sample, numbers, c.place, field); err != nil {
-				return fmt.Errorf("row %d, %w", r.done+i+1, err)
+			if err := c.write(dst[i*r.width:][:r.width], r.offset, sample, numbers, c.position, field); err != nil {
+				kind.Got(0, fmt.Errorf("row %d, %w", r.done+i+1, err))
 			}
 		}
 	}
-	return nil
 }
 
 // readColumns reads rows of columns with a value each. It also puts the picked rows into
 // those of the sample.
-func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampled [][]float64) error {
+func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampled [][]float64) {
 	groups := parallel.Pieces(r.width, parquetColumns)
 	faults := make([]error, groups)
 	parallel.For(r.width, parquetColumns, func(group, lo, hi int) {
@@ -393,7 +334,7 @@ func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampl
 			putColumns(dst[from*r.width+lo:], r.width, turned, count, hi-lo)
 		}
 	})
-	return cmp.Or(faults...)
+	kind.Got(0, cmp.Or(faults...))
 }
 
 // putColumns transposes n values of count columns, stored parquetStride values apart, into
@@ -421,16 +362,14 @@ func putColumns(dst []float32, width int, columns []float32, n, count int) {
 }
 
 // readLists reads rows that are lists.
-func (r *parquetReader) readLists(dst []float32, rows int) error {
+func (r *parquetReader) readLists(dst []float32, rows int) {
 	c, d := &r.values[0], r.width
 	r.exact = c.exact
 	tile := max(1, readBuffer/(d*c.size))
 	raw := make([]byte, min(tile, rows)*d*c.size)
 	for from := 0; from < rows; from += tile {
 		count := min(tile, rows-from)
-		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
-			return r.short(err)
-		}
+		kind.Got(0, r.short(c.Numbers(raw[:count*d*c.size])))
 		values := dst[from*d : (from+count)*d]
 		for _, i := range c.Missing {
 			if copy(raw[i*c.size:], make([]byte, c.size)); c.kind == 'f' && c.size == 8 { // for the sample
@@ -442,7 +381,6 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 			values[i] = float32(math.NaN())
 		}
 	}
-	return nil
 }
 
 // short replaces io.EOF by an error that says that the file is too short.
@@ -453,49 +391,39 @@ func (r *parquetReader) short(err error) error {
 	return err
 }
 
-// readLabels reads the labels of rows.
-func (r *parquetReader) readLabels(rows int) (err error) {
-	if r.label != nil {
-		r.labels, err = r.readTexts(r.label, r.labels, rows)
-	}
-	return err
-}
-
 // readTexts appends the text of the next rows of a column. Missing values are empty.
-func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) (_ []string, err error) {
+func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) []string {
 	had := len(to)
 	if c.isText {
-		if to, err = c.Texts(to, rows); err != nil {
-			return nil, r.short(err)
-		}
+		var err error
+		to, err = c.Texts(to, rows)
+		kind.Got(0, r.short(err))
 	}
 	raw := make([]byte, c.size*min(rows, parquetRows))
 	for len(to) < had+rows {
 		count := min(parquetRows, had+rows-len(to))
-		if err := c.Numbers(raw[:count*c.size]); err != nil {
-			return nil, r.short(err)
-		}
+		kind.Got(0, r.short(c.Numbers(raw[:count*c.size])))
 		for i := range count {
 			label, err := "", error(nil)
 			if !c.IsMissing(i) {
 				label, err = c.scalarType.label(raw, i, r.missing)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("row %d, column %s: %w", r.done+len(to)-had+1, text.Quote(c.name), err)
+				kind.Got(0, fmt.Errorf("row %d, column %s: %w", r.done+len(to)-had+1, text.Quote(c.name), err))
 			}
 			to = append(to, label)
 		}
 	}
 	for i, field := range to[had:] {
 		if !utf8.ValidString(field) {
-			return nil, errorf(data.ErrFormat, "row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), field)
+			kind.Need(false, data.ErrFormat, "row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), field)
 		}
 		if field = strings.TrimSpace(field); text.IsMissing(field) || slices.Contains(r.na, field) {
 			field = ""
 		}
 		to[had+i] = field
 	}
-	return to, nil
+	return to
 }
 
 // skip implements reader. It does not read row groups that are skipped as a whole.
@@ -505,7 +433,7 @@ func (r *parquetReader) skip(rows int) (passed int, err error) {
 		return 0, nil
 	}
 	if r.done > 0 {
-		if err := r.openColumns(); err != nil {
+		if err := caught(r.openColumns); err != nil {
 			return 0, err
 		}
 	}
@@ -529,7 +457,7 @@ func (r *parquetReader) skip(rows int) (passed int, err error) {
 }
 
 // parquetTable begins to read the columns of a Parquet file.
-func parquetTable(in *Input, o *Options) (table, error) { return newParquet(in, o) }
+func parquetTable(in *Input, o *Options) table { return newParquet(in, o) }
 
 // fields implements table.
 func (r *parquetReader) fields() (names []string, columns int) { return r.names, len(r.names) }
@@ -554,26 +482,13 @@ func (r *parquetReader) check(i int) error {
 }
 
 // scan implements table.
-func (r *parquetReader) scan(columns []int, each func(where func() string, fields []string) error) error {
+func (r *parquetReader) scan(columns []int, each func(where func() string, fields []string) error) {
 	r.missing = true
-	all, fields := make([][]string, len(columns)), make([]string, len(columns))
+	all := make([][]string, len(columns))
 	for k, i := range columns {
-		if err := r.check(i); err != nil {
-			return err
-		}
+		kind.Got(0, r.check(i))
 		c := r.column(i)
-		var err error
-		if all[k], err = r.readTexts(&c, nil, r.file.Rows); err != nil {
-			return parquetError(err)
-		}
+		all[k] = r.readTexts(&c, nil, r.file.Rows)
 	}
-	for row := range r.file.Rows {
-		for k := range columns {
-			fields[k] = all[k][row]
-		}
-		if err := each(func() string { return fmt.Sprintf("row %d", row+1) }, fields); err != nil {
-			return err
-		}
-	}
-	return nil
+	eachRow(r.file.Rows, all, each)
 }

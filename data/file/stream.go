@@ -50,7 +50,7 @@ type heldBytes struct {
 }
 
 // open begins to read the bytes.
-func (h *heldBytes) open() (reader, error) {
+func (h *heldBytes) open() *arrayReader {
 	raw := &counter{r: bytes.NewReader(h.x)} // never mistaken for gzip
 	return newArrayReader(h.array, &Input{r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
 }

@@ -49,28 +49,20 @@ func survey(ctx context.Context, list sources, o *Options) error {
 	var l layout
 	columns, missing, categories := make(map[int]*inspector), make(map[int]bool), []int(nil)
 	for _, from := range list {
-		err := withTable(ctx, from.path, o, func(t table) error {
+		err := withTable(ctx, from.path, o, func(t table) {
 			if t == nil {
-				return nil
+				return
 			}
 			names, n := t.fields()
-			roles, err := t.rolesFor(o)
-			if err != nil {
-				return err
-			}
+			roles := t.rolesFor(o)
 			if l.roles == nil {
 				l.names, l.roles = names, roles
 			}
 			if n != len(l.roles) {
-				return nil // reading returns an error
+				return // reading returns an error
 			}
-			dates, err := indices(o.Dates, n, names)
-			if err == nil {
-				categories, err = indices(o.Categories, n, names)
-			}
-			if err != nil {
-				return err
-			}
+			dates := indices(o.Dates, n, names)
+			categories = indices(o.Categories, n, names)
 			var scanned []int
 			for i, r := range roles {
 				s := t.inspector(i)
@@ -90,7 +82,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 					scanned = append(scanned, i)
 				}
 			}
-			return t.scan(scanned, func(where func() string, fields []string) error {
+			t.scan(scanned, func(where func() string, fields []string) error {
 				for k, i := range scanned {
 					if fields[k] == "" || !slices.Contains(categories, i) && text.IsMissingNumber(fields[k]) {
 						missing[i] = true

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -30,10 +31,10 @@ const (
 
 // A layout has the roles of a table's columns.
 type layout struct {
-	names   []string // of the columns, nil without a header
-	roles   []role   // of the columns
-	place   []int    // for each column with data, its first position in a point
-	codings []coded  // of the columns
+	names    []string // of the columns, nil without a header
+	roles    []role   // of the columns
+	position []int    // for each column with data, its first position in a point
+	codings  []coded  // of the columns
 }
 
 // A textReader reads a table in text, always one row ahead. Values may be NaN or
@@ -66,21 +67,13 @@ type textReader struct {
 // separated by commas, semicolons, tabs, | or blanks. Fields may be quoted as in RFC 4180. See
 // Options for the header, the column of labels and columns to drop. Every other field
 // must be a number with a decimal point. Empty lines are skipped.
-func openText(in *Input, o *Options) (reader, error) {
-	t, err := newRows(in, o)
-	if err != nil {
-		return nil, err
-	}
+func openText(in *Input, o *Options) reader {
+	t := newRows(in, o)
 	_, columns := t.fields()
-	if t.roles, err = t.rolesFor(o); err != nil {
-		return nil, err
-	}
+	t.roles = t.rolesFor(o)
 	t.labeled = slices.Contains(t.roles, roleLabel)
 	inspectors := make(map[int]*inspector)
-	dates, err := indices(slices.Concat(o.Dates, datesOf(o.Codings)), columns, t.names)
-	if err != nil {
-		return nil, err
-	}
+	dates := indices(slices.Concat(o.Dates, datesOf(o.Codings)), columns, t.names)
 	for i, r := range t.roles {
 		if r != roleData {
 			continue
@@ -94,18 +87,12 @@ func openText(in *Input, o *Options) (reader, error) {
 		inspectors[i] = s
 	}
 	texts := t.encode(inspectors, o, false)
-	if err := t.checkRows(); err != nil {
-		return nil, err
-	}
-	if err := t.leaveText(&t.head, o, texts); err != nil {
-		return nil, err
-	}
-	if err := t.findPlaces(&t.head, o); err != nil {
-		return nil, err
-	}
+	t.checkRows()
+	t.leaveText(&t.head, o, texts)
+	t.findPositions(&t.head, o)
 	t.texts = t.textError(texts)
 	t.coded = make([]float64, t.width)
-	return t, nil
+	return t
 }
 
 // maxRow bounds the length of a row of a table in bytes, so a file without line ends, or
@@ -154,7 +141,7 @@ func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e
 func (e *lineError) Unwrap() error { return e.error }
 
 // newRows returns a reader of a table's rows after the header, if any.
-func newRows(in *Input, opt *Options) (*textReader, error) {
+func newRows(in *Input, opt *Options) *textReader {
 	skipBOM(in)
 	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, na: opt.NA, interned: make(map[string]string)}
 	t.limit.r = in
@@ -197,11 +184,9 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 		line, _ := r.FieldPos(0)
 		t.first, t.firstLines = append(t.first, row), append(t.firstLines, line+t.notes)
 	}
-	if t.advance(); t.err == io.EOF {
-		return nil, errorf(data.ErrEmpty, "table: got no lines, want a point on each line")
-	} else if t.err != nil {
-		return nil, t.err
-	}
+	t.advance()
+	kind.Need(t.err != io.EOF, data.ErrEmpty, "table: got no lines, want a point on each line")
+	kind.Got(0, t.err)
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
@@ -217,23 +202,20 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	}
 	_, t.wide = t.fields()
 	t.checkWidth()
-	return t, nil
+	return t
 }
 
 // rolesFor implements table. A first column without a name that isIndex is dropped, and so
 // are the words before word vectors.
-func (t *textReader) rolesFor(o *Options) ([]role, error) {
+func (t *textReader) rolesFor(o *Options) []role {
 	_, columns := t.fields()
-	roles, err := findRoles(columns, t.names, o)
-	if err != nil {
-		return nil, err
-	}
+	roles := findRoles(columns, t.names, o)
 	words := t.names == nil && t.blanks && slices.ContainsFunc(t.first, func(row []string) bool { return numbersIn(row[:1]) == 0 })
 	named := t.names != nil && t.names[0] == "" && !slices.Contains(o.Columns, "") && t.isIndex()
 	if t.indexed = (columns > 2 && words || columns > 1 && named) && roles[0] == roleData && len(o.Only) == 0; t.indexed {
 		roles[0] = roleDrop
 	}
-	return roles, nil
+	return roles
 }
 
 // isIndex reports whether the first column may be the row numbers or names that pandas and R
@@ -254,12 +236,10 @@ func (t *textReader) isMissing(field string) bool {
 	return text.IsMissingNumber(field) || slices.Contains(t.na, strings.TrimSpace(field))
 }
 
-// checkRows returns an error for a table with only a row of names.
-func (t *textReader) checkRows() error {
-	if t.err == io.EOF {
-		return errorf(data.ErrEmpty, "points: got only a header, want at least one point; set the header to no if the first line is a point "+headerKeys)
-	}
-	return nil
+// checkRows fails for a table with only a row of names.
+func (t *textReader) checkRows() {
+	kind.Need(t.err != io.EOF, data.ErrEmpty, "points: got only a header, want at least one point; "+
+		"set the header to no if the first line is a point "+headerKeys)
 }
 
 // checkWidth sets an error if the last row has another number of fields.
@@ -343,24 +323,24 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 		}
 		switch t.roles[i] {
 		case roleData:
-			at, c := t.place[i], &t.codings[i]
+			k, c := t.position[i], &t.codings[i]
 			if c.Kind != "" {
-				if err := c.write(dst, t.offset, sampled, t.coded, at, strings.TrimSpace(field)); err != nil {
+				if err := c.write(dst, t.offset, sampled, t.coded, k, strings.TrimSpace(field)); err != nil {
 					return "", &lineError{t.line(), err}
 				}
 				continue
 			}
-			if t.offset != nil && t.offset[at] != 0 {
-				dst[at], err = parseMinus(field, t.offset[at])
+			if t.offset != nil && t.offset[k] != 0 {
+				dst[k], err = parseMinus(field, t.offset[k])
 			} else {
-				dst[at], err = parseFloat32(field)
+				dst[k], err = parseFloat32(field)
 			}
 			if err != nil {
 				return "", t.describe(i, field, err)
 			}
 			if sampled != nil {
 				// A number that float32 can hold fits float64, too.
-				sampled[at], _ = parseFloat(field, 64)
+				sampled[k], _ = parseFloat(field, 64)
 			}
 		case roleLabel:
 			label = intern(t.interned, strings.TrimSpace(field))
@@ -554,14 +534,11 @@ func fieldNames(row []string) []string {
 	return names
 }
 
-// findPlaces sets the first position of each data column in a point, and the fields of h
+// findPositions sets the first position of each data column in a point, and the fields of h
 // about columns. The columns of Options.Only come first, in their order.
-func (l *layout) findPlaces(h *head, o *Options) error {
-	l.place = make([]int, len(l.roles))
-	order, err := indices(o.Only, len(l.roles), l.names)
-	if err != nil {
-		return err
-	}
+func (l *layout) findPositions(h *head, o *Options) {
+	l.position = make([]int, len(l.roles))
+	order := indices(o.Only, len(l.roles), l.names)
 	for i := range l.roles {
 		order = append(order, i)
 	}
@@ -573,7 +550,7 @@ func (l *layout) findPlaces(h *head, o *Options) error {
 		}
 		placed[i] = true
 		c := &l.codings[i]
-		l.place[i], c.First = len(of), len(of)
+		l.position[i], c.First = len(of), len(of)
 		of = append(of, slices.Repeat([]int{i}, c.width)...)
 		h.sources = append(h.sources, slices.Repeat([]string{l.nameOf(i)}, c.width)...)
 		if l.names != nil {
@@ -585,60 +562,51 @@ func (l *layout) findPlaces(h *head, o *Options) error {
 	for i, c := range l.codings {
 		if c.Kind == data.CodingVector && l.roles[i] == roleData {
 			h.columns = nil
-			return nil
+			return
 		}
 	}
 	if len(o.Columns) > 0 && l.names != nil && !slices.Equal(h.columns, o.Columns) {
-		if err := l.match(h, o.Columns, of); err != nil {
-			return err
-		}
+		l.match(h, o.Columns, of)
 	}
 	for i, c := range l.codings {
 		if c.Kind != "" && (l.roles[i] == roleData || c.Kind == data.CodingText) {
-			c.First = l.place[i]
+			c.First = l.position[i]
 			h.used = append(h.used, c.Coding)
 		}
 	}
-	return nil
 }
 
-// match finds the places of the wanted numbers by their names. of has the column of each
+// match finds the positions of the wanted numbers by their names. of has the column of each
 // number.
-func (l *layout) match(h *head, wanted []string, of []int) error {
+func (l *layout) match(h *head, wanted []string, of []int) {
 	for i, r := range l.roles {
-		if name := l.names[i]; r != roleData && slices.Contains(wanted, name) {
-			return errorf(data.ErrOption, "column %s: got a label or dropped column, want a value, as in training", text.Quote(name))
-		}
+		kind.Need(r == roleData || !slices.Contains(wanted, l.names[i]), data.ErrOption,
+			"column %s: got a label or dropped column, want a value, as in training", text.Quote(l.names[i]))
 	}
 	from, left, err := data.MatchColumns(wanted, h.columns)
-	if err != nil {
-		return err
-	}
-	first := slices.Clone(l.place)
+	kind.Got(0, err)
+	first := slices.Clone(l.position)
 	for _, i := range of {
 		l.roles[i] = roleDrop
 	}
-	for place, k := range from {
+	for to, k := range from {
 		if i := of[k]; k == first[i] { // the others of a category follow
-			l.place[i], l.roles[i] = place, roleData
+			l.position[i], l.roles[i] = to, roleData
 		}
 	}
 	h.width, h.columns, h.left = len(wanted), wanted, left
-	return nil
 }
 
 // leaveText drops the columns that are no numbers by Options or, with DropText, by their
-// fields, and all others if one has lists. It returns an error if nothing is left.
-func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) error {
+// fields, and all others if one has lists. It fails if nothing is left.
+func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) {
 	var lists []string
 	for i := range l.roles {
 		if l.roles[i] == roleData && l.codings[i].Kind == data.CodingVector {
 			lists = append(lists, l.nameOf(i))
 		}
 	}
-	if len(lists) > 1 {
-		return tooManyLists(lists)
-	}
+	oneList(lists, 1)
 	roles, left := slices.Clone(l.roles), []string(nil)
 	for i, r := range roles {
 		_, found := texts[i]
@@ -646,18 +614,17 @@ func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) error 
 			roles[i], left = roleDrop, append(left, l.nameOf(i))
 		}
 	}
-	if !slices.Contains(roles, roleData) {
-		if slices.Contains(l.roles, roleData) { // reading then returns a clearer error
-			return nil
-		}
-		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; leave fewer out", len(l.roles))
+	kind.Need(slices.Contains(l.roles, roleData), data.ErrEmpty,
+		"columns: got none left of %d for the points, want at least one; leave fewer out", len(l.roles))
+	if slices.Contains(roles, roleData) { // reading otherwise returns a clearer error
+		l.roles, h.left = roles, append(h.left, left...)
 	}
-	l.roles, h.left = roles, append(h.left, left...)
-	return nil
 }
 
-func tooManyLists(names []string) error {
-	return errorf(data.ErrOption, "columns of lists: got %s, want one; name it as the column to take (data.columns)", text.Few(names, text.Quote))
+// oneList fails for several columns of lists, or for one and other wanted columns.
+func oneList(names []string, wanted int) {
+	kind.Need(len(names) == 0 || len(names) == 1 && wanted <= 1, data.ErrOption,
+		"columns of lists: got %s, want one; name it as the column to take (data.columns)", text.Few(names, text.Quote))
 }
 
 func notSeparated(line string) error {
@@ -695,32 +662,23 @@ func datesOf(codings []data.Coding) (columns []string) {
 }
 
 // indices returns the indices of columns that are there.
-func indices(wanted []string, columns int, names []string) (at []int, err error) {
+func indices(wanted []string, columns int, names []string) (found []int) {
 	for _, name := range wanted {
-		i, err := findColumn(name, columns, names)
-		if err != nil {
-			return nil, err
-		}
-		at = append(at, i)
+		found = append(found, findColumn(name, columns, names))
 	}
-	return at, nil
+	return found
 }
 
 // findRoles returns the role of each column.
-func findRoles(columns int, names []string, o *Options) ([]role, error) {
+func findRoles(columns int, names []string, o *Options) []role {
 	const roleOnly = roleDrop + 1 // one of Only, so far
 	roles := make([]role, columns)
-	var first error
 	set := func(to role, list ...string) {
 		for _, wanted := range list {
-			c, err := findColumn(wanted, columns, names)
-			if err == nil && roles[c] != roleData && roles[c] != to {
-				err = errorf(data.ErrOption, "column %q: got two uses, want one: as the label, as a value, or dropped", wanted)
-			}
-			if err == nil {
-				roles[c] = to
-			}
-			first = cmp.Or(first, err)
+			c := findColumn(wanted, columns, names)
+			kind.Need(roles[c] == roleData || roles[c] == to, data.ErrOption,
+				"column %q: got two uses, want one: as the label, as a value, or dropped", wanted)
+			roles[c] = to
 		}
 	}
 	set(roleDrop, o.Drop...)
@@ -734,9 +692,7 @@ func findRoles(columns int, names []string, o *Options) ([]role, error) {
 	}
 	set(to, slices.Concat(o.Categories, o.Dates)...)
 	for _, name := range o.Dates {
-		if slices.Contains(o.Categories, name) {
-			first = cmp.Or(first, errorf(data.ErrOption, "column %q: got two uses, want one: as a category or as a date", name))
-		}
+		kind.Need(!slices.Contains(o.Categories, name), data.ErrOption, "column %q: got two uses, want one: as a category or as a date", name)
 	}
 	for c, is := range roles {
 		switch {
@@ -746,38 +702,26 @@ func findRoles(columns int, names []string, o *Options) ([]role, error) {
 			roles[c] = roleDrop
 		}
 	}
-	return roles, first
+	return roles
 }
 
 // findColumn returns the index of the column with the name or number wanted.
-func findColumn(wanted string, columns int, names []string) (int, error) {
-	found := -1
-	for i, name := range names {
-		if name != wanted {
-			continue
-		}
-		if found >= 0 {
-			return 0, errorf(data.ErrOption, "column %q: got columns %d and %d (counted from 1), want one, by its number", wanted, found+1, i+1)
-		}
-		found = i
-	}
-	if found >= 0 {
-		return found, nil
+func findColumn(wanted string, columns int, names []string) int {
+	if i := slices.Index(names, wanted); i >= 0 {
+		again := slices.Index(names[i+1:], wanted)
+		kind.Need(again < 0, data.ErrOption, "column %q: got columns %d and %d (counted from 1), want one, by its number", wanted, i+1, i+again+2)
+		return i
 	}
 	n, err := strconv.Atoi(wanted)
-	if err != nil || strconv.Itoa(n) != wanted { // 010 is a name
-		if names == nil {
-			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1, or the header yes "+headerKeys, wanted)
-		}
-		return 0, errorf(data.ErrOption, "column: got %q, want one of %s", wanted, firstNames(names))
-	}
+	isNumber := err == nil && strconv.Itoa(n) == wanted // 010 is a name
+	kind.Need(isNumber || names != nil, data.ErrOption,
+		"column %q: got a table without header, want a column's number, counted from 1, or the header yes "+headerKeys, wanted)
+	kind.Need(isNumber, data.ErrOption, "column: got %q, want one of %s", wanted, firstNames(names))
 	if n < 0 {
 		n += columns + 1
 	}
-	if n < 1 || n > columns {
-		return 0, errorf(data.ErrOption, "column: got %s, want 1 to %d, or -1 to -%[2]d from the last", wanted, columns)
-	}
-	return n - 1, nil
+	kind.Need(n >= 1 && n <= columns, data.ErrOption, "column: got %s, want 1 to %d, or -1 to -%[2]d from the last", wanted, columns)
+	return n - 1
 }
 
 // firstNames lists the names of columns, at most ten.
@@ -789,7 +733,7 @@ func firstNames(names []string) string {
 }
 
 // textTable begins to read the columns of a table in text.
-func textTable(in *Input, o *Options) (table, error) { return newRows(in, o) }
+func textTable(in *Input, o *Options) table { return newRows(in, o) }
 
 // fields implements table.
 func (t *textReader) fields() (names []string, columns int) {
@@ -805,10 +749,8 @@ func (t *textReader) inspector(int) *inspector {
 }
 
 // scan implements table.
-func (t *textReader) scan(columns []int, each func(where func() string, fields []string) error) error {
-	if err := t.checkRows(); err != nil {
-		return err
-	}
+func (t *textReader) scan(columns []int, each func(where func() string, fields []string) error) {
+	t.checkRows()
 	fields := make([]string, len(columns))
 	for ; t.err == nil; t.advance() {
 		for k, i := range columns {
@@ -817,11 +759,10 @@ func (t *textReader) scan(columns []int, each func(where func() string, fields [
 			}
 		}
 		if err := each(func() string { return fmt.Sprintf("line %d", t.line()) }, fields); err != nil {
-			return &lineError{t.line(), err}
+			kind.Got(0, &lineError{t.line(), err})
 		}
 	}
 	if t.err != io.EOF {
-		return t.err
+		kind.Got(0, t.err)
 	}
-	return nil
 }
