@@ -46,21 +46,16 @@ type Matrix struct {
 // data.ErrLabels if the number of labels is wrong, data.ErrNotFinite or data.ErrFormat if
 // a value is not finite or not above 0, and data.ErrEmpty if there are no cells, genes or
 // counts. Open calls it.
-func (c *Matrix) Check() error {
-	inconsistent := func(what string) error {
-		return errorf(data.ErrShape, "counts: inconsistent fields: %s", what)
-	}
-	switch {
-	case c.Cells < 1 || c.Genes < 1 || len(c.Value) == 0:
-		return errorf(data.ErrEmpty, "counts: got %d counts of %d genes in %d cells, want at least one of each", len(c.Value), c.Genes, c.Cells)
-	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes || c.OtherNames != nil && len(c.OtherNames) != c.Genes:
-		return inconsistent(fmt.Sprintf("got %d names for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
-	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
-		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each cell", len(c.Labels.Class), c.Cells)
-	}
-	if fault := c.Fault(c.Cells, c.Genes); fault != "" {
-		return inconsistent(fault)
-	}
+func (c *Matrix) Check() (err error) {
+	defer kind.Catch(&err)
+	kind.Need(min(c.Cells, c.Genes, len(c.Value)) > 0, data.ErrEmpty,
+		"counts: got %d counts of %d genes in %d cells, want at least one of each", len(c.Value), c.Genes, c.Cells)
+	fit := func(names []string, n int) bool { return names == nil || len(names) == n }
+	kind.Need(fit(c.CellNames, c.Cells) && fit(c.GeneNames, c.Genes) && fit(c.OtherNames, c.Genes), data.ErrShape,
+		"counts: inconsistent fields: got %d names for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes)
+	kind.Got(0, c.Labels.Check(c.Cells))
+	fault := c.Fault(c.Cells, c.Genes)
+	kind.Need(fault == "", data.ErrShape, "counts: inconsistent fields: %s", fault)
 	faults := make([]error, parallel.Pieces(c.Cells, cellGrain))
 	parallel.For(c.Cells, cellGrain, func(piece, lo, hi int) {
 		for i := lo; i < hi && faults[piece] == nil; i++ {
@@ -130,20 +125,14 @@ func Barcodes(paths []string) (files []string) {
 // ReadBarcodes reads the names of the cells from the files that Barcodes returns. It uses
 // the option Layer.
 func ReadBarcodes(ctx context.Context, files []string, o file.Options) (names []string, err error) {
+	defer kind.Catch(&err)
 	for _, path := range files {
 		if file.IsCells(path) {
-			columns, err := file.ReadColumns(ctx, []string{path}, []string{file.CellNames}, file.Options{Layer: o.Layer})
-			if err != nil {
-				return nil, err
-			}
+			columns := kind.Got(file.ReadColumns(ctx, []string{path}, []string{file.CellNames}, file.Options{Layer: o.Layer}))
 			names = append(names, columns[0]...)
-			continue
+		} else {
+			names = append(names, fields(readLines(ctx, path), 0)...)
 		}
-		lines, err := readLines(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, fields(lines, 0)...)
 	}
 	return names, nil
 }
@@ -192,67 +181,36 @@ func (c *Matrix) EmptyCells() int {
 // Only and Drop, the error wraps data.ErrOption. A count takes 8 bytes of
 // memory, 12 if the cells of a file are out of order, and 16 while several paths are
 // joined. Errors name the file, and are of package data's kinds or the file system's.
-func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) {
-	if len(paths) == 0 {
-		return nil, errorf(data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
-	}
-	if !file.IsCells(paths[0]) && (o.LabelColumn != "" || len(o.Drop) > 0) || len(o.Only) > 0 {
-		return nil, errorf(data.ErrOption, "%s: got a label column or columns to drop, want a file of labels for counts", paths[0])
-	}
+func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err error) {
+	defer kind.Catch(&err)
+	kind.Need(len(paths) > 0, data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
+	kind.Need((file.IsCells(paths[0]) || o.LabelColumn == "" && len(o.Drop) == 0) && len(o.Only) == 0, data.ErrOption,
+		"%s: got a label column or columns to drop, want a file of labels for counts", paths[0])
 	parts := make([]*Matrix, len(paths))
 	for i, path := range paths {
-		c, err := openPath(ctx, path, o)
-		if err != nil {
-			return nil, err
-		}
-		if len(c.Value) == 0 {
-			return nil, errorf(data.ErrEmpty, "%s: counts: got only zeros for %d genes in %d cells, want counts above 0", path, c.Genes, c.Cells)
-		}
+		c := openPath(ctx, path, o)
+		kind.Need(len(c.Value) > 0, data.ErrEmpty,
+			"%s: counts: got only zeros for %d genes in %d cells, want counts above 0", path, c.Genes, c.Cells)
 		parts[i] = c
-		if first := parts[0]; c.Genes != first.Genes {
-			return nil, errorf(data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
-		} else if at := differ(first.GeneNames, c.GeneNames); at >= 0 {
-			return nil, errorf(data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, at+1, c.GeneNames[at],
-				first.GeneNames[at], paths[0])
+		first := parts[0]
+		kind.Need(c.Genes == first.Genes, data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
+		for g, name := range c.GeneNames {
+			if first.GeneNames != nil && first.GeneNames[g] != name {
+				kind.Need(false, data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, g+1, name, first.GeneNames[g], paths[0])
+			}
 		}
 	}
 	c := join(parts)
 	if c.GeneNames == nil && len(o.Columns) > 0 && o.Log != nil {
 		o.Log.Info("the genes have no names and are taken in the order of training", "file", paths[0])
 	}
-	if c.Name = o.Name; c.Name == "" {
-		c.Name = file.NameOf(paths[0])
-	}
-	var labels []string
-	var err error
+	c.Name = cmp.Or(o.Name, file.NameOf(paths[0]))
 	if len(o.Labels) > 0 {
-		labels, err = file.ReadLabels(ctx, o.Labels, c.Cells)
+		c.Labels = data.NewLabels(kind.Got(file.ReadLabels(ctx, o.Labels, c.Cells)))
 	} else if o.LabelColumn != "" {
-		var columns [][]string
-		columns, err = file.ReadColumns(ctx, paths, []string{o.LabelColumn}, file.Options{})
-		labels = columns[0]
-	}
-	if err != nil {
-		return nil, err
-	}
-	if labels != nil {
-		c.Labels = data.NewLabels(labels)
+		c.Labels = data.NewLabels(kind.Got(file.ReadColumns(ctx, paths, []string{o.LabelColumn}, file.Options{}))[0])
 	}
 	return c, c.Check()
-}
-
-// differ returns the first index where two lists of names of equal length differ, or -1.
-// Nil equals any list.
-func differ(a, b []string) int {
-	if a == nil || b == nil {
-		return -1
-	}
-	for i, name := range a {
-		if b[i] != name {
-			return i
-		}
-	}
-	return -1
 }
 
 // join puts the cells of several matrices one after the other.
@@ -260,83 +218,60 @@ func join(parts []*Matrix) *Matrix {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	c := &Matrix{Genes: parts[0].Genes}
-	named := true
+	c := &Matrix{Genes: parts[0].Genes, OtherNames: parts[0].OtherNames}
 	rows := make([]*data.CSR, len(parts))
 	for i, p := range parts {
 		rows[i] = &p.CSR
 		c.Cells += p.Cells
 		c.CellNames = append(c.CellNames, p.CellNames...)
-		named = named && p.CellNames != nil
 		if c.GeneNames == nil {
 			c.GeneNames = p.GeneNames
 		}
 	}
-	if !named {
+	if len(c.CellNames) < c.Cells { // some part has none
 		c.CellNames = nil
 	}
 	c.CSR = *data.ConcatCSR(rows)
-	c.OtherNames = parts[0].OtherNames
 	return c
 }
 
-// openPath reads the counts of a file, or of a folder of 10x.
-func openPath(ctx context.Context, path string, o file.Options) (*Matrix, error) {
+// openPath reads the counts of a file, or of a folder of 10x. It fails as kind.Need does.
+func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 	if file.IsCells(path) {
-		cells, err := file.ReadCells(ctx, path, o)
-		if err != nil {
-			return nil, err
-		}
+		cells := kind.Got(file.ReadCells(ctx, path, o))
 		m := cells.Counts
 		c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: cells.Names, GeneNames: m.Columns, OtherNames: cells.Other}
 		c.keepGenes(cells.Kinds, path, o.Log)
-		return c, nil
+		return c
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("the counts cannot be read: %w", err)
+		kind.Got(0, fmt.Errorf("the counts cannot be read: %w", err))
 	}
 	matrices, genesPath, cellsPath := filesOf(path)
 	matrix := matrices[0]
-	switch {
-	case len(matrices) > 1:
-		return nil, errorf(data.ErrUnsupported, "%s: got %d matrices, want one; name the files to read, such as %s", path, len(matrices), text.Few(matrices, text.Printable))
-	case info.IsDir() && matrix == path:
-		return nil, errorf(data.ErrUnsupported, "%s: got a folder without matrix.mtx or matrix.mtx.gz, want one with counts", path)
-	}
-	genes, err := readLines(ctx, genesPath)
-	if err != nil {
-		return nil, err
-	}
-	cells, err := readLines(ctx, cellsPath)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := file.Open(ctx, []string{matrix}, file.Options{Layer: o.Layer, Obsm: o.Obsm})
-	if err != nil {
-		return nil, err
-	}
+	kind.Need(len(matrices) == 1, data.ErrUnsupported, "%s: got %d matrices, want one; name the files to read, such as %s",
+		path, len(matrices), text.Few(matrices, text.Printable))
+	kind.Need(!info.IsDir() || matrix != path, data.ErrUnsupported,
+		"%s: got a folder without matrix.mtx or matrix.mtx.gz, want one with counts", path)
+	genes, cells := readLines(ctx, genesPath), readLines(ctx, cellsPath)
+	rows := kind.Got(file.Open(ctx, []string{matrix}, file.Options{Layer: o.Layer, Obsm: o.Obsm}))
 	defer rows.Close()
 	n, _ := rows.Len()
-	switch d := rows.Width(); {
-	case genes != nil && len(genes) == n && len(genes) != d:
-		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s; are the genes columns?", matrix, d, len(genes), genesPath)
-	case genes != nil && len(genes) != d:
-		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s", matrix, d, len(genes), genesPath)
-	case cells != nil && len(cells) != n:
-		return nil, errorf(data.ErrShape, "%s: columns: got %d, want %d, the cells of %s", matrix, n, len(cells), cellsPath)
+	d, advice := rows.Width(), ""
+	if len(genes) == n {
+		advice = "; are the genes columns?"
 	}
+	kind.Need(genes == nil || len(genes) == d, data.ErrShape,
+		"%s: rows: got %d, want %d, the genes of %s%s", matrix, d, len(genes), genesPath, advice)
+	kind.Need(cells == nil || len(cells) == n, data.ErrShape,
+		"%s: columns: got %d, want %d, the cells of %s", matrix, n, len(cells), cellsPath)
 	sparse, ok := rows.(file.Sparse)
-	if !ok {
-		return nil, errorf(data.ErrUnsupported, "%s: got points, want counts in the Matrix Market format", matrix)
-	}
-	m, err := sparse.ReadSparse()
-	if err != nil {
-		return nil, err
-	}
+	kind.Need(ok, data.ErrUnsupported, "%s: got points, want counts in the Matrix Market format", matrix)
+	m := kind.Got(sparse.ReadSparse())
 	c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: fields(cells, 0), GeneNames: fields(genes, 0), OtherNames: fields(genes, 1)}
 	c.keepGenes(fields(genes, 2), genesPath, o.Log)
-	return c, nil
+	return c
 }
 
 // keepGenes removes the features that are not genes, by the kind of each. If none is known to
@@ -368,21 +303,18 @@ func (c *Matrix) keepGenes(kinds []string, path string, log *slog.Logger) {
 }
 
 // readLines reads a file with an item on each line. It returns nil for an empty path.
-func readLines(ctx context.Context, path string) ([]string, error) {
+func readLines(ctx context.Context, path string) []string {
 	if path == "" {
-		return nil, nil
+		return nil
 	}
 	lines, _, err := file.ReadLines(ctx, path)
-	if err != nil {
-		return nil, err
-	}
+	kind.Got(0, err)
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	if i := slices.Index(lines, ""); i >= 0 {
-		return nil, errorf(data.ErrFormat, "%s:%d: got an empty line, want a name", path, i+1)
-	}
-	return lines, nil
+	empty := slices.Index(lines, "")
+	kind.Need(empty < 0, data.ErrFormat, "%s:%d: got an empty line, want a name", path, empty+1)
+	return lines
 }
 
 // fields returns field k of each line as a name, or nil if some line has none.
@@ -436,21 +368,14 @@ type Scaling struct {
 // If fewer genes qualify than wanted, Fit chooses all of them. If no gene qualifies, or
 // the median library size is 0, the error wraps data.ErrEmpty. For genes < 1 it wraps
 // data.ErrOption. Other errors are as for Check.
-func Fit(c *Matrix, genes int) (*Scaling, error) {
-	if err := c.Check(); err != nil {
-		return nil, err
-	}
-	if genes < 1 {
-		return nil, errorf(data.ErrOption, "genes to choose: got %d, want at least 1", genes)
-	}
+func Fit(c *Matrix, genes int) (_ *Scaling, err error) {
+	defer kind.Catch(&err)
+	kind.Got(0, c.Check())
+	kind.Need(genes >= 1, data.ErrOption, "genes to choose: got %d, want at least 1", genes)
 	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
-	if len(s.Genes) == 0 {
-		return nil, errorf(data.ErrEmpty,
-			"variable genes: got none, want genes in at least %d of the %d cells and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
-	}
-	if s.LibrarySize == 0 {
-		return nil, errorf(data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
-	}
+	kind.Need(len(s.Genes) > 0, data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells "+
+		"and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
+	kind.Need(s.LibrarySize > 0, data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
 	if c.GeneNames != nil {
 		for _, g := range s.Genes {
 			s.Names = append(s.Names, c.GeneNames[g])
@@ -537,21 +462,13 @@ func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 // ApplyTo fills dst with the points of cells, starting with number first. The width of dst
 // must be the number of kept genes. For another width, or more rows than there are cells,
 // the error wraps data.ErrShape. Other errors are as for Apply.
-func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
-	if err := s.Check(); err != nil {
-		return err
-	}
-	if err := data.CheckDense(dst); err != nil {
-		return err
-	}
-	if dst.D != len(s.Genes) || first < 0 || dst.N > c.Cells-first {
-		return errorf(data.ErrShape, "block for cells from %d on (counted from 0): got %d×%d, want at most %d rows of %d genes",
-			first, dst.N, dst.D, c.Cells-first, len(s.Genes))
-	}
-	column, err := s.columns(c)
-	if err != nil {
-		return err
-	}
+func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) (err error) {
+	defer kind.Catch(&err)
+	kind.Got(0, cmp.Or(s.Check(), data.CheckDense(dst)))
+	kind.Need(dst.D == len(s.Genes) && first >= 0 && dst.N <= c.Cells-first, data.ErrShape,
+		"block for cells from %d on (counted from 0): got %d×%d, want at most %d rows of %d genes",
+		first, dst.N, dst.D, c.Cells-first, len(s.Genes))
+	column := kind.Got(s.columns(c))
 	parallel.For(dst.N, cellGrain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := dst.Row(i)
@@ -569,52 +486,42 @@ func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 }
 
 // columns returns the column of each gene of c, −1 for genes that are not kept.
-func (s *Scaling) columns(c *Matrix) ([]int32, error) {
-	column := make([]int32, c.Genes)
-	for g := range column {
-		column[g] = -1
-	}
+func (s *Scaling) columns(c *Matrix) (column []int32, err error) {
+	defer kind.Catch(&err)
+	column = slices.Repeat([]int32{-1}, c.Genes)
 	if s.Names == nil || c.GeneNames == nil {
-		if c.Genes != s.Total {
-			return nil, errorf(data.ErrShape, "genes: got %d, want %d as in training", c.Genes, s.Total)
-		}
+		kind.Need(c.Genes == s.Total, data.ErrShape, "genes: got %d, want %d as in training", c.Genes, s.Total)
 		for j, g := range s.Genes {
 			column[g] = int32(j)
 		}
 		return column, nil
 	}
-	at := make(map[string]int, len(c.GeneNames))
+	index := make(map[string]int, len(c.GeneNames))
 	for _, names := range [][]string{c.OtherNames, c.GeneNames} { // names come before second names
 		for g, name := range slices.Backward(names) {
-			at[name] = g // the first of several
+			index[name] = g // the first of several
 		}
 	}
 	missing, example := 0, ""
 	for j, name := range s.Names {
 		// Genes with the same name are matched by position.
-		g, ok := at[name]
+		g, ok := index[name]
 		if !ok && s.Others != nil {
-			g, ok = at[s.Others[j]]
+			g, ok = index[s.Others[j]]
 		}
 		if own := int(s.Genes[j]); own < c.Genes && c.GeneNames[own] == name {
 			g = own
 		}
 		if !ok {
-			if missing++; missing == 1 {
-				example = name
-			}
+			missing, example = missing+1, cmp.Or(example, name)
 			continue
 		}
-		if column[g] >= 0 {
-			return nil, errorf(data.ErrShape,
-				"genes: got several called %.60q in another order than in training, want that order, or names that differ", name)
-		}
+		kind.Need(column[g] < 0, data.ErrShape,
+			"genes: got several called %.60q in another order than in training, want that order, or names that differ", name)
 		column[g] = int32(j)
 	}
-	if 2*missing > len(s.Names) {
-		return nil, errorf(data.ErrShape, "genes: got counts without %d of the model's %d genes, such as %.60q, want at least half of them",
-			missing, len(s.Names), example)
-	}
+	kind.Need(2*missing <= len(s.Names), data.ErrShape,
+		"genes: got counts without %d of the model's %d genes, such as %.60q, want at least half of them", missing, len(s.Names), example)
 	return column, nil
 }
 
@@ -657,8 +564,8 @@ func errorf(of error, format string, args ...any) error {
 type cellRows struct {
 	scaling *Scaling
 	counts  *Matrix
-	next    int      // the next cell
-	labels  []string // of the cells of the last block
+	first   int // the first cell of the last block
+	next    int // the next cell
 }
 
 // Rows returns the points of Apply, computed a block at a time.
@@ -683,11 +590,7 @@ func (r *cellRows) Next(dst *data.Matrix) (int, error) {
 		return 0, fmt.Errorf("%s: %w", r.counts.Name, err)
 	}
 	dst.Columns = r.scaling.Names
-	r.labels = nil
-	for i := r.next; i < r.next+n && r.Labeled(); i++ {
-		r.labels = append(r.labels, r.counts.Labels.Names[r.counts.Labels.Class[i]])
-	}
-	r.next += n
+	r.first, r.next = r.next, r.next+n
 	return n, nil
 }
 
@@ -695,7 +598,7 @@ func (r *cellRows) Next(dst *data.Matrix) (int, error) {
 func (r *cellRows) Labeled() bool { return r.counts.Labels != nil }
 
 // Labels implements file.Rows.
-func (r *cellRows) Labels() []string { return r.labels }
+func (r *cellRows) Labels() []string { return file.LabelsOf(r.counts.Labels, r.first, r.next) }
 
 // Skip implements file.Rows.
 func (r *cellRows) Skip(rows int) (skipped int, err error) {

@@ -378,7 +378,7 @@ func TestCountsCheck(t *testing.T) {
 		"zero":      {func(c *counts.Matrix) { c.Value[2] = 0 }, data.ErrFormat, "gene 1 in cell 1 (counted from 0): got 0"},
 		"NaN":       {func(c *counts.Matrix) { c.Value[2] = float32(math.NaN()) }, data.ErrNotFinite, "got NaN"},
 		"cellnames": {func(c *counts.Matrix) { c.CellNames = []string{"a"} }, data.ErrShape, "got 1 names for 2 cells"},
-		"labels":    {func(c *counts.Matrix) { c.Labels = data.NewLabels([]string{"a"}) }, data.ErrLabels, "labels: got 1, want 2, one for each cell"},
+		"labels":    {func(c *counts.Matrix) { c.Labels = data.NewLabels([]string{"a"}) }, data.ErrLabels, "labels: got 1, want 2, one for each point"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := good()

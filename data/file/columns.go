@@ -130,7 +130,8 @@ func CheckLines(ctx context.Context, path string) error {
 		if names != nil {
 			example = "COLUMN, one of " + firstNames(names)
 		}
-		kind.Need(columns < 2, data.ErrFormat, "got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
+		kind.Need(columns < 2, data.ErrFormat,
+			"got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
 	})
 }
 

@@ -34,7 +34,8 @@ func (z *npz) openCSR() reader {
 	r := new(csrReader)
 	r.begin(z)
 	kind.Need(r.n > 0 && r.width > 0, data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
-	r.value.must(r.value.array.kind != 'c', data.ErrUnsupported, "values: got complex numbers, want real ones, such as m.real.astype('float32')")
+	r.value.must(r.value.array.kind != 'c', data.ErrUnsupported,
+		"values: got complex numbers, want real ones, such as m.real.astype('float32')")
 	r.in, r.sparse, r.isByte, r.exact, r.nonzeros = r.value.in, r, r.value.isByte, true, r.value.total
 	return r
 }
@@ -57,7 +58,8 @@ func (r *csrReader) begin(z *npz) {
 		{&r.indices, "indices", "iu", "whole numbers"}, {&r.value, "data", "buifc", "numbers"},
 	} {
 		f := z.find(a.name)
-		kind.Need(f != nil, data.ErrFormat, "arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
+		kind.Need(f != nil, data.ErrFormat,
+			"arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
 		*a.to = openArray(z, f, func(in *Input) *arrayReader {
 			is := readNPYHeader(in, true)
 			if a.to == &format && len(is.shape) == 0 {
@@ -84,7 +86,8 @@ func (r *csrReader) begin(z *npz) {
 // check begins to read the arrays, and checks that they agree.
 func (r *csrReader) check() {
 	r.indptr.must(r.indptr.total-1 == r.n, data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1)
-	r.indices.must(r.indices.total == r.value.total, data.ErrFormat, "entries: got %d, want %d, one for each value", r.indices.total, r.value.total)
+	r.indices.must(r.indices.total == r.value.total, data.ErrFormat,
+		"entries: got %d, want %d, one for each value", r.indices.total, r.value.total)
 	first := r.indptr.integer(r.indptr.take(1, nil), 0)
 	r.indptr.must(first == 0, data.ErrFormat, "entry 0: got %d, want 0", first)
 }

@@ -144,7 +144,8 @@ func (m *mtxReader) begin() {
 		m.bad(first, mtxMagic+" matrix coordinate integer general")
 	}
 	layout, field, symmetry := words[2], words[3], words[4]
-	kind.Need(layout == "coordinate", data.ErrUnsupported, "matrix: got %.40q, want coordinate (sparse); save it as an array with np.save", layout)
+	kind.Need(layout == "coordinate", data.ErrUnsupported,
+		"matrix: got %.40q, want coordinate (sparse); save it as an array with np.save", layout)
 	kind.Need(slices.Contains(mtxFields, field), data.ErrUnsupported, "values: got %.40q, want %s", field, text.Enumerate(mtxFields))
 	kind.Need(symmetry == "general", data.ErrUnsupported,
 		"matrix: got %.40q, want general, with genes as rows and cells as columns; is this a graph?", symmetry)
@@ -165,12 +166,14 @@ func (m *mtxReader) checkSizes() {
 	}
 	kind.Need(min(m.genes, m.n, m.entries) > 0, data.ErrEmpty,
 		"matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.genes, m.n, m.entries)
-	kind.Need(max(m.genes, m.n) <= math.MaxInt32, data.ErrUnsupported, "matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
+	kind.Need(max(m.genes, m.n) <= math.MaxInt32, data.ErrUnsupported,
+		"matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
 	kind.Need(m.in.packed || m.in.size < 0 || int64(m.entries) <= (m.in.size+1)/int64(least), data.ErrFormat,
 		"bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
 	kind.Need(m.n/2 <= m.entries, data.ErrEmpty,
 		"matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.entries)
-	kind.Need(m.genes <= freeGenes || m.genes <= m.entries, data.ErrFormat, "genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
+	kind.Need(m.genes <= freeGenes || m.genes <= m.entries, data.ErrFormat,
+		"genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
 }
 
 // bad fails for a line that is not what is wanted.

@@ -40,7 +40,8 @@ func (z *npz) choose(names ...string) *zip.File {
 	if f == nil && len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
 		f = z.File[0]
 	}
-	kind.Need(f != nil, data.ErrFormat, "arrays: got %s, want one of %s (np.savez(file, x=points, labels=y))", z.list(), strings.Join(names, ", "))
+	kind.Need(f != nil, data.ErrFormat,
+		"arrays: got %s, want one of %s (np.savez(file, x=points, labels=y))", z.list(), strings.Join(names, ", "))
 	return f
 }
 

@@ -71,7 +71,8 @@ func readHead(b []byte) (p pageHead, err error) {
 		p.encoding, p.defBytes, p.repBytes, p.isCompressed = more.get(4, 0), more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
 	}
 	most := min(p.compressed, p.uncompressed)
-	must(min(most, p.values, p.repBytes, p.defBytes) >= 0 && p.defBytes <= most && p.repBytes <= most-p.defBytes, "page: got inconsistent sizes")
+	must(min(most, p.values, p.repBytes, p.defBytes) >= 0 && p.defBytes <= most && p.repBytes <= most-p.defBytes,
+		"page: got inconsistent sizes")
 	p.size = size
 	return p, nil
 }
@@ -96,7 +97,8 @@ var unpackers = map[int]*sync.Pool{
 // decompress decompresses a page, whose content must have the given size. The content may
 // use the memory of out, which grows as bytes come.
 func decompress(codec int, b []byte, size int, out []byte) []byte {
-	must(size <= max(freePage, pageRatio*len(b)) && (codec != codecNone || size == len(b)), "page of %d bytes: got an uncompressed size of %d", len(b), size)
+	must(size <= max(freePage, pageRatio*len(b)) && (codec != codecNone || size == len(b)),
+		"page of %d bytes: got an uncompressed size of %d", len(b), size)
 	var err error
 	switch codec {
 	case codecNone:
@@ -139,7 +141,8 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content) {
 		texts = deltaLengths(b, count)
 	case (isText || isFixed) && encoding == encodingDeltaBytes:
 		texts = deltaTexts(b, count)
-		c.must(!isFixed || !slices.ContainsFunc(texts, func(s string) bool { return len(s) != c.stored }), "got values of other than %d bytes", c.stored)
+		c.must(!isFixed || !slices.ContainsFunc(texts, func(s string) bool { return len(s) != c.stored }),
+			"got values of other than %d bytes", c.stored)
 	case encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
 		values, _ := deltas(b, count)
 		for i, v := range values {
