@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -560,60 +559,54 @@ func errorf(of error, format string, args ...any) error {
 	return kind.Errorf(of, format, args...)
 }
 
-// A cellRows converts the cells of a matrix to points in blocks.
+// scaled are the points of Apply as a data.Source, computed a block at a time.
+type scaled struct {
+	*Scaling
+	counts *Matrix
+}
+
+// Dims implements data.Source.
+func (s scaled) Dims() (n, d int) { return s.counts.Cells, len(s.Genes) }
+
+// Block implements data.Source.
+func (s scaled) Block(n int) *data.Matrix {
+	m := data.NewMatrix(n, len(s.Genes))
+	m.Columns = s.Names
+	return m
+}
+
+// Each implements data.Source.
+func (s scaled) Each(ctx context.Context, rows int, f func(lo int, block *data.Matrix) error) error {
+	n, d := s.Dims()
+	rows = min(cmp.Or(rows, data.BlockRows(d)), n)
+	block := s.Block(rows)
+	for lo := 0; lo < n; lo += rows {
+		some := block.Rows(0, min(rows, n-lo))
+		if err := cmp.Or(ctx.Err(), s.ApplyTo(some, s.counts, lo)); err != nil {
+			return fmt.Errorf("%s: %w", s.counts.Name, err)
+		}
+		if err := f(lo, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cellRows are points that are named as cells.
 type cellRows struct {
-	scaling *Scaling
-	counts  *Matrix
-	first   int // the first cell of the last block
-	next    int // the next cell
+	file.Rows
+	counts *Matrix
 }
 
 // Rows returns the points of Apply, computed a block at a time.
-func (s *Scaling) Rows(c *Matrix) file.Rows { return &cellRows{scaling: s, counts: c} }
-
-// Width implements file.Rows.
-func (r *cellRows) Width() int { return len(r.scaling.Genes) }
-
-// Columns implements file.Rows.
-func (r *cellRows) Columns() []string { return r.scaling.Names }
-
-// Len implements file.Rows.
-func (r *cellRows) Len() (n int, known bool) { return r.counts.Cells, true }
-
-// Next implements file.Rows.
-func (r *cellRows) Next(dst *data.Matrix) (int, error) {
-	n := min(dst.N, r.counts.Cells-r.next)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	if err := r.scaling.ApplyTo(dst.Rows(0, n), r.counts, r.next); err != nil {
-		return 0, fmt.Errorf("%s: %w", r.counts.Name, err)
-	}
-	dst.Columns = r.scaling.Names
-	r.first, r.next = r.next, r.next+n
-	return n, nil
-}
-
-// Labeled implements file.Rows.
-func (r *cellRows) Labeled() bool { return r.counts.Labels != nil }
-
-// Labels implements file.Rows.
-func (r *cellRows) Labels() []string { return file.LabelsOf(r.counts.Labels, r.first, r.next) }
-
-// Skip implements file.Rows.
-func (r *cellRows) Skip(rows int) (skipped int, err error) {
-	skipped = min(rows, r.counts.Cells-r.next)
-	r.next += skipped
-	return skipped, nil
+func (s *Scaling) Rows(c *Matrix) file.Rows {
+	return cellRows{file.Of(&data.Dataset{Stored: scaled{s, c}, Labels: c.Labels}), c}
 }
 
 // RowName implements file.Rows.
-func (r *cellRows) RowName(i int) string {
+func (r cellRows) RowName(i int) string {
 	if r.counts.CellNames != nil {
 		return fmt.Sprintf("%s: cell %d (%s)", r.counts.Name, i+1, r.counts.CellNames[i])
 	}
 	return fmt.Sprintf("%s: cell %d", r.counts.Name, i+1)
 }
-
-// Close implements file.Rows.
-func (r *cellRows) Close() error { return nil }

@@ -91,12 +91,9 @@ func (r *setRows) Next(dst *data.Matrix) (int, error) {
 }
 
 // Labels implements Rows.
-func (r *setRows) Labels() []string { return LabelsOf(r.set.Labels, r.from, r.to) }
-
-// LabelsOf returns the labels of points from to to−1; nil without.
-func LabelsOf(l *data.Labels, from, to int) (labels []string) {
-	if l != nil {
-		for _, c := range l.Class[from:to] {
+func (r *setRows) Labels() (labels []string) {
+	if l := r.set.Labels; l != nil {
+		for _, c := range l.Class[r.from:r.to] {
 			labels = append(labels, l.Names[c])
 		}
 	}
