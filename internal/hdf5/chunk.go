@@ -16,17 +16,14 @@ type chunk struct {
 
 // readChunkShape reads the layout of a dataset in chunks.
 func (d *Dataset) readChunkShape(c *cursor, version int) {
-	flags, width := 0, 4
+	flags, rank, width := 0, c.int(1), 4
 	if version == 4 {
-		flags = c.int(1)
-		d.bareEdges = flags&1 != 0
-	}
-	rank := c.int(1) - 1
-	if version == 4 {
-		width = c.int(1)
+		flags, rank, width = rank, c.int(1), c.int(1)
 	} else {
 		d.addr = c.addr()
 	}
+	d.bareEdges = flags&1 != 0
+	rank--
 	c.must(rank == len(d.Shape) && rank > 0, "got chunks of %d dimensions for the shape %v", rank, d.Shape)
 	bytes := uint64(d.Type.Size)
 	for _, n := range d.Shape {
@@ -59,25 +56,25 @@ func (d *Dataset) index() []chunk {
 	if d.chunks != nil || d.addr == undefined {
 		return d.chunks
 	}
-	at := make([]uint64, len(d.chunk))
+	position := make([]uint64, len(d.chunk)) // in the grid
 	switch d.kind {
 	case 0:
-		d.f.oldTree(d.Path, d.addr, 1, 16+8*len(at), func(key *cursor, child uint64) {
+		d.f.oldTree(d.Path, d.addr, 1, 16+8*len(position), func(key *cursor, child uint64) {
 			bytes, mask := key.uint(4), key.uint(4)
-			for i := range at {
-				at[i] = key.uint(8) / uint64(d.chunk[i])
+			for i := range position {
+				position[i] = key.uint(8) / uint64(d.chunk[i])
 			}
-			d.add(at, chunk{0, child, bytes, mask})
+			d.add(position, chunk{0, child, bytes, mask})
 		})
 	case 2, 3, 4:
 		d.readArray()
 	case 5:
 		d.f.records(d.Path, d.addr, 10+min(len(d.filters), 1), func(c *cursor) {
-			e := d.element(c, len(d.filters) > 0, len(c.b)-8*len(at))
-			for i := range at {
-				at[i] = c.uint(8)
+			e := d.element(c, len(d.filters) > 0, len(c.b)-8*len(position))
+			for i := range position {
+				position[i] = c.uint(8)
 			}
-			d.add(at, e)
+			d.add(position, e)
 		})
 	}
 	slices.SortFunc(d.chunks, func(a, b chunk) int { return cmp.Compare(a.number, b.number) })
@@ -88,12 +85,12 @@ func (d *Dataset) index() []chunk {
 }
 
 // add adds a chunk at a position in the grid, unless the dataset has shrunk since.
-func (d *Dataset) add(at []uint64, c chunk) {
-	for i, a := range at {
-		if a >= uint64(d.grid[i]) {
+func (d *Dataset) add(position []uint64, c chunk) {
+	for i, p := range position {
+		if p >= uint64(d.grid[i]) {
 			return
 		}
-		c.number = c.number*d.grid[i] + int(a)
+		c.number = c.number*d.grid[i] + int(p)
 	}
 	if c.addr != undefined {
 		d.chunks = append(d.chunks, c)
@@ -113,11 +110,12 @@ func (d *Dataset) element(c *cursor, filtered bool, size int) chunk {
 type array struct {
 	d        *Dataset
 	filtered bool
-	size     int    // bytes of an element
-	page     uint64 // elements in a page of a large block
-	head     uint64 // bytes of the head of a block
-	next     uint64 // number of the next element
-	order    []int  // the dimensions, from the slowest to the fastest
+	size     int      // bytes of an element
+	page     uint64   // elements in a page of a large block
+	head     uint64   // bytes of the head of a block
+	next     uint64   // number of the next element
+	order    []int    // the dimensions, from the slowest to the fastest
+	grid     []uint64 // chunks in each dimension of the largest shape
 }
 
 // readArray reads the chunks from a fixed or extensible array. Without one (the implicit
@@ -131,7 +129,8 @@ func (d *Dataset) readArray() {
 	}
 	all := uint64(1) // chunks in the largest shape
 	for i := range d.chunk {
-		a.order, all = append(a.order, i), sum(all, a.along(i))
+		a.grid = append(a.grid, max(1, (d.most[i]-1)/uint64(d.chunk[i])+1))
+		a.order, all = append(a.order, i), sum(all, a.grid[i])
 	}
 	if i := slices.Index(d.most, undefined); extensible && i > 0 {
 		a.order = slices.Insert(slices.Delete(a.order, i, i+1), 0, i)
@@ -154,23 +153,20 @@ func (d *Dataset) readArray() {
 	a.block("FADB", c.addr(), n, nil, 0)
 }
 
-// along returns the number of chunks along a dimension in the largest shape.
-func (a *array) along(i int) uint64 { return max(1, (a.d.most[i]-1)/uint64(a.d.chunk[i])+1) }
-
 // each adds the next n chunks, with elements from c, or the implicit ones for nil.
 func (a *array) each(c *cursor, n uint64) {
-	at := make([]uint64, len(a.order))
+	position := make([]uint64, len(a.order))
 	for range n {
 		number := a.next
 		for _, i := range slices.Backward(a.order[1:]) {
-			at[i], number = number%a.along(i), number/a.along(i)
+			position[i], number = number%a.grid[i], number/a.grid[i]
 		}
-		at[a.order[0]] = number
+		position[a.order[0]] = number
 		e := chunk{addr: a.d.addr + a.next*uint64(a.d.chunkBytes), bytes: uint64(a.d.chunkBytes)}
 		if c != nil {
 			e = a.d.element(c, a.filtered, a.size)
 		}
-		a.d.add(at, e)
+		a.d.add(position, e)
 		a.next++
 	}
 }

@@ -27,8 +27,8 @@ type Dataset struct {
 	addr    uint64   // of contiguous values, or of the index of chunks
 	fill    []byte   // nil for zeros
 	filters []filter
-	whole   *Dataset // of a member of a compound, and its offset
-	at      int
+	whole   *Dataset // of a member of a compound, and its offset inside
+	inside  int
 
 	// The dimensions of a chunk, nil without chunks; the number of chunks in each dimension; and
 	// the size of a chunk before filters.
@@ -89,22 +89,20 @@ func (d *Dataset) readFill(o *Object) {
 // Rows returns the first dimension, and the bytes of the values of one row; 1 and all bytes
 // for a single value.
 func (d *Dataset) Rows() (n, bytes int) {
-	if len(d.Shape) == 0 {
-		return 1, d.Type.Size
+	n, bytes = 1, d.Type.Size
+	for i, s := range d.Shape {
+		if i == 0 {
+			n = s
+		} else {
+			bytes *= s
+		}
 	}
-	bytes = d.Type.Size
-	for _, s := range d.Shape[1:] {
-		bytes *= s
-	}
-	return d.Shape[0], bytes
+	return n, bytes
 }
 
 // ChunkRows returns the number of rows in a chunk, and 1 without chunks. Rows are best
 // read in multiples of it.
 func (d *Dataset) ChunkRows() int {
-	if d.whole != nil {
-		d = d.whole
-	}
 	return append(d.chunk, 1)[0]
 }
 
@@ -112,10 +110,9 @@ func (d *Dataset) ChunkRows() int {
 func (d *Dataset) Check() (err error) {
 	defer kind.Catch(&err)
 	supported(d.Type.fault == "", "%s: got %s", d.Path, d.Type.fault)
-	for from := d; from != nil; from = from.whole {
-		for _, f := range from.filters {
-			supported(readable[f.id] != nil, "%s: the values are compressed with %s, want gzip or none", d.Path, cmp.Or(foreign[f.id], fmt.Sprint("the filter ", f.id)))
-		}
+	for _, f := range d.filters {
+		supported(readable[f.id] != nil, "%s: the values are compressed with %s, want gzip or none", d.Path,
+			cmp.Or(foreign[f.id], fmt.Sprint("the filter ", f.id)))
 	}
 	return nil
 }
@@ -127,7 +124,9 @@ func (d *Dataset) Field(name string) (m *Dataset, err error) {
 	i := slices.IndexFunc(d.Type.Fields, func(f Field) bool { return f.Name == name })
 	kind.Need(i >= 0, ErrNotFound, "%s has no member %s", d.Path, name)
 	f := d.Type.Fields[i]
-	return &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, at: f.offset}, nil
+	m = &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, inside: f.offset}
+	m.chunk, m.filters = d.chunk, d.filters
+	return m, nil
 }
 
 // ReadRows fills dst with the values of rows lo to hi−1 as they are stored. The length of
@@ -147,7 +146,7 @@ func (d *Dataset) read(dst []byte, lo, hi int) {
 		all := make([]byte, (hi-lo)*wide)
 		d.whole.read(all, lo, hi)
 		for size := d.Type.Size; len(dst) > 0; all = all[d.whole.Type.Size:] {
-			copy(dst[:size], all[d.at:])
+			copy(dst[:size], all[d.inside:])
 			dst = dst[size:]
 		}
 	case d.compact != nil:

@@ -177,14 +177,17 @@ func (c *cursor) uint(n int) (v uint64) {
 
 func (c *cursor) int(n int) int { return int(c.uint(n)) }
 
-// addr reads an address.
-func (c *cursor) addr() uint64 {
-	v := c.uint(c.f.offset)
-	if v == undefined>>(64-8*c.f.offset) {
+// limit reads a number of n bytes, which is undefined if all its bits are set.
+func (c *cursor) limit(n int) uint64 {
+	v := c.uint(n)
+	if v == undefined>>(64-8*n) {
 		return undefined
 	}
 	return v
 }
+
+// addr reads an address.
+func (c *cursor) addr() uint64 { return c.limit(c.f.offset) }
 
 // len reads a length.
 func (c *cursor) len() uint64 { return c.uint(c.f.length) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
@@ -64,9 +65,7 @@ var pool = sync.Pool{New: func() any { return new(buffers) }}
 // take returns n bytes that the last call has not returned.
 func (b *buffers) take(n int) []byte {
 	b.next = 1 - b.next
-	if cap(b.pair[b.next]) < n {
-		b.pair[b.next] = make([]byte, n)
-	}
+	b.pair[b.next] = slices.Grow(b.pair[b.next][:0], n)
 	return b.pair[b.next][:n]
 }
 
@@ -80,12 +79,12 @@ func inflate(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 		err = b.z.(zlib.Resetter).Reset(&b.in, nil)
 	}
 	// Filters before gzip add at most a checksum to a chunk.
-	dst, n := b.take(d.chunkBytes+8), 0
-	for got := 0; err == nil && n < len(dst); n += got {
-		got, err = b.z.Read(dst[n:])
+	dst := bytes.NewBuffer(b.take(d.chunkBytes + 8 + bytes.MinRead)[:0])
+	if err == nil {
+		_, err = dst.ReadFrom(io.LimitReader(b.z, int64(d.chunkBytes)+8))
 	}
-	must(err == io.EOF, "%s: the compressed values of a chunk are damaged", d.Path)
-	return dst[:n]
+	must(err == nil && dst.Len() < d.chunkBytes+8, "%s: the compressed values of a chunk are damaged", d.Path)
+	return dst.Bytes()
 }
 
 // unshuffle puts the bytes of values back together: the first bytes of all came first.

@@ -101,7 +101,11 @@ func (w *expected) object(t *testing.T, o *Object) {
 func (o *Object) attributeNames() (names []string, err error) {
 	defer kind.Catch(&err)
 	for _, c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
-		name, _ := o.attribute(c)
+		version := c.version(1, 3)
+		c.skip(1)
+		n := c.int(2)
+		c.skip(4 + version/3)
+		name, _, _ := strings.Cut(string(c.bytes(n)), "\x00")
 		names = append(names, name)
 	}
 	return names, nil

@@ -257,33 +257,26 @@ func (o *Object) Names() (names []string, err error) {
 func (o *Object) Attribute(name string) (d *Dataset, err error) {
 	defer kind.Catch(&err)
 	for _, c := range o.all(msgAttribute, msgAttrInfo, 2, 8, 0) {
-		if have, read := o.attribute(c); have == name {
-			return read(), nil
+		version := c.version(1, 3)
+		flags, pad := c.int(1), 1
+		n, typed, space := c.int(2), c.int(2), c.int(2)
+		if version == 1 {
+			pad, flags = 8, 0
 		}
+		c.skip(version / 3)
+		padded := func(n int) []byte { return c.bytes((n + pad - 1) / pad * pad) }
+		if have, _, _ := bytes.Cut(padded(n), []byte{0}); string(have) != name {
+			continue
+		}
+		c.what = o.Path + ": attribute " + name
+		part := func(n, shared, kind int) *cursor {
+			return o.f.shared(&cursor{f: o.f, what: c.what, b: padded(n)}, shared != 0, kind)
+		}
+		d = &Dataset{f: o.f, Path: c.what, Type: part(typed, flags&1, msgType).datatype(0)}
+		d.space(part(space, flags&2, msgSpace))
+		d.compact = c.bytes(int(d.bytes()))
+		return d, nil
 	}
 	kind.Need(false, ErrNotFound, "%s has no attribute %s", o.Path, name)
 	return nil, nil
-}
-
-// attribute reads the name of an attribute, and returns a function that reads the rest.
-func (o *Object) attribute(c *cursor) (name string, read func() *Dataset) {
-	version := c.version(1, 3)
-	flags, pad := c.int(1), 1
-	n, typed, space := c.int(2), c.int(2), c.int(2)
-	if version == 1 {
-		pad, flags = 8, 0
-	}
-	c.skip(version / 3)
-	padded := func(n int) []byte { return c.bytes((n + pad - 1) / pad * pad) }
-	text, _, _ := bytes.Cut(padded(n), []byte{0})
-	return string(text), func() *Dataset {
-		what := o.Path + ": attribute " + name
-		part := func(n, shared, kind int) *cursor {
-			return o.f.shared(&cursor{f: o.f, what: what, b: padded(n)}, shared != 0, kind)
-		}
-		d := &Dataset{f: o.f, Path: what, Type: part(typed, flags&1, msgType).datatype(0)}
-		d.space(part(space, flags&2, msgSpace))
-		d.compact = c.bytes(int(d.bytes()))
-		return d
-	}
 }

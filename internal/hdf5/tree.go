@@ -118,21 +118,9 @@ func (h *heap) object(id *cursor) []byte {
 	}
 	supported(first>>4 == 0, "%s: got an attribute of more than 64 KiB", h.what)
 	offset, n := id.uint(h.offsetBytes), id.uint(h.lenBytes)
-	at, begin, size := h.find(offset)
-	c := h.block(at, size, "FHDB")
-	c.at = int(min(offset-begin, uint64(len(c.b))))
-	return c.bytes(int(n))
-}
-
-// find returns the address of the direct block that has an offset, and the offset and size
-// of that block.
-func (h *heap) find(offset uint64) (addr, begin, size uint64) {
-	if h.rows == 0 {
-		return h.root, 0, h.start
-	}
 	direct := uint64(bits.Len64(h.direct)-bits.Len64(h.start)) + 2 // rows of direct blocks
-	addr, rows := h.root, h.rows
-	for {
+	addr, begin, size := h.root, uint64(0), h.start                // of the block that has the offset
+	for rows := h.rows; rows > 0; {
 		must(rows <= 64, "%s: got a table of %d rows", h.what, rows)
 		c := h.block(addr, sum(1, uint64(9+h.f.offset+h.offsetBytes), rows*h.width, uint64(h.f.offset)), "FHIB")
 		row := uint64(bits.Len64((offset - begin) / (h.start * h.width)))
@@ -142,11 +130,14 @@ func (h *heap) find(offset uint64) (addr, begin, size uint64) {
 		k := (offset - begin) / size
 		begin += k * size
 		c.at = 5 + h.f.offset + h.offsetBytes + int(row*h.width+k)*h.f.offset
-		if addr = c.addr(); row < direct {
-			return addr, begin, size
+		addr, rows = c.addr(), 0
+		if row >= direct {
+			rows = uint64(bits.Len64(size)-bits.Len64(h.start*h.width)) + 1
 		}
-		rows = uint64(bits.Len64(size)-bits.Len64(h.start*h.width)) + 1
 	}
+	c := h.block(addr, size, "FHDB")
+	c.at = int(min(offset-begin, uint64(len(c.b))))
+	return c.bytes(int(n))
 }
 
 // block returns a block of n bytes.

@@ -146,9 +146,7 @@ func (d *Dataset) space(c *cursor) {
 		d.Shape, d.most = append(d.Shape, int(n)), append(d.most, n)
 	}
 	for i := range d.most[:rank*(flags&1)] {
-		if d.most[i] = c.len(); d.most[i] == undefined>>(64-8*c.f.length) {
-			d.most[i] = undefined
-		}
+		d.most[i] = c.limit(c.f.length)
 	}
 }
 
