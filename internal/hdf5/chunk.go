@@ -255,8 +255,8 @@ func (a *array) extensible(c *cursor) {
 func (d *Dataset) decode(c chunk, begin []int, b *buffers) []byte {
 	must(sum(1, c.addr, 1, c.bytes) <= d.f.end, "%s: a chunk is beyond the end of the file", d.Path)
 	must(uint64(d.chunkBytes)/maxRatio <= c.bytes, "%s: got a chunk of %d bytes, want %d before compression", d.Path, c.bytes, d.chunkBytes)
-	for i, at := range begin {
-		if d.bareEdges && at+d.chunk[i] > d.Shape[i] {
+	for i, from := range begin {
+		if d.bareEdges && from+d.chunk[i] > d.Shape[i] {
 			c.mask = undefined
 		}
 	}

@@ -141,13 +141,13 @@ func (d *Dataset) ReadRows(dst []byte, lo, hi int) (err error) {
 func (d *Dataset) read(dst []byte, lo, hi int) {
 	_, row := d.Rows()
 	switch {
+	case len(dst) == 0:
 	case d.whole != nil:
 		_, wide := d.whole.Rows()
 		all := make([]byte, (hi-lo)*wide)
 		d.whole.read(all, lo, hi)
 		for size := d.Type.Size; len(dst) > 0; all = all[d.whole.Type.Size:] {
-			copy(dst[:size], all[d.inside:])
-			dst = dst[size:]
+			dst = dst[copy(dst[:size], all[d.inside:]):]
 		}
 	case d.compact != nil:
 		copy(dst, d.compact[lo*row:hi*row])
@@ -192,11 +192,11 @@ func (d *Dataset) text(b []byte) string {
 	}
 	if t.variable {
 		c := &cursor{f: d.f, what: d.Path, b: b}
-		n, at, index := c.int(4), c.addr(), c.int(4)
-		if n == 0 || at == 0 || at == undefined {
+		n, addr, index := c.int(4), c.addr(), c.int(4)
+		if n == 0 || addr == 0 || addr == undefined {
 			return ""
 		}
-		d.f.readTexts(d.Path, at)
+		d.f.readTexts(d.Path, addr)
 		c.must(n <= len(d.f.texts[index]), "a text is not in the heap")
 		b = d.f.texts[index][:n]
 	}
@@ -223,7 +223,7 @@ func (f *File) readTexts(what string, addr uint64) {
 	c.must(size >= head, "got a part of %d bytes", size)
 	c = f.read(c.what, addr+head, size-head)
 	f.texts, f.textsAt = make(map[int][]byte), addr
-	for len(c.b)-c.at >= 8+f.length {
+	for len(c.b)-c.next >= 8+f.length {
 		index := c.int(2)
 		c.skip(6)
 		n := c.len()
@@ -232,15 +232,12 @@ func (f *File) readTexts(what string, addr uint64) {
 		}
 		c.must(n <= size, "an object is larger than its part")
 		f.texts[index] = c.bytes(int(n))
-		c.skip(min(-int(n)&7, len(c.b)-c.at))
+		c.skip(min(-int(n)&7, len(c.b)-c.next))
 	}
 }
 
 // readChunks is read for chunks.
 func (d *Dataset) readChunks(dst []byte, lo, hi int) {
-	if len(dst) == 0 {
-		return
-	}
 	index := d.index()
 	inner := 1 // chunks with the same rows
 	for _, g := range d.grid[1:] {
@@ -248,7 +245,11 @@ func (d *Dataset) readChunks(dst []byte, lo, hi int) {
 	}
 	first := lo / d.chunk[0] * inner
 	parallel.For(((hi-1)/d.chunk[0]+1)*inner-first, 1, func(_, k, _ int) {
-		begin := d.begin(first + k)
+		begin, rest := slices.Clone(d.chunk), first+k // the coordinates of the first value
+		for i := range slices.Backward(begin) {
+			begin[i] *= rest % d.grid[i]
+			rest /= d.grid[i]
+		}
 		var values []byte
 		if i, ok := slices.BinarySearchFunc(index, first+k, func(c chunk, k int) int { return c.number - k }); ok {
 			b := pool.Get().(*buffers)
@@ -257,16 +258,6 @@ func (d *Dataset) readChunks(dst []byte, lo, hi int) {
 		}
 		d.scatter(dst, values, begin, lo, hi)
 	})
-}
-
-// begin returns the coordinates of the first value of chunk number k.
-func (d *Dataset) begin(k int) []int {
-	begin := slices.Clone(d.chunk)
-	for i := range slices.Backward(begin) {
-		begin[i] *= k % d.grid[i]
-		k /= d.grid[i]
-	}
-	return begin
 }
 
 // scatter copies the values of the chunk that begins at some coordinates to dst, which has

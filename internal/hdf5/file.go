@@ -65,20 +65,19 @@ func supported(ok bool, format string, args ...any) { kind.Need(ok, ErrUnsupport
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer kind.Catch(&err)
 	f = &File{r: r, end: uint64(max(0, size))}
-	for at := uint64(0); f.end >= at+9; at = max(512, 2*at) {
-		if string(f.read("signature", at, 8).b) == Magic {
-			f.superblock(at)
+	for begin := uint64(0); ; begin = max(512, 2*begin) {
+		must(f.end >= begin+9, "the file is not HDF5, or is truncated")
+		if string(f.read("signature", begin, 8).b) == Magic {
+			f.superblock(begin)
 			return f, nil
 		}
 	}
-	must(false, "the file is not HDF5, or is truncated")
-	return nil, nil
 }
 
 // superblock reads the superblock that begins at a byte of the file.
-func (f *File) superblock(at uint64) {
+func (f *File) superblock(begin uint64) {
 	const what = "superblock"
-	c := f.read(what, at+8, 8)
+	c := f.read(what, begin+8, 8)
 	version, n := c.uint(1), uint64(12)
 	supported(version <= 3, "superblock: got version %d, want at most 3", version)
 	old := version < 2
@@ -92,19 +91,19 @@ func (f *File) superblock(at uint64) {
 	}
 	// Bit 0 of the flags: open for writing. The library refuses such files, too.
 	supported(version != 3 || c.uint(1)&1 == 0, "the program that wrote the file has not closed it; close it, or clear the mark with h5clear -s")
-	c = f.read(what, at, n+uint64(6*f.offset)) // of version 2 and 3: 4 addresses and a checksum
-	c.at = int(n)
+	c = f.read(what, begin, n+uint64(6*f.offset)) // of version 2 and 3: 4 addresses and a checksum
+	c.next = int(n)
 	base, _, eof, last := c.addr(), c.addr(), c.addr(), c.addr()
 	if f.root = last; old {
 		c.addr() // the name of the root group
 		f.root = c.addr()
 	} else {
-		c.b = c.b[:c.at+4]
+		c.b = c.b[:c.next+4]
 		c.checksum()
 	}
-	eof += at - base // a user block may have been put in front of the file
+	eof += begin - base // a user block may have been put in front of the file
 	must(eof <= f.end, "bytes: got %d, want %d; the file is truncated", f.end, eof)
-	f.base, f.end = at, max(eof, at)-at
+	f.base, f.end = begin, max(eof, begin)-begin
 }
 
 // A cursor reads the fields of a structure.
@@ -112,7 +111,7 @@ type cursor struct {
 	f    *File
 	what string // for messages
 	b    []byte
-	at   int
+	next int // index of the next byte
 }
 
 // read reads n bytes at an address.
@@ -159,9 +158,9 @@ func (c *cursor) must(ok bool, format string, args ...any) {
 
 // bytes returns the next n bytes.
 func (c *cursor) bytes(n int) []byte {
-	c.must(n >= 0 && n <= len(c.b)-c.at, "it ends early")
-	c.at += n
-	return c.b[c.at-n : c.at : c.at]
+	c.must(n >= 0 && n <= len(c.b)-c.next, "it ends early")
+	c.next += n
+	return c.b[c.next-n : c.next : c.next]
 }
 
 func (c *cursor) skip(n int) { c.bytes(n) }
@@ -207,7 +206,7 @@ func (c *cursor) version(least, most int) int {
 
 // name reads a text up to a zero, which is padded to a multiple of pad bytes.
 func (c *cursor) name(pad int) string {
-	n := bytes.IndexByte(c.b[c.at:], 0)
+	n := bytes.IndexByte(c.b[c.next:], 0)
 	c.must(n >= 0, "a name has no end")
 	return string(c.bytes((n + pad) / pad * pad)[:n])
 }

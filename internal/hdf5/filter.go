@@ -55,7 +55,6 @@ func (c *cursor) filters() (all []filter) {
 // buffers are the memory of the steps of decoding a chunk.
 type buffers struct {
 	pair [2][]byte // used in turn
-	next int
 	z    io.ReadCloser
 	in   bytes.Reader
 }
@@ -64,9 +63,8 @@ var pool = sync.Pool{New: func() any { return new(buffers) }}
 
 // take returns n bytes that the last call has not returned.
 func (b *buffers) take(n int) []byte {
-	b.next = 1 - b.next
-	b.pair[b.next] = slices.Grow(b.pair[b.next][:0], n)
-	return b.pair[b.next][:n]
+	b.pair[0], b.pair[1] = b.pair[1], slices.Grow(b.pair[0][:0], n)[:n]
+	return b.pair[1]
 }
 
 // inflate decompresses gzip.
@@ -141,17 +139,14 @@ func lzf(d *Dataset, _ filter, src []byte, b *buffers) []byte {
 func fletcher32(d *Dataset, _ filter, src []byte, _ *buffers) []byte {
 	n := len(src) - 4
 	must(n >= 0, "%s: a chunk has no checksum", d.Path)
-	a, b := uint64(0), uint64(0)
+	want := binary.LittleEndian.Uint32(src[n:])
+	src[n] = 0 // the other byte of a word
+	a, b := uint32(0), uint32(0)
 	for i := 0; i < n; i += 2 {
-		word := uint64(src[i]) << 8
-		if i+1 < n {
-			word |= uint64(src[i+1])
-		}
-		a = (a + word) % 0xffff
+		a = (a + uint32(binary.BigEndian.Uint16(src[i:]))) % 0xffff
 		b = (b + a) % 0xffff
 	}
 	// The library has 65535 instead of 0.
-	want := binary.LittleEndian.Uint32(src[n:])
-	must(uint64(want&0xffff)%0xffff == a && uint64(want>>16)%0xffff == b, "%s: the checksum of a chunk is wrong", d.Path)
+	must(want&0xffff%0xffff == a && want>>16%0xffff == b, "%s: the checksum of a chunk is wrong", d.Path)
 	return src[:n]
 }

@@ -47,22 +47,20 @@ func (f *File) header(what string, addr uint64) (all []message) {
 		c = f.read(what, addr+16, c.uint(4))
 	}
 	for todo := []*cursor{c}; len(todo) > 0; todo = todo[1:] {
-		for c := todo[0]; len(c.b)-c.at >= is+3+more; { // less is a gap
-			m := message{kind: c.int(is)}
-			n := c.int(2)
-			m.flags = c.uint(1)
+		for c := todo[0]; len(c.b)-c.next >= is+3+more; { // less is a gap
+			kind, n, flags := c.int(is), c.int(2), c.uint(1)
 			c.skip(more)
-			m.body = c.bytes(n)
+			m := message{kind, flags, c.bytes(n)}
 			supported(m.kind <= lastMessage || m.flags&0x80 == 0, "%s: got the message %#x", what, m.kind)
 			if m.kind != msgContinue {
 				all = append(all, m)
 				continue
 			}
 			b := &cursor{f: f, what: what, b: m.body}
-			at, size := b.addr(), b.len()
-			c.must(!seen[at], "its parts form a cycle")
-			seen[at] = true
-			next := f.read(what, at, size)
+			addr, size := b.addr(), b.len()
+			c.must(!seen[addr], "its parts form a cycle")
+			seen[addr] = true
+			next := f.read(what, addr, size)
 			if modern {
 				next.checksum()
 				next.magic("OCHK")
@@ -149,8 +147,8 @@ func (o *Object) all(kind, info, ordered, tree, skip int) (list []*cursor) {
 	}
 	c.version(0, 0)
 	c.skip(c.int(1) & 1 * ordered)
-	if at, records := c.addr(), c.addr(); at != undefined && records != undefined {
-		h := o.f.heap(o.Path, at)
+	if heap, records := c.addr(), c.addr(); heap != undefined && records != undefined {
+		h := o.f.heap(o.Path, heap)
 		o.f.records(o.Path, records, tree, func(r *cursor) {
 			r.skip(skip)
 			list = append(list, &cursor{f: o.f, what: o.Path, b: h.object(r)})
@@ -162,10 +160,8 @@ func (o *Object) all(kind, info, ordered, tree, skip int) (list []*cursor) {
 // link reads the message of a link.
 func (c *cursor) link() (l link) {
 	c.version(1, 1)
-	flags, is := c.int(1), 0
-	if flags&8 != 0 {
-		is = c.int(1)
-	}
+	flags := c.int(1)
+	is := c.int(flags >> 3 & 1) // 0 if it is not there
 	c.skip(flags>>2&1*8 + flags>>4&1)
 	l.name = string(c.bytes(c.int(1 << (flags & 3))))
 	supported(is < 2 || is == 64, "%s: got a link of type %d", c.what, is)
@@ -182,11 +178,11 @@ func (f *File) oldLinks(what string, tree, heap uint64) (links []link) {
 	c := f.read(what, heap, uint64(8+2*f.length+f.offset))
 	c.magic("HEAP")
 	c.skip(4)
-	n, _, at := c.len(), c.len(), c.addr()
-	names := f.read(what, at, n)
-	text := func(at uint64) string {
-		names.must(at < n, "got a name at %d, want it below %d", at, n)
-		names.at = int(at)
+	n, _, addr := c.len(), c.len(), c.addr()
+	names := f.read(what, addr, n)
+	text := func(offset uint64) string {
+		names.must(offset < n, "got a name at %d, want it below %d", offset, n)
+		names.next = int(offset)
 		return names.name(1)
 	}
 	f.oldTree(what, tree, 0, f.length, func(_ *cursor, child uint64) {
@@ -198,8 +194,8 @@ func (f *File) oldLinks(what string, tree, heap uint64) (links []link) {
 		for range count {
 			l := link{name: text(c.uint(f.offset)), addr: c.addr()}
 			is := c.uint(8)
-			if at := c.uint(4); is&0xffffffff == 2 {
-				l.soft = text(at)
+			if path := c.uint(4); is&0xffffffff == 2 {
+				l.soft = text(path)
 			}
 			c.skip(12)
 			links = append(links, l)

@@ -11,15 +11,15 @@ func (f *File) oldTree(what string, addr uint64, is, key int, leaf func(key *cur
 		head := uint64(8 + 2*f.offset)
 		c := f.read(what, addr, head)
 		c.magic("TREE")
-		got, at, count := c.int(1), c.int(1), c.uint(2)
+		got, own, count := c.int(1), c.int(1), c.uint(2)
 		c.must(got == is, "got type %d, want %d", got, is)
-		c.must(!seen[addr] && (level < 0 || at == level), "its nodes form a cycle")
+		c.must(!seen[addr] && (level < 0 || own == level), "its nodes form a cycle")
 		seen[addr] = true
 		c = f.read(what, addr+head, count*uint64(key+f.offset))
 		for range count {
 			k := &cursor{f: f, what: what, b: c.bytes(key)}
-			if child := c.addr(); at > 0 {
-				node(child, at-1)
+			if child := c.addr(); own > 0 {
+				node(child, own-1)
 			} else {
 				leaf(k, child)
 			}
@@ -129,14 +129,14 @@ func (h *heap) object(id *cursor) []byte {
 		size = h.start << row >> min(1, row) // rows 0 and 1 have the same
 		k := (offset - begin) / size
 		begin += k * size
-		c.at = 5 + h.f.offset + h.offsetBytes + int(row*h.width+k)*h.f.offset
+		c.next = 5 + h.f.offset + h.offsetBytes + int(row*h.width+k)*h.f.offset
 		addr, rows = c.addr(), 0
 		if row >= direct {
 			rows = uint64(bits.Len64(size)-bits.Len64(h.start*h.width)) + 1
 		}
 	}
 	c := h.block(addr, size, "FHDB")
-	c.at = int(min(offset-begin, uint64(len(c.b))))
+	c.next = int(min(offset-begin, uint64(len(c.b))))
 	return c.bytes(int(n))
 }
 
@@ -150,9 +150,9 @@ func (h *heap) block(addr, n uint64, magic string) *cursor {
 	if magic == "FHIB" {
 		c.checksum()
 	} else if h.checked { // over the block with zeros instead of the checksum
-		c.at = 5 + h.f.offset + h.offsetBytes
+		c.next = 5 + h.f.offset + h.offsetBytes
 		sum := uint32(c.uint(4))
-		clear(c.b[c.at-4 : c.at])
+		clear(c.b[c.next-4 : c.next])
 		c.must(lookup3(c.b) == sum, "the checksum is wrong")
 	}
 	h.blocks[addr] = c
