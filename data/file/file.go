@@ -506,6 +506,11 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 // sources are files to be read one after the other.
 type sources []source
 
+// need fails unless the sources can be read again, as is needed for something.
+func (list sources) need(what string) {
+	kind.Need(list.again(), data.ErrUnsupported, "%s: %s: got a pipe, want a file, which can be read again", list[0].path, what)
+}
+
 // again reports whether the sources can be read again. Pipes cannot.
 func (list sources) again() bool {
 	for _, from := range list {
