@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -31,15 +30,8 @@ type ResNetOptions struct {
 
 // complete returns the options with the defaults filled in.
 func (o ResNetOptions) complete() (ResNetOptions, error) {
-	if o.Width == 0 {
-		o.Width = 64
-	}
-	if o.Hidden == 0 {
-		o.Hidden = 16 * o.Width
-	}
-	if o.Out == 0 {
-		o.Out = 2 * o.Width
-	}
+	o.Width = cmp.Or(o.Width, 64)
+	o.Hidden, o.Out = cmp.Or(o.Hidden, 16*o.Width), cmp.Or(o.Out, 2*o.Width)
 	const most = 1 << 12
 	if o.Width < 1 || o.Hidden < 1 || o.Out < 1 || o.Width > most || o.Hidden > 16*most || o.Out > 16*most {
 		return o, kind.Errorf(ErrInput, "model: widths of a ResNet: got %d, %d and %d, want 1 to %d and twice 1 to %d", o.Width,
@@ -255,7 +247,8 @@ func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, col
 }
 
 // A builder adds a network to a graph. With create it also makes the network's
-// parameters; without create, it uses the existing ones in order.
+// parameters; without create, it uses the existing ones in order. After an error its
+// methods do nothing and return nil.
 type builder[T op.Float] struct {
 	net    *ResNet[T]
 	on     *deviceParams // nil: the CPU
@@ -264,144 +257,108 @@ type builder[T op.Float] struct {
 	graph  *gorgonia.ExprGraph
 	nodes  gorgonia.Nodes
 	norms  int
+	err    error // the first
 
 	precision op.Precision // of the convolutions
+}
+
+// add adds a node, unless there was an error.
+func (b *builder[T]) add(node func() (*gorgonia.Node, error)) (n *gorgonia.Node) {
+	if b.err == nil {
+		n, b.err = node()
+	}
+	return n
 }
 
 // network adds stem, stages and head.
 func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) {
 	b.graph = x.Graph()
-	w := b.net.options.Width
-	if h, err = op.ChannelsLast(x); err != nil {
-		return nil, nil, err
-	}
-	if h, err = b.convolve(h, "conv1", 3, w, 3, 1); err != nil {
-		return nil, nil, err
-	}
-	if h, err = b.batchNorm(h, "bn1", w, op.ReLUActivation); err != nil {
-		return nil, nil, err
-	}
-	in := w
+	o := b.net.options
+	h = b.add(func() (*gorgonia.Node, error) { return op.ChannelsLast(x) })
+	h = b.batchNorm(b.convolve(h, "conv1", 3, o.Width, 3, 1), "bn1", o.Width, op.ReLUActivation)
+	in := o.Width
 	for stage, stride := range stages {
-		out := w << stage
+		out := o.Width << stage
 		for block := range 2 {
-			if block > 0 {
-				stride = 1
-			}
-			if h, err = b.block(h, fmt.Sprintf("layer%d.%d", stage+1, block), in, out, stride); err != nil {
-				return nil, nil, err
-			}
-			in = out
+			h = b.block(h, fmt.Sprintf("layer%d.%d", stage+1, block), in, out, stride)
+			in, stride = out, 1
 		}
 	}
-	if h, err = op.GlobalAvgPool(h); err != nil {
-		return nil, nil, err
-	}
-	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLUActivation); err != nil {
-		return nil, nil, err
-	}
-	z, err = b.linear(z, outputLayer, b.net.options.Hidden, b.net.options.Out, op.NoActivation)
-	return h, z, err
+	h = b.add(func() (*gorgonia.Node, error) { return op.GlobalAvgPool(h) })
+	z = b.linear(h, "fc1", in, o.Hidden, op.ReLUActivation)
+	z = b.linear(z, outputLayer, o.Hidden, o.Out, op.NoActivation)
+	return h, z, b.err
 }
 
 // block adds two convolutions with a shortcut around them.
-func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (*gorgonia.Node, error) {
-	y, err := b.convolve(x, name+".conv1", in, out, 3, stride)
-	if err != nil {
-		return nil, err
-	}
-	if y, err = b.batchNorm(y, name+".bn1", out, op.ReLUActivation); err != nil {
-		return nil, err
-	}
-	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
-		return nil, err
-	}
-	scale, shift, stats, err := b.norm(name+".bn2", out)
-	if err != nil {
-		return nil, err
-	}
+func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) *gorgonia.Node {
+	y := b.batchNorm(b.convolve(x, name+".conv1", in, out, 3, stride), name+".bn1", out, op.ReLUActivation)
+	y = b.convolve(y, name+".conv2", out, out, 3, 1)
+	scale, shift, stats := b.norm(name+".bn2", out)
 	if stride != 1 || in != out {
-		if x, err = b.convolve(x, name+".shortcut.0", in, out, 1, stride); err != nil {
-			return nil, err
-		}
-		if x, err = b.batchNorm(x, name+".shortcut.1", out, op.NoActivation); err != nil {
-			return nil, err
-		}
+		x = b.batchNorm(b.convolve(x, name+".shortcut.0", in, out, 1, stride), name+".shortcut.1", out, op.NoActivation)
 	}
-	return op.BatchNormAddReLU(y, scale, shift, x, stats)
+	return b.add(func() (*gorgonia.Node, error) { return op.BatchNormAddReLU(y, scale, shift, x, stats) })
 }
 
-func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) (*gorgonia.Node, error) {
+func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) *gorgonia.Node {
 	deviation := math.Sqrt(2 / float64(out*size*size))
-	w, err := b.parameter(name+".weight", func(s *rng.Stream) float64 { return deviation * s.Normal() }, out, in, size, size)
-	if err != nil {
-		return nil, err
-	}
-	return op.Conv2d(x, w, stride, size/2, b.precision)
+	w := b.parameter(name+".weight", func(s *rng.Stream) float64 { return deviation * s.Normal() }, out, in, size, size)
+	return b.add(func() (*gorgonia.Node, error) { return op.Conv2d(x, w, stride, size/2, b.precision) })
 }
 
-func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {
-	scale, shift, stats, err := b.norm(name, channels)
-	if err != nil {
-		return nil, err
-	}
-	return op.BatchNorm(x, scale, shift, stats, act)
+func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) *gorgonia.Node {
+	scale, shift, stats := b.norm(name, channels)
+	return b.add(func() (*gorgonia.Node, error) { return op.BatchNorm(x, scale, shift, stats, act) })
 }
 
 // norm adds the parameters of a batch normalisation.
-func (b *builder[T]) norm(name string, channels int) (scale, shift *gorgonia.Node, stats *op.BatchStats, err error) {
-	one := func(*rng.Stream) float64 { return 1 }
-	zero := func(*rng.Stream) float64 { return 0 }
-	scale, errScale := b.parameter(name+".weight", one, channels)
-	shift, errShift := b.parameter(name+".bias", zero, channels)
-	if err := errors.Join(errScale, errShift); err != nil {
-		return nil, nil, nil, err
-	}
-	if b.create {
-		if stats, err = op.NewBatchStats(nil, op.Dtype[T](), channels); err != nil {
-			return nil, nil, nil, err
-		}
+func (b *builder[T]) norm(name string, channels int) (scale, shift *gorgonia.Node, stats *op.BatchStats) {
+	scale = b.parameter(name+".weight", func(*rng.Stream) float64 { return 1 }, channels)
+	shift = b.parameter(name+".bias", func(*rng.Stream) float64 { return 0 }, channels)
+	if b.create && b.err == nil {
+		stats, b.err = op.NewBatchStats(nil, op.Dtype[T](), channels)
 		b.net.norms = append(b.net.norms, norm{name: name, stats: stats})
 	}
-	stats, err = b.on.statsOf(b.net.norms[b.norms].stats)
-	b.norms++
-	return scale, shift, stats, err
+	if b.err == nil {
+		stats, b.err = b.on.statsOf(b.net.norms[b.norms].stats)
+		b.norms++
+	}
+	return scale, shift, stats
 }
 
-func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) (*gorgonia.Node, error) {
+func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) *gorgonia.Node {
 	bound := 1 / math.Sqrt(float64(in))
 	uniform := func(s *rng.Stream) float64 { return bound * (float64(2*s.Float64()) - 1) }
-	w, errW := b.parameter(name+".weight", uniform, out, in)
-	bias, errBias := b.parameter(name+".bias", uniform, out)
-	if err := errors.Join(errW, errBias); err != nil {
-		return nil, err
-	}
-	return op.Linear(x, w, bias, act)
+	w, bias := b.parameter(name+".weight", uniform, out, in), b.parameter(name+".bias", uniform, out)
+	return b.add(func() (*gorgonia.Node, error) { return op.Linear(x, w, bias, act) })
 }
 
 // parameter adds a parameter's node, and makes the parameter if it is not there.
-func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) (*gorgonia.Node, error) {
-	number := len(b.nodes)
-	if b.create {
-		a, err := op.NewArray(nil, op.Dtype[T](), shape...)
-		if err != nil {
-			return nil, err
-		}
-		if b.seed != nil {
-			stream := rng.New(*b.seed, rng.Init, uint64(number))
-			values := op.Data[T](a)
-			for i := range values {
-				values[i] = T(start(&stream))
+func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) *gorgonia.Node {
+	return b.add(func() (*gorgonia.Node, error) {
+		number := len(b.nodes)
+		if b.create {
+			a, err := op.NewArray(nil, op.Dtype[T](), shape...)
+			if err != nil {
+				return nil, err
 			}
+			if b.seed != nil {
+				stream := rng.New(*b.seed, rng.Init, uint64(number))
+				values := op.Data[T](a)
+				for i := range values {
+					values[i] = T(start(&stream))
+				}
+			}
+			b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
 		}
-		b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
-	}
-	if p := b.net.parameters[number]; p.Name != name {
-		return nil, fmt.Errorf("parameter %d: got %s, want %s", number, p.Name, name)
-	}
-	node := gorgonia.NewTensor(b.graph, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
-	b.nodes = append(b.nodes, node)
-	return node, nil
+		if p := b.net.parameters[number]; p.Name != name {
+			return nil, fmt.Errorf("parameter %d: got %s, want %s", number, p.Name, name)
+		}
+		node := gorgonia.NewTensor(b.graph, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+		b.nodes = append(b.nodes, node)
+		return node, nil
+	})
 }
 
 // resNetStem is the tensor that identifies the state of a ResNet.
@@ -449,10 +406,7 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 			return nil, err
 		}
 		values := op.Data[float32](to)
-		if err := copyNarrowed(values, from); err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", name, err)
-		}
-		if err := checkFinite(values); err != nil {
+		if err := cmp.Or(copyNarrowed(values, from), checkFinite(values)); err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		if strings.HasSuffix(name, "running_var") && slices.Min(values) < 0 {
