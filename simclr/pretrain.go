@@ -102,19 +102,11 @@ type Pretraining struct {
 // batch; the paper's program changes it with every epoch, and begins with 0.
 func PaperPretraining() Pretraining {
 	return Pretraining{
-		Augmentation: Paper(),
-		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: op.InfoNC.Info().Scale, Mean: true},
-		Views:        2,
-		BatchSize:    1024,
-		Negatives:    16,
-		Sampling:     train.SamplePerHead,
-		Epochs:       1000,
-		WarmUp:       5,
-		LR:           0.03 * 1024 / 256,
-		Schedule:     train.Cosine,
-		Momentum:     0.9,
-		WeightDecay:  5e-4,
-		Clip:         4,
+		Augmentation: Paper(), Views: 2, BatchSize: 1024,
+		Loss:      op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: op.InfoNC.Info().Scale, Mean: true},
+		Negatives: 16, Sampling: train.SamplePerHead,
+		Epochs: 1000, WarmUp: 5, LR: 0.03 * 1024 / 256, Schedule: train.Cosine,
+		Momentum: 0.9, WeightDecay: 5e-4, Clip: 4,
 	}
 }
 

@@ -17,16 +17,7 @@ import (
 
 // commands are the functions that make cne's subcommands.
 var commands = []func() *cobra.Command{
-	configCmd,
-	evaluateCmd,
-	exportCmd,
-	plotCmd,
-	projectCmd,
-	simclrCmd,
-	spectrumCmd,
-	sweepCmd,
-	trainCmd,
-	versionCmd,
+	configCmd, evaluateCmd, exportCmd, plotCmd, projectCmd, simclrCmd, spectrumCmd, sweepCmd, trainCmd, versionCmd,
 }
 
 // titlesOfLosses lists the titles of the losses.

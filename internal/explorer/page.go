@@ -165,25 +165,8 @@ var files embed.FS
 
 // scripts are the scripts of the page, in this order: one program in one scope.
 var scripts = []string{
-	"data.js",
-	"density.js",
-	"render.js",
-	"pace.js",
-	"camera.js",
-	"positions.js",
-	"images.js",
-	"names.js",
-	"panels.js",
-	"search.js",
-	"select.js",
-	"pointers.js",
-	"outside.js",
-	"points.js",
-	"export.js",
-	"link.js",
-	"values.js",
-	"help.js",
-	"main.js",
+	"data.js", "density.js", "render.js", "pace.js", "camera.js", "positions.js", "images.js", "names.js", "panels.js", "search.js",
+	"select.js", "pointers.js", "outside.js", "points.js", "export.js", "link.js", "values.js", "help.js", "main.js",
 }
 
 var page = template.Must(template.ParseFS(files, "page.html"))

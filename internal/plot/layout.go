@@ -64,13 +64,8 @@ func entry(c draw.Canvas, x, y float64, colour color.Color, txt string) {
 }
 
 func style(size font.Length, x text.XAlignment, y text.YAlignment) text.Style {
-	return text.Style{
-		Color:   ink,
-		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
-		XAlign:  x,
-		YAlign:  y,
-		Handler: fonts,
-	}
+	f := font.Font{Typeface: sans, Variant: "Sans", Size: size}
+	return text.Style{Color: ink, Font: f, XAlign: x, YAlign: y, Handler: fonts}
 }
 
 var (

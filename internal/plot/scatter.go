@@ -219,13 +219,8 @@ func (s *Scatter) check() error {
 			return fmt.Errorf("%w: %s: got %d, want %d, one for each point", ErrInput, given.what, given.n, m.N)
 		}
 	}
-	if err := checkSizes([]size{
-		{"Width", s.Width, maxInches},
-		{"Height", s.Height, maxInches},
-		{"DPI", float64(s.DPI), maxDPI},
-		{"PointSize", s.PointSize, maxDiameter},
-		{"Alpha", s.Alpha, 1},
-	}); err != nil {
+	if err := checkSizes([]size{{"Width", s.Width, maxInches}, {"Height", s.Height, maxInches}, {"DPI", float64(s.DPI), maxDPI},
+		{"PointSize", s.PointSize, maxDiameter}, {"Alpha", s.Alpha, 1}}); err != nil {
 		return err
 	}
 	if at := simd.FirstNotFinite(m.X); at >= 0 {

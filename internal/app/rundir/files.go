@@ -71,44 +71,18 @@ const (
 // runFiles are the files that a run writes into its folder. config.yaml marks
 // the folder as a run's: it is written first and removed last. The cache
 // is not among them, so it outlives the run.
-var runFiles = slices.Concat([]string{
-	RecordsFile,
-	MetricsFile,
-	"embedding.npy",
-	"embedding.csv",
-	"embedding.parquet",
-	"embedding.png",
-	"embedding.svg",
-	PageFile,
-	EvaluationFile,
-	PixelsFile,
-	ModelFile,
-	PointsFile,
-	checkpointFile,
-	previousFile,
-	"holdout.npy",
-	"holdout.csv",
-	"holdout.parquet",
-	HeldRowsFile,
-	SampleName + ".npy",
-	SampleName + ".csv",
-	SampleName + ".parquet",
-	SampleRowsFile,
-	RowsFile,
-	NamesFile,
-	Snapshots + "/epoch-*.npy",
-	eventFiles + "*",
-	"curves.svg",
-	SpectrumTable,
-	SpectrumTimes,
-	SpectrumFigures,
-	SpectrumStrip,
-	SpectrumCurves,
-	SpectrumExplorer,
-}, sweepFiles(), []string{
-	GraphFile,
-	ConfigFile,
-})
+var runFiles = slices.Concat(
+	[]string{RecordsFile, MetricsFile}, positionFiles("embedding"), []string{"embedding.png", "embedding.svg", PageFile},
+	[]string{EvaluationFile, PixelsFile, ModelFile, PointsFile, checkpointFile, previousFile},
+	positionFiles("holdout"), []string{HeldRowsFile}, positionFiles(SampleName), []string{SampleRowsFile, RowsFile, NamesFile},
+	[]string{Snapshots + "/epoch-*.npy", eventFiles + "*", "curves.svg"},
+	[]string{SpectrumTable, SpectrumTimes, SpectrumFigures, SpectrumStrip, SpectrumCurves, SpectrumExplorer},
+	sweepFiles(), []string{GraphFile, ConfigFile})
+
+// positionFiles returns the files with the positions of points.
+func positionFiles(name string) []string {
+	return []string{name + ".npy", name + ".csv", name + ".parquet"}
+}
 
 // sweepFolders match the folders of a spectrum's embeddings.
 var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
@@ -117,8 +91,8 @@ var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 func sweepFiles() []string {
 	var files []string
 	for _, folder := range sweepFolders {
-		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "embedding.png", PageFile, RowsFile,
-			NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
+		for _, name := range append(positionFiles("embedding"), "embedding.png", PageFile, RowsFile,
+			NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile) {
 			files = append(files, folder+"/"+name)
 		}
 	}
@@ -127,10 +101,7 @@ func sweepFiles() []string {
 
 // regenerableFiles are the runFiles that cne plot and cne simclr evaluate make of a finished
 // run, as often as they are asked to.
-var regenerableFiles = []string{
-	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg",
-	EvaluationFile, PixelsFile,
-}
+var regenerableFiles = []string{"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", EvaluationFile, PixelsFile}
 
 // Regenerable reports whether a run's file can be made again from the rest of its folder:
 // a picture, a page, or an evaluation.
@@ -181,11 +152,8 @@ func isRunFile(name string) bool {
 }
 
 // lateFiles are the runFiles that are made when a run has ended.
-var lateFiles = []string{
-	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png",
-	"curves.png", "curves.svg",
-	PageFile, EvaluationFile,
-}
+var lateFiles = append(positionFiles("holdout"), MetricsFile, HeldRowsFile, RowsFile, NamesFile, "embedding.png",
+	"curves.png", "curves.svg", PageFile, EvaluationFile)
 
 // SnapshotName returns the name of the embedding after an epoch, in the folder
 // Snapshots.

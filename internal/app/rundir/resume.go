@@ -188,7 +188,7 @@ func (d *Dir) BeginAgain(log *slog.Logger, from *train.Checkpoint, epochs int) e
 	}
 	late := lateFiles
 	if exists(d.Path(SampleRowsFile)) { // all points are placed when the run has ended
-		late = slices.Concat(late, []string{"embedding.npy", "embedding.csv", "embedding.parquet"})
+		late = slices.Concat(late, positionFiles("embedding"))
 	}
 	return d.remove(late)
 }
