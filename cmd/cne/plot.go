@@ -97,11 +97,11 @@ embedding.html or curves.png in the run folder.`,
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
 	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points; repeatable, one per input (default: their names)")
 	flags.BoolVar(&p.join, "join", false, "the inputs are the parts of one embedding, in this order")
-	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: automatic")
+	flags.IntVar(&p.plot.Columns, "columns", 0, "`number` of inputs side by side in a row; 0: automatic")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter in typographic `points`, at most 100; 0: automatic, density from 50 000 points")
-	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: automatic")
-	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: automatic")
-	flags.BoolVar(&p.plot.Names, "class-names", false, "write the name of each class at the median of its points, where there is room")
+	flags.Float64Var(&p.plot.Width, "width", 0, "width of the picture in `cm`, at most 100; 0: automatic")
+	flags.Float64Var(&p.plot.Height, "height", 0, "height of the picture in `cm`, at most 100; 0: automatic")
+	flags.BoolVar(&p.plot.NameClasses, "class-names", false, "write the name of each class at the median of its points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
 }
@@ -126,10 +126,9 @@ type plotting struct {
 	inputs []string // all of them
 	output string   // "" for the default
 	data   file.Options
-	plot   report.Plot
+	plot   cne.PictureOptions // sizes in cm, up to draw
 
 	titles  []string
-	columns int  // of several embeddings
 	join    bool // the inputs are parts of one
 	metrics bool // curves of runs
 	html    bool
@@ -142,7 +141,7 @@ func (p *plotting) checkSizes() error {
 	for _, size := range []struct {
 		flag  string
 		value float64
-	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}} {
+	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.Width}, {"--height", p.plot.Height}} {
 		if !(size.value >= 0 && size.value <= 100) {
 			return fmt.Errorf("%s: got %v, want a number from 0 to 100", size.flag, size.value)
 		}
@@ -179,16 +178,20 @@ func (p *plotting) check() error {
 		{p.join && p.metrics, "--join is for the parts of an embedding, not for curves"},
 		{p.join && p.output == "", "--join needs --output, the file for the picture"},
 		{p.metrics && (hasLabels || p.plot.PointSize != 0), "--labels, --label-column, --drop and --point-size are for points, not for the curves of --metrics"},
-		{p.plot.Names && (p.metrics || page), "--class-names is for pictures of embeddings, not for curves or pages"},
+		{p.plot.NameClasses && (p.metrics || page), "--class-names is for pictures of embeddings, not for curves or pages"},
 		{p.metrics && n > 1 && p.output == "", "--metrics of several runs needs --output, the file for their picture"},
 		{p.html && p.metrics, "--html and --metrics: got both, want one of them"},
 		{p.html && strip, fmt.Sprintf("--html: got %d embeddings, want one", n)},
-		{p.columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 (automatic)", p.columns)},
-		{p.columns > 0 && !strip, "--columns is for several embeddings"},
+		{p.plot.Columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 (automatic)", p.plot.Columns)},
+		{p.plot.Columns > 0 && !strip, "--columns is for several embeddings"},
 		{len(p.titles) > 1 && !strip, fmt.Sprintf("--title: got %d for one picture, want 1", len(p.titles))},
 		{strip && p.output == "", fmt.Sprintf("%d embeddings need --output, the file for their picture", n)},
 		{strip && len(p.titles) > 0 && len(p.titles) != n, fmt.Sprintf("--title: got %d for %d embeddings, want one for each or none", len(p.titles), n)},
-		{strip && (p.plot.WidthCM != 0 || p.plot.HeightCM != 0), fmt.Sprintf("--width and --height: got %d embeddings, want one", n)},
+		{strip && (p.plot.Width != 0 || p.plot.Height != 0), fmt.Sprintf("--width and --height: got %d embeddings, want one", n)},
+		{!page && len(p.images) > 0, "--images is for pages; add --html"},
+		{!page && p.wanted.AutoLabels, "--auto-labels is for pages; add --html"},
+		{!page && (p.wanted.Names != "" || len(p.wanted.Columns) > 0),
+			"--names and --color are for pages; add --html, or colour a picture by --labels or --label-column"},
 	} {
 		if fault.found {
 			return errors.New(fault.what)
@@ -197,21 +200,10 @@ func (p *plotting) check() error {
 	if len(p.titles) == 1 && !strip {
 		p.plot.Title = p.titles[0]
 	}
-	if p.output != "" {
-		if err := cli.CheckEnding("--output", p.output, p.endings()...); err != nil {
-			return err
-		}
+	if p.output == "" {
+		return nil
 	}
-	switch {
-	case page:
-	case len(p.images) > 0:
-		return errors.New("--images is for pages; add --html")
-	case p.wanted.AutoLabels:
-		return errors.New("--auto-labels is for pages; add --html")
-	case p.wanted.Names != "" || len(p.wanted.Columns) > 0:
-		return errors.New("--names and --color are for pages; add --html, or colour a picture by --labels or --label-column")
-	}
-	return nil
+	return cli.CheckEnding("--output", p.output, p.endings()...)
 }
 
 // isHTML reports whether cne plot writes a page instead of a picture.
@@ -243,18 +235,21 @@ func (p *plotting) chooseOutput() error {
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 
+// centimetres in an inch.
+const centimetres = 2.54
+
 // draw writes the picture or page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var err error
 	var write func() error
+	o := p.plot
+	o.Width, o.Height = o.Width/centimetres, o.Height/centimetres
 	switch {
 	case p.metrics:
 		var curves *plot.Curves
-		curves, err = report.OpenCurves(ctx, p.inputs, p.plot)
+		curves, err = report.OpenCurves(ctx, p.inputs, o)
 		write = func() error { return curves.Save(p.output) }
 	case p.isStrip():
-		o := report.Picture(p.plot)
-		o.Columns = p.columns
 		o.Panels, err = report.OpenPanels(ctx, p.inputs, p.titles, p.data)
 		write = func() error { return report.Map{}.SavePicture(log, p.output, o) }
 	default:
@@ -269,7 +264,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 			if page != nil {
 				return m.SavePage(p.output, page)
 			}
-			return m.SavePicture(log, p.output, report.Picture(p.plot))
+			return m.SavePicture(log, p.output, o)
 		}
 	}
 	if errors.As(err, new(*file.TextError)) {

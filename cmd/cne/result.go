@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"text/tabwriter"
 	"time"
 
@@ -21,22 +20,17 @@ import (
 	"cne/internal/memory"
 	"cne/internal/text"
 	"cne/internal/version"
-	"cne/model"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
 )
 
-// A result is an embedding with its points and the device that measures it.
+// A result is an embedding of a run.
 type result struct {
-	log       *slog.Logger
-	config    *configs.Config
-	device    *model.Device // which measures it
-	dir       *rundir.Dir   // where it is kept
-	in        *points.Inputs
-	near      *points.Prepared
-	embedded  *cne.Embedding
-	trainedOn string // as in trainCommand
+	*pointRun
+	config   *configs.Config // of the embedding
+	dir      *rundir.Dir     // where it is kept
+	embedded *cne.Embedding
 }
 
 // measure measures the embedding as the configuration asks for; held are the positions of
@@ -93,7 +87,7 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 	}
 	f, err := quality.MeasureHeldOut(ctx, r.near.Reduced, r.embedded.Positions, held, r.measuring())
 	if err == nil && f.OtherLabels {
-		r.log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
+		r.Log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
 	}
 	return f, err
 }
@@ -119,7 +113,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 		drawn = report.WithHeldOut(drawn, held, r.in.Held.Labels)
 	}
 	if r.config.Output.Plot {
-		if err := drawn.SavePicture(r.log, r.dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
+		if err := drawn.SavePicture(r.Log, r.dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
 			return err
 		}
 	}
@@ -145,7 +139,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report.Map) (err error) {
 	page.Images, err = r.pageImages(ctx, m.Positions.N)
 	r.in.Annotations.AddTo(page)
-	page.Neighbors = m.Neighbors(r.log, r.near.Nearest, nil)
+	page.Neighbors = m.Neighbors(r.Log, r.near.Nearest, nil)
 	return err
 }
 
@@ -155,7 +149,7 @@ func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report
 func (r *result) pageImages(ctx context.Context, n int) (_ *images.Set, err error) {
 	in := r.in
 	if !in.Sampled() && !in.ImagesRead {
-		in.Images, err = report.RunImages(ctx, r.log, r.config, n, in.PageRows())
+		in.Images, err = report.RunImages(ctx, r.Log, r.config, n, in.PageRows())
 		in.ImagesRead = err == nil
 	}
 	return in.Images, err

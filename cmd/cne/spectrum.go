@@ -286,10 +286,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 func (s *spectrum) at(x *spectrumPoint) *result {
 	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
 	x.config.Output.Dir = dir.Root() // as in its config.yaml
-	return &result{
-		log: s.Log, config: x.config, device: s.device, dir: dir,
-		in: s.in, near: s.near, embedded: x.embedded, trainedOn: s.trainedOn,
-	}
+	return &result{&s.pointRun, x.config, dir, x.embedded}
 }
 
 // train runs the shared phases and then all embeddings, or the unfinished ones. o are the

@@ -85,12 +85,7 @@ type training struct {
 }
 
 // result returns the results of the run so far.
-func (t *training) result() *result {
-	return &result{
-		log: t.Log, config: t.config, device: t.device, dir: t.dir,
-		in: t.in, near: t.near, embedded: t.embedded, trainedOn: t.trainedOn,
-	}
-}
+func (t *training) result() *result { return &result{&t.pointRun, t.config, t.dir, t.embedded} }
 
 func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	c := t.config

@@ -301,14 +301,6 @@ func (d *Device) do(f func() error) error {
 	return d.failIf(f())
 }
 
-// submit is do for an operation that the device carries out in its turn.
-func (d *Device) submit(f func() error) error {
-	return d.do(func() error {
-		d.count()
-		return f()
-	})
-}
-
 // count counts an operation that is about to be submitted. The caller holds the lock.
 func (d *Device) count() {
 	if d.recorder != 0 {
@@ -486,7 +478,7 @@ func (d *Device) Copy(dst, src Pointer, bytes int) error {
 	if bytes == 0 {
 		return d.do(func() error { return nil })
 	}
-	return d.submit(func() error { return d.backend.Copy(dst, src, bytes) })
+	return d.Main().submit(func() error { return d.backend.Copy(dst, src, bytes) })
 }
 
 // Zero clears bytes, a multiple of 4, of the device's memory.
@@ -523,7 +515,7 @@ func (d *Device) Multiply(p Product) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
 	}
-	return d.submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
+	return d.Main().submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
 // Capture records the operations that f requests on the calling goroutine instead of

@@ -1,12 +1,13 @@
 package device
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/internal/kind"
 )
 
 // A Driver gives access to accelerators.
@@ -55,7 +56,7 @@ func Open(name string) (*Device, error) {
 	case "auto":
 		d, err := open(0)
 		if err != nil {
-			return &Device{name: "cpu", reason: "computing on the CPU: " + reason(err)}, nil
+			return &Device{name: "cpu", reason: "computing on the CPU: " + err.Error()}, nil
 		}
 		d.reason = fmt.Sprintf("computing on %s, %s", d.name, d.Properties())
 		return d, nil
@@ -82,37 +83,23 @@ func DriverInstalled() bool {
 		})
 }
 
-// An unavailable is the reason why a device is not available.
-type unavailable string
-
-func (e unavailable) Error() string { return string(e) }
-
-func (e unavailable) Is(target error) bool { return target == ErrUnavailable }
-
-// reason returns the reason in an error, without what it was wrapped in.
-func reason(err error) string {
-	if u := unavailable(""); errors.As(err, &u) {
-		return string(u)
-	}
-	return err.Error()
-}
-
+// open opens an accelerator. Errors are of the kind ErrUnavailable.
 func open(number int) (*Device, error) {
 	if CUDA == nil {
-		return nil, unavailable("this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)")
+		return nil, kind.Errorf(ErrUnavailable, "this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)")
 	}
 	count, err := CUDA.Count()
 	switch {
 	case err != nil:
-		return nil, unavailable(err.Error())
+		return nil, kind.Errorf(ErrUnavailable, "%v", err)
 	case count == 0:
-		return nil, unavailable("the driver sees no GPU")
+		return nil, kind.Errorf(ErrUnavailable, "the driver sees no GPU")
 	case number >= count:
-		return nil, unavailable(fmt.Sprintf("GPU: got number %d, want 0 to %d", number, count-1))
+		return nil, kind.Errorf(ErrUnavailable, "GPU: got number %d, want 0 to %d", number, count-1)
 	}
 	b, err := CUDA.Open(number)
 	if err != nil {
-		return nil, unavailable(err.Error())
+		return nil, kind.Errorf(ErrUnavailable, "%v", err)
 	}
 	return New(fmt.Sprintf("cuda:%d", number), b), nil
 }

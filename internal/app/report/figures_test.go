@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,7 +43,7 @@ func TestCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Curves([]*rundir.Records{r}, []string{path}, Plot{})
+	c := Curves([]*rundir.Records{r}, []string{path}, cne.PictureOptions{})
 	var got []string
 	for _, p := range c.Panels {
 		for _, s := range p.Series {
@@ -59,13 +58,6 @@ func TestCurves(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("curves\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-func TestPicture(t *testing.T) {
-	o := Picture(Plot{PointSize: 3, Title: "title", Names: true, WidthCM: 25.4, HeightCM: 12.7})
-	if o.PointSize != 3 || o.Title != "title" || !o.NameClasses || math.Abs(o.Width-10) > 1e-9 || math.Abs(o.Height-5) > 1e-9 {
-		t.Errorf("%+v", o)
 	}
 }
 

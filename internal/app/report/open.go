@@ -68,24 +68,21 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 }
 
 // OpenCurves reads the records of runs and returns the picture of their curves.
-func OpenCurves(ctx context.Context, inputs []string, p Plot) (*plot.Curves, error) {
+func OpenCurves(ctx context.Context, inputs []string, p cne.PictureOptions) (*plot.Curves, error) {
 	runs := make([]*rundir.Records, len(inputs))
 	for i, input := range inputs {
 		var err error
-		if runs[i], err = rundir.ReadRecords(ctx, input); err != nil {
-			return nil, err
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if runs[i], err = rundir.ReadRecords(ctx, input); cmp.Or(err, ctx.Err()) != nil {
+			return nil, cmp.Or(err, ctx.Err())
 		}
 	}
 	return Curves(runs, inputs, p), nil
 }
 
 // Curves draws the curves of runs, a panel for each kind. paths are the runs' names on
-// the command line. The learnt Z of NC-t-SNE is drawn with the partition function,
-// because it estimates this function.
-func Curves(runs []*rundir.Records, paths []string, p Plot) *plot.Curves {
+// the command line; p has the title and the size. The learnt Z of NC-t-SNE is drawn with
+// the partition function, because it estimates this function.
+func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.Curves {
 	type part struct {
 		name   string
 		dashed bool
@@ -93,7 +90,7 @@ func Curves(runs []*rundir.Records, paths []string, p Plot) *plot.Curves {
 	has := func(name string) bool {
 		return slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Has(name) })
 	}
-	c := &plot.Curves{Title: p.Title, Width: p.WidthCM / centimetres, Height: p.HeightCM / centimetres}
+	c := &plot.Curves{Title: p.Title, Width: p.Width, Height: p.Height}
 	names := runNames(paths)
 	type panel struct {
 		title, unit string

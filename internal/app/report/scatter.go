@@ -16,29 +16,11 @@ import (
 	"cne/internal/atomicfile"
 )
 
-// centimetres in an inch.
-const centimetres = 2.54
-
 // A Map is what pictures and pages show: points with labels.
 type Map struct {
 	Positions *data.Matrix
 	Labels    *data.Labels // or nil
 	HeldOut   []bool       // nil if no point is
-}
-
-// A Plot says how a picture of "cne plot" looks; widths and heights of 0 are chosen.
-type Plot struct {
-	PointSize         float64 // diameter in 1/72 inch; 0: chosen from n
-	Title             string
-	Names             bool // of classes, at their points
-	WidthCM, HeightCM float64
-}
-
-// Picture returns the options of a picture.
-func Picture(p Plot) cne.PictureOptions {
-	return cne.PictureOptions{
-		Title: p.Title, PointSize: p.PointSize, NameClasses: p.Names, Width: p.WidthCM / centimetres, Height: p.HeightCM / centimetres,
-	}
 }
 
 // WithHeldOut returns the map of training points and, after them, held-out points. Either

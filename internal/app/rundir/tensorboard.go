@@ -9,6 +9,8 @@ import (
 	"math"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"cne/train"
 	"cne/train/quality"
 )
@@ -22,18 +24,17 @@ type scalar struct {
 
 // An eventWriter writes an event file of TensorBoard: a sequence of TFRecords, each an
 // Event of TensorFlow's event.proto. The first has the version of the format, the others
-// have the step, the time and the values of some scalars. The few fields that scalars
-// need are encoded here, without a protocol buffer library. Every call of write is a
-// single, unbuffered write to the file: TensorBoard sees it at once, and a killed process
-// loses none.
+// have the step, the time and the values of some scalars. Every call of write is a single,
+// unbuffered write to the file: TensorBoard sees it at once, and a killed process loses
+// none.
 type eventWriter struct{ w io.Writer }
 
 // newEventWriter begins an event file on w at the given time. first is the first step
 // that it reports. TensorBoard drops this and later steps of the folder's other files,
 // which is right for a run resumed from an earlier checkpoint. Errors are w's.
 func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) {
-	version := newEvent(at, 0).text(fieldFileVersion, "brain.Event:2")
-	start := newEvent(at, first).message(fieldSessionLog, message(nil).varint(fieldStatus, statusStart))
+	version := newEvent(at, 0).bytes(fieldFileVersion, []byte("brain.Event:2"))
+	start := newEvent(at, first).bytes(fieldSessionLog, message(nil).number(fieldStatus, statusStart))
 	t := &eventWriter{w}
 	return t, t.records(version, start)
 }
@@ -43,9 +44,10 @@ func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) 
 func (t *eventWriter) write(at time.Time, step int, values []scalar) error {
 	var summary message
 	for _, v := range values {
-		summary = summary.message(fieldValue, message(nil).text(fieldTag, v.tag).float(fieldSimpleValue, float32(v.value)))
+		value := protowire.AppendTag(message(nil).bytes(fieldTag, []byte(v.tag)), fieldSimpleValue, protowire.Fixed32Type)
+		summary = summary.bytes(fieldValue, protowire.AppendFixed32(value, math.Float32bits(float32(v.value))))
 	}
-	return t.records(newEvent(at, step).message(fieldSummary, summary))
+	return t.records(newEvent(at, step).bytes(fieldSummary, summary))
 }
 
 // records writes each event as a TFRecord: its length and its bytes, each with a checksum.
@@ -90,39 +92,21 @@ const (
 	fieldSimpleValue = 2 // float
 )
 
-// Wire types of protocol buffers.
-const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
-)
-
 // A message is the encoding of a protocol buffer message.
 type message []byte
 
 func newEvent(at time.Time, step int) message {
-	m := message(nil).key(fieldWallTime, wireFixed64)
-	m = binary.LittleEndian.AppendUint64(m, math.Float64bits(float64(at.UnixMicro())/1e6))
-	return m.varint(fieldStep, uint64(step))
+	m := protowire.AppendTag(nil, fieldWallTime, protowire.Fixed64Type)
+	m = protowire.AppendFixed64(m, math.Float64bits(float64(at.UnixMicro())/1e6))
+	return message(m).number(fieldStep, uint64(step))
 }
 
-func (m message) key(field, wire uint64) message {
-	return binary.AppendUvarint(m, field<<3|wire)
+func (m message) number(field protowire.Number, v uint64) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), v)
 }
 
-func (m message) varint(field, v uint64) message {
-	return binary.AppendUvarint(m.key(field, wireVarint), v)
-}
-
-func (m message) float(field uint64, v float32) message {
-	return binary.LittleEndian.AppendUint32(m.key(field, wireFixed32), math.Float32bits(v))
-}
-
-func (m message) text(field uint64, v string) message { return m.message(field, message(v)) }
-
-func (m message) message(field uint64, v message) message {
-	return append(binary.AppendUvarint(m.key(field, wireBytes), uint64(len(v))), v...)
+func (m message) bytes(field protowire.Number, v []byte) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), v)
 }
 
 // RecordHook returns a hook that writes the records of a run to w and, with tensorBoard,

@@ -18,6 +18,7 @@ import (
 	"gorgonia.org/cu"
 
 	"cne/internal/device"
+	"cne/internal/kind"
 )
 
 // workspaceLimit is how much memory cuDNN may use for one convolution, in bytes.
@@ -101,7 +102,8 @@ func (b *backend) openDNN() error {
 		}
 		b.note(sentence)
 	case explicit != "":
-		n.failed = unusable(fmt.Sprintf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed))
+		n.failed = kind.Errorf(device.ErrUnavailable,
+			"CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed)
 	case len(failed.found()) == 0:
 		b.note(fmt.Sprintf("cuDNN was not found (%s); %s; pip install nvidia-cudnn-cu%d brings it", lookedFor(dnnNames, prefixes),
 			instead, blasOf(cu.Version())))
@@ -111,14 +113,6 @@ func (b *backend) openDNN() error {
 	n.tried = true
 	return n.failed
 }
-
-// An unusable is the error of a requested library that cannot be used: the device is then
-// unavailable.
-type unusable string
-
-func (e unusable) Error() string { return string(e) }
-
-func (e unusable) Is(target error) bool { return target == device.ErrUnavailable }
 
 // createDNN opens a library and creates its handle for the backend's stream.
 func (b *backend) createDNN(name string) error {
