@@ -83,7 +83,8 @@ func (e *Embedding[T]) fetch(from, to int) {
 func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 	g := gorgonia.NewGraph()
 	table := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(e.n, e.d), gorgonia.WithName("embedding"))
-	rows, distinct, err := e.distinct(g, table)
+	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
+	distinct, err := op.Gather(table, rows)
 	if err != nil {
 		return err
 	}
@@ -91,14 +92,6 @@ func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 		return err
 	}
 	return on.bind(p.program.Input(table), e.table)
-}
-
-// distinct adds the input with the numbers of a batch's distinct points, and the node with
-// their positions.
-func (e *Embedding[T]) distinct(g *gorgonia.ExprGraph, table *gorgonia.Node) (rows, distinct *gorgonia.Node, err error) {
-	rows = gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
-	distinct, err = op.Gather(table, rows)
-	return rows, distinct, err
 }
 
 // OnDevice compiles the model for training on an accelerator, and replaces an earlier

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -392,20 +393,15 @@ type pair struct {
 
 // add stores a step. If the history is full, it replaces the oldest one.
 func (h *history) add(from, to, fromGradient, toGradient []float64) {
-	var p pair
 	if len(h.steps) == memory {
-		p = h.steps[0]
-		copy(h.steps, h.steps[1:])
-		h.steps = h.steps[:memory-1]
-	} else {
-		p.s, p.y = make([]float64, len(to)), make([]float64, len(to))
+		h.steps = slices.Delete(h.steps, 0, 1)
 	}
+	p := pair{s: make([]float64, len(to)), y: make([]float64, len(to))}
 	for i := range to {
 		p.s[i], p.y[i] = to[i]-from[i], toGradient[i]-fromGradient[i]
 	}
 	curvature := dot(p.s, p.y)
-	guess := make([]float64, len(p.y))
-	copy(guess, p.y)
+	guess := slices.Clone(p.y)
 	h.precondition(guess)
 	square := dot(p.y, guess)
 	if !(curvature > 0 && square > 0) {

@@ -119,21 +119,22 @@ func (p *Pretraining) Check(images int) error {
 	var fault *option.Error
 	b, total := p.batchSize(), TotalEpochs(p.Stages)
 	const most = math.MaxInt32 / 2 // views are numbered
+	views := func(other, otherGot, want string) *option.Error {
+		return &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: other, OtherGot: otherGot, Want: want}
+	}
 	switch {
 	case errors.As(option.Check(p), &fault), errors.As(p.Loss.Check(), &fault):
 	case total > 0 && p.Epochs != 0 && p.Epochs != total:
 		fault = &option.Error{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Other: "stages",
 			OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
 	case p.views()%2 != 0:
-		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Want: "an even number"}
+		fault = views("", "", "an even number")
 	case p.views() > 2 && p.Loss.Loss != op.InfoNC:
-		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.name", OtherGot: p.Loss.Loss.Info().Word, Want: "2"}
+		fault = views("loss.name", p.Loss.Loss.Info().Word, "2")
 	case p.views() > 2 && p.Negatives != train.Full:
-		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.negatives",
-			OtherGot: fmt.Sprint(p.Negatives), Want: "2, or loss.negatives: full"}
+		fault = views("loss.negatives", fmt.Sprint(p.Negatives), "2, or loss.negatives: full")
 	case p.views() > 2 && !p.Device.OnHost():
-		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "device.name", OtherGot: p.Device.Name(),
-			Want: "2, or device.name: cpu"}
+		fault = views("device.name", p.Device.Name(), "2, or device.name: cpu")
 	case b > min(images, most):
 		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many"}
 	case images > most:

@@ -439,48 +439,34 @@ func (v *DeviceViews) Close() {
 // image, and point n + p its view 1, as ViewStream draws them. Points are not checked: they
 // must be in range.
 func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
-	count := points.Len()
-	if err := v.prepare(dst, count); err != nil || count == 0 {
-		return err
-	}
-	key := rng.New(v.seed, rng.Views, uint64(epoch)).State()
-	if err := v.device.Each("views_draw", count, v.choices.Arg(), points.Arg(), v.images, v.settings,
-		device.Int(count), device.Int(v.rows), device.Word(key), device.Int(v.height), device.Int(v.width)); err != nil {
-		return err
-	}
-	return v.make(dst, count)
+	count, key := points.Len(), rng.New(v.seed, rng.Views, uint64(epoch)).State()
+	return v.launch(dst, count, "views_draw", points.Arg(), v.images, v.settings, device.Int(count), device.Int(v.rows), device.Word(key))
 }
 
 // LaunchEval writes images without augmentation to dst, float32 [b, 3, Size, Size]: see
 // EvalBatchTo. index, int32 [b], numbers them among all images, not among the rows, and is
 // not checked. Both are on the accelerator.
 func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
-	count := index.Len()
-	if err := v.prepare(dst, count); err != nil || count == 0 {
-		return err
-	}
-	if err := v.device.Each("views_plain", count, v.choices.Arg(), index.Arg(), device.Int(count), device.Int(v.height),
-		device.Int(v.width)); err != nil {
-		return err
-	}
-	return v.make(dst, count)
+	return v.launch(dst, index.Len(), "views_plain", index.Arg(), device.Int(index.Len()))
 }
 
-// prepare checks the size of dst and allocates the choices.
-func (v *DeviceViews) prepare(dst *op.Array, count int) error {
-	size := v.augmentation.Size
+// launch makes views of the choices of a kernel, whose arguments come between the choices and
+// the size of an image.
+func (v *DeviceViews) launch(dst *op.Array, count int, kernel string, args ...device.Arg) error {
+	size, height, width := v.augmentation.Size, device.Int(v.height), device.Int(v.width)
 	if dst.Len() != count*3*size*size {
 		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, dst.Len(),
 			count*3*size*size, count, size, size)
 	}
-	return v.choices.Resize([]int{count, choiceWords})
-}
-
-// make makes the views of the choices.
-func (v *DeviceViews) make(dst *op.Array, count int) error {
-	size := v.augmentation.Size
+	if err := v.choices.Resize([]int{count, choiceWords}); err != nil || count == 0 {
+		return err
+	}
+	args = append(append([]device.Arg{v.choices.Arg()}, args...), height, width)
+	if err := v.device.Each(kernel, count, args...); err != nil {
+		return err
+	}
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},
-		dst.Arg(), v.choices.Arg(), v.pixels, v.normal, device.Int(v.height), device.Int(v.width), device.Int(size))
+		dst.Arg(), v.choices.Arg(), v.pixels, v.normal, height, width, device.Int(size))
 }
 
 // maxPixels bounds the memory for a grid, at 4 bytes each.

@@ -94,7 +94,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 		}); cmd.Context().Err() != nil {
 			return errors.New("interrupted before the run continued; nothing has changed")
 		}
-		if flag := new(rundir.FlagError); errors.As(err, &flag) {
+		if errors.Is(err, rundir.ErrFlag) {
 			return cli.Usage(cmd, err)
 		}
 		if err != nil {

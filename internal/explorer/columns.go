@@ -134,7 +134,12 @@ func encodeValues(values []float64) (*aboutValues, []byte) {
 	if single {
 		v.Width = 4
 	}
-	return &v, encodePlanes(values, v.Width)
+	return &v, appendPlanes(nil, len(values), v.Width, func(i int) uint64 {
+		if single {
+			return uint64(math.Float32bits(float32(values[i])))
+		}
+		return math.Float64bits(values[i])
+	})
 }
 
 // encodeDistinct writes the values that index has, and the index of each row's value.
@@ -153,16 +158,6 @@ func encodeDistinct(values []float64, index map[float64]int) []byte {
 		out = appendWhole(out, k, widthFor(len(distinct)))
 	}
 	return out
-}
-
-// encodePlanes writes float32 or float64 of all rows, byte by byte.
-func encodePlanes(values []float64, width int) []byte {
-	return appendPlanes(nil, len(values), width, func(i int) uint64 {
-		if width == 4 {
-			return uint64(math.Float32bits(float32(values[i])))
-		}
-		return math.Float64bits(values[i])
-	})
 }
 
 // appendPlanes appends n numbers of width bytes: first the lowest byte of all, then the next of
@@ -198,5 +193,5 @@ func packedBlock(id string, content []byte) block {
 			return block{id, packed, short.Bytes()}
 		}
 	}
-	return newBlock(id, content)
+	return block{id: id, content: content}
 }

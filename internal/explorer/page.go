@@ -332,7 +332,7 @@ func (p *Page) content() (*content, error) {
 		atlases, about := encodeImages(p.Images)
 		a.Images = about
 		for k, atlas := range atlases {
-			c.Later = append(c.Later, newBlock("atlas-"+strconv.Itoa(k), atlas))
+			c.Later = append(c.Later, block{id: "atlas-" + strconv.Itoa(k), content: atlas})
 		}
 	}
 	text, err := json.Marshal(a)
@@ -368,11 +368,9 @@ func (c *content) inline() {
 		"; img-src data:; base-uri 'none'; form-action 'none'"
 }
 
-func newBlock(id string, content []byte) block {
-	return block{id, "", content}
+func (c *content) add(id string, content []byte) {
+	c.Blocks = append(c.Blocks, block{id: id, content: content})
 }
-
-func (c *content) add(id string, content []byte) { c.Blocks = append(c.Blocks, newBlock(id, content)) }
 
 // places are where the points of a view are drawn.
 type places struct {

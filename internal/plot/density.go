@@ -33,7 +33,9 @@ const (
 func (s *Scatter) dense() bool { return s.Embedding.N >= DenseFrom && s.PointSize == 0 }
 
 // A stamp has the contributions of a disc to its centre's pixel and the pixels around it.
-type stamp []struct {
+type stamp []stampPixel
+
+type stampPixel struct {
 	dx, dy int32
 	cover  uint64 // up to fullCover
 }
@@ -52,10 +54,7 @@ func newStamps(r float64) ([]stamp, int32) {
 			for dx := -reach; dx <= reach; dx++ {
 				distance := math.Hypot(float64(dx)+0.5-x, float64(dy)+0.5-y)
 				if cover := math.Round(fullCover * min(1, r+0.5-distance)); cover > 0 {
-					stamps[k] = append(stamps[k], struct {
-						dx, dy int32
-						cover  uint64
-					}{dx, dy, uint64(cover)})
+					stamps[k] = append(stamps[k], stampPixel{dx, dy, uint64(cover)})
 				}
 			}
 		}

@@ -16,34 +16,19 @@ import (
 // maxPixels bounds the memory for an image, at 8 bytes each.
 const maxPixels = 200_000_000
 
-// writePNG draws the layout at that many pixels per inch.
-func (l *layout) writePNG(w io.Writer, dpi int) error {
-	c, err := l.draw(dpi)
-	if err != nil {
-		return err
-	}
-	_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(w)
-	return err
-}
-
-// pixels is about the number of pixels of the layout.
-func (l *layout) pixels(dpi int) float64 {
-	return l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi)
-}
-
 // checkPixels returns an error if the layout has more pixels than maxPixels.
 func (l *layout) checkPixels(dpi int) error {
-	if n := l.pixels(dpi); n > maxPixels {
+	if n := l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi); n > maxPixels {
 		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, l.width/72,
 			l.height/72, dpi, n, float64(maxPixels))
 	}
 	return nil
 }
 
-// draw draws the layout as pixels.
-func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
+// writePNG draws the layout at that many pixels per inch.
+func (l *layout) writePNG(w io.Writer, dpi int) error {
 	if err := l.checkPixels(dpi); err != nil {
-		return nil, err
+		return err
 	}
 	c := vgimg.NewWith(vgimg.UseWH(vg.Length(l.width), vg.Length(l.height)), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))
 	img := c.Image()
@@ -54,7 +39,8 @@ func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
 	for _, f := range l.furniture {
 		f(canvas)
 	}
-	return c, nil
+	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+	return err
 }
 
 // rasterise sets the points as anti-aliased discs, or draws them by density; dots

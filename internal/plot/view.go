@@ -23,11 +23,7 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 		return s.standing(), "one coordinate; height: density of points", nil
 	}
 	if m.D > 2 && m.N > 1 { // a single point has no axes
-		components, note, err := fitPlane(m)
-		if err != nil {
-			return nil, "", err
-		}
-		return onPlane(components, m), note, nil
+		return onPlane(m)
 	}
 	xy = make([]float64, 0, 2*m.N)
 	for i := range m.N {
@@ -36,23 +32,18 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 	return xy, "", nil
 }
 
-// fitPlane finds the plane where the points of m vary most, and returns a note about it.
+// onPlane returns the points of m on the plane where they vary most, and a note about it.
 // Distances in the plane are at most the distances in the embedding.
-func fitPlane(m *data.Matrix) (*pca.PCA, string, error) {
+func onPlane(m *data.Matrix) (xy []float64, note string, err error) {
 	components, err := pca.Fit(context.Background(), m, 2, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrInput, err)
 	}
-	note := fmt.Sprintf("first 2 of %d principal axes of the embedding", m.D)
+	note = fmt.Sprintf("first 2 of %d principal axes of the embedding", m.D)
 	if components.TotalVariance > 0 {
 		note += fmt.Sprintf(", %.0f %% of its variance", 100*(components.Variance[0]+components.Variance[1])/components.TotalVariance)
 	}
-	return components, note, nil
-}
-
-// onPlane returns the points of m on the plane.
-func onPlane(components *pca.PCA, m *data.Matrix) []float64 {
-	xy := make([]float64, 2*m.N)
+	xy = make([]float64, 2*m.N)
 	for i := range m.N {
 		for j, x := range m.Row(i) {
 			x := float64(x) - components.Mean[j]
@@ -60,7 +51,7 @@ func onPlane(components *pca.PCA, m *data.Matrix) []float64 {
 			xy[2*i+1] += x * components.Axes[m.D+j]
 		}
 	}
-	return xy
+	return xy, note, nil
 }
 
 // standing scatters the points of a single coordinate at random between the

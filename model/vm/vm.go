@@ -349,10 +349,8 @@ func (p *Program) Input(n *gorgonia.Node) *op.Array {
 // Output returns the array that holds an output node's value after a run; nil if n is not
 // an output. The next run overwrites it.
 func (p *Program) Output(n *gorgonia.Node) *op.Array {
-	for _, o := range p.outputs {
-		if o == n {
-			return p.arrays[n]
-		}
+	if slices.Contains(p.outputs, n) {
+		return p.arrays[n]
 	}
 	return nil
 }

@@ -175,13 +175,10 @@ func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings, Context: cmd.Context()}, nil
 }
 
-// devices are what shell completion offers after --device.
-var devices = []string{"auto", "cpu", "cuda"}
-
 // AddDeviceFlag gives a command without a configuration the flag --device.
 func AddDeviceFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "device", "auto", "`device` to compute on: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
+	MustComplete(cmd, "device", cobra.FixedCompletions(configs.Train.Words("device.name"), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // AddProfileFlag adds the flag that Profile reads to a command.

@@ -62,28 +62,26 @@ func (e *Evaluation) Print(w io.Writer) error {
 			fmt.Fprintf(table, "%s\t%s\n", name, strings.Join(cells, "\t"))
 		}
 	}
-	estimate := func(name, format string, value func(f *EvaluatedFigures) (v, standardError *float64)) {
-		row(name, func(f *EvaluatedFigures) string {
-			if v, standardError := value(f); v != nil {
-				return fmt.Sprintf(format, *v) + quality.PlusMinus(standardError)
+	estimate := func(name string, f quality.Figure, figures func(of *EvaluatedFigures) *quality.Figures) {
+		row(name, func(of *EvaluatedFigures) string {
+			if figures(of) == nil {
+				return ""
 			}
-			return ""
+			v, standardError := f.Of(figures(of))
+			if v == nil {
+				return ""
+			}
+			return fmt.Sprintf(f.Format, *v) + quality.PlusMinus(standardError)
 		})
 	}
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
 	for _, f := range quality.DisplayTable() {
-		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+f.Arrow(), f.Format,
-			func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
+		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+f.Arrow(), f, func(of *EvaluatedFigures) *quality.Figures { return &of.Figures })
 	}
 	for _, f := range quality.DisplayTable() {
-		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K, 0), f.Format,
-			func(m *EvaluatedFigures) (v, standardError *float64) {
-				if m.Against == nil {
-					return nil, nil
-				}
-				return f.Of(m.Against)
-			})
+		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K, 0), f,
+			func(of *EvaluatedFigures) *quality.Figures { return of.Against })
 	}
 	if err := table.Flush(); err != nil {
 		return err

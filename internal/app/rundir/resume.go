@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"cne/configs"
+	"cne/internal/kind"
 	"cne/train"
 )
 
-// A FlagError is about a flag that contradicts the folder of a run to be resumed.
-type FlagError struct{ message string }
-
-func (e *FlagError) Error() string { return e.message }
+// ErrFlag is the kind of an error about a flag that contradicts the folder of a run to be
+// resumed.
+var ErrFlag = errors.New("unusable flag")
 
 // Resume opens the folder of a run to continue, and returns its checkpoint, or nil if the
 // run starts from the beginning. The configuration is the folder's, unless given names a
@@ -81,7 +81,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	}
 	dir := s.Common(c).Dir
 	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !SameFile(*dir, folder) {
-		return nil, &FlagError{fmt.Sprintf("--resume %s continues in that folder, but %s says %s", folder, o, *dir)}
+		return nil, kind.Errorf(ErrFlag, "--resume %s continues in that folder, but %s says %s", folder, o, *dir)
 	}
 	*dir = folder
 	var begun *C
