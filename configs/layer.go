@@ -157,7 +157,7 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 				return nil
 			}
 			if short := s.fullName(k); short != k && node.Kind == yaml.ScalarNode {
-				return s.add(l, path, name, node, short)
+				return s.set(l, path, short, node, lineOf(path, name))
 			}
 			if node.Kind != yaml.MappingNode {
 				return &Error{lineOf(path, name), k, fmt.Sprintf("got %s, want a section with keys such as %s", describe(node), s.firstKey(k))}
@@ -167,7 +167,7 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && s.Has(k) {
 			return &Error{lineOf(path, name), k, fmt.Sprintf("a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
 		}
-		return s.add(l, path, name, node, k)
+		return s.set(l, path, k, node, lineOf(path, name))
 	})
 }
 
@@ -188,15 +188,9 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 	return nil
 }
 
-// add checks the value of the key k and adds it to a layer. name is the node of
-// the key as it stands in the file.
-func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) error {
-	return s.set(l, k, node, lineOf(path, name), func(part *yaml.Node) string { return lineOf(path, part) })
-}
-
 // set checks the value of a key and sets it in a layer. source is the value's source, and
-// at returns the source of a part of it.
-func (s *keySet) set(l *layer, k string, node *yaml.Node, source string, at func(part *yaml.Node) string) error {
+// path its file, or "".
+func (s *keySet) set(l *layer, path, k string, node *yaml.Node, source string) error {
 	known, ok := find(s.keys, k)
 	if !ok {
 		return s.unknownKey(source, k)
@@ -206,8 +200,8 @@ func (s *keySet) set(l *layer, k string, node *yaml.Node, source string, at func
 		l.value[k], l.origin[k] = value, source
 		return nil
 	}
-	if p.at != nil {
-		source = at(p.at)
+	if p.at != nil && path != "" {
+		source = lineOf(path, p.at)
 	}
 	if p.part != "" {
 		k += ": " + p.part
@@ -306,7 +300,7 @@ func (s *keySet) addText(l *layer, source, k, value string) error {
 			return &Error{source, k, fmt.Sprintf("got %s, want valid YAML", text.Quote(value))}
 		}
 	}
-	return s.set(l, k, n, source, func(*yaml.Node) string { return source })
+	return s.set(l, "", k, n, source)
 }
 
 // textNode turns text from outside a file into the node that a file would have. YAML

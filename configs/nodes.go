@@ -19,6 +19,14 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// itemsOf returns the items of a list, or a single item instead.
+func itemsOf(n *yaml.Node) []*yaml.Node {
+	if n.Kind == yaml.SequenceNode {
+		return n.Content
+	}
+	return []*yaml.Node{n}
+}
+
 func isScalar(n *yaml.Node, tag string) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == tag
 }

@@ -238,12 +238,8 @@ func parseText(n *yaml.Node) (string, bool) {
 // item of a list has the item's number.
 func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *yaml.Node) (any, *invalid) {
 	return func(n *yaml.Node) (any, *invalid) {
-		nodes := []*yaml.Node{n}
-		if n.Kind == yaml.SequenceNode {
-			nodes = n.Content
-		}
-		list := make([]T, 0, len(nodes))
-		for i, node := range nodes {
+		list := []T{}
+		for i, node := range itemsOf(n) {
 			v, p := read(resolve(node), list)
 			if p != nil {
 				if n.Kind == yaml.SequenceNode {

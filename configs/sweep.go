@@ -206,11 +206,7 @@ func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.No
 
 // values reads the items of a list, or a single item.
 func values(node *yaml.Node, read func(item *yaml.Node) ([]Setting, error)) (all [][]Setting, err error) {
-	items := []*yaml.Node{node}
-	if node.Kind == yaml.SequenceNode {
-		items = node.Content
-	}
-	for _, item := range items {
+	for _, item := range itemsOf(node) {
 		settings, err := read(resolve(item))
 		if err != nil {
 			return nil, err

@@ -22,18 +22,10 @@ import (
 // Options returns the options for reading the files.
 func (d *Data) Options() file.Options {
 	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Categories: d.Categories,
-		Dates: d.Dates, NA: d.NA, Header: d.Header}
-	if d.LabelColumn != nil {
-		o.LabelColumn = *d.LabelColumn
-	}
+		Dates: d.Dates, NA: d.NA, Header: d.Header, LabelColumn: *cmp.Or(d.LabelColumn, new(string)),
+		Layer: *cmp.Or(d.Layer, new(string)), Obsm: *cmp.Or(d.Obsm, new(string))}
 	if column := d.cellLabels(); column != "" {
 		o.LabelColumn, o.Labels = column, nil
-	}
-	if d.Layer != nil {
-		o.Layer = *d.Layer
-	}
-	if d.Obsm != nil {
-		o.Obsm = *d.Obsm
 	}
 	if d.Names != nil && len(o.Only) == 0 && *d.Names != o.LabelColumn && !slices.Contains(o.Drop, *d.Names) {
 		if path, column := file.SplitColumn(*d.Names); path == "" { // of the points' own table

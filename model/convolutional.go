@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 
 	"gorgonia.org/gorgonia"
@@ -47,9 +48,7 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 	if n < 1 || size < 1 {
 		return nil, kind.Errorf(ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
 	}
-	if options.Temperature == 0 {
-		options.Temperature = 0.5
-	}
+	options.Temperature = cmp.Or(options.Temperature, 0.5)
 	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options, frozen: frozen, precision: precision}
 	for _, p := range network.parameters {
 		if c.learns(p.Name) {

@@ -188,9 +188,7 @@ func tensorOf[T op.Float](a *op.Array) safetensors.Tensor {
 }
 
 func save(path string, f *safetensors.File, a architecture, d *Description) error {
-	if d == nil {
-		d = &Description{}
-	}
+	d = cmp.Or(d, &Description{})
 	metadata := map[string]string{
 		"format":   "pt", // some of PyTorch's loaders ask for it
 		configKey:  d.Config,

@@ -296,9 +296,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 		}
 	}
 	logistic := e.Logistic
-	if logistic.Device == nil {
-		logistic.Device = e.Device
-	}
+	logistic.Device = cmp.Or(logistic.Device, e.Device)
 	var knn, linear []float64
 	for i, s := range splits {
 		var one SplitResult

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -153,10 +154,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate, y *reference) (*report.EvaluatedFigures, error) {
 	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
 	o := y.Options
-	if o.Labels == nil {
-		o.Labels = s.labels
-	}
-	o.Found = s.found
+	o.Labels, o.Found = cmp.Or(o.Labels, s.labels), s.found
 	o.Measured = func(m quality.Metric, took time.Duration) {
 		switch seconds := took.Seconds(); m {
 		case quality.MetricTrustworthiness:

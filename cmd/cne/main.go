@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 		}
 	}()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		err = out.Err
-	}
+	err := cmp.Or(root.ExecuteContext(ctx), out.Err)
 	if err == nil {
 		return exitOK
 	}

@@ -117,10 +117,7 @@ type spectrumPoint struct {
 	value    float64
 	config   *configs.Config
 	embedded *cne.Embedding // aligned, in the end
-	metrics  *rundir.Metrics
-	// scale and disparity describe the alignment to the previous embedding (see
-	// quality.Align); nil for the first, and if undefined.
-	scale, disparity *float64
+	metrics  rundir.StopMetrics
 }
 
 // complete fills in the axis; a spectrum that continues has it in its folder.
@@ -262,7 +259,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 			case err != nil:
 				return err
 			default:
-				x.scale, x.disparity = &scale, &disparity
+				x.metrics.Scale, x.metrics.Disparity = &scale, &disparity
 			}
 		}
 		begun := time.Now()
@@ -277,7 +274,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 		}
 		m.Seconds.Total = m.Seconds.Load + m.Seconds.PCA + m.Seconds.Graph + m.Seconds.Optimize + m.Seconds.Quality
 		m.PeakRSSBytes = memory.PeakRSS()
-		x.metrics = m
+		x.metrics.Metrics = *m
 	}
 	return nil
 }

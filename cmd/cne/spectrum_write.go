@@ -60,12 +60,11 @@ func (s *spectrum) figures() *rundir.SpectrumMetrics {
 		Seed: s.config.Embed.Seed, Version: version.String(),
 	}
 	for _, x := range s.stops {
-		m := rundir.StopMetrics{Value: s.axis.Text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.Folder(x.value), Metrics: *x.metrics}
+		x.metrics.Value, x.metrics.Folder = s.axis.Text(x.value), s.axis.Folder(x.value)
 		if s.hasZBar() {
-			z := s.abscissa(x)
-			m.ZBar = &z
+			x.metrics.ZBar = new(s.abscissa(x))
 		}
-		f.Stops = append(f.Stops, m)
+		f.Stops = append(f.Stops, x.metrics)
 	}
 	return f
 }
@@ -110,7 +109,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		Slider: s.axis.Symbol(),
 	}
 	for i, x := range s.stops {
-		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
+		if err := s.at(x).draw(ctx, nil, &x.metrics.Metrics); err != nil {
 			return err
 		}
 		title := s.axis.Title(x.value)

@@ -455,10 +455,7 @@ func normalized(xy []float64) (aboutView, []byte) {
 	for k := range 2 {
 		v.Centre[k], v.Half[k] = low[k]/2+high[k]/2, high[k]/2-low[k]/2
 	}
-	v.Unit = max(v.Half[0], v.Half[1])
-	if v.Unit == 0 {
-		v.Unit = 0.5
-	}
+	v.Unit = cmp.Or(max(v.Half[0], v.Half[1]), 0.5)
 	const farthest = 1e18 // what float32 can be multiplied by
 	position := func(i int) float64 { return max(-farthest, min((xy[i]-v.Centre[i%2])/v.Unit, farthest)) }
 	v.Low = [2]float64{position(0), position(1)}

@@ -190,10 +190,7 @@ func (c *Curves) layout() (*layout, error) {
 	}
 	columns := c.columns()
 	rows := (len(c.Panels) + columns - 1) / columns
-	l := &layout{width: 72 * c.Width, height: 72 * c.Height}
-	if l.width == 0 {
-		l.width = 2*margin + float64(columns)*(panelWidth+panelGap) - panelGap
-	}
+	l := &layout{width: cmp.Or(72*c.Width, 2*margin+float64(columns)*(panelWidth+panelGap)-panelGap)}
 	head := 0. // height of the title and the legend
 	title := fit(titleStyle, Printable(c.Title), l.width-2*margin)
 	if title != "" {
@@ -204,9 +201,7 @@ func (c *Curves) layout() (*layout, error) {
 	if head += legend.height; head > 0 {
 		head += panelGap / 2
 	}
-	if l.height == 0 {
-		l.height = 2*margin + head + float64(rows)*(panelHeight+panelGap) - panelGap
-	}
+	l.height = cmp.Or(72*c.Height, 2*margin+head+float64(rows)*(panelHeight+panelGap)-panelGap)
 
 	tiles := draw.Tiles{Cols: columns, Rows: rows, PadX: panelGap, PadY: panelGap}
 	all := draw.Canvas{Rectangle: vg.Rectangle{

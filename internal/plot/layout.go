@@ -132,10 +132,7 @@ func (s *Scatter) layout() (*layout, error) {
 	if legend.width > 0 {
 		reserved += legendGap + legend.width
 	}
-	l.width = 72 * s.Width
-	if l.width == 0 {
-		l.width = defaultSide - 2*margin + reserved
-	}
+	l.width = cmp.Or(72*s.Width, defaultSide-2*margin+reserved)
 	w := l.width - reserved
 	below, above := cmp.Or(s.Below, "training"), cmp.Or(s.Above, "held out")
 	key := 2*(markerSize+markerGap) + columnGap + (legendStyle.Width(below) + legendStyle.Width(above)).Points()

@@ -1,8 +1,10 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -61,32 +63,21 @@ func (s *Strip) layout() (*layout, error) {
 	if err := checkSizes([]size{{"Side", s.Side, maxSide}, {"DPI", float64(s.DPI), maxDPI}}); err != nil {
 		return nil, err
 	}
-	side := 72 * s.Side
-	if side == 0 {
-		side = 72 * 2.4
-	}
-	columns := s.columns()
-	for i, p := range s.Panels {
-		if p == nil {
-			return nil, fmt.Errorf("%w: panel %d (counted from 0): got nil", ErrInput, i)
-		}
-	}
-	rows := (n + columns - 1) / columns
-	whole := &layout{width: float64(columns) * side, height: float64(rows) * side}
-	// If some panels have a title, all are as high as with one.
-	titled := false
-	for _, p := range s.Panels {
-		titled = titled || strings.TrimSpace(p.Title) != ""
-	}
 	all, err := s.together()
 	if err != nil {
 		return nil, err
 	}
+	side, columns := cmp.Or(72*s.Side, 72*2.4), s.columns()
+	rows := (n + columns - 1) / columns
+	whole := &layout{width: float64(columns) * side, height: float64(rows) * side}
+	// If some panels have a title, all are as high as with one.
+	hasTitle := func(p *Scatter) bool { return strings.TrimSpace(p.Title) != "" }
+	titled := slices.ContainsFunc(s.Panels, hasTitle)
 	for i, p := range s.Panels {
 		panel := *p
 		panel.beside = all
 		panel.Width, panel.Height = side/72, side/72
-		if titled && strings.TrimSpace(p.Title) == "" {
+		if titled && !hasTitle(p) {
 			panel.Height -= titleHeight / 72.
 		}
 		l, err := panel.layout()
@@ -110,9 +101,11 @@ func (s *Strip) layout() (*layout, error) {
 
 // together returns one plot with the classes or values of all panels.
 func (s *Strip) together() (*Scatter, error) {
-	first := s.Panels[0]
-	all := &Scatter{Embedding: new(data.Matrix), ClassNames: first.ClassNames, ClassColours: first.ClassColours}
+	first, all := s.Panels[0], &Scatter{Embedding: new(data.Matrix)}
 	for i, p := range s.Panels {
+		if p == nil {
+			return nil, fmt.Errorf("%w: panel %d (counted from 0): got nil", ErrInput, i)
+		}
 		if err := p.check(); err != nil {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
 		}
@@ -123,6 +116,7 @@ func (s *Strip) together() (*Scatter, error) {
 		all.Classes = append(all.Classes, p.Classes...)
 		all.Values = append(all.Values, p.Values...)
 	}
+	all.ClassNames, all.ClassColours = first.ClassNames, first.ClassColours
 	return all, nil
 }
 

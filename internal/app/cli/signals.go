@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -69,8 +70,6 @@ func (r *ResultWriter) Write(p []byte) (int, error) {
 	if errors.Is(err, syscall.EPIPE) {
 		r.Gone = true
 	}
-	if r.Err == nil {
-		r.Err = err
-	}
+	r.Err = cmp.Or(r.Err, err)
 	return n, err
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -42,11 +43,8 @@ type Wanted struct {
 
 // WantedBy returns which annotations a run has.
 func WantedBy(c *configs.Config) Wanted {
-	w := Wanted{Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
-	if c.Data.Names != nil {
-		w.Names = *c.Data.Names
-	}
-	return w
+	return Wanted{Names: *cmp.Or(c.Data.Names, new(string)), Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels,
+		NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
 }
 
 // mostClasses is the largest number of different texts in a column that colours points.

@@ -54,10 +54,7 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 		from = Table{Paths: []string{found}, Options: file.Options{LabelColumn: column}}
 		fallthrough
 	default:
-		if where == "" {
-			where = "the table of the points"
-		}
-		name = column
+		name, where = column, cmp.Or(where, "the table of the points")
 		values, err = readColumnOf(ctx, from, column, spec, found == "")
 	}
 	if err == nil {

@@ -105,9 +105,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 // loadOver loads the configuration of a folder, or another given file, with the other
 // given sources on top.
 func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources) (*C, configs.Origins, error) {
-	if given.File == "" {
-		given.File = filepath.Join(folder, ConfigFile)
-	}
+	given.File = cmp.Or(given.File, filepath.Join(folder, ConfigFile))
 	return s.Load(&given)
 }
 

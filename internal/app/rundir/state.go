@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 		case err == nil:
 			return c, nil
 		case errors.Is(err, train.ErrCheckpoint):
-			d.damaged = append(d.damaged, d.Path(name))
-			if damaged == nil {
-				damaged = err
-			}
+			d.damaged, damaged = append(d.damaged, d.Path(name)), cmp.Or(damaged, err)
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("the checkpoint cannot be read: %w", err)
 		}

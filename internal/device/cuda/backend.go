@@ -8,6 +8,7 @@ package cuda
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -490,11 +491,7 @@ func (r *replay) Close() error {
 func (b *backend) Close() error {
 	defer b.enter()()
 	var failed error
-	keep := func(err error) {
-		if failed == nil {
-			failed = err // later errors may follow from it
-		}
-	}
+	keep := func(err error) { failed = cmp.Or(failed, err) } // later errors may follow from it
 	if b.stream != (cu.Stream{}) {
 		keep(b.waitForAll())
 	}

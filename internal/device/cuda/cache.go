@@ -18,20 +18,18 @@ func checkCache() (sentence string) {
 		return "" // as asked for
 	}
 	const costs = "so the driver compiles the kernels again at each start, which takes perhaps a second or more"
-	if folder := os.Getenv("CUDA_CACHE_PATH"); folder != "" {
-		if writable(folder) {
-			return ""
+	folder, which, name := os.Getenv("CUDA_CACHE_PATH"), ", which CUDA_CACHE_PATH names", "it"
+	if folder == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return fmt.Sprintf("there is no home folder, %s; let CUDA_CACHE_PATH name a folder", costs)
 		}
-		return fmt.Sprintf("nothing can be written to %s, which CUDA_CACHE_PATH names, %s; let it name a folder that can be written", folder, costs)
+		folder, which, name = filepath.Join(home, ".nv", "ComputeCache"), "", "CUDA_CACHE_PATH"
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return fmt.Sprintf("there is no home folder, %s; let CUDA_CACHE_PATH name a folder", costs)
+	if writable(folder) {
+		return ""
 	}
-	if folder := filepath.Join(home, ".nv", "ComputeCache"); !writable(folder) {
-		return fmt.Sprintf("nothing can be written to %s, %s; let CUDA_CACHE_PATH name a folder that can be written", folder, costs)
-	}
-	return ""
+	return fmt.Sprintf("nothing can be written to %s%s, %s; let %s name a folder that can be written", folder, which, costs, name)
 }
 
 // writable reports whether files can be created in a folder, or the folder itself if it
