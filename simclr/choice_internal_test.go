@@ -50,13 +50,13 @@ func TestChoices(t *testing.T) {
 		together[0].add(share(c.flip && c.jitter))
 		together[1].add(share(c.flip && c.gray))
 		together[2].add(share(c.jitter && c.gray))
-		brightness.add(float64(c.brightness))
-		contrast.add(float64(c.contrast))
-		saturation.add(float64(c.saturation))
-		hue.add(float64(c.hue))
-		hue2.add(float64(c.hue) * float64(c.hue))
+		brightness.add(float64(c.strengths[0]))
+		contrast.add(float64(c.strengths[1]))
+		saturation.add(float64(c.strengths[2]))
+		hue.add(float64(c.strengths[3]))
+		hue2.add(float64(c.strengths[3]) * float64(c.strengths[3]))
 		orders[c.order]++
-		if c.brightness < 0.6 || c.brightness > 1.4 || c.contrast < 0.7 || c.contrast > 1.3 || c.saturation < 0 || c.saturation > 2.5 || c.hue < -0.1 || c.hue > 0.1 {
+		if c.strengths[0] < 0.6 || c.strengths[0] > 1.4 || c.strengths[1] < 0.7 || c.strengths[1] > 1.3 || c.strengths[2] < 0 || c.strengths[2] > 2.5 || c.strengths[3] < -0.1 || c.strengths[3] > 0.1 {
 			t.Fatalf("out of range: %+v", c)
 		}
 	}

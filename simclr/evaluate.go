@@ -438,10 +438,7 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 		return 0, err
 	}
 	defer index.Free()
-	first := make([]int32, k) // equally near to a query without a direction are all
-	for i := range first {
-		first[i] = int32(i)
-	}
+	first := allRows(k) // equally near to a query without a direction are all
 	right := 0
 	const queries = 4096
 	for lo := 0; lo < len(split.Test); lo += queries {

@@ -227,6 +227,9 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
+// changes are the steps of colour jitter, by their numbers in choice.order.
+var changes = [4]func(view []float32, strength float32){brighten, adjustContrast, saturate, shiftHue}
+
 // view writes a view of an image of h×w×3 bytes (rows of red, green and blue) to dst,
 // [3, Size, Size]. It is a function of the image and of the stream.
 func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int, stream Stream) {
@@ -234,16 +237,7 @@ func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int
 	ws.resample(dst, a.Size, image, w, c.crop, c.flip)
 	if c.jitter {
 		for _, step := range c.order {
-			switch step {
-			case 0:
-				brighten(dst, c.brightness)
-			case 1:
-				adjustContrast(dst, c.contrast)
-			case 2:
-				saturate(dst, c.saturation)
-			case 3:
-				shiftHue(dst, c.hue)
-			}
+			changes[step](dst, c.strengths[step])
 		}
 	}
 	if c.gray {
@@ -274,10 +268,11 @@ type choice struct {
 	crop rectangle
 	flip bool
 
-	jitter                           bool
-	order                            [4]uint8 // of brightness 0, contrast 1, saturation 2, hue 3
-	brightness, contrast, saturation float32  // factors
-	hue                              float32  // share of the colour circle
+	jitter bool
+	order  [4]uint8 // of brightness 0, contrast 1, saturation 2, hue 3
+	// strengths are the factors of brightness, contrast and saturation, and the hue's shift as
+	// a share of the colour circle.
+	strengths [4]float32
 
 	gray bool
 }
@@ -288,15 +283,10 @@ type rectangle struct{ x, y, w, h int }
 // draw chooses a view of an image of h×w pixels.
 func (a *Augmentation) draw(h, w int, s *Stream) choice {
 	c := choice{
-		crop:       a.drawCrop(h, w, s),
-		flip:       s.Float64() < a.Flip,
-		jitter:     s.Float64() < a.Jitter,
-		order:      [4]uint8{0, 1, 2, 3},
-		brightness: drawFactor(a.Brightness, s),
-		contrast:   drawFactor(a.Contrast, s),
-		saturation: drawFactor(a.Saturation, s),
-		hue:        float32(uniform(-a.Hue, a.Hue, s)),
-		gray:       s.Float64() < a.Gray,
+		crop: a.drawCrop(h, w, s), flip: s.Float64() < a.Flip,
+		jitter: s.Float64() < a.Jitter, order: [4]uint8{0, 1, 2, 3}, strengths: [4]float32{drawFactor(a.Brightness, s),
+			drawFactor(a.Contrast, s), drawFactor(a.Saturation, s), float32(uniform(-a.Hue, a.Hue, s))},
+		gray: s.Float64() < a.Gray,
 	}
 	for i := 3; i > 0; i-- {
 		j := s.IntN(i + 1)

@@ -109,8 +109,9 @@ func TestChoicesOnDevice(t *testing.T) {
 				drawn := choice{
 					crop: rectangle{int(g[0]), int(g[1]), int(g[2]), int(g[3])},
 					flip: g[4]&1 != 0, jitter: g[4]&2 != 0, gray: g[4]&4 != 0,
-					brightness: math.Float32frombits(g[5]), contrast: math.Float32frombits(g[6]),
-					saturation: math.Float32frombits(g[7]), hue: math.Float32frombits(g[8]),
+				}
+				for k := range drawn.strengths {
+					drawn.strengths[k] = math.Float32frombits(g[5+k])
 				}
 				for k := range drawn.order {
 					drawn.order[k] = uint8(g[4] >> (8 + 2*k) & 3)

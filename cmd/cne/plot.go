@@ -136,22 +136,6 @@ type plotting struct {
 	wanted  report.Wanted
 }
 
-// checkSizes checks the flags about sizes.
-func (p *plotting) checkSizes() error {
-	for _, size := range []struct {
-		flag  string
-		value float64
-	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.Width}, {"--height", p.plot.Height}} {
-		if !(size.value >= 0 && size.value <= 100) {
-			return fmt.Errorf("%s: got %v, want a number from 0 to 100", size.flag, size.value)
-		}
-		if p.isHTML() && size.value != 0 {
-			return fmt.Errorf("%s is for pictures; a page fits its window", size.flag)
-		}
-	}
-	return nil
-}
-
 // endings returns the allowed endings of the output.
 func (p *plotting) endings() []string {
 	switch {
@@ -166,8 +150,16 @@ func (p *plotting) endings() []string {
 // check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
-	if err := p.checkSizes(); err != nil {
-		return err
+	for _, size := range []struct {
+		flag  string
+		value float64
+	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.Width}, {"--height", p.plot.Height}} {
+		if !(size.value >= 0 && size.value <= 100) {
+			return fmt.Errorf("%s: got %v, want a number from 0 to 100", size.flag, size.value)
+		}
+		if page && size.value != 0 {
+			return fmt.Errorf("%s is for pictures; a page fits its window", size.flag)
+		}
 	}
 	hasLabels := len(p.data.Labels) > 0 || p.data.LabelColumn != "" || len(p.data.Drop) > 0
 	for _, fault := range []struct {

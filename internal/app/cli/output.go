@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"cne/internal/app/rundir"
 )
@@ -70,23 +69,14 @@ func (o Output) isInside(folder string) (bool, error) {
 	if contents, _, err := rundir.Inspect(folder); err != nil || contents == rundir.Run {
 		return false, err
 	}
-	root, err := realPath(folder)
-	if err != nil {
-		return false, err
-	}
-	file, err := realPath(o.Path)
-	if err != nil {
-		return false, err
-	}
-	inside, err := filepath.Rel(root, file)
-	return err == nil && inside != ".." && !strings.HasPrefix(inside, ".."+string(filepath.Separator)), nil
-}
-
-// realPath returns the absolute path of what exists, without links.
-func realPath(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	file, err := filepath.EvalSymlinks(o.Path)
 	if err == nil {
-		real, err = filepath.Abs(real)
+		file, err = filepath.Abs(file)
 	}
-	return real, err
+	for err == nil && file != filepath.Dir(file) {
+		if file = filepath.Dir(file); rundir.SameFile(file, folder) {
+			return true, nil
+		}
+	}
+	return false, err
 }

@@ -291,9 +291,7 @@ const hashedValues = 1 << 22
 func PointsKey(ctx context.Context, points data.Source) (string, error) {
 	hash := sha256.New()
 	n, d := points.Dims()
-	for _, v := range []int{n, d} {
-		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
-	}
+	_ = binary.Write(hash, binary.LittleEndian, []int64{int64(n), int64(d)}) // a hash never fails
 	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
 		hash.Write(bytesOf(m.CSR.Start))
 		hash.Write(bytesOf(m.CSR.Column))
@@ -331,9 +329,8 @@ func GraphKey(g *neighbors.Graph) string {
 // ImagesKey identifies images and the rows that are trained on. Labels do not count.
 func ImagesKey(images *images.Set, rows []int32) string {
 	hash := sha256.New()
-	for _, v := range []int{images.N, images.H, images.W, images.C} {
-		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
-	}
+	sizes := []int64{int64(images.N), int64(images.H), int64(images.W), int64(images.C)}
+	_ = binary.Write(hash, binary.LittleEndian, sizes) // a hash never fails
 	hash.Write(images.Pixels)
 	_ = binary.Write(hash, binary.LittleEndian, rows)
 	return hex.EncodeToString(hash.Sum(nil))

@@ -156,15 +156,11 @@ func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.D
 // WriteRows writes the rows of some points in the input, counted from 0, for ReadRows.
 func (d *Dir) WriteRows(name string, rows []int) error {
 	return d.WriteFile(name, func(w io.Writer) error {
-		if _, err := fmt.Fprintln(w, "row"); err != nil {
-			return err
-		}
+		_, err := fmt.Fprintln(w, "row")
 		for _, i := range rows {
-			if _, err := fmt.Fprintln(w, i); err != nil {
-				return err
-			}
+			_, err = fmt.Fprintln(w, i) // the buffered writer keeps its first error
 		}
-		return nil
+		return err
 	})
 }
 
