@@ -281,13 +281,8 @@ func (s *Saved) describe(f *safetensors.File, a *architecture) error {
 	if a.Kind == kindMLP && (a.Activation != activationReLU || a.Widths == nil) {
 		return fmt.Errorf("it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, a.Activation)
 	}
-	if err := s.Training.check(); err != nil {
+	if err := cmp.Or(s.Training.check(), s.Preprocessing.Check()); err != nil {
 		return err
-	}
-	if s.Preprocessing != nil {
-		if err := s.Preprocessing.Check(); err != nil {
-			return err
-		}
 	}
 	if s.Images != nil {
 		if err := s.Images.check(); err != nil {
@@ -396,11 +391,7 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 	for i, l := range layers {
 		for k, from := range []safetensors.Tensor{l.weight, l.bias} {
 			v := op.Data[T](n.parameters[2*i+k].Value)
-			err := safetensors.Copy(v, from)
-			if err == nil {
-				err = checkFinite(v)
-			}
-			if err != nil {
+			if err := cmp.Or(safetensors.Copy(v, from), checkFinite(v)); err != nil {
 				return nil, fmt.Errorf("layer %d: %w", l.number, err)
 			}
 		}
@@ -425,10 +416,8 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	if s.Points, err = pointsIn(f, trainingPointsTensor); err != nil {
 		return err
 	}
-	if s.Points != nil {
-		if s.Points.N != a.Points {
-			return fmt.Errorf("training points: got %d, want %d, one for each position", s.Points.N, a.Points)
-		}
+	if s.Points != nil && s.Points.N != a.Points {
+		return fmt.Errorf("training points: got %d, want %d, one for each position", s.Points.N, a.Points)
 	}
 	if len(f.Tensors) != 1 || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
 		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors),
@@ -436,10 +425,7 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	}
 	s.N, s.D = a.Points, a.Dim
 	s.Table = make([]float32, a.Points*a.Dim)
-	if err := copyNarrowed(s.Table, t); err != nil {
-		return err
-	}
-	return checkFinite(s.Table)
+	return cmp.Or(copyNarrowed(s.Table, t), checkFinite(s.Table))
 }
 
 // The files of a run's folder with its model and, if they are kept, the training points of an

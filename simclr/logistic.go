@@ -130,9 +130,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 		return nil, fmt.Errorf("%w: features: got %d values each, want %d", ErrShape, features.D, d)
 	}
 	w := make([]float32, k*d)
-	for i, v := range l.Weights {
-		w[i] = float32(v)
-	}
+	narrow(w, l.Weights)
 	for _, row := range rows {
 		if row < 0 || int(row) >= features.N {
 			return nil, fmt.Errorf("%w: row: got %d, want 0 to %d", ErrShape, row, features.N-1)
@@ -203,9 +201,7 @@ func (o *objective) prepare() {
 // evaluate returns the objective and writes its gradient.
 func (o *objective) evaluate(theta, gradient []float64) (float64, error) {
 	d, k := o.d, o.k
-	for i, v := range theta[:k*d] {
-		o.w[i] = float32(v)
-	}
+	narrow(o.w, theta[:k*d])
 	copy(o.bias, theta[k*d:])
 	if o.onDevice != nil {
 		return o.onDevice.evaluate(o, theta, gradient)
@@ -433,6 +429,13 @@ func (h *history) direction(dst, gradient []float64) {
 	}
 }
 
+// narrow writes x to dst.
+func narrow(dst []float32, x []float64) {
+	for i, v := range x {
+		dst[i] = float32(v)
+	}
+}
+
 func dot(a, b []float64) float64 {
 	var s float64
 	for i, v := range a {
@@ -567,9 +570,7 @@ func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	inverse := make([]float64, d*d)
 	invertFactor(c, inverse, make([]float64, d*d/2), d, d)
 	w := &preconditioner{d: d, inverse: make([]float32, d*d)}
-	for i, v := range inverse {
-		w.inverse[i] = float32(v)
-	}
+	narrow(w.inverse, inverse)
 	return w
 }
 

@@ -80,7 +80,8 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, from 0: 0:1000 are the first 1000, 1000: all others")
 	flags.BoolVar(&p.serves, "serve", false, "place the files that lines of stdin name, for the Python package")
 	_ = flags.MarkHidden("serve") // fails without the flag
-	cli.AddDeviceFlag(cmd, &p.deviceName)
+	flags.StringVar(&p.deviceName, "device", "auto", "`device` to compute on: auto (a GPU if there is one), cpu, cuda or cuda:1")
+	cli.MustComplete(cmd, "device", cobra.FixedCompletions(configs.Train.Words("device.name"), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd
 }

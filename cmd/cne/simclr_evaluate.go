@@ -55,9 +55,6 @@ writes evaluation-pixels.json.`,
 				if err := cli.CheckEnding("--output", output, ".json"); err != nil {
 					return cli.Usage(cmd, err)
 				}
-				if err := (cli.Output{Flag: "--output", Path: output, Runs: args}).Check(args...); err != nil {
-					return err
-				}
 			}
 			t, err := openRepresentation(cmd, args[0], pixels)
 			if err != nil {

@@ -67,7 +67,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in this `folder`")
-	cli.AddProfileFlag(cmd)
+	cmd.Flags().String("cpuprofile", "", "write a CPU profile to this `file`, for go tool pprof")
 }
 
 // execute calls run with the device and the configuration: from given, or from the folder

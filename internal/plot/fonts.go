@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -52,13 +53,14 @@ func isOwn(r rune) bool {
 	return string(r) == macron || strings.ContainsRune(raised, r) || draws(fonts.Fonts.Lookup(nameStyle.Font, nameSize).Face, r)
 }
 
-// typefaceOf returns the typeface of a font that draws a character; ok is false if none does.
+// typefaceOf returns the typeface of a font that draws a character; ok is false if none does,
+// not even sans.
 func typefaceOf(r rune) (name font.Typeface, ok bool) {
 	if isOwn(r) {
 		return sans, true
 	}
 	name = findFonts(r)[0]
-	return name, name != ""
+	return cmp.Or(name, sans), name != ""
 }
 
 // draws reports whether a font has the outline of a character.

@@ -56,9 +56,6 @@ func next(txt string, fnt font.Font, svg bool) (piece, rest string, as font.Font
 		if !svg {
 			name, ok = typefaceOf(r)
 		}
-		if !ok {
-			name = sans
-		}
 		if i == 0 {
 			fnt.Typeface = name
 		} else if name != fnt.Typeface || strings.ContainsRune(lifted, r) {

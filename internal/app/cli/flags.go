@@ -175,17 +175,6 @@ func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings, Context: cmd.Context()}, nil
 }
 
-// AddDeviceFlag gives a command without a configuration the flag --device.
-func AddDeviceFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "device", "auto", "`device` to compute on: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	MustComplete(cmd, "device", cobra.FixedCompletions(configs.Train.Words("device.name"), cobra.ShellCompDirectiveNoFileComp))
-}
-
-// AddProfileFlag adds the flag that Profile reads to a command.
-func AddProfileFlag(cmd *cobra.Command) {
-	cmd.Flags().String("cpuprofile", "", "write a CPU profile to this `file`, for go tool pprof")
-}
-
 // AddReportFlags gives a root command, and with it all, the flags that Reporter and
 // LogFormat read.
 func AddReportFlags(root *cobra.Command) {
@@ -225,7 +214,7 @@ func LogFormat(cmd *cobra.Command) string {
 	return "text"
 }
 
-// Profile writes a CPU profile to the file of --cpuprofile, if given, until stop is
+// Profile writes a CPU profile to the file of the flag --cpuprofile, if given, until stop is
 // called. The file must not be one of the inputs.
 func Profile(cmd *cobra.Command, inputs ...string) (stop func(), err error) {
 	path, err := cmd.Flags().GetString("cpuprofile")

@@ -213,21 +213,10 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	case saved.ResNet == nil:
 		return nil, fmt.Errorf("%s: got a model of points, want a network of %q", file, command)
 	}
-	if isRun {
-		if _, err := os.Stat(filepath.Join(path, MetricsFile)); errors.Is(err, fs.ErrNotExist) {
-			log.Warn("the run has not ended; its network is the one at the interruption", "run", path)
-		}
+	if isRun && !exists(filepath.Join(path, MetricsFile)) {
+		log.Warn("the run has not ended; its network is the one at the interruption", "run", path)
 	}
 	return saved, nil
-}
-
-// firstOut returns the output's width at the start of a pretraining, 0 for the network's
-// default.
-func firstOut(p *simclr.Pretraining) int {
-	if len(p.Stages) > 0 && p.Stages[0].Out != 0 {
-		return p.Stages[0].Out
-	}
-	return p.Network.Out
 }
 
 // BeginWith sets a pretraining's initial network, if its configuration names one. The
@@ -250,7 +239,11 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 		before := simclr.EvalTransform(in)
 		p.Augmentation.Mean, p.Augmentation.Std = before.Mean, before.Std
 	}
-	if first := cmp.Or(firstOut(p), has.Out); first != has.Out {
+	first := cmp.Or(p.Network.Out, has.Out) // the output's width in the beginning
+	if len(p.Stages) > 0 {
+		first = cmp.Or(p.Stages[0].Out, first)
+	}
+	if first != has.Out {
 		log.Info("the network of model.from gets a new last layer", "outputs", has.Out, "new", first)
 	}
 	p.From = saved.ResNet

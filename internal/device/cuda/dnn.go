@@ -184,15 +184,7 @@ func (n *cuDNN) planOf(c *device.Convolution, tf32 bool) *plan {
 	n.plans[key] = p
 	shape := C.dnn_shape{
 		n: C.int(c.N), h: C.int(c.H), w: C.int(c.W), c: C.int(c.C), k: C.int(c.K), kh: C.int(c.KH), kw: C.int(c.KW),
-		oh: C.int(c.OH), ow: C.int(c.OW), stride: C.int(c.Stride), pad: C.int(c.Pad),
-	}
-	switch c.Part {
-	case device.ConvolutionImages:
-		shape.part = C.dnn_images
-	case device.ConvolutionWeights:
-		shape.part = C.dnn_weights
-	default:
-		shape.part = C.dnn_result
+		oh: C.int(c.OH), ow: C.int(c.OW), stride: C.int(c.Stride), pad: C.int(c.Pad), part: C.int(c.Part), // numbered alike
 	}
 	numbers := C.int(C.dnn_float32)
 	switch {
