@@ -75,21 +75,17 @@ func (k *key) value(of reflect.Value) any {
 }
 
 // node returns a value of the key as a YAML node.
-func (k *key) node(v any) (*yaml.Node, error) {
+func (k *key) node(v any) *yaml.Node {
 	if b, ok := v.(bool); ok && k.Words != nil { // the words for false and true
-		word := k.Words[0]
-		if b {
-			word = k.Words[1]
-		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: word}, nil
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: map[bool]string{false: k.Words[0], true: k.Words[1]}[b]}
 	}
 	for _, w := range k.Values {
 		if fmt.Sprint(v) == fmt.Sprint(w.Value) {
-			return scalar("!!str", w.Word), nil
+			return scalar("!!str", w.Word)
 		}
 	}
 	if k.Fields != nil {
-		return entryNodes(reflect.ValueOf(v), keysOf(k.Fields)), nil
+		return entryNodes(reflect.ValueOf(v), keysOf(k.Fields))
 	}
 	return valueNode(v)
 }

@@ -53,24 +53,24 @@ func describe(n *yaml.Node) string {
 }
 
 // valueNode returns a value of a configuration as a YAML node.
-func valueNode(v any) (*yaml.Node, error) {
+func valueNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case nil:
-		return scalar("!!null", "null"), nil
+		return scalar("!!null", "null")
 	case float64:
-		return scalar("!!float", formatFloat(v)), nil
+		return scalar("!!float", formatFloat(v))
 	case interface{ plain() any }:
 		return valueNode(v.plain())
 	}
 	n := new(yaml.Node)
 	if err := n.Encode(v); err != nil {
-		return nil, fmt.Errorf("writing a value as YAML: %w", err)
+		panic(err) // YAML can write all types of values
 	}
 	if n.Kind == yaml.SequenceNode {
 		n.Style = yaml.FlowStyle
 	}
 	quoteUnsafe(n)
-	return n, nil
+	return n
 }
 
 // quoteUnsafe puts texts into double quotes if they have characters that must not reach a
@@ -98,9 +98,7 @@ func entryNodes(entries reflect.Value, keys []key) *yaml.Node {
 			if items, ok := v.([]string); v == nil || ok && len(items) == 0 {
 				continue
 			}
-			if n, err := k.node(v); err == nil { // numbers and words can be written
-				m.Content = append(m.Content, scalar("!!str", k.Key), n)
-			}
+			m.Content = append(m.Content, scalar("!!str", k.Key), k.node(v))
 		}
 		list.Content = append(list.Content, m)
 	}
@@ -127,11 +125,7 @@ func formatFloat(x float64) string {
 
 // inline writes a value of a key as one line of YAML, a long one shortened.
 func (k *key) inline(v any) string {
-	line := ""
-	n, err := k.node(v)
-	if err == nil {
-		line, err = flow(*n)
-	}
+	line, err := flow(*k.node(v))
 	if err != nil {
 		line = fmt.Sprint(v)
 	}

@@ -63,11 +63,7 @@ func CommandOf(line string) string {
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	values := map[string]*yaml.Node{}
 	for _, k := range s.keys {
-		n, err := k.node(k.value(reflect.ValueOf(c).Elem()))
-		if err != nil {
-			return err
-		}
-		values[k.Key] = n
+		values[k.Key] = k.node(k.value(reflect.ValueOf(c).Elem()))
 	}
 	var body bytes.Buffer
 	enc := yaml.NewEncoder(&body)
