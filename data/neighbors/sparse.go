@@ -327,8 +327,7 @@ func (x *sparseIndex) inFrequent(w *sparseWork, j int32) (sum float64) {
 }
 
 // Distances returns a function that sets values to the distances of point i from the points
-// after it, in the unit of Compare. The distances of sparse points may be rounded, to equal
-// values where only rounding may tell them apart.
+// after it, in the unit of Compare. The distances of sparse points have at least six digits.
 func Distances(m *data.Matrix) func(i int, values []float64) {
 	if m = unlessFilled(m); m.CSR == nil {
 		compare := Compare(m, m)
@@ -341,12 +340,15 @@ func Distances(m *data.Matrix) func(i int, values []float64) {
 	x := newSparseIndex(m, false)
 	return func(i int, values []float64) {
 		columns, row := x.Row(i)
-		coarse := 0.
-		if x.all(values, columns, row, i) > 0 {
-			coarse = float64(x.heavy*x.rounding(x.most)) * 0x1p55
+		if x.all(values, columns, row, i) == 0 {
+			return
 		}
-		for j, v := range values {
-			values[j] = max(0, v+coarse-coarse)
+		// Points that are much nearer than they are long are compared row by row.
+		weight, doubt := x.measure.weigh(row), x.rounding(len(row))*0x1p20
+		for j := i + 1; j < m.N; j++ {
+			if values[j] <= float64((weight+x.weight[j])*doubt) {
+				values[j] = x.measure.ofRows(x.CSR, i, x.CSR, j)
+			}
 		}
 	}
 }
