@@ -21,7 +21,8 @@ const (
 // Gather moves the components of a graph in an embedding m of its points towards each other,
 // if they lie so far apart that a picture shows each as a dot: no edge holds them, and they
 // move apart as long as training goes on. All distances between their means shrink by one
-// factor, and no component changes its shape. It returns the number of components that were
+// factor, no component changes its shape, and the mean of all points becomes the origin, as at
+// a start: training moves it if the components differ. It returns the number of components that were
 // moved.
 func Gather(g *neighbors.Graph, m *data.Matrix) (moved int) {
 	members := connected(g.Indptr, g.Indices)
@@ -71,7 +72,7 @@ func Gather(g *neighbors.Graph, m *data.Matrix) (moved int) {
 	}
 	for c, nodes := range members {
 		for j, v := range means[c] {
-			shift := float64((most - 1) * (v - centre[j]))
+			shift := float64(most*(v-centre[j])) - v
 			for _, i := range nodes {
 				m.Row(int(i))[j] = float32(float64(m.Row(int(i))[j]) + shift)
 			}
