@@ -152,31 +152,28 @@ func (f *opened) close() error {
 }
 
 // open opens the first files of a list.
-func open(ctx context.Context, list sources, o Options) (*files, error) {
-	f := &files{ctx: ctx, o: o, list: list, isByte: true}
-	err := error(nil)
-	for err == nil && len(f.list) > 0 && len(f.opened) < maxOpen {
-		err = f.openNext()
+func open(ctx context.Context, list sources, o Options) (f *files, err error) {
+	f = &files{ctx: ctx, o: o, list: list, isByte: true}
+	defer func() {
+		if err != nil {
+			f.Close()
+			f = nil
+		}
+	}()
+	defer kind.Catch(&err)
+	for len(f.list) > 0 && len(f.opened) < maxOpen {
+		f.openNext()
 	}
-	if err == nil {
-		f.first = f.opened[0].about()
-		err = f.begin()
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	f.first = f.opened[0].about()
+	return f, f.begin()
 }
 
-// openNext opens the next file, and reads just enough to know the width of its points.
-func (f *files) openNext() error {
+// openNext opens the next file, and reads just enough to know the width of its points. It
+// fails as kind.Need does, as pairLabels and follows do.
+func (f *files) openNext() {
 	from := f.list[0]
 	f.list = f.list[1:]
-	file, err := from.open(f.ctx, &f.o)
-	if err != nil {
-		return err
-	}
+	file := kind.Got(from.open(f.ctx, &f.o))
 	f.opened = append(f.opened, file)
 	h := file.about()
 	if len(f.opened) == 1 && f.first == nil { // where fields are ambiguous, other files have the same codings
@@ -186,18 +183,15 @@ func (f *files) openNext() error {
 	if h.beside != nil {
 		h.beside.name = h.name
 	}
-	switch {
-	case f.o.Offset == nil:
-	case h.sparse != nil:
-		return h.named(errorf(data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())"))
-	case h.width != len(f.o.Offset):
-		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset)))
+	if f.o.Offset != nil {
+		h.need(h.sparse == nil, data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())")
+		h.need(h.width == len(f.o.Offset), data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset))
 	}
-	return nil
 }
 
 // begin starts the next file, or returns io.EOF after the last one.
-func (f *files) begin() error {
+func (f *files) begin() (err error) {
+	defer kind.Catch(&err)
 	if f.current != nil {
 		h := f.current.about()
 		f.sums = append(f.sums, h.sum)
@@ -213,19 +207,13 @@ func (f *files) begin() error {
 		if len(f.list) == 0 {
 			return io.EOF
 		}
-		if err := f.openNext(); err != nil {
-			return err
-		}
+		f.openNext()
 	}
 	f.current, f.opened = f.opened[0], f.opened[1:]
 	h := f.current.about()
-	if err := h.follows(f.first); err != nil {
-		return err
-	}
+	h.follows(f.first)
 	if f.current.labels != "" && h.labeled {
-		if err := f.current.pairLabels(f.ctx); err != nil {
-			return err
-		}
+		f.current.pairLabels(f.ctx)
 	}
 	if f.begun = append(f.begun, h); !f.o.later {
 		f.o.logReading(h, h == f.first)
@@ -246,46 +234,33 @@ func (f *files) convert(c conversion) {
 }
 
 // pairLabels opens the separate file with the labels of the points, as MNIST has.
-func (f *opened) pairLabels(ctx context.Context) error {
+func (f *opened) pairLabels(ctx context.Context) {
 	in, format, err := openFile(ctx, f.labels)
-	if err != nil {
-		return err
-	}
+	kind.Got(0, err)
 	f.closers = append(f.closers, in)
 	h := f.about()
-	if err := caught(func() { h.beside = format.openLabels(in) }); err != nil {
-		return named(f.labels, err)
-	}
+	kind.Got(0, named(f.labels, caught(func() { h.beside = format.openLabels(in) })))
 	if h.beside.total != h.n {
-		return miscounted(h.beside.total, h.n, fmt.Sprintf("%s: %d", f.labels, h.beside.total))
+		kind.Got(0, miscounted(h.beside.total, h.n, fmt.Sprintf("%s: %d", f.labels, h.beside.total)))
 	}
 	h.beside.name = f.labels
-	return nil
 }
 
 // follows checks that a file's points have the kind, columns and labels of the first file's.
-func (h *head) follows(first *head) error {
+func (h *head) follows(first *head) {
 	kinds := map[bool]string{true: "sparse", false: "dense"}
-	switch {
-	case (h.sparse != nil) != (first.sparse != nil):
-		return h.named(errorf(data.ErrShape, "points: got %s ones, want %s ones as in %s", kinds[h.sparse != nil], kinds[first.sparse != nil], first.name))
-	case h.width != first.width:
-		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name))
-	case h.labeled != first.labeled:
-		without := h
-		if h.labeled {
-			without = first
-		}
-		return without.named(errorf(data.ErrLabels, "labels: got none, want some as in other files, or none in any"))
-	case h.columns == nil || first.columns == nil:
-		return nil
+	is, want := kinds[h.sparse != nil], kinds[first.sparse != nil]
+	h.need(is == want, data.ErrShape, "points: got %s ones, want %s ones as in %s", is, want, first.name)
+	h.need(h.width == first.width, data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name)
+	without := h
+	if h.labeled {
+		without = first
 	}
-	for i, name := range first.columns {
-		if h.columns[i] != name {
-			return h.named(errorf(data.ErrShape, "data column %d: got %q, want %q as in %s", i+1, h.columns[i], name, first.name))
-		}
+	without.need(h.labeled == first.labeled, data.ErrLabels, "labels: got none, want some as in other files, or none in any")
+	for i := range min(len(h.columns), len(first.columns)) {
+		h.need(h.columns[i] == first.columns[i], data.ErrShape, "data column %d: got %q, want %q as in %s",
+			i+1, h.columns[i], first.columns[i], first.name)
 	}
-	return nil
 }
 
 // take reads up to want rows with read. read reads from the current file after done rows,

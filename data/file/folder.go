@@ -114,8 +114,8 @@ func findInFolder(path string) (list sources, err error) {
 	case FindEnding(path, "matrix.mtx") != nil:
 		fault = "counts of single cells, want points"
 	case other != nil:
-		fault = fmt.Sprintf("a folder with %s, want matrix.mtx as 10x names it, perhaps after a prefix, or the path of the file, with genes as rows",
-			text.Few(other, text.Printable))
+		fault = fmt.Sprintf("a folder with %s, want matrix.mtx as 10x names it, perhaps after a prefix, "+
+			"or the path of the file, with genes as rows", text.Few(other, text.Printable))
 	case holdsImages(path):
 		fault = "a folder of images, want features as .npy, or \"cne simclr pretrain\" for images"
 	default:
