@@ -123,12 +123,12 @@ func newCells(in *Input, o *Options) *cellFile {
 	}
 	groups := slices.DeleteFunc(slices.Clone(root), func(name string) bool { return !c.has("/"+name+"/barcodes") || !c.has("/"+name+"/indptr") })
 	kind.Need(len(groups) > 0, data.ErrUnsupported, "the file is HDF5 with %s, want one of AnnData (.h5ad) or 10x (.h5); save the array in Python with np.save", firstNames(root))
-	at := slices.Index(groups, o.Layer)
-	kind.Need(at >= 0 || len(groups) == 1, data.ErrOption, "data.layer: got %s, want one of the genomes %s", text.Quote(o.Layer), text.Enumerate(groups))
-	if at < 0 {
+	genome := slices.Index(groups, o.Layer)
+	kind.Need(genome >= 0 || len(groups) == 1, data.ErrOption, "data.layer: got %s, want one of the genomes %s", text.Quote(o.Layer), text.Enumerate(groups))
+	if genome < 0 {
 		c.genome = o.Layer
 	}
-	c.tenx = "/" + groups[max(0, at)]
+	c.tenx = "/" + groups[max(0, genome)]
 	c.obs = c.tenx
 	return c
 }
@@ -263,8 +263,8 @@ func (c *cellFile) column(table, name string) []string {
 	}
 }
 
-// at returns the values at a path, which are no categories.
-func (c *cellFile) at(path string) []string {
+// values returns those at a path, which are no categories.
+func (c *cellFile) values(path string) []string {
 	o := kind.Got(c.Object(path))
 	if o.IsGroup() && attribute(o, "encoding-type") != "categorical" {
 		return c.column(gopath.Split(path))
@@ -278,7 +278,7 @@ func (c *cellFile) categories(codes *hdf5.Dataset, path string) (list []string) 
 	if !c.has(path) {
 		return texts(codes)
 	}
-	names := append(c.at(path), "") // the last one is for −1
+	names := append(c.values(path), "") // the last one is for −1
 	for i, code := range wholeNumbers(codes) {
 		kind.Need(code >= -1 && code < len(names)-1, data.ErrFormat, "%s: got the code %d in row %d (counted from 0), want −1 to %d", codes.Path, code, i, len(names)-2)
 		list = append(list, names[(code+len(names))%len(names)])
@@ -293,13 +293,13 @@ func Categories(path, column string) (names []string, colors []int32) {
 		return nil, nil
 	}
 	_ = withCells(context.Background(), path, &Options{}, func(c *cellFile) {
-		for _, at := range []string{c.obs + "/" + column + "/categories", c.obs + "/__categories/" + column, "/uns/" + column + "_categories"} {
-			if names == nil && c.has(at) {
-				names = c.at(at)
+		for _, path := range []string{c.obs + "/" + column + "/categories", c.obs + "/__categories/" + column, "/uns/" + column + "_categories"} {
+			if names == nil && c.has(path) {
+				names = c.values(path)
 			}
 		}
-		if at := "/uns/" + column + "_colors"; names != nil && c.has(at) {
-			for _, s := range texts(c.dataset(at)) {
+		if path := "/uns/" + column + "_colors"; names != nil && c.has(path) {
+			for _, s := range texts(c.dataset(path)) {
 				color := int32(-1)
 				if v, err := strconv.ParseUint(strings.TrimPrefix(s, "#"), 16, 32); err == nil && len(s) >= 7 {
 					color = int32(v >> (4 * (len(s) - 7))) // without the opacity
@@ -384,8 +384,8 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 	if c.has("/raw.X") { // anndata before 0.7
 		raw = [2]string{"/raw.X", "/raw.var"}
 	}
-	if at, ok := map[string][2]string{"X": {"/X", "/var"}, "raw": raw, "raw/X": raw}[o.Layer]; ok {
-		return c.matrix(at[0], at[1])
+	if from, ok := map[string][2]string{"X": {"/X", "/var"}, "raw": raw, "raw/X": raw}[o.Layer]; ok {
+		return c.matrix(from[0], from[1])
 	}
 	key, group, name, table := "data.layer (--layer)", "/layers", o.Layer, "/var"
 	if o.Obsm != "" {
@@ -398,17 +398,17 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 	}
 	var m *cellMatrix
 	why := "there are no counts; its values are taken as they are"
-	for _, at := range [][2]string{{"/X", "/var"}, raw, {"/layers/counts", "/var"}} {
-		if !c.has(at[0]) {
+	for _, from := range [][2]string{{"/X", "/var"}, raw, {"/layers/counts", "/var"}} {
+		if !c.has(from[0]) {
 			continue
 		}
-		if found := c.matrix(at[0], at[1]); found.counts {
+		if found := c.matrix(from[0], from[1]); found.counts {
 			if why = "it has counts"; m != nil {
 				why += ", and X does not; data.layer: X takes X"
 			}
 			m = found
 			break
-		} else if at[0] == "/X" {
+		} else if from[0] == "/X" {
 			m = found
 		}
 	}
@@ -481,17 +481,17 @@ func wholeNumbers(d *hdf5.Dataset) []int {
 	return list
 }
 
-// reader returns a reader of the values of a dataset, with the columns at the given places
-// only if place is not nil.
-func (c *cellFile) reader(d *hdf5.Dataset, place []int) *arrayReader {
+// reader returns a reader of the values of a dataset, with only the given columns
+// if columns is not nil.
+func (c *cellFile) reader(d *hdf5.Dataset, columns []int) *arrayReader {
 	n, row := d.Rows()
 	t := scalarOf(d)
 	width := row / t.size
-	if place != nil {
-		width = len(place)
+	if columns != nil {
+		width = len(columns)
 	}
 	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), packed: true, member: d.Path}, array: array{t, []int{n, width}, false},
-		total: n * width, values: &cellBytes{d: d, place: place, size: t.size, bytes: row, wanted: width * t.size}}
+		total: n * width, values: &cellBytes{d: d, columns: columns, size: t.size, bytes: row, wanted: width * t.size}}
 }
 
 // csr reads the matrix, without zeros.
@@ -585,11 +585,11 @@ func textArray(labels []string) *arrayReader {
 	return (&heldBytes{array{scalarType{'S', size, false}, []int{len(labels)}, false}, raw}).open()
 }
 
-// cellBytes are the values of a dataset, with the columns at the given places only if place is
+// cellBytes are the values of a dataset, with only the given columns if columns is
 // not nil. It reads some whole chunks at a time.
 type cellBytes struct {
 	d         *hdf5.Dataset
-	place     []int
+	columns   []int
 	size      int // bytes of a value
 	bytes     int // of a row, and wanted ones of them
 	wanted    int
@@ -608,10 +608,10 @@ func (b *cellBytes) full(p []byte) (n int, err error) {
 				return n, err
 			}
 			b.row += rows
-			if b.left = b.raw; b.place != nil {
+			if b.left = b.raw; b.columns != nil {
 				b.left = nil
 				for i := 0; i < len(b.raw); i += b.bytes {
-					for _, j := range b.place {
+					for _, j := range b.columns {
 						b.left = append(b.left, b.raw[i+j*b.size:][:b.size]...)
 					}
 				}

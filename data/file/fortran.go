@@ -23,7 +23,7 @@ type fortranReader struct {
 	s     *Input
 	at    io.ReaderAt // the columns, one after the other; nil until it is read
 	n, d  int
-	place []int  // of each value of a row: its column; nil if these are in order
+	order []int  // of each value of a row: its column; nil if these are in order
 	rows  []byte // turned, and not yet delivered
 	block []byte // memory for rows
 	piece []byte // memory for pieces of columns
@@ -95,15 +95,15 @@ func (c *fortranReader) turn() error {
 		most := max(turnRows, turnBytes/(c.d*size))
 		c.block = make([]byte, min(c.n, most)*c.d*size)
 		c.piece = make([]byte, turnColumns*min(c.n, most)*size)
-		c.place = c.a.places()
+		c.order = c.a.columnOrder()
 	}
 	count := min(c.n-c.done, len(c.block)/(c.d*size))
 	for from := 0; from < c.d; from += turnColumns {
 		columns := min(turnColumns, c.d-from)
 		for k := range columns {
 			column := from + k
-			if c.place != nil {
-				column = c.place[column]
+			if c.order != nil {
+				column = c.order[column]
 			}
 			start := (int64(column)*int64(c.n) + int64(c.done)) * int64(size)
 			if _, err := c.at.ReadAt(c.piece[k*count*size:(k+1)*count*size], start); err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -140,21 +140,21 @@ func (c *fortranReader) atEnd() error {
 	return c.s.atEnd()
 }
 
-// places returns, for each value of a row in C order, its column in Fortran order. It
+// columnOrder returns, for each value of a row in C order, its column in Fortran order. It
 // returns nil if the two are the same.
-func (a array) places() []int {
+func (a array) columnOrder() []int {
 	if len(a.shape) <= 2 {
 		return nil
 	}
 	_, d := a.rows()
-	places := make([]int, d)
+	order := make([]int, d)
 	index := make([]int, len(a.shape)-1)
-	for e := range places {
+	for e := range order {
 		column := 0
 		for k := len(index) - 1; k >= 0; k-- {
 			column = column*a.shape[k+1] + index[k]
 		}
-		places[e] = column
+		order[e] = column
 		for k := len(index) - 1; k >= 0; k-- {
 			if index[k]++; index[k] < a.shape[k+1] {
 				break
@@ -162,5 +162,5 @@ func (a array) places() []int {
 			index[k] = 0
 		}
 	}
-	return places
+	return order
 }

@@ -241,20 +241,20 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 	// Allocate once for all files, instead of growing and copying for each. The headers of
 	// arrays have the sizes.
 	if heads, _ := f.heads(); len(heads) > 1 {
-		room := 0
+		size := 0
 		for _, h := range heads {
 			if !h.open {
-				room += h.room(0)
+				size += h.capacity(0)
 			}
 		}
-		x = slices.Grow(x, room)
+		x = slices.Grow(x, size)
 	}
 	begin := len(x) // of the current file
 	f.labels = nil
 	for f.err == nil {
 		h := f.current.about()
 		if done := len(x) - begin; cap(x)-len(x) < h.step(done) {
-			x = append(make([]T, 0, len(x)+h.room(done)), x...)
+			x = append(make([]T, 0, len(x)+h.capacity(done)), x...)
 		}
 		n, err := read(f.current, x[len(x):cap(x)])
 		x = x[:len(x)+n]

@@ -93,9 +93,9 @@ func (h *head) takeLabels() []string {
 	return labels
 }
 
-// room returns the number of values to allocate memory for after done values. The file's
+// capacity returns the number of values to allocate memory for after done values. The file's
 // size and the part read so far bound it.
-func (h *head) room(done int) int {
+func (h *head) capacity(done int) int {
 	if h.open {
 		return max(h.width, h.in.expectedCap(done)-done)
 	}
