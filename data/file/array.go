@@ -40,23 +40,21 @@ func (t scalarType) isFloat32() bool {
 
 // bits64 returns the bits of value i of b. The branch on the order of bytes costs
 // nothing, because it is always predicted.
-func (t scalarType) bits64(b []byte, i int) uint64 {
-	b = b[i*t.size:]
-	switch {
-	case t.size == 1:
+func (t scalarType) bits64(b []byte, i int) (v uint64) {
+	switch b = b[i*t.size:]; t.size {
+	case 1:
 		return uint64(b[0])
-	case t.size == 2 && t.big:
-		return uint64(binary.BigEndian.Uint16(b))
-	case t.size == 2:
-		return uint64(binary.LittleEndian.Uint16(b))
-	case t.size == 4 && t.big:
-		return uint64(binary.BigEndian.Uint32(b))
-	case t.size == 4:
-		return uint64(binary.LittleEndian.Uint32(b))
-	case t.big:
-		return binary.BigEndian.Uint64(b)
+	case 2:
+		v = uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		v = uint64(binary.LittleEndian.Uint32(b))
+	default:
+		v = binary.LittleEndian.Uint64(b)
 	}
-	return binary.LittleEndian.Uint64(b)
+	if t.big {
+		v = bits.ReverseBytes64(v) >> (64 - 8*t.size)
+	}
+	return v
 }
 
 // isWide reports whether the type is uint64, which int64 cannot hold.
@@ -194,17 +192,14 @@ func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
 func (t scalarType) characters(b []byte) (string, error) {
 	character := scalarType{'u', 4, t.big}
 	var text []byte
-	end := len(b) / 4
-	for ; end > 0 && character.bits64(b, end-1) == 0; end-- {
-	}
-	for i := range end {
+	for i := range len(b) / 4 {
 		c := character.bits64(b, i)
 		if c > unicode.MaxRune || !utf8.ValidRune(rune(c)) {
 			return "", errorf(data.ErrFormat, "got the character %#x, want one of Unicode", c)
 		}
 		text = utf8.AppendRune(text, rune(c))
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(strings.TrimRight(string(text), "\x00")), nil
 }
 
 // An array describes the values of an IDX or npy file, from its header.

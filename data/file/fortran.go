@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 const (
@@ -106,10 +107,9 @@ func (c *fortranReader) turn() error {
 				column = c.order[column]
 			}
 			start := (int64(column)*int64(c.n) + int64(c.done)) * int64(size)
-			if _, err := c.at.ReadAt(c.piece[k*count*size:(k+1)*count*size], start); err == io.EOF || err == io.ErrUnexpectedEOF {
-				return errShort
-			} else if err != nil {
-				return explain(err)
+			piece := c.piece[k*count*size : (k+1)*count*size]
+			if n, err := c.at.ReadAt(piece, start); n < len(piece) {
+				return explainShort(err)
 			}
 		}
 		for k := range columns {
@@ -148,18 +148,12 @@ func (a array) columnOrder() []int {
 	}
 	_, d := a.rows()
 	order := make([]int, d)
-	index := make([]int, len(a.shape)-1)
 	for e := range order {
-		column := 0
-		for k := len(index) - 1; k >= 0; k-- {
-			column = column*a.shape[k+1] + index[k]
-		}
-		order[e] = column
-		for k := len(index) - 1; k >= 0; k-- {
-			if index[k]++; index[k] < a.shape[k+1] {
-				break
-			}
-			index[k] = 0
+		rest, stride := e, d
+		for _, n := range slices.Backward(a.shape[1:]) {
+			stride /= n
+			order[e] += rest % n * stride
+			rest /= n
 		}
 	}
 	return order

@@ -147,13 +147,7 @@ var errShort = errors.New("the file ends early")
 func (s *Input) full(p []byte) (int, error) {
 	n, err := io.ReadFull(s.r, p)
 	s.taken += int64(n)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return n, errShort
-	}
-	if err != nil {
-		return n, explain(err)
-	}
-	return n, nil
+	return n, explainShort(err)
 }
 
 // pass skips n bytes. Otherwise it returns the number of bytes skipped and errShort or
@@ -170,13 +164,7 @@ func (s *Input) pass(n int64) (int64, error) {
 	}
 	got, err := io.CopyN(io.Discard, s.r, n)
 	s.taken += got
-	if err == io.EOF {
-		return got, errShort
-	}
-	if err != nil {
-		return got, explain(err)
-	}
-	return got, nil
+	return got, explainShort(err)
 }
 
 // errTrailing is the error for data after the end given by the header.
@@ -221,6 +209,17 @@ func (s *Input) expectedCap(done int) int {
 	}
 	expected := 1.25 * float64(done) * float64(s.size) / float64(s.raw.n)
 	return max(done+done/8, int(min(expected, float64(limit))))
+}
+
+// explainShort is explain, but returns errShort where the file ends, and nil for no error.
+func explainShort(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case io.EOF, io.ErrUnexpectedEOF:
+		return errShort
+	}
+	return explain(err)
 }
 
 // explain turns an error of reading into a sentence.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,10 +107,8 @@ func WriteNPY(w io.Writer, m *data.Matrix) error {
 func npyHead(n, d int) []byte { return npy.Head(npyHeadSize, "<f4", n, d) }
 
 func writeFloats(out *bufio.Writer, x []float32) {
-	var b [4]byte
-	for _, v := range x {
-		binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
-		out.Write(b[:])
+	for part := range slices.Chunk(x, readBuffer/4) {
+		_ = binary.Write(out, binary.LittleEndian, part) // out keeps the error
 	}
 }
 
