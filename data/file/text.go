@@ -580,8 +580,9 @@ func (l *layout) findPositions(h *head, o *Options) {
 // number.
 func (l *layout) match(h *head, wanted []string, of []int) {
 	for i, r := range l.roles {
-		kind.Need(r == roleData || !slices.Contains(wanted, l.names[i]), data.ErrOption,
-			"column %s: got a label or dropped column, want a value, as in training", text.Quote(l.names[i]))
+		if name := l.names[i]; r != roleData && slices.Contains(wanted, name) {
+			kind.Need(false, data.ErrOption, "column %s: got a label or dropped column, want a value, as in training", text.Quote(name))
+		}
 	}
 	from, left, err := data.MatchColumns(wanted, h.columns)
 	kind.Got(0, err)
