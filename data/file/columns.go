@@ -80,16 +80,23 @@ func FindColumn(ctx context.Context, paths []string, wanted string, o Options) (
 }
 
 // eachTable calls do with the table in each file and the indices of the wanted columns.
-func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, indices []int)) (err error) {
-	defer kind.Catch(&err)
-	list := kind.Got(find(paths, &o))
-	list.need("columns")
+func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, indices []int)) error {
+	list, err := find(paths, &o)
+	if err != nil {
+		return err
+	}
+	if !list.again() {
+		return errorf(data.ErrUnsupported, "%s: columns: got a pipe, want a file, which can be read again", list[0].path)
+	}
 	for _, from := range list {
-		kind.Got(0, withTable(ctx, from.path, &o, func(t table) {
+		err := withTable(ctx, from.path, &o, func(t table) {
 			kind.Need(t != nil, data.ErrOption, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
 			names, columns := t.fields()
 			do(t, indices(wanted, columns, names))
-		}))
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -152,28 +152,31 @@ func (f *opened) close() error {
 }
 
 // open opens the first files of a list.
-func open(ctx context.Context, list sources, o Options) (f *files, err error) {
-	f = &files{ctx: ctx, o: o, list: list, isByte: true}
-	defer func() {
-		if err != nil {
-			f.Close()
-			f = nil
-		}
-	}()
-	defer kind.Catch(&err)
-	for len(f.list) > 0 && len(f.opened) < maxOpen {
-		f.openNext()
+func open(ctx context.Context, list sources, o Options) (*files, error) {
+	f := &files{ctx: ctx, o: o, list: list, isByte: true}
+	err := error(nil)
+	for err == nil && len(f.list) > 0 && len(f.opened) < maxOpen {
+		err = f.openNext()
 	}
-	f.first = f.opened[0].about()
-	return f, f.begin()
+	if err == nil {
+		f.first = f.opened[0].about()
+		err = f.begin()
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
-// openNext opens the next file, and reads just enough to know the width of its points. It
-// fails as kind.Need does, as pairLabels and follows do.
-func (f *files) openNext() {
+// openNext opens the next file, and reads just enough to know the width of its points.
+func (f *files) openNext() error {
 	from := f.list[0]
 	f.list = f.list[1:]
-	file := kind.Got(from.open(f.ctx, &f.o))
+	file, err := from.open(f.ctx, &f.o)
+	if err != nil {
+		return err
+	}
 	f.opened = append(f.opened, file)
 	h := file.about()
 	if len(f.opened) == 1 && f.first == nil { // where fields are ambiguous, other files have the same codings
@@ -183,15 +186,18 @@ func (f *files) openNext() {
 	if h.beside != nil {
 		h.beside.name = h.name
 	}
-	if f.o.Offset != nil {
-		h.need(h.sparse == nil, data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())")
-		h.need(h.width == len(f.o.Offset), data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset))
+	switch {
+	case f.o.Offset == nil:
+	case h.sparse != nil:
+		return h.named(errorf(data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())"))
+	case h.width != len(f.o.Offset):
+		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset)))
 	}
+	return nil
 }
 
 // begin starts the next file, or returns io.EOF after the last one.
-func (f *files) begin() (err error) {
-	defer kind.Catch(&err)
+func (f *files) begin() error {
 	if f.current != nil {
 		h := f.current.about()
 		f.sums = append(f.sums, h.sum)
@@ -207,13 +213,19 @@ func (f *files) begin() (err error) {
 		if len(f.list) == 0 {
 			return io.EOF
 		}
-		f.openNext()
+		if err := f.openNext(); err != nil {
+			return err
+		}
 	}
 	f.current, f.opened = f.opened[0], f.opened[1:]
 	h := f.current.about()
-	h.follows(f.first)
+	if err := h.follows(f.first); err != nil {
+		return err
+	}
 	if f.current.labels != "" && h.labeled {
-		f.current.pairLabels(f.ctx)
+		if err := f.current.pairLabels(f.ctx); err != nil {
+			return err
+		}
 	}
 	if f.begun = append(f.begun, h); !f.o.later {
 		f.o.logReading(h, h == f.first)
@@ -234,33 +246,46 @@ func (f *files) convert(c conversion) {
 }
 
 // pairLabels opens the separate file with the labels of the points, as MNIST has.
-func (f *opened) pairLabels(ctx context.Context) {
+func (f *opened) pairLabels(ctx context.Context) error {
 	in, format, err := openFile(ctx, f.labels)
-	kind.Got(0, err)
+	if err != nil {
+		return err
+	}
 	f.closers = append(f.closers, in)
 	h := f.about()
-	kind.Got(0, named(f.labels, caught(func() { h.beside = format.openLabels(in) })))
+	if err := caught(func() { h.beside = format.openLabels(in) }); err != nil {
+		return named(f.labels, err)
+	}
 	if h.beside.total != h.n {
-		kind.Got(0, miscounted(h.beside.total, h.n, fmt.Sprintf("%s: %d", f.labels, h.beside.total)))
+		return miscounted(h.beside.total, h.n, fmt.Sprintf("%s: %d", f.labels, h.beside.total))
 	}
 	h.beside.name = f.labels
+	return nil
 }
 
 // follows checks that a file's points have the kind, columns and labels of the first file's.
-func (h *head) follows(first *head) {
+func (h *head) follows(first *head) error {
 	kinds := map[bool]string{true: "sparse", false: "dense"}
-	is, want := kinds[h.sparse != nil], kinds[first.sparse != nil]
-	h.need(is == want, data.ErrShape, "points: got %s ones, want %s ones as in %s", is, want, first.name)
-	h.need(h.width == first.width, data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name)
-	without := h
-	if h.labeled {
-		without = first
+	switch {
+	case (h.sparse != nil) != (first.sparse != nil):
+		return h.named(errorf(data.ErrShape, "points: got %s ones, want %s ones as in %s", kinds[h.sparse != nil], kinds[first.sparse != nil], first.name))
+	case h.width != first.width:
+		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name))
+	case h.labeled != first.labeled:
+		without := h
+		if h.labeled {
+			without = first
+		}
+		return without.named(errorf(data.ErrLabels, "labels: got none, want some as in other files, or none in any"))
+	case h.columns == nil || first.columns == nil:
+		return nil
 	}
-	without.need(h.labeled == first.labeled, data.ErrLabels, "labels: got none, want some as in other files, or none in any")
-	for i := range min(len(h.columns), len(first.columns)) {
-		h.need(h.columns[i] == first.columns[i], data.ErrShape, "data column %d: got %q, want %q as in %s",
-			i+1, h.columns[i], first.columns[i], first.name)
+	for i, name := range first.columns {
+		if h.columns[i] != name {
+			return h.named(errorf(data.ErrShape, "data column %d: got %q, want %q as in %s", i+1, h.columns[i], name, first.name))
+		}
 	}
+	return nil
 }
 
 // take reads up to want rows with read. read reads from the current file after done rows,
@@ -480,11 +505,6 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 
 // sources are files to be read one after the other.
 type sources []source
-
-// need fails unless the sources can be read again, as is needed for something.
-func (list sources) need(what string) {
-	kind.Need(list.again(), data.ErrUnsupported, "%s: %s: got a pipe, want a file, which can be read again", list[0].path, what)
-}
 
 // again reports whether the sources can be read again. Pipes cannot.
 func (list sources) again() bool {

@@ -95,34 +95,36 @@ func IsCollection(folder string) bool {
 
 // findInFolder returns the files of the one collection that a folder holds.
 func findInFolder(path string) (list sources, err error) {
-	var whole []string // the collections that are there
-	fault := ""
-	for _, c := range collections {
+	var whole *collection
+	var partial error
+	for i := range collections {
+		c := &collections[i]
 		found, missing := c.in(path)
-		if missing == "" {
-			whole, list = append(whole, c.name), found
-		} else if len(found) > 0 && fault == "" {
-			fault = fmt.Sprintf("a folder of %s without %s, want all four files, or the paths of the files", c.name, missing)
+		switch {
+		case missing == "" && whole != nil:
+			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them, or the paths of the files", path, whole.name, c.name)
+		case missing == "":
+			whole, list = c, found
+		case len(found) > 0 && partial == nil:
+			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files, or the paths of the files", path, c.name, missing)
 		}
 	}
-	switch other := FindEnding(path, ".mtx"); {
-	case len(whole) == 1:
+	switch {
+	case whole != nil:
 		return list, nil
-	case len(whole) > 1:
-		fault = fmt.Sprintf("a folder with both %s and %s, want one of them, or the paths of the files", whole[0], whole[1])
-	case fault != "":
-	case FindEnding(path, "matrix.mtx") != nil:
-		fault = "counts of single cells, want points"
-	case other != nil:
-		fault = fmt.Sprintf("a folder with %s, want matrix.mtx as 10x names it, perhaps after a prefix, "+
-			"or the path of the file, with genes as rows", text.Few(other, text.Printable))
-	case holdsImages(path):
-		fault = "a folder of images, want features as .npy, or \"cne simclr pretrain\" for images"
-	default:
-		fault = "a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, " +
-			"such as train-images-idx3-ubyte.gz, or counts of single cells (matrix.mtx, perhaps after a prefix)"
+	case partial != nil:
+		return nil, partial
 	}
-	return nil, errorf(data.ErrUnsupported, "%s: got %s", path, fault)
+	if FindEnding(path, "matrix.mtx") != nil {
+		return nil, errorf(data.ErrUnsupported, "%s: got counts of single cells, want points", path)
+	}
+	if other := FindEnding(path, ".mtx"); other != nil {
+		return nil, errorf(data.ErrUnsupported, "%s: got a folder with %s, want matrix.mtx as 10x names it, perhaps after a prefix, or the path of the file, with genes as rows", path, text.Few(other, text.Printable))
+	}
+	if holdsImages(path) {
+		return nil, errorf(data.ErrUnsupported, "%s: got a folder of images, want features as .npy, or \"cne simclr pretrain\" for images", path)
+	}
+	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (matrix.mtx, perhaps after a prefix)", path)
 }
 
 // holdsImages reports whether there is an image among the first files below a folder.

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"cne/data"
-	"cne/internal/kind"
 )
 
 // Read reads points from files into memory; see Open for the files and their errors.
@@ -19,9 +18,12 @@ import (
 // Options.Log says so. Points of scipy's npz files stay sparse (Matrix.CSR), at 8 bytes
 // per nonzero value. Their columns may be out of order, and values for the same column are
 // added up. Labels may also come from Options.Labels. Every value must be finite.
-func Read(ctx context.Context, paths []string, o Options) (_ *data.Dataset, err error) {
-	defer kind.Catch(&err)
-	return readTable(ctx, kind.Got(find(paths, &o)), o, nil)
+func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error) {
+	list, err := find(paths, &o)
+	if err != nil {
+		return nil, err
+	}
+	return readTable(ctx, list, o, nil)
 }
 
 // ReadRows is Read for the given rows of n points; data.CheckRows must accept rows. The
@@ -31,10 +33,15 @@ func Read(ctx context.Context, paths []string, o Options) (_ *data.Dataset, err 
 // Options.StreamAbove would leave this number of points in files. Sparse files are first
 // read completely into memory. The error wraps data.ErrUnsupported for a pipe, and
 // data.ErrChanged for another number of points than n.
-func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (_ *data.Dataset, err error) {
-	defer kind.Catch(&err)
-	kind.Got(0, data.CheckRows(rows, n))
-	return readTable(ctx, findAgain(paths, &o), o, &choice{rows, n})
+func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
+	if err := data.CheckRows(rows, n); err != nil {
+		return nil, err
+	}
+	list, err := findAgain(paths, &o)
+	if err != nil {
+		return nil, err
+	}
+	return readTable(ctx, list, o, &choice{rows, n})
 }
 
 // Decode reads points from a stream as Read reads a file. The dataset has no name. Points
@@ -50,10 +57,16 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 // Count returns the number of points that Read would read from files. It uses their
 // headers if possible, and otherwise skips over the rows. For a pipe the error wraps
 // data.ErrUnsupported; other errors are as for Open.
-func Count(ctx context.Context, paths []string, o Options) (_ int, err error) {
-	defer kind.Catch(&err)
+func Count(ctx context.Context, paths []string, o Options) (int, error) {
 	o.Labels, o.Log = nil, nil
-	f := kind.Got(open(ctx, findAgain(paths, &o), o))
+	list, err := findAgain(paths, &o)
+	if err != nil {
+		return 0, err
+	}
+	f, err := open(ctx, list, o)
+	if err != nil {
+		return 0, err
+	}
 	defer f.Close()
 	if n, known := f.Len(); known {
 		return n, nil
@@ -62,10 +75,12 @@ func Count(ctx context.Context, paths []string, o Options) (_ int, err error) {
 }
 
 // findAgain is find for files that will be read several times.
-func findAgain(paths []string, o *Options) sources {
-	list := kind.Got(find(paths, o))
-	list.need("sample of the points")
-	return list
+func findAgain(paths []string, o *Options) (sources, error) {
+	list, err := find(paths, o)
+	if err == nil && !list.again() {
+		err = errorf(data.ErrUnsupported, "%s: sample of the points: got a pipe, want a file, which can be read again", list[0].path)
+	}
+	return list, err
 }
 
 // A choice has some rows of points, ascending, and the number of all points. nil means
@@ -76,28 +91,38 @@ type choice struct {
 }
 
 // read reads the wanted points.
-func read(ctx context.Context, list sources, o Options, wanted *choice) (_ *data.Dataset, err error) {
-	defer kind.Catch(&err)
+func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.Dataset, error) {
 	o.later = true
-	f := kind.Got(open(ctx, list, o))
+	f, err := open(ctx, list, o)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
 	ds, labels, err := f.stream(list, wanted)
 	if ds == nil && err == nil {
 		ds, labels, err = f.collect(list, wanted)
 	}
-	kind.Got(0, err)
+	if err != nil {
+		return nil, err
+	}
 	ds.Name, ds.Parts, ds.Codings = o.Name, f.parts, f.first.used
 	if f.Labeled() {
 		ds.Labels = data.NewLabels(labels)
-		kind.Got(0, checkClasses(list[0].path, ds.Labels))
+		if err := checkClasses(list[0].path, ds.Labels); err != nil {
+			return nil, err
+		}
 	}
 	if wanted != nil {
 		ds.Rows = wanted.rows
 	}
 	if o.Columns == nil {
-		kind.Got(0, f.first.checkEmpty(ds.Points, o.AllowMissing))
+		if err := f.first.checkEmpty(ds.Points, o.AllowMissing); err != nil {
+			return nil, err
+		}
 	}
-	kind.Got(0, o.checkPoints(ctx, ds))
+	if err := o.checkPoints(ctx, ds); err != nil {
+		return nil, err
+	}
 	for i, h := range f.begun {
 		o.logReading(h, i == 0)
 	}
@@ -105,18 +130,21 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (_ *data
 		s.finite = true // this has been checked
 	}
 	n := f.rows()
-	if wanted != nil {
-		list.must(n, wanted.n)
+	if wanted != nil && n != wanted.n {
+		return nil, errChanged(list, n, wanted.n)
 	}
 	if len(o.Labels) > 0 {
-		ds.Labels = data.NewLabels(wanted.of(kind.Got(ReadLabels(ctx, o.Labels, n))))
+		labels, err := ReadLabels(ctx, o.Labels, n)
+		if err != nil {
+			return nil, err
+		}
+		ds.Labels = data.NewLabels(wanted.of(labels))
 	}
 	return ds, nil
 }
 
-// must fails unless there are as many points as before.
-func (list sources) must(got, want int) {
-	kind.Need(got == want, data.ErrChanged, "%s: points: got %d, want %d as a moment ago", list[0].path, got, want)
+func errChanged(list sources, got, want int) error {
+	return errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago", list[0].path, got, want)
 }
 
 // of returns the labels of the wanted points.
@@ -143,22 +171,27 @@ func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, 
 		f.convert(conversion{sample: data.NewSample(m.D, rows)})
 	}
 	labels, err := f.fill(m, wanted)
-	if err == nil && f.sample != nil {
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.sample != nil {
 		m.Offset = f.sample.Offset()
 		once := m.Offset != nil && !list.again()
 		if once {
 			m.Offset = nil
 		}
-		if f.sample.LogRounding(f.o.Log, m.Columns, m.Offset, once); m.Offset != nil {
-			labels, err = f.fillAgain(list, m, wanted)
+		f.sample.LogRounding(f.o.Log, m.Columns, m.Offset, once)
+		if m.Offset != nil {
+			if labels, err = f.fillAgain(list, m, wanted); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
-	return &data.Dataset{Points: m, Bytes: f.isByte && m.Offset == nil}, labels, err
+	return &data.Dataset{Points: m, Bytes: f.isByte && m.Offset == nil}, labels, nil
 }
 
 // fillAgain reads the points once more, relative to the Offset of m.
-func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) (labels []string, err error) {
-	defer kind.Catch(&err)
+func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]string, error) {
 	for _, from := range list {
 		if s, ok := from.stream.(io.Seeker); ok {
 			if _, err := s.Seek(from.start, io.SeekStart); err != nil {
@@ -168,12 +201,17 @@ func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) (labels 
 	}
 	o := f.o
 	o.Offset, o.Log = m.Offset, nil
-	again := kind.Got(open(f.ctx, list, o))
+	again, err := open(f.ctx, list, o)
+	if err != nil {
+		return nil, err
+	}
 	defer again.Close()
 	m.X = m.X[:0]
-	labels = kind.Got(again.fill(m, wanted))
-	list.must(again.rows(), f.rows())
-	return labels, nil
+	labels, err := again.fill(m, wanted)
+	if err == nil && again.rows() != f.rows() {
+		err = errChanged(list, again.rows(), f.rows())
+	}
+	return labels, err
 }
 
 // checkPoints is ds.CheckContext, but lets values that are not finite pass with AllowMissing.

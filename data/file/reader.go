@@ -2,7 +2,6 @@ package file
 
 import (
 	"cne/data"
-	"cne/internal/kind"
 	"cne/internal/parallel"
 )
 
@@ -128,13 +127,6 @@ func (h *head) explain(err error) error {
 
 // named adds the name of the file to an error.
 func (h *head) named(err error) error { return named(h.name, err) }
-
-// need fails unless ok, with an error that names the file.
-func (h *head) need(ok bool, of error, format string, args ...any) {
-	if !ok {
-		kind.Got(0, h.named(errorf(of, format, args...)))
-	}
-}
 
 // convertGrain is the number of values that are converted in one piece.
 const convertGrain = 1 << 16
