@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 //	cells FOLDER FROM N            makes a folder of 10x with counts of cells in three classes
 //	cut FILE TO BYTES              copies the first bytes of a file
 //	swap FILE TO OLD NEW           copies a file with the first OLD replaced
-//	await FILE LINES               waits until a file has so many lines
+//	await FILE LINES               waits until a file has so many more lines
 //	readers PIPE...                waits until each pipe has a reader; writes nothing to it
 //	signal NAME                    sends a signal to what runs in the background
 func TestScript(t *testing.T) {
@@ -111,6 +111,8 @@ func TestScript(t *testing.T) {
 			"await": func(ts *testscript.TestScript, _ bool, args []string) {
 				lines, err := strconv.Atoi(args[1])
 				ts.Check(err)
+				before, _ := os.ReadFile(ts.MkAbs(args[0]))
+				lines += bytes.Count(before, []byte("\n"))
 				for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 					content, err := os.ReadFile(ts.MkAbs(args[0]))
 					if err == nil && bytes.Count(content, []byte("\n")) >= lines {
