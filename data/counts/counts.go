@@ -52,7 +52,7 @@ func (c *Matrix) Check() (err error) {
 	fit := func(names []string, n int) bool { return names == nil || len(names) == n }
 	kind.Need(fit(c.CellNames, c.Cells) && fit(c.GeneNames, c.Genes) && fit(c.OtherNames, c.Genes), data.ErrShape,
 		"counts: inconsistent fields: got %d names for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes)
-	kind.Got(0, c.Labels.Check(c.Cells))
+	kind.Check(c.Labels.Check(c.Cells))
 	fault := c.Fault(c.Cells, c.Genes)
 	kind.Need(fault == "", data.ErrShape, "counts: inconsistent fields: %s", fault)
 	faults := make([]error, parallel.Pieces(c.Cells, cellGrain))
@@ -245,7 +245,7 @@ func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		kind.Got(0, fmt.Errorf("the counts cannot be read: %w", err))
+		kind.Check(fmt.Errorf("the counts cannot be read: %w", err))
 	}
 	matrices, genesPath, cellsPath := filesOf(path)
 	matrix := matrices[0]
@@ -307,7 +307,7 @@ func readLines(ctx context.Context, path string) []string {
 		return nil
 	}
 	lines, _, err := file.ReadLines(ctx, path)
-	kind.Got(0, err)
+	kind.Check(err)
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
@@ -369,7 +369,7 @@ type Scaling struct {
 // data.ErrOption. Other errors are as for Check.
 func Fit(c *Matrix, genes int) (_ *Scaling, err error) {
 	defer kind.Catch(&err)
-	kind.Got(0, c.Check())
+	kind.Check(c.Check())
 	kind.Need(genes >= 1, data.ErrOption, "genes to choose: got %d, want at least 1", genes)
 	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
 	kind.Need(len(s.Genes) > 0, data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells "+
@@ -463,7 +463,7 @@ func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 // the error wraps data.ErrShape. Other errors are as for Apply.
 func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) (err error) {
 	defer kind.Catch(&err)
-	kind.Got(0, cmp.Or(s.Check(), data.CheckDense(dst)))
+	kind.Check(cmp.Or(s.Check(), data.CheckDense(dst)))
 	kind.Need(dst.D == len(s.Genes) && first >= 0 && dst.N <= c.Cells-first, data.ErrShape,
 		"block for cells from %d on (counted from 0): got %d×%d, want at most %d rows of %d genes",
 		first, dst.N, dst.D, c.Cells-first, len(s.Genes))

@@ -301,7 +301,7 @@ func newArrayReader(a array, in *Input) *arrayReader {
 	n, d := a.rows()
 	r := &arrayReader{array: a, total: n * d, values: in}
 	if left := in.left(); left >= 0 && int64(r.total) > left/int64(a.size) {
-		kind.Got(0, r.truncated(int(left)/a.size))
+		kind.Check(r.truncated(int(left) / a.size))
 	}
 	inOrder := !a.fortran || len(a.shape) < 2
 	if !inOrder {

@@ -149,13 +149,13 @@ func numbers(d *hdf5.Dataset) (raw []byte, t scalarType) {
 	t = scalarOf(d)
 	n, row := d.Rows()
 	raw = make([]byte, n*row)
-	kind.Got(0, d.ReadRows(raw, 0, n))
+	kind.Check(d.ReadRows(raw, 0, n))
 	return raw, t
 }
 
 // scalarOf returns the type of numbers.
 func scalarOf(d *hdf5.Dataset) scalarType {
-	kind.Got(0, d.Check())
+	kind.Check(d.Check())
 	t := scalarType{'u', d.Type.Size, d.Type.BigEndian}
 	switch {
 	case d.Type.Class == hdf5.Float:
@@ -438,7 +438,7 @@ func (c *cellFile) matrix(path, table string) *cellMatrix {
 	n, row := m.values.Rows()
 	n = min(n, max(1, wholeSample*m.t.size/max(1, row)))
 	raw := make([]byte, n*row)
-	kind.Got(0, m.values.ReadRows(raw, 0, n))
+	kind.Check(m.values.ReadRows(raw, 0, n))
 	for i := range len(raw) / m.t.size {
 		v := m.t.number(raw, i)
 		if m.counts = m.counts || v > 0; v < 0 || v != math.Trunc(v) {
@@ -501,7 +501,7 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 		row, r := make([]float32, m.d), c.reader(m.values, nil)
 		for range m.n {
 			if _, err := r.read(row); err != io.EOF {
-				kind.Got(0, err)
+				kind.Check(err)
 			}
 			for j, v := range row {
 				if v != 0 {
@@ -553,7 +553,7 @@ func openCells(in *Input, o *Options) reader {
 	if o.Columns != nil && h.columns != nil {
 		var err error
 		genes, _, err = data.MatchColumns(o.Columns, h.columns)
-		kind.Got(0, err)
+		kind.Check(err)
 		h.columns, h.width = o.Columns, len(o.Columns)
 	}
 	if m.indices == nil {
@@ -604,7 +604,7 @@ func (b *cellBytes) full(p []byte) (n int, err error) {
 			all, chunk := b.d.Shape[0], b.d.ChunkRows()
 			rows := min(all-b.row, (max(1, 4*wholeSample/b.bytes)+chunk-1)/chunk*chunk-b.row%chunk)
 			b.raw = slices.Grow(b.raw[:0], rows*b.bytes)[:rows*b.bytes]
-			if err := caught(func() { kind.Got(0, b.d.ReadRows(b.raw, b.row, b.row+rows)) }); err != nil {
+			if err := caught(func() { kind.Check(b.d.ReadRows(b.raw, b.row, b.row+rows)) }); err != nil {
 				return n, err
 			}
 			b.row += rows
@@ -639,6 +639,7 @@ type cellTable struct {
 	names []string
 	own   int         // columns of obs, and one with the names
 	m     *cellMatrix // of the genes; nil if they cannot be read
+	rows  *data.CSR   // of m, once a gene has been read
 }
 
 // cellColumns begins to read the columns of a file of cells.
@@ -706,7 +707,10 @@ func (t *cellTable) scan(columns []int, each func(where func() string, fields []
 func (t *cellTable) column(i int) (list []string) {
 	switch {
 	case i >= t.own:
-		return GeneValues(t.csr(t.m), (i-t.own)%t.m.d, t.m.counts)
+		if t.rows == nil {
+			t.rows = t.csr(t.m)
+		}
+		return GeneValues(t.rows, (i-t.own)%t.m.d, t.m.counts)
 	case i == 0:
 		return t.cellFile.names(t.obs, "barcodes")
 	}

@@ -36,7 +36,7 @@ func eachRow(n int, columns [][]string, each func(where func() string, fields []
 		for k, column := range columns {
 			fields[k] = column[row]
 		}
-		kind.Got(0, each(func() string { return fmt.Sprintf("row %d", row+1) }, fields))
+		kind.Check(each(func() string { return fmt.Sprintf("row %d", row+1) }, fields))
 	}
 }
 
@@ -74,7 +74,7 @@ func FindColumn(ctx context.Context, paths []string, wanted string, o Options) (
 	column := -1
 	err := eachTable(ctx, paths, []string{wanted}, o, func(t table, indices []int) {
 		column = indices[0]
-		kind.Got(0, t.check(column))
+		kind.Check(t.check(column))
 	})
 	return column, err
 }

@@ -43,7 +43,7 @@ func (z *npz) openCSR() reader {
 // must fails unless ok, with an error that names the array.
 func (r *arrayReader) must(ok bool, of error, format string, args ...any) {
 	if !ok {
-		kind.Got(0, inArray(r.member, errorf(of, format, args...)))
+		kind.Check(inArray(r.member, errorf(of, format, args...)))
 	}
 }
 
@@ -98,7 +98,7 @@ func (r *arrayReader) take(count int, to []byte) []byte {
 	for to = to[:0]; count > 0; {
 		src, n, err := r.next(count)
 		if err != nil {
-			kind.Got(0, inArray(r.member, err))
+			kind.Check(inArray(r.member, err))
 		}
 		to, count = append(to, src[:n*r.size]...), count-n
 	}
@@ -148,7 +148,7 @@ func (r *csrReader) end() {
 	r.indptr.must(r.entries == r.value.total, data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total)
 	for _, a := range []*arrayReader{r.indptr, r.indices, r.value} {
 		if _, _, err := a.next(1); err != io.EOF {
-			kind.Got(0, inArray(a.member, err))
+			kind.Check(inArray(a.member, err))
 		}
 	}
 }

@@ -27,14 +27,14 @@ func readIDXHeader(s *Input) array {
 	var magic [4]byte
 	n, err := s.full(magic[:])
 	kind.Need(err != errShort, data.ErrFormat, "IDX header: got %d bytes, want 4 or more", n)
-	kind.Got(0, err)
+	kind.Check(err)
 	e, ok := idxTypes[magic[2]]
 	kind.Need(magic[0] == 0 && magic[1] == 0 && ok, data.ErrFormat,
 		"IDX magic number: got % x, want 00 00, then 08, 09, 0b, 0c, 0d or 0e", magic)
 	sizes, shape := make([]byte, 4*int(magic[3])), make([]int, magic[3])
 	_, err = s.full(sizes)
 	kind.Need(err != errShort, data.ErrFormat, "IDX header: got an early end, want the sizes of %d dimensions", len(shape))
-	kind.Got(0, err)
+	kind.Check(err)
 	for i := range shape {
 		shape[i] = int(binary.BigEndian.Uint32(sizes[4*i:]))
 	}

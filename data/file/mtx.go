@@ -127,7 +127,7 @@ func (m *mtxReader) nextLine() []byte {
 		case err == io.EOF && len(line) == 0:
 			return nil
 		case err != nil && err != io.EOF:
-			kind.Got(0, explain(err))
+			kind.Check(explain(err))
 		}
 		if text := bytes.TrimSpace(line); m.line == 1 || len(text) > 0 && text[0] != '%' {
 			return line
@@ -178,7 +178,7 @@ func (m *mtxReader) checkSizes() {
 
 // bad fails for a line that is not what is wanted.
 func (m *mtxReader) bad(line []byte, want string) {
-	kind.Got(0, &lineError{m.line, errorf(data.ErrFormat, "got %.60q, want %s", bytes.TrimSpace(line), want)})
+	kind.Check(&lineError{m.line, errorf(data.ErrFormat, "got %.60q, want %s", bytes.TrimSpace(line), want)})
 }
 
 // readEntries reads all entries.
@@ -267,7 +267,7 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64) {
 	value, err := text.ParseFloat(string(fields[2]), 64)
 	switch {
 	case err == nil && !simd.IsFinite(value):
-		kind.Got(0, &lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])})
+		kind.Check(&lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])})
 	case cmp.Or(errRow, errColumn, err) != nil:
 		m.bad(line, m.wantEntry())
 	case row < 1 || row > m.genes || column < 1 || column > m.n:

@@ -43,7 +43,7 @@ func readNPYHeader(s *Input, orComplex bool) array {
 	begin := make([]byte, len(npy.Magic))
 	n, err := s.full(begin)
 	if err != errShort {
-		kind.Got(0, err)
+		kind.Check(err)
 	}
 	kind.Need(string(begin) == npy.Magic, data.ErrFormat, "first bytes: got %q, want %q of an npy file", begin[:n], npy.Magic)
 	version := next(2)[0]

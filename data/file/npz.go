@@ -101,10 +101,10 @@ func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, valu
 			if err == io.EOF {
 				return true
 			}
-			kind.Got(0, err)
+			kind.Check(err)
 			for i := range n {
 				if values = append(values, value(a, src, i)); len(values) == a.shape[1] {
-					kind.Got(0, row(a.shape[0], values))
+					kind.Check(row(a.shape[0], values))
 					values = values[:0]
 				}
 			}
@@ -144,7 +144,7 @@ func (z *npz) open(f *zip.File) *Input {
 // openArray opens an array of an archive. read reads the head of the array.
 func openArray[T any](z *npz, f *zip.File, read func(in *Input) T) (opened T) {
 	if err := caught(func() { opened = read(z.open(f)) }); err != nil {
-		kind.Got(0, inArray(f.Name, err))
+		kind.Check(inArray(f.Name, err))
 	}
 	return opened
 }
@@ -171,7 +171,7 @@ func openNPZ(in *Input, o *Options) reader {
 		return r
 	}
 	if h.beside = openArray(z, labels, npyHeader.labels); h.beside.total != h.n {
-		kind.Got(0, inArray(labels.Name, miscounted(h.beside.total, h.n)))
+		kind.Check(inArray(labels.Name, miscounted(h.beside.total, h.n)))
 	}
 	h.labeled, h.beside.member = true, labels.Name
 	return r

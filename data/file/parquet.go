@@ -127,10 +127,10 @@ func (r *parquetReader) choose(opt Options) {
 	if r.findPositions(&r.head, &opt); r.left == nil {
 		r.left = left
 	}
-	kind.Got(0, r.textError(texts))
+	kind.Check(r.textError(texts))
 	for _, i := range r.with(roleLabel) {
 		if err := r.check(i); err != nil {
-			kind.Got(0, fmt.Errorf("label %w", err))
+			kind.Check(fmt.Errorf("label %w", err))
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (r *parquetReader) readRows(dst []float32, rows int) {
 	}
 	if r.done += rows; r.done == r.file.Rows {
 		for _, cursor := range r.cursors() {
-			kind.Got(0, cursor.End())
+			kind.Check(cursor.End())
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (r *parquetReader) readCoded(dst []float32, rows int, picked []int, sampled
 				sample = sampled[k]
 			}
 			if err := c.write(dst[i*r.width:][:r.width], r.offset, sample, numbers, c.position, field); err != nil {
-				kind.Got(0, fmt.Errorf("row %d, %w", r.done+i+1, err))
+				kind.Check(fmt.Errorf("row %d, %w", r.done+i+1, err))
 			}
 		}
 	}
@@ -334,7 +334,7 @@ func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampl
 			putColumns(dst[from*r.width+lo:], r.width, turned, count, hi-lo)
 		}
 	})
-	kind.Got(0, cmp.Or(faults...))
+	kind.Check(cmp.Or(faults...))
 }
 
 // putColumns transposes n values of count columns, stored parquetStride values apart, into
@@ -369,7 +369,7 @@ func (r *parquetReader) readLists(dst []float32, rows int) {
 	raw := make([]byte, min(tile, rows)*d*c.size)
 	for from := 0; from < rows; from += tile {
 		count := min(tile, rows-from)
-		kind.Got(0, r.short(c.Numbers(raw[:count*d*c.size])))
+		kind.Check(r.short(c.Numbers(raw[:count*d*c.size])))
 		values := dst[from*d : (from+count)*d]
 		for _, i := range c.Missing {
 			if copy(raw[i*c.size:], make([]byte, c.size)); c.kind == 'f' && c.size == 8 { // for the sample
@@ -397,19 +397,19 @@ func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) []str
 	if c.isText {
 		var err error
 		to, err = c.Texts(to, rows)
-		kind.Got(0, r.short(err))
+		kind.Check(r.short(err))
 	}
 	raw := make([]byte, c.size*min(rows, parquetRows))
 	for len(to) < had+rows {
 		count := min(parquetRows, had+rows-len(to))
-		kind.Got(0, r.short(c.Numbers(raw[:count*c.size])))
+		kind.Check(r.short(c.Numbers(raw[:count*c.size])))
 		for i := range count {
 			label, err := "", error(nil)
 			if !c.IsMissing(i) {
 				label, err = c.scalarType.label(raw, i, r.missing)
 			}
 			if err != nil {
-				kind.Got(0, fmt.Errorf("row %d, column %s: %w", r.done+len(to)-had+1, text.Quote(c.name), err))
+				kind.Check(fmt.Errorf("row %d, column %s: %w", r.done+len(to)-had+1, text.Quote(c.name), err))
 			}
 			to = append(to, label)
 		}
@@ -487,7 +487,7 @@ func (r *parquetReader) scan(columns []int, each func(where func() string, field
 	r.missing = true
 	all := make([][]string, len(columns))
 	for k, i := range columns {
-		kind.Got(0, r.check(i))
+		kind.Check(r.check(i))
 		c := r.column(i)
 		all[k] = r.readTexts(&c, nil, r.file.Rows)
 	}

@@ -186,7 +186,7 @@ func newRows(in *Input, opt *Options) *textReader {
 	}
 	t.advance()
 	kind.Need(t.err != io.EOF, data.ErrEmpty, "table: got no lines, want a point on each line")
-	kind.Got(0, t.err)
+	kind.Check(t.err)
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
@@ -585,7 +585,7 @@ func (l *layout) match(h *head, wanted []string, of []int) {
 		}
 	}
 	from, left, err := data.MatchColumns(wanted, h.columns)
-	kind.Got(0, err)
+	kind.Check(err)
 	first := slices.Clone(l.position)
 	for _, i := range of {
 		l.roles[i] = roleDrop
@@ -760,10 +760,10 @@ func (t *textReader) scan(columns []int, each func(where func() string, fields [
 			}
 		}
 		if err := each(func() string { return fmt.Sprintf("line %d", t.line()) }, fields); err != nil {
-			kind.Got(0, &lineError{t.line(), err})
+			kind.Check(&lineError{t.line(), err})
 		}
 	}
 	if t.err != io.EOF {
-		kind.Got(0, t.err)
+		kind.Check(t.err)
 	}
 }

@@ -163,6 +163,9 @@ func (f *sparseFit) combine(basis []float64, lo, hi int) []float64 {
 // Both are n×width.
 func (f *sparseFit) multiplyRows(ctx context.Context, product, basis []float64) error {
 	return parallel.ForContext(ctx, f.width, lanes, func(_, lo, hi int) {
+		if ctx.Err() != nil {
+			return
+		}
 		strip := f.combine(basis, lo, hi)
 		var origin [lanes]float64 // the mean's coordinates
 		for j, m := range f.mean {
@@ -170,7 +173,7 @@ func (f *sparseFit) multiplyRows(ctx context.Context, product, basis []float64) 
 				origin[t] += float64(m * strip[j*lanes+t])
 			}
 		}
-		for i := 0; i < len(f.Start)-1 && (i%watchedRows != 0 || ctx.Err() == nil); i++ {
+		for i := range len(f.Start) - 1 {
 			var y [blas.StripWidth]float64
 			column, value := f.Row(i)
 			blas.SumStrip(column, value, strip, &y)

@@ -133,7 +133,7 @@ func (d *Dataset) Field(name string) (m *Dataset, err error) {
 // dst must be hi−lo times the bytes of a row. It decodes chunks on all cores.
 func (d *Dataset) ReadRows(dst []byte, lo, hi int) (err error) {
 	defer kind.Catch(&err)
-	kind.Got(0, d.Check())
+	kind.Check(d.Check())
 	d.read(dst, lo, hi)
 	return nil
 }
@@ -174,7 +174,7 @@ func (d *Dataset) Strings(lo, hi int) (all []string, err error) {
 	defer kind.Catch(&err)
 	_, row := d.Rows()
 	raw := make([]byte, (hi-lo)*row)
-	kind.Got(0, d.ReadRows(raw, lo, hi))
+	kind.Check(d.ReadRows(raw, lo, hi))
 	supported(d.Type.Class == Text || d.Type.Class == Enum, "%s: got numbers, want text", d.Path)
 	for size := d.Type.Size; len(raw) > 0; raw = raw[size:] {
 		all = append(all, d.text(raw[:size]))

@@ -126,7 +126,7 @@ func (f *File) read(what string, addr, n uint64) *cursor {
 func (f *File) readAt(p []byte, addr uint64) {
 	if n, err := f.r.ReadAt(p, int64(f.base+addr)); n < len(p) {
 		must(err != io.EOF, "the file is truncated")
-		kind.Got(0, err)
+		kind.Check(err)
 	}
 }
 

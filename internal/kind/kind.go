@@ -1,6 +1,6 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
-// kind in their text, and gives the constants of enumerations their words (Names). Need and
-// Got leave the functions of a parser with an error, up to the one that has deferred Catch.
+// kind in their text, and gives the constants of enumerations their words (Names). Need, Check
+// and Got leave the functions of a parser with an error, up to the one that has deferred Catch.
 package kind
 
 import (
@@ -30,15 +30,20 @@ func Need(ok bool, kind error, format string, args ...any) {
 	}
 }
 
-// Got returns a value, or fails with an error as Need does.
-func Got[T any](value T, err error) T {
+// Check fails with an error as Need does, unless it is nil.
+func Check(err error) {
 	if err != nil {
 		panic(fault{err})
 	}
+}
+
+// Got returns a value, or fails with an error as Need does.
+func Got[T any](value T, err error) T {
+	Check(err)
 	return value
 }
 
-// Catch sets *err to the error of Need or Got. It must be deferred.
+// Catch sets *err to the error of Need, Check or Got. It must be deferred.
 func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:

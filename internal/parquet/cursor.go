@@ -94,7 +94,7 @@ func (k *Cursor) readPage() {
 		head := k.f.readAt(make([]byte, min(try, maxHead, left.end-left.at)), left.at)
 		var err error
 		if p, err = readHead(head); len(head) < try || try >= maxHead {
-			kind.Got(0, err)
+			kind.Check(err)
 		}
 	}
 	left.at += p.size

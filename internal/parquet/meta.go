@@ -112,7 +112,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 func (f *File) readAt(b []byte, offset int) []byte {
 	if n, err := f.r.ReadAt(b, int64(offset)); n < len(b) {
 		must(err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF), "the file ends early")
-		kind.Got(0, fmt.Errorf("reading failed: %w", err))
+		kind.Check(fmt.Errorf("reading failed: %w", err))
 	}
 	return b
 }

@@ -21,9 +21,9 @@ const (
 // Gather moves the components of a graph in an embedding m of its points towards each other,
 // if they lie so far apart that a picture shows each as a dot: no edge holds them, and they
 // move apart as long as training goes on. All distances between their means shrink by one
-// factor, no component changes its shape, and the mean of all points becomes the origin, as at
-// a start: training moves it if the components differ. It returns the number of components that were
-// moved.
+// factor, no component changes its shape, and the mean of all points becomes the origin, as
+// at a start: training moves it if the components differ. It returns the number of components
+// that were moved.
 func Gather(g *neighbors.Graph, m *data.Matrix) (moved int) {
 	members := connected(g.Indptr, g.Indices)
 	if len(members) < 2 || len(members) > mostGathered {
