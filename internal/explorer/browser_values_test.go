@@ -246,25 +246,23 @@ func TestBrowserMeanings(t *testing.T) {
 func TestBrowserHint(t *testing.T) {
 	t.Parallel()
 	const shown = "document.getElementById('hint').checkVisibility()"
-	// Storage is shared with pages of other tests.
-	const keep = "Storage.prototype.getItem = () => null; Storage.prototype.setItem = (...what) => { window.kept = what; };"
 	const clear = `["zoom", "scale"].every((id) => { const a = document.getElementById("hint").getBoundingClientRect(), b = document.getElementById(id).getBoundingClientRect();
 	  return a.left >= 0 && a.right <= innerWidth && (a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom < a.top); })`
 	for _, end := range []string{"key w", "click #hint-close", "find row 1"} {
-		b := show(t, three(), setting{before: keep}).ready()
+		b := show(t, three(), setting{}).ready()
 		b.expect("at the first visit", shown, "true")
 		b.expect("in words", "document.getElementById('hint').innerText.replace(/\\s+/g, ' ').trim()", "drag, wheel move, zoom / search Shift drag lasso ? all keys")
 		b.expect("beside what is there", clear, "true")
 		stage := get[string](b, "JSON.stringify(document.getElementById('stage').getBoundingClientRect())")
 		b.after("hover 0", "cne.hovered", "0", shown, "true")
-		b.after(end, shown, "false", "window.kept", "cne-hint,seen", "JSON.stringify(document.getElementById('stage').getBoundingClientRect())", stage)
+		b.after(end, shown, "false", "localStorage.getItem('cne-hint')", "seen", "JSON.stringify(document.getElementById('stage').getBoundingClientRect())", stage)
 	}
-	b := show(t, three(), setting{before: "Storage.prototype.getItem = (key) => (key === 'cne-hint' ? 'seen' : null);"}).ready()
+	b := show(t, three(), setting{before: "localStorage.setItem('cne-hint', 'seen');"}).ready()
 	b.expect("at the second", shown, "false")
 	b = show(t, three(), setting{before: "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } });"}).ready()
 	b.expect("without storage", shown, "true")
 	b.after("key w", shown, "false")
-	b = show(t, three(), setting{width: 360, height: 640, phone: true, before: keep}).ready()
+	b = show(t, three(), setting{width: 360, height: 640, phone: true}).ready()
 	b.expect("beside what is there", shown+" && "+clear, "true")
 	if text := get[string](b, "document.getElementById('hint').innerText"); !strings.Contains(text, "pinch") || strings.Contains(text, "Shift") {
 		t.Errorf("on a phone it says %q", text)

@@ -154,13 +154,21 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	call(b, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: s.phone, MaxTouchPoints: 2})
 	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if no other tab were in front
 	b.prefer(s.dark)
-	// A theme that one test chose is not for the next.
-	added, err := chromedp.Call(ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: "try { localStorage.clear(); } catch {}\n" + s.before})
+	added, err := chromedp.Call(ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: ownStorage + s.before})
 	must(t, err)
 	script = added.Identifier
 	b.run(chromedp.Navigate(b.url))
 	return b
 }
+
+// ownStorage gives a page a storage of its own. That of the browser is one for all files,
+// so that a test would get the theme that another chose a moment ago.
+const ownStorage = `{
+  const kept = new Map();
+  const value = { getItem: (key) => kept.get(key) ?? null, setItem: (key, v) => { kept.set(key, String(v)); }, clear: () => { kept.clear(); } };
+  Object.defineProperty(window, "localStorage", { value, configurable: true });
+}
+`
 
 // prefer has the system prefer a theme.
 func (b *tab) prefer(dark bool) {
