@@ -24,7 +24,7 @@ combination of the values of its axes is a run. Finished runs are skipped,
 interrupted ones continue, and failed ones are tried again. Several processes
 may work on one sweep; --only is for job arrays. When all runs have ended, or
 with --report, report.csv in the folder of the sweep gets a row of scores for
-each run.`,
+each run, or their means and standard deviations over seeds.`,
 		Example: `  cne sweep losses.yaml`,
 		Args:    cli.ExactlyOne("the file that describes the runs"),
 	}

@@ -34,7 +34,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	found := map[string]string{}
 	for _, name := range listFiles(t, dir) {
 		switch filepath.Base(name) {
-		case "metrics.jsonl", "metrics.json", "report.csv", "checkpoint.safetensors", "checkpoint.previous.safetensors":
+		case "metrics.jsonl", "metrics.json", "report.csv", "report-by-seed.csv", "checkpoint.safetensors", "checkpoint.previous.safetensors":
 			continue
 		}
 		found[name] = fileText(t, filepath.Join(dir, name))
@@ -78,7 +78,7 @@ func TestSweep(t *testing.T) {
 	if n := strings.Count(stderr, "come from the cache"); n != 7 {
 		t.Errorf("%d runs take the neighbours from the cache: %s", n, stderr)
 	}
-	rows, err := csv.NewReader(strings.NewReader(fileText(t, "out/report.csv"))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(fileText(t, "out/report-by-seed.csv"))).ReadAll()
 	must(t, err)
 	column := slices.Index(rows[0], "knn_recall")
 	if len(rows) != 5 || strings.Join(rows[0][:4], " ") != "run train.epochs train.lr seed" || strings.Join(rows[4][:4], " ") != "05 3 1 4" || column < 0 {
@@ -107,7 +107,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	mustRun(t, "sweep", "s.yaml", "--report")
-	second, err := csv.NewReader(strings.NewReader(fileText(t, "out/report.csv"))).ReadAll()
+	second, err := csv.NewReader(strings.NewReader(fileText(t, "out/report-by-seed.csv"))).ReadAll()
 	if err != nil || !reflect.DeepEqual(second, rows) {
 		t.Errorf("%q and %q, %v", rows, second, err)
 	}

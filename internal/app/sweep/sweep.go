@@ -7,7 +7,7 @@
 //	00.done     a run has succeeded
 //	00.lock     locked by the process that executes a run
 //	cache       principal components and neighbours, which the runs share (rundir.Cache)
-//	report.csv  the figures of the runs that have succeeded
+//	report.csv  the figures of the runs that have succeeded; over seeds if they differ in these
 //
 // The results do not depend on the number of processes or on interruptions.
 package sweep
@@ -31,6 +31,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"cne/configs"
 	"cne/internal/app/rundir"
@@ -155,12 +157,14 @@ func (s *Sweep) arguments(run int) ([]string, error) {
 	return args, err
 }
 
-// Report writes a table with a row for each successful run and prints its path. A row has
-// the varied keys and the numbers of metrics.json, under names such as "accuracy" and
+// Report writes a table of the runs that have succeeded and prints its path. A row has the
+// varied keys and the numbers of metrics.json, under names such as "accuracy" and
 // "holdout.accuracy". Times and memory are left out, because they differ between
-// executions.
+// executions. If the runs differ in their seeds, this table is report-by-seed.csv, and
+// report.csv has a row for each setting of the other keys: their number, n_runs, and each
+// figure's mean and standard deviation ("accuracy.sd", of n − 1 degrees of freedom).
 func (s *Sweep) Report(stdout io.Writer) error {
-	var figures []map[string]string
+	var runs []map[string]string
 	all := map[string]string{}
 	for run := range s.Runs {
 		if !s.done(run) {
@@ -175,28 +179,89 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		addNumbers(f, "", metrics)
 		addNumbers(all, "", metrics)
 		maps.Copy(f, s.Values(run))
-		figures = append(figures, f)
+		runs = append(runs, f)
 	}
-	if figures == nil {
+	if runs == nil {
 		return fmt.Errorf("no run of the sweep in %s has succeeded", s.Output)
 	}
 	// A seed is a varied key, or the same for all.
 	maps.DeleteFunc(all, func(name, _ string) bool {
 		return name == "seed" || name == "peak_rss_bytes" || strings.HasPrefix(name, "seconds.")
 	})
-	rows := [][]string{slices.Concat([]string{"run"}, s.Varied, slices.Sorted(maps.Keys(all)))}
-	for _, f := range figures {
-		row := make([]string, len(rows[0]))
-		for i, column := range rows[0] {
-			row[i] = f[column]
+	figures := slices.Sorted(maps.Keys(all))
+	name, columns := reportFile, slices.Concat([]string{"run"}, s.Varied, figures)
+	if seed := slices.Index(s.Varied, "seed"); seed >= 0 {
+		if err := s.writeTable("report-by-seed.csv", columns, runs); err != nil {
+			return err
 		}
-		rows = append(rows, row)
+		others := slices.Delete(slices.Clone(s.Varied), seed, seed+1)
+		columns = append(slices.Clone(others), "n_runs")
+		for _, f := range figures {
+			columns = append(columns, f, f+".sd")
+		}
+		runs = overSeeds(runs, others, figures)
 	}
-	err := rundir.NewDir(s.Output).WriteFile(reportFile, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
+	err := s.writeTable(name, columns, runs)
 	if err == nil {
-		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, reportFile)))
+		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, name)))
 	}
 	return err
+}
+
+// writeTable writes a row of the columns for each of rows.
+func (s *Sweep) writeTable(name string, columns []string, rows []map[string]string) error {
+	table := [][]string{columns}
+	for _, r := range rows {
+		row := make([]string, len(columns))
+		for i, column := range columns {
+			row[i] = r[column]
+		}
+		table = append(table, row)
+	}
+	return rundir.NewDir(s.Output).WriteFile(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(table) })
+}
+
+// overSeeds returns the means and standard deviations of the figures over the runs that
+// agree in the keys, in the order of the first of these runs. A figure that one of the runs
+// lacks has none.
+func overSeeds(runs []map[string]string, keys, figures []string) (rows []map[string]string) {
+	values := map[string][]map[string]string{}
+	for _, f := range runs {
+		setting := make([]string, len(keys))
+		for i, key := range keys {
+			setting[i] = f[key]
+		}
+		name := fmt.Sprintf("%q", setting)
+		if values[name] == nil {
+			rows = append(rows, map[string]string{"run": name})
+		}
+		values[name] = append(values[name], f)
+	}
+	for _, row := range rows {
+		same := values[row["run"]]
+		for _, key := range keys {
+			row[key] = same[0][key]
+		}
+		row["n_runs"] = strconv.Itoa(len(same))
+		for _, name := range figures {
+			x := make([]float64, len(same))
+			var err error
+			for i, f := range same {
+				if x[i], err = strconv.ParseFloat(f[name], 64); err != nil {
+					break
+				}
+			}
+			if err != nil {
+				continue
+			}
+			mean, deviation := stat.MeanStdDev(x, nil)
+			row[name] = strconv.FormatFloat(mean, 'g', 10, 64)
+			if len(x) > 1 {
+				row[name+".sd"] = strconv.FormatFloat(deviation, 'g', 3, 64)
+			}
+		}
+	}
+	return rows
 }
 
 // addNumbers adds the numbers of a JSON object under its keys with a prefix.

@@ -99,9 +99,14 @@ func TestRun(t *testing.T) {
 	if err := s.Report(&printed); err != nil || printed.String() != "out/report.csv\n" {
 		t.Errorf("%q, %v", &printed, err)
 	}
-	table, err := os.ReadFile("out/report.csv")
-	if want := "run,graph.k,seed,holdout.accuracy,kl,n\n00,3,1,0.21,1.1,31084544\n01,3,10,0.2,1,31084544\n02,4,1,0.21,1.1,31084544\n"; string(table) != want || err != nil {
-		t.Errorf("%s\nwant %s (%v)", table, want, err)
+	// Over two seeds, and of one: 1.05 ± √(2 · .05²).
+	for name, want := range map[string]string{
+		"report-by-seed": "run,graph.k,seed,holdout.accuracy,kl,n\n00,3,1,0.21,1.1,31084544\n01,3,10,0.2,1,31084544\n02,4,1,0.21,1.1,31084544\n",
+		"report":         "graph.k,n_runs,holdout.accuracy,holdout.accuracy.sd,kl,kl.sd,n,n.sd\n3,2,0.205,0.00707,1.05,0.0707,31084544,0\n4,1,0.21,,1.1,,31084544,\n",
+	} {
+		if table, err := os.ReadFile("out/" + name + ".csv"); string(table) != want || err != nil {
+			t.Errorf("%s\nwant %s (%v)", table, want, err)
+		}
 	}
 	write(t, "out/02/metrics.json", "{")
 	if err := s.Report(io.Discard); err == nil || !strings.Contains(err.Error(), "the figures of the run in out/02 cannot be read") {
