@@ -368,6 +368,33 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 	return list
 }
 
+// Differences describes each of several configurations by the keys in which they differ,
+// without those about files, such as "s = 0.5, seed = 1". The seed is the last.
+func (s *Schema[C]) Differences(all []*C) []string {
+	words, seeds := make([][]string, len(all)), make([][]string, len(all))
+	for _, k := range s.keys {
+		values := make([]string, len(all))
+		for i, c := range all {
+			values[i] = k.inline(k.value(reflect.ValueOf(c).Elem()))
+		}
+		if len(slices.Compact(slices.Clone(values))) == 1 || aboutResults.MatchString(k.Key) || freeKeys.MatchString(k.Key) {
+			continue
+		}
+		list := words
+		if k.Key == "seed" {
+			list = seeds
+		}
+		for i, v := range values {
+			list[i] = append(list[i], k.Key[strings.LastIndexByte(k.Key, '.')+1:]+" = "+strings.TrimSuffix(v, ".0"))
+		}
+	}
+	texts := make([]string, len(all))
+	for i := range all {
+		texts[i] = strings.Join(append(words[i], seeds[i]...), ", ")
+	}
+	return texts
+}
+
 // aboutResults matches the keys about results of a trained model.
 var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
 

@@ -74,6 +74,24 @@ func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, erro
 // A folder with a lock or a mark of a sweep belongs to the sweep, whatever else it holds.
 var markNames, ownNames = regexp.MustCompile(`^\d\d+\.(lock|done)$`), regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
 
+// WithoutMarks returns paths without what a sweep keeps next to the folders of its runs, so
+// that "sweep/*" names these, or all if nothing else is left.
+func WithoutMarks(paths []string) []string {
+	beside := regexp.MustCompile(`^(cache|report(-by-seed)?\.csv)$`)
+	marked := map[string]bool{} // folders of sweeps
+	for _, path := range paths {
+		marked[filepath.Dir(path)] = marked[filepath.Dir(path)] || markNames.MatchString(filepath.Base(path))
+	}
+	runs := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		name := filepath.Base(path)
+		return marked[filepath.Dir(path)] && (markNames.MatchString(name) || beside.MatchString(name))
+	})
+	if len(runs) == 0 {
+		return paths
+	}
+	return runs
+}
+
 func (s *Sweep) checkOutput() error {
 	entries, err := os.ReadDir(s.Output)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

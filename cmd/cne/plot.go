@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne"
+	"cne/configs"
 	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/app/cli"
@@ -34,7 +35,9 @@ run folder; files may be compressed with gzip. A run folder gives its
 embedding.csv, or else embedding.npy, with the held-out points. More than two
 dimensions are drawn in the plane of the first two principal axes. Several
 inputs are drawn side by side, each at its own scale, without held-out points;
-with --join they are the parts of one embedding, one below the other.
+with --join they are the parts of one embedding, one below the other. Runs are
+titled by the settings in which they differ; of the folder of a sweep, SWEEP/*
+names the runs.
 
 Labels are the column "label" of a table, as cne train writes it, another column
 (--label-column), or files (--labels). Words, and whole numbers that look like
@@ -66,7 +69,8 @@ embedding.html or curves.png in the run folder.`,
   cne plot --metrics runs/neg runs/nc -o curves.svg`,
 		Args: p.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.input, p.inputs = args[0], args
+			p.inputs = configs.WithoutMarks(args)
+			p.input = p.inputs[0]
 			if err := p.check(); err != nil {
 				return cli.Usage(cmd, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cne"
 	"cne/configs"
@@ -45,10 +46,13 @@ func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []stri
 	return files, m, ctx.Err()
 }
 
-// OpenPanels reads several embeddings, to be drawn side by side. Without titles it uses
-// their names.
+// OpenPanels reads several embeddings, to be drawn side by side. Without titles, runs that
+// differ in their settings are named by these, and others by their names.
 func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([]cne.PicturePanel, error) {
 	var panels []cne.PicturePanel
+	if len(titles) == 0 {
+		titles = settingsOf(inputs)
+	}
 	for i, input := range inputs {
 		found, err := rundir.EmbeddingFile(input)
 		if err != nil {
@@ -58,13 +62,33 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		title := filepath.Base(file.TrimEnding(input))
-		if len(titles) > 0 {
-			title = titles[i]
-		}
-		panels = append(panels, cne.PicturePanel{Title: title, Embedding: set.Points, Labels: set.Labels})
+		panels = append(panels, cne.PicturePanel{Title: titles[i], Embedding: set.Points, Labels: set.Labels})
 	}
 	return panels, nil
+}
+
+// settingsOf returns a title for each input: the settings by which all runs differ from each
+// other if there is room for these, or else the names.
+func settingsOf(inputs []string) []string {
+	all := make([]*configs.Config, len(inputs))
+	titles := make([]string, len(inputs))
+	var err error
+	for i, input := range inputs {
+		titles[i] = filepath.Base(file.TrimEnding(input))
+		if err == nil {
+			all[i], _, err = configs.Train.Load(&configs.Sources{File: filepath.Join(input, rundir.ConfigFile)})
+		}
+	}
+	if err != nil {
+		return titles
+	}
+	settings := configs.Train.Differences(all)
+	const room = 50 // characters above a panel
+	tooLong := func(s string) bool { return utf8.RuneCountInString(s) > room }
+	if slices.ContainsFunc(settings, tooLong) || len(slices.Compact(slices.Sorted(slices.Values(settings)))) < len(inputs) {
+		return titles
+	}
+	return settings
 }
 
 // OpenCurves reads the records of runs and returns the picture of their curves.
