@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +17,9 @@ import (
 // PictureOptions describe a picture of n points. The zero value is a PNG of points of one
 // colour.
 type PictureOptions struct {
-	// SVG writes vector graphics instead of a PNG. From 50 000 points, the points are an
-	// image in the SVG.
-	SVG bool
+	// Format is "png" (or empty), or vector graphics: "svg", in which the points are an image
+	// from 50 000 on, or "pdf", from 20 000 on, with embedded fonts.
+	Format string
 	// Title is written above the points.
 	Title string
 	// Labels [n] colour the points: with a legend if they are Categorical, otherwise on a
@@ -61,10 +62,7 @@ type PicturePanel struct {
 // The same positions and options give the same bytes. Errors of w are returned. Other
 // errors wrap ErrPoints or ErrOption, and nothing is written.
 func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
-	format := plot.PNG
-	if o.SVG {
-		format = plot.SVG
-	}
+	format := plot.Format(cmp.Or(o.Format, "png"))
 	if len(o.Panels) > 0 {
 		strip, err := o.strip()
 		if err != nil {
@@ -79,10 +77,10 @@ func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 	return showError(s.Write(w, format))
 }
 
-// Undrawn returns the characters of a PNG's titles and classes that no font of the program
-// or the system can draw, and for which the picture has boxes; "" if there are none.
+// Undrawn returns the characters of titles and classes that no font of the program or the
+// system can draw, and for which the picture has boxes; "" if there are none, and for SVG.
 func (o *PictureOptions) Undrawn() string {
-	if o.SVG {
+	if o.Format == "svg" {
 		return ""
 	}
 	texts := append([]string{o.Title}, o.Labels.ClassNames()...)

@@ -57,7 +57,7 @@ func TestWritePicture(t *testing.T) {
 		t.Errorf("by default: %d × %d, %v", config.Width, config.Height, err)
 	}
 	svg := func(o cne.PictureOptions) string {
-		o.SVG = true
+		o.Format = "svg"
 		return string(picture(t, e, o))
 	}
 	has(t, "classes", svg(cne.PictureOptions{Title: "Corners", Labels: labels("west", "east", "west", "east")}), ">Corners<", ">west<", ">east<")
@@ -86,7 +86,7 @@ func TestPanels(t *testing.T) {
 	copy(other.X, []float32{1, 2, 0, 5})
 	l := labels("west", "east", "west", "")
 	draw := func(o cne.PictureOptions) string {
-		o.SVG = true
+		o.Format = "svg"
 		return string(picture(t, new(cne.Embedding), o))
 	}
 	one := cne.PicturePanel{Title: "one", Embedding: e.Positions, Labels: l}

@@ -29,7 +29,7 @@ func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
 		Short: "Draw embeddings and curves of runs",
-		Long: `Draw an embedding as PNG or SVG, or write a page to explore it (--html), and
+		Long: `Draw an embedding as PNG, SVG or PDF, or write a page to explore it (--html), and
 print the path of the file. INPUT is an array (.npy), a table (.csv, .tsv), or a
 run folder; files may be compressed with gzip. A run folder gives its
 embedding.csv, or else embedding.npy, with the held-out points. More than two
@@ -89,7 +89,7 @@ embedding.html or curves.png in the run folder.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "`file` for the result: .png, .svg or .html")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` for the result: .png, .svg, .pdf or .html")
 	flags.BoolVar(&p.metrics, "metrics", false, "draw curves of the training of one or more runs")
 	flags.BoolVar(&p.html, "html", false, "write a page instead of a picture")
 	flags.StringArrayVar(&p.images, "images", nil, "`path` of the images of the points, for the page; none: no images; repeatable")
@@ -144,11 +144,11 @@ type plotting struct {
 func (p *plotting) endings() []string {
 	switch {
 	case p.metrics || p.isStrip():
-		return []string{".png", ".svg"}
+		return []string{".png", ".svg", ".pdf"}
 	case p.html:
 		return []string{".html"}
 	}
-	return []string{".png", ".svg", ".html"}
+	return []string{".png", ".svg", ".pdf", ".html"}
 }
 
 // check checks the command line.

@@ -72,7 +72,7 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 	flags := cmd.Flags()
 	flags.StringVarP(&p.model, "model", "m", "", "run `folder`, or file with the model")
 	flags.StringVarP(&p.output, "output", "o", "", "`file` for the positions, .npy or .csv")
-	flags.StringVar(&p.picture, "plot", "", "also draw the new points on the map, in a .png or .svg `file` (needs memory for all)")
+	flags.StringVar(&p.picture, "plot", "", "also draw the new points on the map, in a .png, .svg or .pdf `file` (needs memory for all)")
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with values that are not finite, instead of refusing them")
 	flags.StringVar(&p.reading.Layer, "layer", "", "`layer` of a .h5ad file to read, X or raw; genome of a .h5 file (default: as in training)")
 	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, by name or number, for .csv and --plot")
@@ -121,7 +121,7 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 		return err
 	}
 	if p.picture != "" {
-		if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg"); err != nil {
+		if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg", ".pdf"); err != nil {
 			return err
 		}
 	}

@@ -871,7 +871,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for _, p := range []picture{&Scatter{Embedding: m}, &Strip{Panels: []*Scatter{row(1, "")}}} {
-		if err := p.Write(io.Discard, "jpg"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `got "jpg", want png or svg`) {
+		if err := p.Write(io.Discard, "jpg"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `got "jpg", want png, svg or pdf`) {
 			t.Errorf("jpg: %v", err)
 		}
 	}
@@ -880,7 +880,7 @@ func TestRefusals(t *testing.T) {
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	s := &Curves{Panels: []Panel{{Series: []Series{{X: []float64{0, 1}, Y: []float64{1, 2}}}}}}
-	for name, magic := range map[string]string{"a.png": "\x89PNG", "b.SVG": "<?xml"} {
+	for name, magic := range map[string]string{"a.png": "\x89PNG", "b.SVG": "<?xml", "c.pdf": "%PDF-"} {
 		path := filepath.Join(dir, name)
 		for range 2 { // the second time over the first
 			must(t, s.Save(path))
@@ -889,13 +889,13 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: begins with %.5q, %v", name, b, err)
 		}
 	}
-	for _, name := range []string{"c.gif", "plot", filepath.Join("no", "such.png")} {
+	for _, name := range []string{"d.gif", "plot", filepath.Join("no", "such.png")} {
 		path := filepath.Join(dir, name)
 		if err := s.Save(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v does not name it", name, err)
 		}
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 2 {
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
 		t.Errorf("files are left: %v", left)
 	}
 }
@@ -911,6 +911,7 @@ func FuzzText(f *testing.F) {
 		if err := wellFormed(write(t, s, SVG)); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
+		write(t, s, PDF)
 	})
 }
 

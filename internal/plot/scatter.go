@@ -1,4 +1,4 @@
-// Package plot draws embeddings and curves as PNG or SVG. Scatter draws one embedding, and
+// Package plot draws embeddings and curves as PNG, SVG or PDF. Scatter draws one embedding, and
 // Strip draws several next to each other. They look like the paper's figures, with equal
 // axes and a scale bar instead of ticks. Curves draws line charts as small multiples.
 // Colour-blind readers can distinguish the colours.
@@ -32,8 +32,7 @@ var ErrInput = errors.New("cannot draw the plot")
 // or infinite where it may not be.
 var ErrNotFinite = errors.New("not a finite number")
 
-// ErrFormat is wrapped by the error for an image format other than PNG and
-// SVG.
+// ErrFormat is wrapped by the error for an image format other than PNG, SVG and PDF.
 var ErrFormat = errors.New("unknown image format")
 
 // A Format is a kind of image file.
@@ -43,6 +42,7 @@ type Format string
 const (
 	PNG Format = "png" // pixels
 	SVG Format = "svg" // vectors, without embedded fonts
+	PDF Format = "pdf" // vectors, with embedded fonts
 )
 
 // A Scatter is a plot of an embedding. All fields except Embedding may be zero. The same
@@ -59,7 +59,7 @@ const (
 // From 50 000 points on, unless PointSize is set, they are drawn by density: a pixel has
 // the mean colour of the classes of its points, or the colour of their mean value. Pixels
 // with more points are more opaque, by histogram equalisation. The order of the points
-// then makes no difference. An SVG holds them as an image.
+// then makes no difference. An SVG or PDF holds them as an image.
 type Scatter struct {
 	// Embedding holds the points. Points of more than two coordinates are
 	// projected to the plane of their first two principal axes. Points of a
@@ -108,7 +108,7 @@ type Scatter struct {
 	Width, Height float64
 
 	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
-	// density in an SVG, up to 1200; 200 by default.
+	// density in an SVG or PDF, up to 1200; 200 by default.
 	DPI int
 
 	// PointSize is a point's diameter in printer's points (1/72 inch), up to
@@ -136,17 +136,15 @@ type drawable interface{ layout() (*layout, error) }
 
 // drawAs draws a picture in a format, with dpi pixels per inch, or the default for 0.
 func drawAs(w io.Writer, format Format, p drawable, dpi int) error {
-	if format != PNG && format != SVG {
-		return fmt.Errorf("%w: got %q, want png or svg", ErrFormat, string(format))
+	write, known := map[Format]func(*layout, io.Writer, int) error{PNG: (*layout).writePNG, SVG: (*layout).writeSVG, PDF: (*layout).writePDF}[format]
+	if !known {
+		return fmt.Errorf("%w: got %q, want png, svg or pdf", ErrFormat, string(format))
 	}
 	l, err := p.layout()
 	if err != nil {
 		return err
 	}
-	if dpi = cmp.Or(dpi, defaultDPI); format == SVG {
-		return l.writeSVG(w, dpi)
-	}
-	return l.writePNG(w, dpi)
+	return write(l, w, cmp.Or(dpi, defaultDPI))
 }
 
 // Check reports whether the plot can be drawn at its size with its legend, without drawing

@@ -31,7 +31,7 @@ type Strip struct {
 	Side float64
 
 	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
-	// density in an SVG, up to 1200; 200 by default.
+	// density in an SVG or PDF, up to 1200; 200 by default.
 	DPI int
 }
 

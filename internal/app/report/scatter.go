@@ -58,10 +58,10 @@ func (m *Map) InputOrder(heldRows []int) {
 	m.Positions, m.Labels = m.Positions.Take(from), m.Labels.Take(from)
 }
 
-// SavePicture draws the map into a file, .png or .svg. It warns of characters that no font
+// SavePicture draws the map into a file, .png, .svg or .pdf. It warns of characters that no font
 // has.
 func (m Map) SavePicture(log *slog.Logger, path string, o cne.PictureOptions) error {
-	o.Labels, o.HeldOut, o.SVG = m.Labels, m.HeldOut, strings.EqualFold(filepath.Ext(path), ".svg")
+	o.Labels, o.HeldOut, o.Format = m.Labels, m.HeldOut, strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if missing := o.Undrawn(); missing != "" {
 		log.Warn("the picture has boxes for characters that no font here can draw: "+missing+"; an .svg (cne plot -o FILE.svg) and a page (cne plot --html) show them", "file", path)
 	}

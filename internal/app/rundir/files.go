@@ -72,7 +72,7 @@ const (
 // the folder as a run's: it is written first and removed last. The cache
 // is not among them, so it outlives the run.
 var runFiles = slices.Concat(
-	[]string{RecordsFile, MetricsFile}, positionFiles("embedding"), []string{"embedding.png", "embedding.svg", PageFile},
+	[]string{RecordsFile, MetricsFile}, positionFiles("embedding"), []string{"embedding.png", "embedding.svg", "embedding.pdf", PageFile},
 	[]string{EvaluationFile, PixelsFile, ModelFile, PointsFile, checkpointFile, previousFile},
 	positionFiles("holdout"), []string{HeldRowsFile}, positionFiles(SampleName), []string{SampleRowsFile, RowsFile, NamesFile},
 	[]string{Snapshots + "/epoch-*.npy", eventFiles + "*", "curves.svg"},
@@ -101,7 +101,7 @@ func sweepFiles() []string {
 
 // regenerableFiles are the runFiles that cne plot and cne simclr evaluate make of a finished
 // run, as often as they are asked to.
-var regenerableFiles = []string{"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", EvaluationFile, PixelsFile}
+var regenerableFiles = []string{"embedding.png", "embedding.svg", "embedding.pdf", PageFile, "curves.png", "curves.svg", "curves.pdf", EvaluationFile, PixelsFile}
 
 // Regenerable reports whether a run's file can be made again from the rest of its folder:
 // a picture, a page, or an evaluation.

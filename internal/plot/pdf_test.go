@@ -1,0 +1,79 @@
+package plot
+
+import (
+	"bytes"
+	"compress/zlib"
+	"io"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgpdf"
+)
+
+// content returns the decompressed streams of a PDF that are not those of images or fonts.
+func content(t *testing.T, file string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, object := range strings.Split(file, "endobj") {
+		head, stream, found := strings.Cut(object, "stream\n")
+		if !found || strings.Contains(head, "/Subtype /Image") || strings.Contains(head, "/Length1") {
+			continue
+		}
+		r, err := zlib.NewReader(strings.NewReader(stream))
+		must(t, err)
+		_, err = io.Copy(&b, r)
+		must(t, err)
+	}
+	return b.String()
+}
+
+// Words are text in an embedded font. What Windows-1252 lacks, and what is of another font,
+// is drawn.
+func TestPDFText(t *testing.T) {
+	s := &Scatter{Embedding: points(0, 0, 1, 1), Title: "Größe Ж"}
+	file := string(write(t, s, PDF))
+	if !strings.Contains(file, "/FontFile2") || strings.Contains(file, "/Subtype /Image") {
+		t.Error("no font is embedded, or there are images")
+	}
+	text := content(t, file)
+	if !strings.Contains(text, "(Gr\xf6\xdfe )Tj") || strings.Contains(text, "Ж") || strings.Contains(text, "\xd0\x96") {
+		t.Errorf("the title is not written: %.2000q", text)
+	}
+	curves := func(title string) int {
+		s.Title = title
+		return strings.Count(content(t, string(write(t, s, PDF))), " v\n")
+	}
+	if plain, drawn := curves("Gr"), curves("GЖ"); drawn <= plain {
+		t.Errorf("%d curves with a character that is drawn, %d without", drawn, plain)
+	}
+	face := fonts.Fonts.Lookup(titleStyle.Font, 12)
+	face.Font.Typeface = "another"
+	var b bytes.Buffer
+	c := pdfCanvas{vgpdf.New(100, 100)}
+	c.FillString(face, vg.Point{X: 10, Y: 10}, "a b")
+	_, err := c.WriteTo(&b)
+	must(t, err)
+	if strings.Contains(b.String(), "/FontFile") || !strings.Contains(content(t, b.String()), " v\n") {
+		t.Error("a font of the system is embedded")
+	}
+}
+
+// Few points are discs, many an image. The same picture is the same bytes.
+func TestPDFPoints(t *testing.T) {
+	for _, n := range []int{100, mostDiscs * 11 / 10, DenseFrom} {
+		s := many(n)
+		s.DPI = 50
+		file := string(write(t, s, PDF))
+		if isImage := strings.Contains(file, "/Subtype /Image"); isImage != (n > mostDiscs) {
+			t.Errorf("%d points are an image: %v", n, isImage)
+		}
+		if again := string(write(t, s, PDF)); again != file {
+			t.Errorf("%d points: two pictures differ", n)
+		}
+	}
+	few, more := len(content(t, string(write(t, many(100), PDF)))), len(content(t, string(write(t, many(200), PDF))))
+	if more < few*3/2 {
+		t.Errorf("%d bytes for 100 points, %d for 200", few, more)
+	}
+}
