@@ -3,6 +3,7 @@ package file
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math"
@@ -512,19 +513,35 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 		}
 		return all
 	}
-	r := &csrReader{head: head{n: m.n, width: m.d}, indptr: c.reader(m.indptr, nil), indices: c.reader(m.indices, nil), value: c.reader(m.values, nil)}
+	rows, width, t := m.n, m.d, scalarOf(m.indices)
 	if m.byGene {
-		r.n, r.width = m.d, m.n
+		rows, width = width, rows
 	}
-	for _, a := range []*arrayReader{r.indptr, r.indices} {
-		kind.Need(a.array.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", a.member)
-	}
-	r.check()
-	all.Column, all.Value = make([]int32, 0, r.value.total), make([]float32, 0, r.value.total)
-	kind.Got(r.readSparse(all, r.n))
-	r.end()
+	total, indices := m.values.Shape[0], m.indices.Path
+	all.Start = wholeNumbers(m.indptr)
+	kind.Need(len(all.Start) == rows+1 && all.Start[0] == 0 && all.Start[rows] == total && slices.IsSorted(all.Start), data.ErrFormat,
+		"%s: got %d numbers, want %d in ascending order, from 0 to %d, the number of values", m.indptr.Path, len(all.Start), rows+1, total)
+	kind.Need(m.indices.Shape[0] == total, data.ErrFormat, "%s: got %d numbers, want %d, one for each value", indices, m.indices.Shape[0], total)
+	kind.Need(t.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", indices)
+	all.Column, all.Value = make([]int32, total), make([]float32, total)
+	kind.Check(m.indices.Each(func(first int, raw []byte) {
+		plain := t.size == 4 && !t.big // faster
+		for i := range len(raw) / t.size {
+			j := int64(0)
+			if plain {
+				j = int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			} else {
+				j = t.integer(raw, i)
+			}
+			if j < 0 || j >= int64(width) {
+				kind.Need(false, data.ErrFormat, "%s: entry %d (counted from 0): got %d, want 0 to %d", indices, first+i, t.integer(raw, i), width-1)
+			}
+			all.Column[first+i] = int32(j)
+		}
+	}))
+	kind.Check(m.values.Each(func(first int, raw []byte) { m.t.float32s(all.Value[first:][:len(raw)/m.t.size], raw) }))
 	if m.byGene {
-		b := entries{gene: make([]int32, 0, r.value.total), value: all.Value, cell: all.Column}
+		b := entries{gene: make([]int32, 0, total), value: all.Value, cell: all.Column}
 		for g := range m.d {
 			b.gene = append(b.gene, slices.Repeat([]int32{int32(g)}, all.Start[g+1]-all.Start[g])...)
 		}

@@ -80,11 +80,6 @@ func (r *csrReader) begin(z *npz) {
 	r.n, r.width = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
 	shape.must(min(r.n, r.width) >= 0 && r.n < math.MaxInt && r.width <= math.MaxInt32, data.ErrFormat,
 		"got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32)
-	r.check()
-}
-
-// check begins to read the arrays, and checks that they agree.
-func (r *csrReader) check() {
 	r.indptr.must(r.indptr.total-1 == r.n, data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1)
 	r.indices.must(r.indices.total == r.value.total, data.ErrFormat,
 		"entries: got %d, want %d, one for each value", r.indices.total, r.value.total)
@@ -122,10 +117,9 @@ func (r *csrReader) next() bool {
 	r.raw = r.indices.take(count, r.raw)
 	r.columns = r.columns[:0]
 	for i := range count {
-		j := r.indices.bits64(r.raw, i) // negative numbers are large ones
-		if j >= uint64(r.width) {
-			r.indices.must(false, data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
-				r.entries+i, r.row+1, r.indices.integer(r.raw, i), r.width-1)
+		j := r.indices.integer(r.raw, i)
+		if j < 0 || j >= int64(r.width) {
+			r.indices.must(false, data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d", r.entries+i, r.row+1, j, r.width-1)
 		}
 		r.columns = append(r.columns, int32(j))
 	}

@@ -135,7 +135,11 @@ func TestOpenCSRFaults(t *testing.T) {
 		"before the end":   {func(c *csrFile) { c.indptr = numbers[int32](0, 1, 2) }, data.ErrFormat, "last entry: got 2, want 3, the number of values"},
 		"column":           {func(c *csrFile) { c.indices = numbers[int32](1, 0, 3) }, data.ErrFormat, "the array indices.npy: entry 2 (counted from 0), in row 2: got column 3, want 0 to 2"},
 		"negative column":  {func(c *csrFile) { c.indices = numbers[int64](1, -1, 2) }, data.ErrFormat, "entry 1 (counted from 0), in row 2: got column -1, want 0 to 2"},
-		"float columns":    {func(c *csrFile) { c.indices = numbers[float32](1, 0, 2) }, data.ErrFormat, "the array indices.npy: values: got the type"},
+		"narrow negative column": {func(c *csrFile) {
+			c.shape = numbers[int64](2, 300)
+			c.indices = npy("{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }\n", 1, 0, 0xff)
+		}, data.ErrFormat, "entry 2 (counted from 0), in row 2: got column -1, want 0 to 299"},
+		"float columns": {func(c *csrFile) { c.indices = numbers[float32](1, 0, 2) }, data.ErrFormat, "the array indices.npy: values: got the type"},
 		"columns of bools": {func(c *csrFile) {
 			c.indices = npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }\n", 1, 0, 1)
 		}, data.ErrFormat, "the array indices.npy: values: got the type"},

@@ -160,6 +160,32 @@ func (d *Dataset) read(dst []byte, lo, hi int) {
 	}
 }
 
+// Each calls do with the values of a dataset of one dimension in pieces, as they are stored.
+// first is the index of a piece's first value. It calls do on all cores, in any order; values
+// are valid until do returns.
+func (d *Dataset) Each(do func(first int, values []byte)) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(d.Check())
+	if d.chunk != nil {
+		d.index() // not once for each core
+	}
+	n, size := d.Rows()
+	chunk := d.ChunkRows()
+	parallel.For(n, max(1, pieceBytes/size/chunk)*chunk, func(_, lo, hi int) {
+		b := pieces.Get()
+		defer pieces.Put(b)
+		*b = slices.Grow((*b)[:0], (hi-lo)*size)[:(hi-lo)*size]
+		d.read(*b, lo, hi)
+		do(lo, *b)
+	})
+	return nil
+}
+
+// pieceBytes is the size of a piece of values, if chunks are smaller.
+const pieceBytes = 1 << 18
+
+var pieces parallel.Pool[[]byte]
+
 // fillIn fills dst with the value of what was never written.
 func (d *Dataset) fillIn(dst []byte) {
 	clear(dst)

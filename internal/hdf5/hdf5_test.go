@@ -176,6 +176,12 @@ func valuesOf(d *Dataset) (kind string, values []byte, err error) {
 		return "", nil, err
 	}
 	t := d.Type
+	if len(d.Shape) == 1 && t.Class != Text {
+		again := make([]byte, len(values))
+		if err := d.Each(func(first int, part []byte) { copy(again[first*row:], part) }); err != nil || !bytes.Equal(again, values) {
+			return "", nil, fmt.Errorf("Each gives other values (%v)", err)
+		}
+	}
 	order := ""
 	if t.BigEndian && t.Size > 1 {
 		order = ">"
