@@ -53,7 +53,7 @@ func (d *Dataset) readChunkShape(c *cursor, version int) {
 
 // index returns the chunks that have been written, in ascending order.
 func (d *Dataset) index() []chunk {
-	if d.chunks != nil || d.addr == undefined {
+	if d.chunk == nil || d.chunks != nil || d.addr == undefined {
 		return d.chunks
 	}
 	position := make([]uint64, len(d.chunk)) // in the grid

@@ -124,7 +124,8 @@ func (d *Dataset) Field(name string) (m *Dataset, err error) {
 	i := slices.IndexFunc(d.Type.Fields, func(f Field) bool { return f.Name == name })
 	kind.Need(i >= 0, ErrNotFound, "%s has no member %s", d.Path, name)
 	f := d.Type.Fields[i]
-	m = &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, inside: f.offset}
+	d.index()
+	m = &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, inside: f.offset, addr: undefined}
 	m.chunk, m.filters = d.chunk, d.filters
 	return m, nil
 }
@@ -166,9 +167,7 @@ func (d *Dataset) read(dst []byte, lo, hi int) {
 func (d *Dataset) Each(do func(first int, values []byte)) (err error) {
 	defer kind.Catch(&err)
 	kind.Check(d.Check())
-	if d.chunk != nil {
-		d.index() // not once for each core
-	}
+	d.index() // once, not on each core
 	n, size := d.Rows()
 	chunk := d.ChunkRows()
 	parallel.For(n, max(1, pieceBytes/size/chunk)*chunk, func(_, lo, hi int) {
