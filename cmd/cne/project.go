@@ -349,5 +349,7 @@ func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
 	if p.drawnOver != nil {
 		m = report.WithHeldOut(report.Map{Positions: p.drawnOver.Points, Labels: p.drawnOver.Labels}, positions, classes)
 	}
+	m.Labels.Arrange(file.Categories(p.input[0], p.reading.LabelColumn))
+	report.ArrangeLikeRun(m.Labels, p.runFolder())
 	return m.SavePicture(p.Log, p.picture, cne.PictureOptions{Trained: "map", Held: "new"})
 }

@@ -13,6 +13,7 @@ import (
 
 	"cne"
 	"cne/configs"
+	"cne/data"
 	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
@@ -38,12 +39,23 @@ func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []stri
 		if held != nil {
 			m = WithHeldOut(m, held.Points, held.Labels)
 		}
-		if len(o.Labels) == 0 && o.LabelColumn == "" {
-			runConfig(slog.New(slog.DiscardHandler), inputs[0], false).Data.ArrangeLabels(m.Labels)
-		}
 	}
-	(&configs.Data{Labels: o.Labels}).ArrangeLabels(m.Labels)
+	arrange(m.Labels, inputs[0], o)
 	return files, m, ctx.Err()
+}
+
+// arrange gives labels of a run folder, or from the file that options name, the order and
+// the colours of the cells' file.
+func arrange(l *data.Labels, folder string, o file.Options) {
+	if len(o.Labels) == 0 && o.LabelColumn == "" {
+		ArrangeLikeRun(l, folder)
+	}
+	(&configs.Data{Labels: o.Labels}).ArrangeLabels(l)
+}
+
+// ArrangeLikeRun gives labels the order and the colours of a run's classes, if it has any.
+func ArrangeLikeRun(l *data.Labels, folder string) {
+	runConfig(slog.New(slog.DiscardHandler), folder, false).Data.ArrangeLabels(l)
 }
 
 // OpenPanels reads several embeddings, to be drawn side by side. Without titles, runs that
@@ -62,6 +74,7 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
+		arrange(set.Labels, input, o)
 		panels = append(panels, cne.PicturePanel{Title: titles[i], Embedding: set.Points, Labels: set.Labels})
 	}
 	return panels, nil
