@@ -274,6 +274,27 @@ func (c *CSR) take(rows []int) *CSR {
 	return t
 }
 
+// Transpose returns a matrix of d columns with its columns as rows, and with the rows as
+// columns in ascending order.
+func (c *CSR) Transpose(d int) *CSR {
+	t := &CSR{Start: make([]int, d+1), Column: make([]int32, len(c.Column)), Value: make([]float32, len(c.Value))}
+	for _, j := range c.Column {
+		t.Start[j+1]++
+	}
+	for j := range d {
+		t.Start[j+1] += t.Start[j]
+	}
+	next := slices.Clone(t.Start)
+	for i := range len(c.Start) - 1 {
+		column, value := c.Row(i)
+		for k, j := range column {
+			t.Column[next[j]], t.Value[next[j]] = int32(i), value[k]
+			next[j]++
+		}
+	}
+	return t
+}
+
 // ConcatCSR concatenates the rows of several matrices. It sets their Column and Value to
 // nil to release memory.
 func ConcatCSR(parts []*CSR) *CSR {

@@ -75,24 +75,35 @@ func (c *Matrix) Check() (err error) {
 // cellGrain is the number of cells in a piece of work.
 const cellGrain = 256
 
-const matrixName = "matrix.mtx"
-
-// filesOf returns the files of counts at a path, a file or a folder from 10x, plain or
-// compressed with gzip: the matrix, or several that a folder has, and, with the same
-// prefix, genes and cells, or "".
+// filesOf returns the files of counts at a path, a file or a folder, plain or compressed with
+// gzip: the matrix, or several that a folder has, and the lists of its genes and cells next
+// to it, or "".
 func filesOf(path string) (matrices []string, genes, cells string) {
-	if matrices = file.FindEnding(path, matrixName); matrices == nil {
+	if matrices = matricesIn(path); matrices == nil {
 		matrices = []string{path}
 	}
-	if stem, ok := strings.CutSuffix(strings.TrimSuffix(matrices[0], ".gz"), matrixName); ok && len(matrices) == 1 {
-		folder, prefix := filepath.Split(stem)
-		genes, cells = file.Find(folder, prefix+"features.tsv", prefix+"genes.tsv"), file.Find(folder, prefix+"barcodes.tsv")
+	if len(matrices) > 1 {
+		return matrices, "", ""
 	}
-	return matrices, genes, cells
+	folder, name := filepath.Split(file.TrimEnding(matrices[0]))
+	var features, barcodes []string
+	for _, prefix := range []string{strings.TrimSuffix(name, "matrix"), name + ".", name + "_", ""} {
+		features = append(features, prefix+"features.tsv", prefix+"genes.tsv", prefix+"genes.txt")
+		barcodes = append(barcodes, prefix+"barcodes.tsv", prefix+"barcodes.txt")
+	}
+	return matrices, file.Find(folder, features...), file.Find(folder, barcodes...)
+}
+
+// matricesIn returns the matrices that a folder has, matrix.mtx only if it is there.
+func matricesIn(folder string) []string {
+	if paths := file.FindEnding(folder, "matrix.mtx"); paths != nil {
+		return paths
+	}
+	return file.FindEnding(folder, ".mtx")
 }
 
 // Is reports whether a path is for Open, and not for file.Read: a folder with a file
-// matrix.mtx, perhaps after a prefix, a file that begins like the Matrix Market format, or one of single cells (see
+// .mtx, a file that begins like the Matrix Market format, or one of single cells (see
 // file.IsCells) whose values, by Layer and Obsm of the options, are counts. It returns false
 // if the path cannot be read.
 func Is(path string, o file.Options) bool {
@@ -101,7 +112,7 @@ func Is(path string, o file.Options) bool {
 		return false
 	}
 	if info.IsDir() {
-		return file.FindEnding(path, matrixName) != nil
+		return matricesIn(path) != nil
 	}
 	return file.IsMatrixMarket(path) || file.IsCells(path) && file.HasCounts(path, o)
 }
@@ -163,10 +174,11 @@ func (c *Matrix) EmptyCells() int {
 
 // Open reads the counts of single-cell sequencing, and concatenates the cells of all paths.
 // A path is a file of AnnData (.h5ad) or 10x's programs (.h5), see file.ReadCells; a file in
-// the Matrix Market format (.mtx), with genes as rows and cells as columns; or a folder
-// written by 10x's programs, with matrix.mtx and optionally barcodes.tsv and features.tsv (or
-// genes.tsv), all perhaps after the same prefix, as GEO names them. Their first columns have
-// the names of cells and genes, and the second one of features.tsv second names of the genes.
+// the Matrix Market format (.mtx); or a folder with such a file, as 10x's programs write it.
+// Lists next to the matrix have the names of the cells (barcodes.tsv or .txt) and the genes
+// (features.tsv, genes.tsv or .txt) in their first columns, and second names of the genes in
+// the second one. The lists may have a prefix as GEO and kallisto name them. Rows are genes,
+// and columns are cells, unless the lengths of the lists say the opposite.
 // Files other than HDF5 may be compressed with gzip.
 //
 // If features are of several kinds, only "Gene
@@ -179,7 +191,7 @@ func (c *Matrix) EmptyCells() int {
 // only to log that the file has no names. For other files with LabelColumn or Layer, and for
 // Only and Drop, the error wraps data.ErrOption. A count takes 8 bytes of
 // memory, 12 if the cells of a file are out of order, and 16 while several paths are
-// joined. Errors name the file, and are of package data's kinds or the file system's.
+// joined or if the rows of a file are cells. Errors name the file, and are of package data's kinds or the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err error) {
 	defer kind.Catch(&err)
 	kind.Need(len(paths) > 0, data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
@@ -252,22 +264,36 @@ func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 	kind.Need(len(matrices) == 1, data.ErrUnsupported, "%s: got %d matrices, want one; name the files to read, such as %s",
 		path, len(matrices), text.Few(matrices, text.Printable))
 	kind.Need(!info.IsDir() || matrix != path, data.ErrUnsupported,
-		"%s: got a folder without matrix.mtx or matrix.mtx.gz, want one with counts", path)
+		"%s: got a folder without a matrix (.mtx or .mtx.gz), want one with counts", path)
 	genes, cells := readLines(ctx, genesPath), readLines(ctx, cellsPath)
 	rows := kind.Got(file.Open(ctx, []string{matrix}, file.Options{Layer: o.Layer, Obsm: o.Obsm}))
 	defer rows.Close()
 	n, _ := rows.Len()
-	d, advice := rows.Width(), ""
-	if len(genes) == n {
-		advice = "; are the genes columns?"
+	d := rows.Width()
+	fit := func(n, d int) bool { return (genes == nil || len(genes) == d) && (cells == nil || len(cells) == n) }
+	turned := !fit(n, d)
+	if turned && !fit(d, n) {
+		lists := []string{fmt.Sprintf("%s of length %d", genesPath, len(genes)), fmt.Sprintf("%s of length %d", cellsPath, len(cells))}
+		lists = slices.DeleteFunc(lists, func(s string) bool { return s[0] == ' ' })
+		kind.Need(false, data.ErrShape, "%s: got %d rows and %d columns, want them as in the lists next to it: %s; move a list of another matrix away",
+			matrix, d, n, strings.Join(lists, ", "))
 	}
-	kind.Need(genes == nil || len(genes) == d, data.ErrShape,
-		"%s: rows: got %d, want %d, the genes of %s%s", matrix, d, len(genes), genesPath, advice)
-	kind.Need(cells == nil || len(cells) == n, data.ErrShape,
-		"%s: columns: got %d, want %d, the cells of %s", matrix, n, len(cells), cellsPath)
+	if genes == nil && cells == nil {
+		kind.Need(!info.IsDir() || strings.HasSuffix(file.TrimEnding(matrix), "matrix"), data.ErrUnsupported,
+			"%s: got %s without a list of genes or cells next to it (genes.tsv, barcodes.tsv), want one, or the path of the file, with genes as rows", path, matrix)
+		if o.Log != nil {
+			o.Log.Info("there is no list of genes or cells; the rows of the matrix are taken for genes", "file", matrix)
+		}
+	}
 	sparse, ok := rows.(file.Sparse)
 	kind.Need(ok, data.ErrUnsupported, "%s: got points, want counts in the Matrix Market format", matrix)
 	m := kind.Got(sparse.ReadSparse())
+	if turned {
+		if o.Log != nil {
+			o.Log.Info("the rows of the matrix are cells, by their number", "file", matrix, "cells", d, "genes", n)
+		}
+		m.N, m.D, m.CSR = d, n, m.CSR.Transpose(m.D)
+	}
 	c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: fields(cells, 0), GeneNames: fields(genes, 0), OtherNames: fields(genes, 1)}
 	c.keepGenes(fields(genes, 2), genesPath, o.Log)
 	return c

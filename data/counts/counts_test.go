@@ -148,12 +148,41 @@ func TestOpenCountsFeatures(t *testing.T) {
 	if _, err = counts.Open(t.Context(), []string{folder}, file.Options{Log: log}); err != nil || said.Len() > 0 {
 		t.Errorf("%v, the log says %q", err, said)
 	}
+	folder = t.TempDir()
 	matrix := put(t, folder, "single.mtx", mtx("3 2 2", "1 1 5", "2 2 7"))
 	if _, err = counts.Open(t.Context(), []string{matrix}, file.Options{Log: log, Columns: []string{"g2"}}); err != nil || !strings.Contains(said.String(), "the genes have no names") {
 		t.Errorf("%v, the log says %q", err, said)
 	}
 	zeros := put(t, folder, "zeros.mtx", mtx("3 2 2", "1 1 0", "2 2 0"))
 	wantError(t, errorOf(counts.Open(t.Context(), []string{zeros}, file.Options{})), data.ErrEmpty, "zeros.mtx: counts: got only zeros for 3 genes in 2 cells")
+}
+
+// The lists next to a matrix say whether its rows are genes or cells.
+func TestOpenCountsByLists(t *testing.T) {
+	byGene, byCell := mtx("3 2 5", "1 1 5", "3 1 2", "1 2 1", "2 2 3", "2 2 4"), mtx("2 3 5", "1 1 5", "1 3 2", "2 1 1", "2 2 3", "2 2 4")
+	for _, lists := range []tree{
+		{"genes.tsv": []byte("x\ny\nz\n")}, {"barcodes.tsv.gz": gz([]byte("a\nb\n"))}, {"features.tsv": []byte("x\tX\ny\tY\nz\tZ\n"), "barcodes.tsv": []byte("a\nb\n")},
+		{"cells_x_genes.genes.txt": []byte("x\ny\nz\n"), "cells_x_genes.barcodes.txt": []byte("a\nb\n")},
+	} {
+		for turned, matrix := range map[string][]byte{"false": byGene, "true": byCell} {
+			files := maps.Clone(lists)
+			files["cells_x_genes.mtx"] = matrix
+			folder := plant(t, files)
+			log, said := logged()
+			for _, path := range []string{folder, filepath.Join(folder, "cells_x_genes.mtx")} {
+				c := need(counts.Open(t.Context(), []string{path}, file.Options{Log: log}))(t)
+				wantDense(t, c, []float64{5, 0, 2}, []float64{1, 7, 0})
+				if len(lists) == 2 && (!slices.Equal(c.GeneNames, []string{"x", "y", "z"}) || !slices.Equal(c.CellNames, []string{"a", "b"})) {
+					t.Errorf("%v: the names are %q, %q", lists, c.GeneNames, c.CellNames)
+				}
+			}
+			if fmt.Sprint(strings.Contains(said.String(), "the rows of the matrix are cells")) != turned {
+				t.Errorf("%v, %s: the log says %q", lists, turned, said)
+			}
+		}
+	}
+	square := plant(t, tree{"m.mtx": mtx("2 2 2", "2 1 5", "2 2 1"), "genes.tsv": []byte("x\ny\n")})
+	wantDense(t, need(counts.Open(t.Context(), []string{square}, file.Options{}))(t), []float64{0, 5}, []float64{0, 1})
 }
 
 func TestReadCounts(t *testing.T) {
@@ -330,15 +359,19 @@ func TestOpenCountsErrors(t *testing.T) {
 	}{
 		{"no paths", nil, nil, file.Options{}, data.ErrOption, "counts: got no path"},
 		{"missing", nil, []string{"gone"}, file.Options{}, fs.ErrNotExist, "gone: no such file or directory"},
-		{"other folder", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: got a folder without matrix.mtx or matrix.mtx.gz"},
+		{"other folder", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: got a folder without a matrix (.mtx or .mtx.gz)"},
 		{"other file", tree{"d/x.csv": []byte("1,2\n")}, []string{"d/x.csv"}, file.Options{}, data.ErrUnsupported, filepath.Join("d", "x.csv") + ": points: got dense ones"},
 		{"label column", good, []string{"d"}, file.Options{LabelColumn: "1"}, data.ErrOption, "d: got a label column or columns to drop"},
 		{"dropped column", good, []string{"d"}, file.Options{Drop: []string{"1"}}, data.ErrOption, "d: got a label column or columns to drop"},
-		{"genes", with("d/features.tsv", "x\ny\n"), []string{"d"}, file.Options{}, data.ErrShape, "matrix.mtx: rows: got 3, want 2"},
-		{"other genes", with("d/features.tsv", "x\n"), []string{"d"}, file.Options{}, data.ErrShape, "rows: got 3, want 1, the genes of d/features.tsv"},
+		{"genes", with("d/features.tsv", "x\ny\n"), []string{"d"}, file.Options{}, data.ErrShape,
+			"matrix.mtx: got 3 rows and 2 columns, want them as in the lists next to it: d/features.tsv of length 2, d/barcodes.tsv of length 2; move"},
+		{"other genes", with("d/features.tsv", "x\n"), []string{"d"}, file.Options{}, data.ErrShape, "next to it: d/features.tsv of length 1, d/barcodes.tsv of length 2;"},
 		{"no genes", with("d/features.tsv", ""), []string{"d"}, file.Options{}, data.ErrEmpty, "features.tsv: the file is empty"},
 		{"gap", with("d/features.tsv", "x\n\ny\n"), []string{"d"}, file.Options{}, data.ErrFormat, "features.tsv:2: got an empty line, want a name"},
-		{"barcodes", with("d/barcodes.tsv", "a\n"), []string{"d"}, file.Options{}, data.ErrShape, "matrix.mtx: columns: got 2, want 1"},
+		{"barcodes", with("d/barcodes.tsv", "a\n"), []string{"d"}, file.Options{}, data.ErrShape, "next to it: d/features.tsv of length 3, d/barcodes.tsv of length 1;"},
+		{"one list", tree{"d/matrix.mtx": matrix, "d/genes.tsv": []byte("x\n")}, []string{"d"}, file.Options{}, data.ErrShape, "next to it: d/genes.tsv of length 1; move"},
+		{"no list", tree{"d/cells_x_genes.mtx": matrix}, []string{"d"}, file.Options{}, data.ErrUnsupported,
+			"d: got d/cells_x_genes.mtx without a list of genes or cells next to it (genes.tsv, barcodes.tsv), want one, or the path of the file"},
 		{"entry", with("d/matrix.mtx", string(mtx("3 2 1", "4 1 1"))), []string{"d"}, file.Options{}, data.ErrFormat, filepath.Join("d", "matrix.mtx") + `:3: got "4 1 1"`},
 		{"labels", with("l", "1\n2\n3\n"), []string{"d"}, file.Options{Labels: []string{"l"}}, data.ErrLabels, "labels: got 3 (l: 3), want 2, one for each point"},
 		{"widths", with("e.mtx", string(mtx("2 1 1", "1 1 1"))), []string{"d", "e.mtx"}, file.Options{}, data.ErrShape, "e.mtx: genes: got 2, want 3 as in d"},

@@ -541,11 +541,7 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 	}))
 	kind.Check(m.values.Each(func(first int, raw []byte) { m.t.float32s(all.Value[first:][:len(raw)/m.t.size], raw) }))
 	if m.byGene {
-		b := entries{gene: make([]int32, 0, total), value: all.Value, cell: all.Column}
-		for g := range m.d {
-			b.gene = append(b.gene, slices.Repeat([]int32{int32(g)}, all.Start[g+1]-all.Start[g])...)
-		}
-		return b.matrix(m.n)
+		all = all.Transpose(m.n)
 	}
 	all.Tidy()
 	return all

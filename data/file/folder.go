@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"cne/data"
-	"cne/internal/text"
 )
 
 // A collection is a set of images published as four files with fixed names: images and
@@ -115,16 +114,13 @@ func findInFolder(path string) (list sources, err error) {
 	case partial != nil:
 		return nil, partial
 	}
-	if FindEnding(path, "matrix.mtx") != nil {
+	if FindEnding(path, ".mtx") != nil {
 		return nil, errorf(data.ErrUnsupported, "%s: got counts of single cells, want points", path)
-	}
-	if other := FindEnding(path, ".mtx"); other != nil {
-		return nil, errorf(data.ErrUnsupported, "%s: got a folder with %s, want matrix.mtx as 10x names it, perhaps after a prefix, or the path of the file, with genes as rows", path, text.Few(other, text.Printable))
 	}
 	if holdsImages(path) {
 		return nil, errorf(data.ErrUnsupported, "%s: got a folder of images, want features as .npy, or \"cne simclr pretrain\" for images", path)
 	}
-	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (matrix.mtx, perhaps after a prefix)", path)
+	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (.mtx)", path)
 }
 
 // holdsImages reports whether there is an image among the first files below a folder.
