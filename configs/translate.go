@@ -28,7 +28,7 @@ func (d *Data) Options() file.Options {
 		o.LabelColumn, o.Labels = column, nil
 	}
 	if d.Names != nil && len(o.Only) == 0 && *d.Names != o.LabelColumn && !slices.Contains(o.Drop, *d.Names) {
-		if path, column := file.SplitColumn(*d.Names); path == "" { // of the points' own table
+		if path, column := file.SplitColumn(*d.Names); path == "" && (len(d.Path) == 0 || !file.IsCells(d.Path[0])) { // of the points' own table
 			o.Drop = append(slices.Clone(o.Drop), column)
 		}
 	}

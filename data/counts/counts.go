@@ -189,14 +189,15 @@ func (c *Matrix) EmptyCells() int {
 // All paths must have the same genes. Open uses the options Name, Labels and Log, and for
 // .h5ad and .h5 LabelColumn, Layer and Obsm. It uses Columns, the names of a model's genes,
 // only to log that the file has no names. For other files with LabelColumn or Layer, and for
-// Only and Drop, the error wraps data.ErrOption. A count takes 8 bytes of
+// options of tables, the error wraps data.ErrOption. A count takes 8 bytes of
 // memory, 12 if the cells of a file are out of order, and 16 while several paths are
 // joined or if the rows of a file are cells. Errors name the file, and are of package data's kinds or the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err error) {
 	defer kind.Catch(&err)
 	kind.Need(len(paths) > 0, data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
-	kind.Need((file.IsCells(paths[0]) || o.LabelColumn == "" && len(o.Drop) == 0) && len(o.Only) == 0, data.ErrOption,
-		"%s: got a label column or columns to drop, want a file of labels for counts", paths[0])
+	if err := o.CheckColumns(file.IsCells(paths[0])); err != nil {
+		return nil, fmt.Errorf("%s: %w", paths[0], err)
+	}
 	parts := make([]*Matrix, len(paths))
 	for i, path := range paths {
 		c := openPath(ctx, path, o)

@@ -328,12 +328,18 @@ func (c *cellFile) genes(m *cellMatrix) (names, other, kinds []string) {
 		return nil, nil, nil
 	}
 	columns := c.columns(m.table)
-	first := func(list []string) (values []string) {
-		if i := slices.IndexFunc(list, func(name string) bool { return slices.Contains(columns, name) }); i >= 0 {
-			values = c.column(m.table, list[i])
-			sized(m.path, "genes", m.d, values)
+	// first returns the first of some columns that is there and does not repeat the names.
+	first := func(list []string) []string {
+		for _, name := range list {
+			if slices.Contains(columns, name) {
+				values := c.column(m.table, name)
+				sized(m.path, "genes", m.d, values)
+				if !slices.Equal(values, names) {
+					return values
+				}
+			}
 		}
-		return values
+		return nil
 	}
 	names = c.names(m.table, "id", "genes")
 	sized(m.path, "genes", m.d, names)
@@ -550,8 +556,6 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 // openCells opens values of cells as points, as they are. Options.Layer or Options.Obsm says
 // which. Options.Columns are the genes to take, by name.
 func openCells(in *Input, o *Options) reader {
-	kind.Need(len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption,
-		"columns: got columns, categories or dates for a file of cells, want data.layer or data.obsm")
 	c := newCells(in, o)
 	m := c.choose(o)
 	h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == "", packed: true}
@@ -675,14 +679,16 @@ func newCellTable(c *cellFile, o *Options) *cellTable {
 		t.m = m
 	})
 	taken := make(map[string]bool)
-	for i, name := range slices.Concat(t.names, names, other) {
-		if i >= t.own {
-			if taken[name] { // the first one has the name
+	for _, list := range [][]string{names, other} {
+		for _, name := range t.names { // columns of obs, and names of genes before second names
+			taken[name] = true
+		}
+		for _, name := range list {
+			if taken[name] {
 				name = ""
 			}
 			t.names = append(t.names, name)
 		}
-		taken[name] = true
 	}
 	return t
 }
@@ -700,7 +706,10 @@ func (t *cellTable) check(i int) error {
 }
 
 // rolesFor implements table. No column is a part of points.
-func (t *cellTable) rolesFor(*Options) []role { return slices.Repeat([]role{roleDrop}, len(t.names)) }
+func (t *cellTable) rolesFor(o *Options) []role {
+	kind.Check(o.CheckColumns(true))
+	return slices.Repeat([]role{roleDrop}, len(t.names))
+}
 
 // inspector implements table.
 func (t *cellTable) inspector(int) *inspector { return nil }

@@ -490,9 +490,11 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	}
 	var r reader
 	err = caught(func() {
-		kind.Need(f.table != nil || o.LabelColumn == "" && len(o.Drop)+len(o.Only)+len(o.Categories)+len(o.Dates) == 0, data.ErrOption,
-			"columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array")
-		kind.Need(o.Layer+o.Obsm == "" || f.magic == hdf5.Magic, data.ErrOption,
+		cells := f.magic == hdf5.Magic
+		if f.table == nil || cells {
+			kind.Check(o.CheckColumns(cells))
+		}
+		kind.Need(o.Layer+o.Obsm == "" || cells, data.ErrOption,
 			"data.layer or data.obsm: got %q, want null for a file that is not one of AnnData or 10x", o.Layer+o.Obsm)
 		r = f.open(in, o)
 	})

@@ -127,6 +127,15 @@ func (o *Options) check() error {
 	return nil
 }
 
+// CheckColumns returns an error for columns to take or drop, categories and dates, which only
+// tables have, and, unless labeled, for a column of labels.
+func (o *Options) CheckColumns(labeled bool) error {
+	if (labeled || o.LabelColumn == "") && len(o.Drop)+len(o.Only)+len(o.Categories)+len(o.Dates) == 0 {
+		return nil
+	}
+	return errorf(data.ErrOption, "columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array or cells")
+}
+
 // logReading logs what a user may not expect about how a file is read. It logs the
 // columns only for the first file, because the others have the same columns.
 func (o *Options) logReading(h *head, first bool) {
