@@ -155,7 +155,7 @@ func (c *Matrix) Gene(name string) ([]string, error) {
 			if slices.Contains(names[g+1:], name) {
 				return nil, errorf(data.ErrOption, "genes: got several called %.60q, want one; give its identifier", name)
 			}
-			return file.GeneValues(&c.CSR, g, true), nil
+			return file.GeneValues(&c.CSR, g, true, nil), nil
 		}
 	}
 	return nil, errorf(data.ErrOption, "genes: got no %.60q, want names such as %s", name, text.Few(c.GeneNames, text.Printable))

@@ -656,6 +656,7 @@ type cellTable struct {
 	names []string
 	own   int         // columns of obs, and one with the names
 	m     *cellMatrix // of the genes; nil if they cannot be read
+	kinds []string    // of the genes; nil if they are not known
 	rows  *data.CSR   // of m, once a gene has been read
 }
 
@@ -675,7 +676,7 @@ func newCellTable(c *cellFile, o *Options) *cellTable {
 	var names, other []string
 	_ = caught(func() { // cells may have no genes
 		m := c.choose(o)
-		names, other, _ = c.genes(m)
+		names, other, t.kinds = c.genes(m)
 		t.m = m
 	})
 	taken := make(map[string]bool)
@@ -732,7 +733,7 @@ func (t *cellTable) column(i int) (list []string) {
 		if t.rows == nil {
 			t.rows = t.csr(t.m)
 		}
-		return GeneValues(t.rows, (i-t.own)%t.m.d, t.m.counts)
+		return GeneValues(t.rows, (i-t.own)%t.m.d, t.m.counts, t.kinds)
 	case i == 0:
 		return t.cellFile.names(t.obs, "barcodes")
 	}
@@ -740,14 +741,16 @@ func (t *cellTable) column(i int) (list []string) {
 }
 
 // GeneValues returns a column of a matrix as text. Counts are scaled to the median library
-// size, and become log2(x+1).
-func GeneValues(rows *data.CSR, g int, counts bool) []string {
+// size, of genes of the same kind if kinds are not nil, and become log2(x+1).
+func GeneValues(rows *data.CSR, g int, counts bool, kinds []string) []string {
 	n := len(rows.Start) - 1
 	value, size := make([]float64, n), make([]float64, n)
 	for i := range value {
 		genes, values := rows.Row(i)
 		for k, v := range values {
-			size[i] += float64(v)
+			if kinds == nil || kinds[genes[k]] == kinds[g] {
+				size[i] += float64(v)
+			}
 			if int(genes[k]) == g {
 				value[i] = float64(v)
 			}
