@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/image/colornames"
 
@@ -125,7 +126,7 @@ func newCells(in *Input, o *Options) *cellFile {
 	groups := slices.DeleteFunc(slices.Clone(root), func(name string) bool { return !c.has("/"+name+"/barcodes") || !c.has("/"+name+"/indptr") })
 	kind.Need(len(groups) > 0, data.ErrUnsupported, "the file is HDF5 with %s, want one of AnnData (.h5ad) or 10x (.h5); save the array in Python with np.save", firstNames(root))
 	genome := slices.Index(groups, o.Layer)
-	kind.Need(genome >= 0 || len(groups) == 1, data.ErrOption, "data.layer: got %s, want one of the genomes %s", text.Quote(o.Layer), text.Enumerate(groups))
+	kind.Need(genome >= 0 || len(groups) == 1, data.ErrOption, "data.layer (--layer): got %s, want one of the genomes %s", text.Quote(o.Layer), text.Enumerate(groups))
 	if genome < 0 {
 		c.genome = o.Layer
 	}
@@ -406,7 +407,7 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 	var m *cellMatrix
 	why := "there are no counts; its values are taken as they are"
 	for _, from := range [][2]string{{"/X", "/var"}, raw, {"/layers/counts", "/var"}} {
-		if !c.has(from[0]) {
+		if !c.has(from[0]) || attribute(kind.Got(c.Object(from[0])), "encoding-type") == "null" {
 			continue
 		}
 		if found := c.matrix(from[0], from[1]); found.counts {
@@ -525,8 +526,9 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 	}
 	total, indices := m.values.Shape[0], m.indices.Path
 	all.Start = wholeNumbers(m.indptr)
-	kind.Need(len(all.Start) == rows+1 && all.Start[0] == 0 && all.Start[rows] == total && slices.IsSorted(all.Start), data.ErrFormat,
-		"%s: got %d numbers, want %d in ascending order, from 0 to %d, the number of values", m.indptr.Path, len(all.Start), rows+1, total)
+	kind.Need(len(all.Start) == rows+1, data.ErrFormat, "%s: got %d numbers, want %d", m.indptr.Path, len(all.Start), rows+1)
+	kind.Need(all.Start[0] == 0 && all.Start[rows] == total && slices.IsSorted(all.Start), data.ErrFormat,
+		"%s: got numbers that do not ascend from 0 to %d, the number of values", m.indptr.Path, total)
 	kind.Need(m.indices.Shape[0] == total, data.ErrFormat, "%s: got %d numbers, want %d, one for each value", indices, m.indices.Shape[0], total)
 	kind.Need(t.kind != 'f', data.ErrFormat, "%s: got fractions, want whole numbers", indices)
 	all.Column, all.Value = make([]int32, total), make([]float32, total)
@@ -735,9 +737,14 @@ func (t *cellTable) column(i int) (list []string) {
 		}
 		return GeneValues(t.rows, (i-t.own)%t.m.d, t.m.counts, t.kinds)
 	case i == 0:
-		return t.cellFile.names(t.obs, "barcodes")
+		list = t.cellFile.names(t.obs, "barcodes")
+	default:
+		list = t.cellFile.column(t.obs, t.names[i])
 	}
-	return t.cellFile.column(t.obs, t.names[i])
+	for _, s := range list {
+		kind.Need(utf8.ValidString(s), data.ErrFormat, "%s/%s: got %.40q, want text in UTF-8; decode it in Python, as x.str.decode(\"latin-1\")", t.obs, t.names[i], s)
+	}
+	return list
 }
 
 // GeneValues returns a column of a matrix as text. Counts are scaled to the median library
