@@ -1,10 +1,19 @@
 package plot
 
 import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -119,4 +128,164 @@ func (w writer) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
 		c.FillString(face, pen.Add(vg.Point{Y: lift}), plain)
 		pen.X, txt = pen.X+face.Width(plain), rest
 	}
+}
+
+const (
+	sans font.Typeface = "Liberation"
+	// box stands for a character that no font has.
+	box = "□"
+)
+
+// joined are scripts whose letters change with their neighbours, or go from right to left.
+// Pictures are drawn letter by letter and cannot show them.
+var joined = []*unicode.RangeTable{unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Devanagari, unicode.Bengali,
+	unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Tibetan,
+	unicode.Myanmar, unicode.Khmer, unicode.Mongolian}
+
+// A fontIndex finds the fonts of the system that have characters which Liberation Sans
+// lacks.
+type fontIndex struct {
+	sync.Mutex
+	folders []string
+	of      map[rune]font.Typeface // "" for none
+	added   map[font.Typeface]bool // to fonts
+}
+
+var systemFonts = fontIndex{folders: fontFolders(), of: make(map[rune]font.Typeface), added: make(map[font.Typeface]bool)}
+
+// fontFolders returns the folders where systems keep fonts.
+func fontFolders() []string {
+	home, _ := os.UserHomeDir() // there may be none
+	folders := []string{"/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts",
+		filepath.Join(os.Getenv("WINDIR"), "Fonts"),
+		filepath.Join(home, ".fonts"), filepath.Join(home, ".local/share/fonts"), filepath.Join(home, "Library/Fonts")}
+	return slices.DeleteFunc(folders, func(folder string) bool { return !filepath.IsAbs(folder) })
+}
+
+// isOwn reports whether the program's font draws a character.
+func isOwn(r rune) bool {
+	return string(r) == macron || strings.ContainsRune(raised, r) || draws(fonts.Fonts.Lookup(nameStyle.Font, nameSize).Face, r)
+}
+
+// typefaceOf returns the typeface of a font that draws a character; ok is false if none does,
+// not even sans.
+func typefaceOf(r rune) (name font.Typeface, ok bool) {
+	if isOwn(r) {
+		return sans, true
+	}
+	name = findFonts(r)[0]
+	return cmp.Or(name, sans), name != ""
+}
+
+// draws reports whether a font has the outline of a character.
+func draws(f *sfnt.Font, r rune) bool {
+	var b sfnt.Buffer
+	i, err := f.GlyphIndex(&b, r)
+	if err != nil || i == 0 {
+		return false
+	}
+	outline, err := f.LoadGlyph(&b, i, fixed.I(16), nil)
+	return err == nil && (len(outline) > 0 || unicode.IsSpace(r))
+}
+
+// findFonts returns the typefaces of fonts of the system for characters, "" where none has
+// one. It looks for all new ones at once, in upright fonts without serifs first, and adds
+// the fonts to fonts.
+func findFonts(runes ...rune) (names []font.Typeface) {
+	s := &systemFonts
+	s.Lock()
+	defer s.Unlock()
+	var left []rune
+	for _, r := range runes {
+		if _, known := s.of[r]; !known {
+			s.of[r] = ""
+			if !unicode.In(r, joined...) {
+				left = append(left, r)
+			}
+		}
+	}
+	if len(left) > 0 {
+		for _, path := range s.files() {
+			left = s.findIn(path, left)
+		}
+	}
+	for _, r := range runes {
+		names = append(names, s.of[r])
+	}
+	return names
+}
+
+// files returns the files of fonts, the preferred ones first.
+func (s *fontIndex) files() (files []string) {
+	for _, folder := range s.folders {
+		_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // what cannot be read has no fonts
+			if err == nil && slices.Contains([]string{".ttf", ".otf", ".ttc", ".otc"}, strings.ToLower(filepath.Ext(path))) {
+				files = append(files, path)
+			}
+			return nil
+		})
+	}
+	rank := func(path string) (n int) {
+		for _, word := range []string{"bold", "italic", "oblique", "mono", "condensed", "serif", "light", "black"} {
+			n += strings.Count(strings.ToLower(filepath.Base(path)), word)
+		}
+		return n
+	}
+	slices.SortStableFunc(files, func(a, b string) int { return rank(a) - rank(b) })
+	return files
+}
+
+// findIn looks for characters in the fonts of a file, adds those that have some to fonts,
+// and returns the characters that none has. The file of an added font stays open.
+func (s *fontIndex) findIn(path string, runes []rune) []rune {
+	if len(runes) == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return runes
+	}
+	added := false
+	faces, err := sfnt.ParseCollectionReaderAt(f) // reads only what is asked for
+	for i := 0; err == nil && i < faces.NumFonts(); i++ {
+		face, err := faces.Font(i)
+		if err != nil {
+			continue
+		}
+		name, left := font.Typeface(fmt.Sprint(path, i)), len(runes)
+		runes = slices.DeleteFunc(runes, func(r rune) bool {
+			drawn := draws(face, r)
+			if drawn {
+				s.of[r] = name
+			}
+			return drawn
+		})
+		if len(runes) < left && !s.added[name] {
+			s.added[name], added = true, true
+			fonts.Fonts.Add(font.Collection{{Font: font.Font{Typeface: name, Variant: "Sans"}, Face: face}})
+		}
+	}
+	if !added {
+		f.Close()
+	}
+	return runes
+}
+
+// Undrawn returns the distinct characters of texts that no font here draws. Pictures have
+// boxes instead; SVG files have the characters. Pictures are drawn faster after it.
+func Undrawn(texts []string) (undrawn []rune) {
+	var others []rune
+	for _, text := range texts {
+		for _, r := range Printable(text) {
+			if !isOwn(r) && !unicode.Is(unicode.Cf, r) && !slices.Contains(others, r) {
+				others = append(others, r)
+			}
+		}
+	}
+	for i, name := range findFonts(others...) {
+		if name == "" {
+			undrawn = append(undrawn, others[i])
+		}
+	}
+	return undrawn
 }

@@ -27,7 +27,7 @@ _KEPT = {"config.yaml": "run/config.yaml", "model.safetensors": "run/model.safet
          "metrics.json": "run/metrics.json", "knn.npy": "knn.npy", "knn.npz": "knn.npz"}
 
 
-# Words for a missing value, in small letters: those of internal/text/missing.go.
+# Words for a missing value, in small letters: those of internal/text/text.go.
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "none", "null", "<na>", "pd.na", "pd.nat", "np.nan", "na_character_", "(null)", "\\n"}
 
 # The programs that place points of estimators.
