@@ -62,7 +62,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			return nil, err
 		}
 	}
-	rows, err := in.Open(ctx, e.Description.Preprocessing)
+	rows, err := in.OpenAll(ctx, e.Description.Preprocessing)
 	if err != nil {
 		return nil, err
 	}

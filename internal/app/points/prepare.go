@@ -216,8 +216,8 @@ func (in *Inputs) AllNames(ctx context.Context) ([]string, error) {
 	return text.Pick(names, in.Division.Placed(in.N)), nil
 }
 
-// Open opens all points of data.path, to be prepared like the training points.
-func (in *Inputs) Open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
+// OpenAll opens all points of data.path, to be prepared like the training points.
+func (in *Inputs) OpenAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
 	if in.builtin != nil {
 		return file.Of(in.builtin), nil
 	}
