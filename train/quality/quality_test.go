@@ -447,7 +447,7 @@ func TestSpearmanSample(t *testing.T) {
 			y.Row(i)[0] += x.Row(i)[0]
 		}
 		all := spearmanOf(t, x.X, 3, y.X, 2)
-		for _, sample := range []int{60, 500} {
+		for _, sample := range []int{60, 250} {
 			var off, squares, claimed float64
 			for seed := range uint64(repetitions) {
 				e := need(Spearman(t.Context(), x, y, sample, seed))(t)

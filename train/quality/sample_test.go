@@ -46,7 +46,7 @@ func sampledCases(t *testing.T, n int) map[string]sampledCase {
 		near := need(neighbors.KNN(t.Context(), points, 9, neighbors.Options{}))(t)
 		graph := need(neighbors.FromNeighbors(near))(t)
 		cases[name] = sampledCase{points, embedding, Options{
-			K: 9, Sample: new(300), Labels: data.NewLabels(labels), Graph: graph, Neighbors: near, Skip: MetricSpearman,
+			K: 9, Sample: new(200), Labels: data.NewLabels(labels), Graph: graph, Neighbors: near, Skip: MetricSpearman,
 		}}
 	}
 	add("reduced", 2, func(_ int, x, y []float32) { copy(y, x) })
@@ -86,7 +86,7 @@ func compared(got, exact *Figures) map[string]estimated {
 // A sample's figures are as far from the exact ones as they say: never by four standard
 // errors, mostly by less than two, and by one in the root mean square.
 func TestSampledFigures(t *testing.T) {
-	const n, seeds = 2500, 40
+	const n, seeds = 1500, 40
 	for name, c := range sampledCases(t, n) {
 		t.Run(name, func(t *testing.T) {
 			sampleFrom(t, n) // all count
@@ -231,7 +231,7 @@ func TestSampledAccuracyOfAllHeldOut(t *testing.T) {
 	c := sampledCases(t, 1200)["reduced"]
 	exact := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 	sampleFrom(t, 1199)
-	f, err := Measure(t.Context(), c.points, c.embedding, c.o) // 300, of 171 held out
+	f, err := Measure(t.Context(), c.points, c.embedding, c.o) // 200, of 171 held out
 	if err != nil || *f.Accuracy != *exact.Accuracy || f.AccuracyError != nil {
 		t.Errorf("accuracy %v ± %v, want %v exactly (%v)", *f.Accuracy, f.AccuracyError, *exact.Accuracy, err)
 	}
