@@ -430,7 +430,7 @@ func TestSpearmanProperties(t *testing.T) {
 // The standard error is the deviation of samples, of whatever share of the points: of points
 // that are alike, in clusters, and with an outlier.
 func TestSpearmanSample(t *testing.T) {
-	const n, repetitions = 1000, 60
+	const n, repetitions = 500, 60
 	for name, change := range map[string]func(x []float32, i int){
 		"alike":    func([]float32, int) {},
 		"clusters": func(x []float32, i int) { x[0] += float32(20 * (i % 5)) },
@@ -460,7 +460,7 @@ func TestSpearmanSample(t *testing.T) {
 			}
 		}
 		sameBits(t, "Spearman", func() (float64, error) {
-			e, err := Spearman(t.Context(), x, y, 600, 1)
+			e, err := Spearman(t.Context(), x, y, 300, 1)
 			return e.Mean + e.Error, err
 		})
 	}
