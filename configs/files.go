@@ -36,7 +36,7 @@ func (c *Config) files() []keyFiles {
 		rows = []string{t.File}
 	}
 	labels := file.Paths(c.Data.Labels)
-	if c.Data.cellLabels() != "" {
+	if c.Data.ownLabels() != "" {
 		labels = nil
 	}
 	return []keyFiles{
@@ -104,6 +104,10 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	}
 	o := c.Data.Options()
 	o.Labels = nil
+	var own []string // the points, if they have the labels
+	if c.Data.ownLabels() != "" {
+		own = points
+	}
 	check := func(key string, specs, paths []string, o file.Options) error {
 		for _, spec := range specs {
 			if err := checkColumn(ctx, spec, paths, o); err != nil {
@@ -114,7 +118,8 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	}
 	err := cmp.Or(
 		check("data.names", given(c.Data.Names), points, o),
-		check("data.labels", slices.Concat(c.Data.Labels, c.Data.HoldoutLabels), nil, o),
+		check("data.labels", c.Data.Labels, own, o),
+		check("data.holdout_labels", c.Data.HoldoutLabels, nil, o),
 		check("output.html_columns", c.Output.HTMLColumns, points, o))
 	if err == nil && !started {
 		err = c.Model.CheckInit()

@@ -24,7 +24,7 @@ func (d *Data) Options() file.Options {
 	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Categories: d.Categories,
 		Dates: d.Dates, NA: d.NA, Header: d.Header, LabelColumn: *cmp.Or(d.LabelColumn, new(string)),
 		Layer: *cmp.Or(d.Layer, new(string)), Obsm: *cmp.Or(d.Obsm, new(string))}
-	if column := d.cellLabels(); column != "" {
+	if column := d.ownLabels(); column != "" {
 		o.LabelColumn, o.Labels = column, nil
 	}
 	if d.Names != nil && len(o.Only) == 0 && *d.Names != o.LabelColumn && !slices.Contains(o.Drop, *d.Names) {
@@ -45,12 +45,13 @@ func (d *Data) ArrangeLabels(l *data.Labels) {
 	}
 }
 
-// cellLabels returns the column of a file of single cells that data.labels names, or "".
-func (d *Data) cellLabels() string {
-	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || !file.IsCells(d.Path[0]) {
+// ownLabels returns the column of the points' own table, or file of single cells, that
+// data.labels names, or "".
+func (d *Data) ownLabels() string {
+	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || !file.IsTable(d.Path[0]) && !file.IsCells(d.Path[0]) {
 		return ""
 	}
-	if path, column := file.SplitColumn(d.Labels[0]); path == "" {
+	if path, column := file.SplitColumn(d.Labels[0]); path == "" || path == d.Path[0] && len(d.Path) == 1 && !slices.Contains(d.Drop, column) {
 		return column
 	}
 	return ""

@@ -256,6 +256,11 @@ func (c *TextColumn) AreClasses() bool {
 // IsDate reports whether the column may hold dates.
 func (c *TextColumn) IsDate() bool { return len(c.Fields) > 0 && text.IsDate(c.Fields[0].Text) }
 
+// areWords reports whether no value is, or may be, a number.
+func (c TextColumn) areWords() bool {
+	return (c.IsText() || c.IsDate()) && !c.Number && !unit.MatchString(c.Fields[0].Text)
+}
+
 // String names the column with an example and the reason.
 func (c TextColumn) String() string {
 	if len(c.Fields) == 0 {

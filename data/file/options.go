@@ -37,7 +37,8 @@ type Options struct {
 	Drop []string
 	// DropText leaves out columns of tables that are not numbers, or have no values, unless
 	// other options name them; tables are read twice. Without it, reading returns a
-	// *TextError for them.
+	// *TextError for them, unless there is a LabelColumn and they are words or dates: these
+	// are left out, too.
 	DropText bool
 	// Dates lists columns of dates or times that become numbers: days since 1970, or of a day.
 	// Otherwise such columns are text. Each is given as in LabelColumn.

@@ -109,17 +109,20 @@ func survey(ctx context.Context, list sources, o *Options) error {
 		c.Coding = data.Coding{Column: l.nameOf(i), Kind: data.CodingCategory, Values: slices.Sorted(maps.Keys(columns[i].values))}
 		delete(texts, i)
 	}
-	e := new(TextError)
-	if err := l.textError(texts); err != nil && !(o.DropText && errors.As(err, &e) && e.Numbers) {
-		if errors.As(err, &e) {
-			for i := range missing {
-				e.Missing = e.Missing || l.roles[i] == roleData && l.codings[i].Kind != data.CodingText
-				k := slices.IndexFunc(e.Columns, func(c TextColumn) bool { return c.Name == l.nameOf(i) })
-				if k >= 0 {
-					e.Columns[k].Missing = true
-				}
+	e, err := new(TextError), l.textError(texts)
+	if errors.As(err, &e) {
+		if o.LabelColumn != "" && e.Numbers {
+			e.Columns = slices.DeleteFunc(e.Columns, TextColumn.areWords)
+		}
+		for i := range missing {
+			e.Missing = e.Missing || l.roles[i] == roleData && l.codings[i].Kind != data.CodingText
+			k := slices.IndexFunc(e.Columns, func(c TextColumn) bool { return c.Name == l.nameOf(i) })
+			if k >= 0 {
+				e.Columns[k].Missing = true
 			}
 		}
+	}
+	if err != nil && !(e.Numbers && (o.DropText || len(e.Columns) == 0)) {
 		return named(list[0].path, err)
 	}
 	o.Codings = []data.Coding{}

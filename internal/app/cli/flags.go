@@ -40,8 +40,8 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 // keyFlags are the flags that set a key of a configuration, for commands whose
 // configuration has it and that have no other flag of the name.
 var keyFlags = []struct{ name, short, key, usage string }{
-	{"labels", "", "data.labels", "`file` with a label per point, or FILE:COLUMN; repeatable"},
-	{"label-column", "", "data.label_column", "`column` of the points' table with the labels"},
+	{"labels", "", "data.labels", "`column` of the points' table, a file with a label per point, or FILE:COLUMN; repeatable"},
+	{"label-column", "", "data.label_column", "`column` of the points' table with the labels, also by its number"},
 	{"layer", "", "data.layer", "`layer` of a .h5ad file to read, X or raw; genome of a .h5 file"},
 	{"obsm", "", "data.obsm", "`member` of obsm of a .h5ad file to read as points, such as X_pca"},
 	{"names", "", "data.names", "`column` with names of the points, a file, or FILE:COLUMN"},

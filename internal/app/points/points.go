@@ -268,6 +268,7 @@ func (in *Inputs) take(set *data.Dataset, trained, held []int) (err error) {
 // labels for data.imbalance, and the rows for data.missing and data.zero_rows.
 func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []int, err error) {
 	d, o := &in.Config.Data, in.Config.ReadOptions(&in.Config.Data)
+	o.DropText = o.DropText || o.LabelColumn != "" // reading the points refuses what is not only words
 	var rows file.Rows
 	if in.builtin != nil {
 		rows = file.Of(in.builtin)
@@ -308,7 +309,7 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
 	d := in.Config.Data
 	if column := d.Options().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
-		d.LabelColumn = &column // of cells, data.labels may be a column
+		d.LabelColumn = &column // data.labels may be a column
 	}
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	o := in.Config.ReadOptions(&d)

@@ -180,7 +180,7 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	if d.Holdout != nil && d.Holdout.Share == 0 { // other files than the points'
 		d.Holdout, d.HoldoutLabels = nil, nil
 	}
-	if d.Holdout == nil && d.Imbalance == nil { // labels choose no points
+	if d.Holdout == nil && d.Imbalance == nil && d.Options().LabelColumn == "" { // labels choose no points or columns
 		d.Labels = nil
 	}
 	c.Graph.File = nil
