@@ -190,8 +190,8 @@ func (c *Matrix) EmptyCells() int {
 // .h5ad and .h5 LabelColumn, Layer and Obsm. It uses Columns, the names of a model's genes,
 // only to log that the file has no names. For other files with LabelColumn or Layer, and for
 // options of tables, the error wraps data.ErrOption. A count takes 8 bytes of
-// memory, 12 if the cells of a file are out of order, and 16 while several paths are
-// joined or if the rows of a file are cells. Errors name the file, and are of package data's kinds or the file system's.
+// memory, and 16 if the cells of a file are out of order or its rows, and while several
+// paths are joined. Errors name the file, and are of package data's kinds or the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err error) {
 	defer kind.Catch(&err)
 	kind.Need(len(paths) > 0, data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")

@@ -327,25 +327,19 @@ func (b *entries) matrix(cells int) *data.CSR {
 		c.Start[i+1] += c.Start[i]
 	}
 	if b.cell != nil {
-		b.order(c.Start)
+		c.Column, b.gene = byCell(b.gene, b.cell, c.Start), nil
+		c.Value, b.value = byCell(b.value, b.cell, c.Start), nil
 	}
 	c.Tidy()
 	return c
 }
 
-// order groups the entries by cell, in place: an entry in another cell's range is swapped
-// with the first entry of its own cell's range that is not yet placed.
-func (b *entries) order(start []int) {
-	next := slices.Clone(start[:len(start)-1])
-	for c := range next {
-		for i := next[c]; i < start[c+1]; i = next[c] {
-			d := b.cell[i]
-			j := next[d]
-			next[d]++
-			b.cell[i], b.cell[j] = b.cell[j], d
-			b.gene[i], b.gene[j] = b.gene[j], b.gene[i]
-			b.value[i], b.value[j] = b.value[j], b.value[i]
-		}
+// byCell orders what entries have by their cells, whose first indices are in start.
+func byCell[T int32 | float32](of []T, cell []int32, start []int) []T {
+	next, ordered := slices.Clone(start), make([]T, len(of))
+	for k, c := range cell {
+		ordered[next[c]] = of[k]
+		next[c]++
 	}
-	b.cell = nil
+	return ordered
 }

@@ -51,10 +51,10 @@ func (d *Dataset) readChunkShape(c *cursor, version int) {
 	}
 }
 
-// index returns the chunks that have been written, in ascending order.
-func (d *Dataset) index() []chunk {
-	if d.chunk == nil || d.chunks != nil || d.addr == undefined {
-		return d.chunks
+// index finds the chunks that have been written, in ascending order.
+func (d *Dataset) index() {
+	if d.addr == undefined {
+		return
 	}
 	position := make([]uint64, len(d.chunk)) // in the grid
 	switch d.kind {
@@ -81,7 +81,6 @@ func (d *Dataset) index() []chunk {
 	for i := 1; i < len(d.chunks); i++ {
 		must(d.chunks[i].number != d.chunks[i-1].number, "%s: a chunk occurs twice", d.Path)
 	}
-	return d.chunks
 }
 
 // add adds a chunk at a position in the grid, unless the dataset has shrunk since.

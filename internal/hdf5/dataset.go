@@ -63,6 +63,7 @@ func (o *Object) Dataset() (d *Dataset, err error) {
 	default:
 		supported(is == 2, "%s: the values are in other datasets (a virtual dataset)", o.Path)
 		d.readChunkShape(layout, version)
+		d.index()
 	}
 	return d, nil
 }
@@ -124,8 +125,7 @@ func (d *Dataset) Field(name string) (m *Dataset, err error) {
 	i := slices.IndexFunc(d.Type.Fields, func(f Field) bool { return f.Name == name })
 	kind.Need(i >= 0, ErrNotFound, "%s has no member %s", d.Path, name)
 	f := d.Type.Fields[i]
-	d.index()
-	m = &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, inside: f.offset, addr: undefined}
+	m = &Dataset{Shape: d.Shape, Type: f.Type, f: d.f, Path: d.Path + "." + name, whole: d, inside: f.offset}
 	m.chunk, m.filters = d.chunk, d.filters
 	return m, nil
 }
@@ -167,23 +167,19 @@ func (d *Dataset) read(dst []byte, lo, hi int) {
 func (d *Dataset) Each(do func(first int, values []byte)) (err error) {
 	defer kind.Catch(&err)
 	kind.Check(d.Check())
-	d.index() // once, not on each core
 	n, size := d.Rows()
-	chunk := d.ChunkRows()
-	parallel.For(n, max(1, pieceBytes/size/chunk)*chunk, func(_, lo, hi int) {
-		b := pieces.Get()
-		defer pieces.Put(b)
-		*b = slices.Grow((*b)[:0], (hi-lo)*size)[:(hi-lo)*size]
-		d.read(*b, lo, hi)
-		do(lo, *b)
+	parallel.For(n, max(1, pieceBytes/size/d.ChunkRows())*d.ChunkRows(), func(_, lo, hi int) {
+		b := pool.Get().(*buffers)
+		defer pool.Put(b)
+		values := b.take((hi - lo) * size)
+		d.read(values, lo, hi)
+		do(lo, values)
 	})
 	return nil
 }
 
 // pieceBytes is the size of a piece of values, if chunks are smaller.
 const pieceBytes = 1 << 18
-
-var pieces parallel.Pool[[]byte]
 
 // fillIn fills dst with the value of what was never written.
 func (d *Dataset) fillIn(dst []byte) {
@@ -263,7 +259,6 @@ func (f *File) readTexts(what string, addr uint64) {
 
 // readChunks is read for chunks.
 func (d *Dataset) readChunks(dst []byte, lo, hi int) {
-	index := d.index()
 	inner := 1 // chunks with the same rows
 	for _, g := range d.grid[1:] {
 		inner *= g
@@ -276,10 +271,10 @@ func (d *Dataset) readChunks(dst []byte, lo, hi int) {
 			rest /= d.grid[i]
 		}
 		var values []byte
-		if i, ok := slices.BinarySearchFunc(index, first+k, func(c chunk, k int) int { return c.number - k }); ok {
+		if i, ok := slices.BinarySearchFunc(d.chunks, first+k, func(c chunk, k int) int { return c.number - k }); ok {
 			b := pool.Get().(*buffers)
 			defer pool.Put(b)
-			values = d.decode(index[i], begin, b)
+			values = d.decode(d.chunks[i], begin, b)
 		}
 		d.scatter(dst, values, begin, lo, hi)
 	})

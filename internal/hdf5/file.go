@@ -76,8 +76,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 
 // superblock reads the superblock that begins at a byte of the file.
 func (f *File) superblock(begin uint64) {
-	const what = "superblock"
-	c := f.read(what, begin+8, 8)
+	c := f.read("superblock", begin+8, 8)
 	version, n := c.uint(1), uint64(12)
 	supported(version <= 3, "superblock: got version %d, want at most 3", version)
 	old := version < 2
@@ -91,7 +90,7 @@ func (f *File) superblock(begin uint64) {
 	}
 	// Bit 0 of the flags: open for writing. The library refuses such files, too.
 	supported(version != 3 || c.uint(1)&1 == 0, "the program that wrote the file has not closed it; close it, or clear the mark with h5clear -s")
-	c = f.read(what, begin, n+uint64(6*f.offset)) // of version 2 and 3: 4 addresses and a checksum
+	c = f.read(c.what, begin, n+uint64(6*f.offset)) // of version 2 and 3: 4 addresses and a checksum
 	c.next = int(n)
 	base, _, eof, last := c.addr(), c.addr(), c.addr(), c.addr()
 	if f.root = last; old {
