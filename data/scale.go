@@ -217,8 +217,9 @@ func sameMiddle(rows [][]float32, columns []int, named bool) bool {
 		slices.Sort(values)
 		widths = append(widths, values[3*len(values)/4]-values[len(values)/4])
 	}
-	wide := unlike(widths, named)
-	return widths[0] > 0 && !wide // unlike has sorted them
+	slices.Sort(widths)
+	n := len(widths)
+	return widths[0] > 0 && widths[n-1] < 5*widths[n/2] && (!named || widths[n-1] < 2*widths[0])
 }
 
 // leastRows is the least number of points with a middle half that says something.

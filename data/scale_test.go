@@ -149,6 +149,10 @@ func TestScaleByTheData(t *testing.T) {
 		tails.X[i] = v / float32(r.NormFloat64())
 	}
 	outlier.X[5*n-1] = 1e6
+	heavy := scaled(normal(11, n, 2), func(j int) float64 { return 1 + 3*float64(j) }) // a weight with a tail
+	for i := 1; i < 2*n; i += 20 {
+		heavy.X[i] *= 3
+	}
 	rare := normal(8, n, 5) // mostly 0
 	for i := range n {
 		rare.X[5*i] = map[bool]float32{true: 1e4}[i%20 == 0]
@@ -177,6 +181,7 @@ func TestScaleByTheData(t *testing.T) {
 		"heavy tails":                  {tails, data.ScaleUnit},
 		"one far point":                {outlier, data.ScaleUnit},
 		"one far point, with names":    {named(outlier.Clone(), "V"), data.ScaleUnit},
+		"different middles and a tail": {named(heavy, ""), data.ScaleStandard},
 		"a column that is mostly 0":    {rare, data.ScaleStandard},
 		"one of 15 columns":            {scaled(classes(15), func(j int) float64 { return map[int]float64{0: 1e4}[j] + 1 }), data.ScaleStandard},
 		"one, with names":              {named(scaled(classes(15), func(j int) float64 { return map[int]float64{7: 300}[j] + 1 }), "V"), data.ScaleStandard},
