@@ -291,7 +291,7 @@ func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 	m := kind.Got(sparse.ReadSparse())
 	if turned {
 		if o.Log != nil {
-			o.Log.Info("the rows of the matrix are cells, by their number", "file", matrix, "cells", d, "genes", n)
+			o.Log.Info("the rows of the matrix are cells, by the lists next to it", "file", matrix, "cells", d, "genes", n)
 		}
 		m.N, m.D, m.CSR = d, n, m.CSR.Transpose(m.D)
 	}

@@ -101,10 +101,15 @@ func (r *arrayReader) take(count int, to []byte) []byte {
 }
 
 // next reads the next row; its columns may be unsorted and repeated. After the last row it
-// returns false.
+// returns false, and fails unless the arrays end there, too.
 func (r *csrReader) next() bool {
 	if r.row == r.n {
-		r.end()
+		r.indptr.must(r.entries == r.value.total, data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total)
+		for _, a := range []*arrayReader{r.indptr, r.indices, r.value} {
+			if _, _, err := a.next(1); err != io.EOF {
+				kind.Check(inArray(a.member, err))
+			}
+		}
 		return false
 	}
 	r.raw = r.indptr.take(1, r.raw)
@@ -135,16 +140,6 @@ func (r *csrReader) appendRow(c *data.CSR) {
 	c.Value = append(c.Value, make([]float32, len(r.columns))...)
 	r.value.float32s(c.Value[before:], r.raw)
 	c.Start = append(c.Start, len(c.Value))
-}
-
-// end fails unless the arrays end with the last row, as they should.
-func (r *csrReader) end() {
-	r.indptr.must(r.entries == r.value.total, data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total)
-	for _, a := range []*arrayReader{r.indptr, r.indices, r.value} {
-		if _, _, err := a.next(1); err != io.EOF {
-			kind.Check(inArray(a.member, err))
-		}
-	}
 }
 
 // readSparse implements sparseReader.
