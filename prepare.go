@@ -268,7 +268,8 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	}
 	if h.Scaled != nil && (o.GraphMetric == data.Cosine || o.GraphMetric == data.Jaccard) {
 		if h.alone = neighbors.Alone(h.Scaled); len(h.alone) > 0 && o.Log != nil {
-			o.Log.Warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points", len(h.alone), "first row", h.alone[0]+1)
+			o.Log.Warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points",
+				len(h.alone), "first row", h.alone[0]+1)
 		}
 	}
 	equal, err := data.AllEqual(ctx, points)

@@ -71,7 +71,8 @@ const leastPoints = 64
 // points, for PresetTSNE below 3000, for PresetFast up to 5000 and for PresetMillion below
 // 20 000, otherwise p.
 func (p Preset) For(n int) Preset {
-	if p == PresetUMAP && n < leastPoints || p == PresetTSNE && n < 3000 || p == PresetFast && n <= fewPoints || p == PresetMillion && n < manyPoints {
+	if p == PresetUMAP && n < leastPoints || p == PresetTSNE && n < 3000 || p == PresetFast && n <= fewPoints ||
+		p == PresetMillion && n < manyPoints {
 		return PresetAuto
 	}
 	return p
@@ -109,7 +110,8 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 	switch {
 	case len(o.Phases) > 0:
 		x.Epochs = 0
-	case total > 0 && (isSet("train.phases") || o.EarlyExaggeration && isSet("train.early_exaggeration") || o.Spectrum.S == nil && isSet("loss.s")):
+	case total > 0 && (isSet("train.phases") || o.EarlyExaggeration && isSet("train.early_exaggeration") ||
+		o.Spectrum.S == nil && isSet("loss.s")):
 		x.Phases, x.Epochs = nil, total
 	case isSet("train.epochs") && o.Epochs > 0 && total > 0:
 		x.Phases = scaledPhases(x.Phases, o.Epochs)
@@ -207,7 +209,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			// A run takes as long as PresetTSNE's up to 50 000 points; with more points each
 			// has fewer steps.
 			x.Init, x.InitStd = InitMultilevel, finerStd
-			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: min(400, max(60, 20_000_000/n))}}
+			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)},
+				{Epochs: min(400, max(60, 20_000_000/n))}}
 		}
 	default:
 		x.Negatives, x.LR = many, min(4, thousands)

@@ -131,7 +131,8 @@ func (o *PictureOptions) strip() (*plot.Strip, error) {
 	}
 	classes, names, inks, values := plot.OfLabels(all)
 	for _, p := range o.Panels {
-		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, ClassColours: inks, Classes: classes, Values: values, PointSize: o.PointSize, NameClasses: o.NameClasses}
+		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, ClassColours: inks, Classes: classes, Values: values,
+			PointSize: o.PointSize, NameClasses: o.NameClasses}
 		if n := p.Embedding.N; several && classes != nil {
 			panel.Classes, classes = classes[:n], classes[n:]
 		} else if several && values != nil {
@@ -225,7 +226,8 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		}
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
-	p := explorer.Page{Title: o.Title, Slider: o.Slider, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels, Neighbors: o.Neighbors}
+	p := explorer.Page{Title: o.Title, Slider: o.Slider, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
+		Neighbors: o.Neighbors}
 	for i, v := range views {
 		if v.Embedding == nil {
 			return badOption("Views: got no embedding for view %d (counted from 0)", i)
@@ -246,7 +248,8 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 	}
 	for _, c := range o.Columns {
 		column := explorer.Column{Name: c.Name}
-		if column.Classes, column.ClassNames, column.ClassColours, column.Values, err = colours(fmt.Sprintf("column %q", c.Name), c.Labels, n); err != nil {
+		what := fmt.Sprintf("column %q", c.Name)
+		if column.Classes, column.ClassNames, column.ClassColours, column.Values, err = colours(what, c.Labels, n); err != nil {
 			return err
 		}
 		p.Columns = append(p.Columns, column)

@@ -297,7 +297,8 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 		return nil, err
 	}
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
-		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0): got %v; training has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
+		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0): got %v; training has diverged",
+			ErrFeatures, at%d, rows[at/d], m.X[at])
 	}
 	return m, nil
 }

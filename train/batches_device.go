@@ -165,7 +165,8 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 		}
 	}
 	return on.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
-		argOf(order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
+		argOf(order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)),
+		device.Int(f.staged))
 }
 
 // spread distributes the edges of count lists over buckets; lists = 0 stands for one

@@ -181,11 +181,13 @@ func (r *run) restore(c *Checkpoint) error {
 	}
 	for i, phase := range r.Phases {
 		if phase.ExaggerateEarly && p.Total != r.epochs {
-			return fmt.Errorf("%w: epochs of its run: got %d, want %d, as phase %d exaggerates a share of them", ErrCheckpoint, p.Total, r.epochs, i+1)
+			return fmt.Errorf("%w: epochs of its run: got %d, want %d, as phase %d exaggerates a share of them", ErrCheckpoint, p.Total, r.epochs,
+				i+1)
 		}
 	}
 	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= r.batches || p.Epochs > r.epochs || p.Epochs == r.epochs && p.Batches > 0 {
-		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches, r.epochs, r.batches)
+		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches,
+			r.epochs, r.batches)
 	}
 	for i, n := range p.Retries {
 		if n > 0 && i >= len(r.Phases) {

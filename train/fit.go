@@ -329,7 +329,8 @@ func (r *run) checkSpread() error {
 		return err
 	}
 	if distance := rootMeanSquareDistance(r.coordinates, n, d); !(distance <= limit) {
-		return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrDiverging, distance)}
+		return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr,
+			Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrDiverging, distance)}
 	}
 	return nil
 }

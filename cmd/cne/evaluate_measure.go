@@ -151,7 +151,8 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 }
 
 // measure measures one embedding.
-func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate, y *reference) (*report.EvaluatedFigures, error) {
+func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate,
+	y *reference) (*report.EvaluatedFigures, error) {
 	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
 	o := y.Options
 	o.Labels, o.Found = cmp.Or(o.Labels, s.labels), s.found

@@ -67,7 +67,8 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 			}
 			return p.run(cmd.Context(), cmd.OutOrStdout())
 		},
-		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"},
+			cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&p.model, "model", "m", "", "run `folder`, or file with the model")
@@ -317,7 +318,8 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 			return fmt.Errorf("%w (the positions are in %s)", err, p.output)
 		}
 	}
-	_, err := fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), count-bad, seconds, float64(count-bad)/seconds)
+	_, err := fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), count-bad, seconds,
+		float64(count-bad)/seconds)
 	return err
 }
 

@@ -150,7 +150,8 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	}
 	defer func() { err = errors.Join(err, t.device.Close()) }()
 	from := t.config.Data
-	images, err := openImages(cmd.Context(), t.Reporter, &configs.ImageData{Path: inputs, Size: from.Size, SkipBroken: from.SkipBroken}, "INPUT")
+	images, err := openImages(cmd.Context(), t.Reporter, &configs.ImageData{Path: inputs, Size: from.Size, SkipBroken: from.SkipBroken},
+		"INPUT")
 	if err != nil {
 		return err
 	}

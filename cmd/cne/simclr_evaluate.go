@@ -199,7 +199,8 @@ func (r *representation) checkTrainedOn(images *images.Set) error {
 		return err
 	}
 	if rundir.ImagesKey(images, rows) != trained {
-		return fmt.Errorf("the images of data.path (%s) are not those that the run in %s was trained on; --set data.path=… names others", strings.Join(r.config.Data.Path, ", "), r.folder)
+		return fmt.Errorf("the images of data.path (%s) are not those that the run in %s was trained on; --set data.path=… names others",
+			strings.Join(r.config.Data.Path, ", "), r.folder)
 	}
 	return nil
 }

@@ -56,9 +56,10 @@ annealed.`,
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true
   cne simclr pretrain --resume runs/m2`,
 	}
-	addTraining(configs.Pretrain, cmd, configs.Pretrain.Command, func(ctx context.Context, r *trainCommand[configs.SimCLR], stdout io.Writer) error {
-		return (&pretraining{trainCommand: r}).run(ctx, stdout)
-	})
+	addTraining(configs.Pretrain, cmd, configs.Pretrain.Command,
+		func(ctx context.Context, r *trainCommand[configs.SimCLR], stdout io.Writer) error {
+			return (&pretraining{trainCommand: r}).run(ctx, stdout)
+		})
 	return cmd
 }
 
@@ -133,7 +134,8 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	if err := p.begin(rundir.Fingerprint{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
+	if err := p.begin(rundir.Fingerprint{Note: rundir.PointsNote, What: "images of data.path",
+		Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
 		return err
 	}
 	if err := p.fit(ctx, monitor); err != nil {
@@ -336,7 +338,8 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 			row("kNN accuracy in the plane", "%s (k = %d)", formatScore(*m.Plane, len(e.Splits)), e.K)
 		}
 	} else if m.Monitor != nil {
-		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, len(p.watched.Test), len(p.watched.Train), p.config.Evaluate.K)
+		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, len(p.watched.Test), len(p.watched.Train),
+			p.config.Evaluate.K)
 	}
 	if m.LogZ != nil {
 		row(ofZ(p.config.Pretrain.KeepsZ())+" log Z", "%.4g", *m.LogZ)

@@ -57,7 +57,8 @@ epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 
 	}
 	flags := cmd.Flags() // before the flags of training, which have another --s
 	flags.StringVar(&positions, "s", "", "comma-separated `values` of s ("+op.LossesWithSpectrum()+"): 0 is like t-SNE, 1 like UMAP")
-	flags.StringVar(&constants, "zbar", "", "comma-separated `values` of the normalisation constant ("+op.LossesWith(op.FixedZ)+"), instead of s")
+	flags.StringVar(&constants, "zbar", "",
+		"comma-separated `values` of the normalisation constant ("+op.LossesWith(op.FixedZ)+"), instead of s")
 	flags.StringVar(&negatives, "m", "", "comma-separated `numbers` of negatives, or full, instead of s")
 	var values *configs.SpectrumAxis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {

@@ -164,6 +164,7 @@ func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Durat
 	if len(f.Stops) > 1 {
 		embeddings = fmt.Sprintf("%d embeddings", len(f.Stops))
 	}
-	_, err := fmt.Fprintf(w, "\n%s of %d points in %.1f s: see %s\n", embeddings, f.N, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
+	_, err := fmt.Fprintf(w, "\n%s of %d points in %.1f s: see %s\n", embeddings, f.N, took.Seconds(),
+		text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
 	return err
 }

@@ -10,7 +10,8 @@ import (
 func init() {
 	const memory, room = "/dev/shm", 1 << 30
 	var s syscall.Statfs_t
-	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &s) == nil && int64(s.Bavail)*int64(s.Bsize) > room && syscall.Access(memory, 2) == nil {
+	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &s) == nil && int64(s.Bavail)*int64(s.Bsize) > room &&
+		syscall.Access(memory, 2) == nil {
 		os.Setenv("TMPDIR", memory)
 	}
 }

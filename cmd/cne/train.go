@@ -163,7 +163,8 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if every := c.Output.MetricsEvery; every > 0 {
 			o.Hooks = append(o.Hooks, train.Measure(every, t.result().measuring()))
 		}
-		record, closeRecords, err := t.dir.RecordHook(records, c.Embed.Loss.Info().Constant == op.LearntZ, c.Output.TensorBoard, t.epochsBefore()+1)
+		record, closeRecords, err := t.dir.RecordHook(records, c.Embed.Loss.Info().Constant == op.LearntZ, c.Output.TensorBoard,
+			t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}

@@ -108,7 +108,8 @@ func appendTabbed(to, line []byte) []byte {
 				end = closed + 2
 				field = line[1 : end-1]
 			}
-			field = append(append([]byte{'"'}, bytes.ReplaceAll(bytes.ReplaceAll(field, []byte(`\"`), []byte(`"`)), []byte(`"`), []byte(`""`))...), '"')
+			field = bytes.ReplaceAll(bytes.ReplaceAll(field, []byte(`\"`), []byte(`"`)), []byte(`"`), []byte(`""`))
+			field = append(append([]byte{'"'}, field...), '"')
 		}
 		to, line = append(to, field...), bytes.TrimLeft(line[end:], " ")
 	}

@@ -203,7 +203,8 @@ func (f *files) begin() error {
 		f.sums = append(f.sums, h.sum)
 		for _, c := range h.coded {
 			if c.unknown != "" && f.o.Log != nil {
-				f.o.Log.Warn("values that training did not have are 0 in all columns of their category", "file", h.name, "column", c.Column, "value", text.Shorten(c.unknown))
+				f.o.Log.Warn("values that training did not have are 0 in all columns of their category", "file", h.name, "column", c.Column, "value",
+					text.Shorten(c.unknown))
 			}
 		}
 		f.current.close()
@@ -268,7 +269,8 @@ func (h *head) follows(first *head) error {
 	kinds := map[bool]string{true: "sparse", false: "dense"}
 	switch {
 	case (h.sparse != nil) != (first.sparse != nil):
-		return h.named(errorf(data.ErrShape, "points: got %s ones, want %s ones as in %s", kinds[h.sparse != nil], kinds[first.sparse != nil], first.name))
+		return h.named(errorf(data.ErrShape, "points: got %s ones, want %s ones as in %s", kinds[h.sparse != nil], kinds[first.sparse != nil],
+			first.name))
 	case h.width != first.width:
 		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name))
 	case h.labeled != first.labeled:

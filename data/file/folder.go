@@ -101,11 +101,13 @@ func findInFolder(path string) (list sources, err error) {
 		found, missing := c.in(path)
 		switch {
 		case missing == "" && whole != nil:
-			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them, or the paths of the files", path, whole.name, c.name)
+			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them, or the paths of the files", path,
+				whole.name, c.name)
 		case missing == "":
 			whole, list = c, found
 		case len(found) > 0 && partial == nil:
-			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files, or the paths of the files", path, c.name, missing)
+			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files, or the paths of the files", path,
+				c.name, missing)
 		}
 	}
 	switch {

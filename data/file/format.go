@@ -77,14 +77,16 @@ const wantUTF8 = "want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it w
 
 // fromPython says how to make a table of a file; frame is the data frame that pandas makes.
 func fromPython(path, frame string) string {
-	return fmt.Sprintf(`convert it with python3 -c "import gzip, json, pandas; pandas.%s.to_csv('%s.csv', index=False)"`, frame, filepath.Join(filepath.Dir(path), NameOf(path)))
+	return fmt.Sprintf(`convert it with python3 -c "import gzip, json, pandas; pandas.%s.to_csv('%s.csv', index=False)"`, frame,
+		filepath.Join(filepath.Dir(path), NameOf(path)))
 }
 
 // fromJSON says how to make a table of a file with the first bytes top, if it is JSON: a
 // value on each line, or one value. Otherwise it returns "".
 func fromJSON(path string, top []byte) string {
 	line, rest, cut := bytes.Cut(bytes.TrimSpace(top), []byte("\n"))
-	start, lines := string(bytes.Join(bytes.Fields(top[:min(len(top), 512)]), nil)), (json.Valid(line) || !cut) && !slices.Contains([]string{"[[", "[{"}, string(line[:min(2, len(line))]))
+	start, lines := string(bytes.Join(bytes.Fields(top[:min(len(top), 512)]), nil)), (json.Valid(line) || !cut) &&
+		!slices.Contains([]string{"[[", "[{"}, string(line[:min(2, len(line))]))
 	switch {
 	case strings.HasPrefix(start, "{\"") || strings.HasPrefix(start, "[{") || strings.HasPrefix(start, "[["):
 	case strings.HasPrefix(start, "[") && cut && json.Valid(line):

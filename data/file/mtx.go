@@ -219,7 +219,8 @@ func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, line
 		if !m.pattern {
 			value, next = wholeNumber(text, k)
 		}
-		if uint(row-1) >= uint(m.genes) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || !m.pattern && text[k-1] != ' ' || text[next-1] != '\n' {
+		if uint(row-1) >= uint(m.genes) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || !m.pattern && text[k-1] != ' ' ||
+			text[next-1] != '\n' {
 			break
 		}
 		b.add(row-1, column-1, float64(value))

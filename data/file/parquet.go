@@ -202,7 +202,8 @@ func (r *parquetReader) openColumns() {
 func (r *parquetReader) column(i int) parquetColumn {
 	c := &r.file.Columns[i]
 	t := scalarType{kind: byte(c.Kind), size: c.Size}
-	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(), name: r.names[i]}
+	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(),
+		name: r.names[i]}
 }
 
 // read implements reader.

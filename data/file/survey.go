@@ -104,7 +104,8 @@ func survey(ctx context.Context, list sources, o *Options) error {
 	for _, i := range categories {
 		c, n := &l.codings[i], len(columns[i].values)
 		if n == 0 || n > mostValues {
-			return named(list[0].path, errorf(data.ErrOption, "column %s: got %d different values or more, want 1 to %d of a category", text.Quote(l.nameOf(i)), n, mostValues))
+			return named(list[0].path, errorf(data.ErrOption, "column %s: got %d different values or more, want 1 to %d of a category",
+				text.Quote(l.nameOf(i)), n, mostValues))
 		}
 		c.Coding = data.Coding{Column: l.nameOf(i), Kind: data.CodingCategory, Values: slices.Sorted(maps.Keys(columns[i].values))}
 		delete(texts, i)

@@ -472,7 +472,8 @@ func (t *textReader) skipNotes() (separator rune) {
 		t.in.r.Discard(end) // cannot fail, the bytes are there
 		top, lines = top[end:], lines[1:]
 	}
-	if len(lines) > 1 && len(lines[0]) == len("sep=;") && bytes.HasPrefix(lines[0], []byte("sep=")) && strings.IndexByte(separators, lines[0][4]) >= 0 {
+	if len(lines) > 1 && len(lines[0]) == len("sep=;") && bytes.HasPrefix(lines[0], []byte("sep=")) &&
+		strings.IndexByte(separators, lines[0][4]) >= 0 {
 		separator = rune(lines[0][4])
 		skip()
 	}
@@ -611,7 +612,8 @@ func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) {
 	roles, left := slices.Clone(l.roles), []string(nil)
 	for i, r := range roles {
 		_, found := texts[i]
-		if r == roleData && (l.codings[i].Kind == data.CodingText && (!found || o.DropText) || lists != nil && l.codings[i].Kind != data.CodingVector) {
+		if r == roleData && (l.codings[i].Kind == data.CodingText && (!found || o.DropText) ||
+			lists != nil && l.codings[i].Kind != data.CodingVector) {
 			roles[i], left = roleDrop, append(left, l.nameOf(i))
 		}
 	}

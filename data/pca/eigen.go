@@ -261,7 +261,8 @@ func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64,
 			return err
 		}
 		if err := d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads},
-			device.Arg(memory.At(2)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)); err != nil {
+			device.Arg(memory.At(2)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width),
+			device.Int(productSlices)); err != nil {
 			return err
 		}
 		if err := d.Each("components_add_slices", len(to), device.Arg(memory.At(2)), device.Int(productSlices), device.Int(len(to))); err != nil {

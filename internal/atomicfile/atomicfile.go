@@ -91,7 +91,8 @@ func Rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32) // Windows' number
 	for end := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		err := os.Rename(from, to)
-		if err == nil || runtime.GOOS != "windows" || time.Now().After(end) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, sharingViolation) {
+		if err == nil || runtime.GOOS != "windows" || time.Now().After(end) ||
+			!errors.Is(err, fs.ErrPermission) && !errors.Is(err, sharingViolation) {
 			return err
 		}
 	}

@@ -148,7 +148,8 @@ func (p *Panel) check() error {
 				case !simd.IsFinite(v):
 					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0)", ErrNotFinite, k+1, s.Name, v, values.name, i)
 				case values.log && v <= 0:
-					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0), want a positive number on a logarithmic axis", ErrInput, k+1, s.Name, v, values.name, i)
+					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0), want a positive number on a logarithmic axis",
+						ErrInput, k+1, s.Name, v, values.name, i)
 				}
 			}
 		}

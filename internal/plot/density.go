@@ -255,7 +255,8 @@ func (l *layer) writeSVGDensity(b *strings.Builder, height float64, dpi int) err
 		r := img.Rect
 		fmt.Fprintf(b,
 			"<image x=\"%.4f\" y=\"%.4f\" width=\"%.4f\" height=\"%.4f\" preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,%s\"/>\n",
-			float64(r.Min.X)/dots, height-(rows-float64(r.Min.Y))/dots, float64(r.Dx())/dots, float64(r.Dy())/dots, base64.StdEncoding.EncodeToString(file.Bytes()))
+			float64(r.Min.X)/dots, height-(rows-float64(r.Min.Y))/dots, float64(r.Dx())/dots, float64(r.Dy())/dots,
+			base64.StdEncoding.EncodeToString(file.Bytes()))
 	}
 	return nil
 }

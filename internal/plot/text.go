@@ -98,7 +98,8 @@ func (w writer) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
 		canvas = d.Canvas
 	}
 	_, svg := canvas.(*vgsvg.Canvas)
-	if piece, rest, as, _ := next(txt, sty.Font, svg); rest == "" && piece == txt && as == sty.Font && !strings.ContainsAny(txt, raised+macron) {
+	if piece, rest, as, _ := next(txt, sty.Font, svg); rest == "" && piece == txt && as == sty.Font &&
+		!strings.ContainsAny(txt, raised+macron) {
 		w.Plain.Draw(c, txt, sty, at)
 		return
 	}
@@ -138,9 +139,12 @@ const (
 
 // joined are scripts whose letters change with their neighbours, or go from right to left.
 // Pictures are drawn letter by letter and cannot show them.
-var joined = []*unicode.RangeTable{unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Devanagari, unicode.Bengali,
-	unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Tibetan,
-	unicode.Myanmar, unicode.Khmer, unicode.Mongolian}
+var joined = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Devanagari,
+	unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu,
+	unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Tibetan, unicode.Myanmar, unicode.Khmer,
+	unicode.Mongolian,
+}
 
 // A fontIndex finds the fonts of the system that have characters which Liberation Sans
 // lacks.

@@ -71,7 +71,8 @@ func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held He
 func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
 	switch {
 	case held.Points.D != m.points.D || held.Embedding.D != m.embedding.D:
-		return fmt.Errorf("%w: held-out points: got %d values at positions of %d, want %d at positions of %d as of the training points", ErrInput, held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
+		return fmt.Errorf("%w: held-out points: got %d values at positions of %d, want %d at positions of %d as of the training points",
+			ErrInput, held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
 	case m.points.N < m.K:
 		return fmt.Errorf("%w: training points: got %d, want %d or more for the neighbours of held-out points", ErrUndefined, m.points.N, m.K)
 	}

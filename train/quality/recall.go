@@ -27,7 +27,8 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 // fairRecall is KNNRecall for known distances; the nearest in the data come first. compare,
 // if not nil, is neighbors.Compare for points of the lists, and tie is neighbors.Tie. Where
 // several points are as near as the k-th, any of them counts as one of the k nearest.
-func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int, limit float64) float64, tie float64) (Estimate, error) {
+func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int, limit float64) float64,
+	tie float64) (Estimate, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
 	}

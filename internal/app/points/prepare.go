@@ -56,7 +56,8 @@ func (in *Inputs) MaybeCounts() bool {
 		return false
 	}
 	values := m.CSR.Value
-	return len(values) > 0 && slices.Max(values) > 1 && !slices.ContainsFunc(values, func(v float32) bool { return v < 0 || v != float32(int64(v)) })
+	return len(values) > 0 && slices.Max(values) > 1 &&
+		!slices.ContainsFunc(values, func(v float32) bool { return v < 0 || v != float32(int64(v)) })
 }
 
 // LogCounts logs what became of the counts.
@@ -145,7 +146,8 @@ func (in *Inputs) ScaledHeld(ctx context.Context, before *model.Preprocessing, c
 
 // scaleLike scales points in place like the points of a run with these components.
 func scaleLike(ctx context.Context, set *data.Dataset, before *model.Preprocessing, components *pca.PCA) (err error) {
-	if components == nil && set.Points != nil && set.Points.CSR != nil && (before.Scaler.Kind == data.ScaleStandard || !before.Metric.Sparse()) {
+	if components == nil && set.Points != nil && set.Points.CSR != nil &&
+		(before.Scaler.Kind == data.ScaleStandard || !before.Metric.Sparse()) {
 		set.Points, err = set.Points.Dense()
 	}
 	if err == nil {

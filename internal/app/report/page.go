@@ -29,7 +29,8 @@ import (
 )
 
 // FilePage returns the page of an embedding that was read from files. images may be nil.
-func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, images *images.Set, w Wanted, o file.Options) (*cne.PageOptions, error) {
+func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, images *images.Set, w Wanted,
+	o file.Options) (*cne.PageOptions, error) {
 	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, m.Positions.N, nil)
 	page := &cne.PageOptions{Images: images}
 	a.AddTo(page)
@@ -39,7 +40,8 @@ func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, ima
 // RunPage returns the page of the embedding in a run folder, which may put the points into
 // another order. If images is nil and withImages is true, the page has the run's images, if
 // its configuration wants them. It has the annotations that w asks for, and the run's.
-func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, images *images.Set, withImages bool, w Wanted) (*cne.PageOptions, error) {
+func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, images *images.Set, withImages bool,
+	w Wanted) (*cne.PageOptions, error) {
 	if c := pretrainedConfig(folder); c != nil {
 		return pretrainedPage(ctx, log, folder, c, m, images, withImages, w)
 	}
@@ -228,7 +230,8 @@ func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err err
 		files = append(files, h.Paths)
 	}
 	for _, paths := range files {
-		if slices.ContainsFunc(paths, file.IsTable) || slices.ContainsFunc(paths, file.IsCells) || slices.ContainsFunc(paths, func(path string) bool { return counts.Is(path, file.Options{}) }) {
+		if slices.ContainsFunc(paths, file.IsTable) || slices.ContainsFunc(paths, file.IsCells) ||
+			slices.ContainsFunc(paths, func(path string) bool { return counts.Is(path, file.Options{}) }) {
 			return nil, nil
 		}
 		set, err := OpenImages(ctx, paths, images.Options{})

@@ -84,7 +84,8 @@ func spectrumColumns() []column {
 	}
 	all := []column{of("z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar })}
 	for _, f := range quality.Table() {
-		all = append(all, column{f.Key, f.Heading() + f.Arrow(), f.Format, func(m *rundir.StopMetrics) (v, e *float64) { return f.Of(&m.Figures) }})
+		all = append(all, column{f.Key, f.Heading() + f.Arrow(), f.Format,
+			func(m *rundir.StopMetrics) (v, e *float64) { return f.Of(&m.Figures) }})
 		if f.Metric == quality.MetricPartition {
 			all = append(all, of("z", "learnt Z", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Z }))
 		}
