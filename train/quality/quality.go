@@ -20,11 +20,17 @@
 package quality
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/elementary"
+	"cne/internal/parallel"
+	"cne/internal/rng"
 	"cne/internal/simd"
 )
 
@@ -83,4 +89,138 @@ func rows(m *data.Matrix, what string) (int, error) {
 		err = fmt.Errorf("%w: %s: got the values of %d points, want %d", ErrInput, what, n, m.N)
 	}
 	return n, err
+}
+
+// ExactPoints is the largest number of points that Measure measures exactly. Above, it
+// uses a sample (Options.Sample). Figures over all pairs take some seconds at this
+// number, and a hundred times as long for ten times as many points.
+const ExactPoints = 100_000
+
+// An Estimate is a figure, and, if not Exact, its standard error: the root mean square
+// deviation of such estimates from the exact value.
+type Estimate struct {
+	Mean, Error float64
+	Exact       bool
+}
+
+// ranked is the share of a sample that trustworthiness takes, but at least fewestSampled
+// points: ranks in the data take by far the longest.
+const ranked = 1.0 / 10
+
+// fewestSampled is the smallest sample with meaningful standard errors: they assume that
+// a mean is normally distributed.
+const fewestSampled = 100
+
+// sampleAbove is ExactPoints; tests set it lower.
+var sampleAbove = ExactPoints
+
+// Sampled returns the size of the sample that Measure draws from n points. 0 means that
+// Measure uses all points: n is at most ExactPoints, or Sample is not below n.
+func (o *Options) Sampled(n int) int {
+	size := DefaultSample
+	if o.Sample != nil {
+		size = *o.Sample
+	}
+	if n <= sampleAbove || size >= n {
+		return 0
+	}
+	return size
+}
+
+// drawSample returns the rows of the sample of n points, or nil for all points, and the
+// part of the sample for trustworthiness. Both are in ascending order.
+func (o *Options) drawSample(n int) (all, some []int) {
+	size := o.Sampled(n)
+	if size == 0 {
+		return nil, nil
+	}
+	stream := rng.New(o.Seed, rng.Rows)
+	order := stream.Perm(n)
+	all = slices.Clone(order[:size])
+	some = slices.Clone(order[:max(fewestSampled, int(ranked*float64(size)))])
+	slices.Sort(all)
+	slices.Sort(some)
+	return all, some
+}
+
+// estimateMean estimates the mean of a population of size of from a sample drawn
+// without replacement. The error falls to 0 as the sample grows to the population.
+func estimateMean(values []float64, of int) Estimate {
+	size := float64(len(values))
+	var sum, squares float64
+	for _, v := range values {
+		sum += v
+	}
+	mean := sum / size
+	for _, v := range values {
+		squares += float64((v - mean) * (v - mean))
+	}
+	return Estimate{Mean: mean, Error: math.Sqrt((1 - size/float64(of)) * squares / (size * (size - 1)))}
+}
+
+// average returns f of the sum of counts and the number of points that have them, or, if
+// there are more points, the mean of f of each, estimated.
+func average(counts []int, points int, f func(count, points float64) float64) Estimate {
+	if len(counts) < points {
+		values := make([]float64, len(counts))
+		for q, c := range counts {
+			values[q] = f(float64(c), 1)
+		}
+		return estimateMean(values, points)
+	}
+	sum := 0
+	for _, c := range counts {
+		sum += c
+	}
+	return Estimate{Mean: f(float64(sum), float64(len(counts))), Exact: true}
+}
+
+// isNear reports whether simd.InverseSum2Near can take all pairs of some positions.
+func isNear(e []float32, d int) bool {
+	lowest, highest := slices.Min(e), slices.Max(e)
+	span := float64(highest) - float64(lowest)
+	return float64(d)*span*span < 1e18
+}
+
+// edgeSums returns, for the points of the sample, the sum of −log q over the edges whose
+// head the point is, and the number of these edges.
+func (m *measurement) edgeSums(ctx context.Context) (sums, edges []float64, err error) {
+	sums, edges = make([]float64, len(m.sample)), make([]float64, len(m.sample))
+	err = parallel.ForContext(ctx, len(m.sample), 64, func(_, lo, hi int) {
+		for k := lo; k < hi; k++ {
+			head, tails := m.embedding.Row(m.sample[k]), m.Graph.Tails(m.sample[k])
+			edges[k] = float64(len(tails))
+			for _, j := range tails {
+				sums[k] += elementary.Log1p(squaredDistance(head, m.embedding.Row(int(j))))
+			}
+		}
+	})
+	return sums, edges, err
+}
+
+// sampleDivergence estimates KL from the edges whose heads are in the sample: the mean of
+// −log q over edges is a quotient of two sums over heads, and the partition function z
+// another sum. The error is the first-order error of all three (delta method), including
+// their covariances. Like all errors here it misses the effect of few points, such as the
+// long edges of a single outlier. It returns nil if none of the points has an edge.
+func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
+	lengths, edges, err := m.edgeSums(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var length, count float64
+	for q, e := range edges {
+		length += lengths[q]
+		count += e
+	}
+	if count == 0 {
+		return nil, nil
+	}
+	attraction, meanEdges, meanSum := length/count, count/float64(len(edges)), z/float64(m.embedding.N)
+	linear := make([]float64, len(edges))
+	for q, e := range edges {
+		linear[q] = (lengths[q]-float64(attraction*e))/meanEdges + m.sums[q]/meanSum
+	}
+	kl := attraction + elementary.Log(z) - elementary.Log(float64(m.Graph.Edges()))
+	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}, nil
 }
