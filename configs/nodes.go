@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cne/internal/text"
-	"cne/internal/version"
 )
 
 // resolve returns the node that a YAML alias refers to; other nodes unchanged.
@@ -201,7 +200,7 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	if err := errors.Join(enc.Encode(filled(s.document, "", values)), enc.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s%s\n\n", Header, version.String(), footerNote, s.command, takes)
+	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s%s\n\n", Header, Version(), footerNote, s.command, takes)
 	_, err := io.WriteString(w, text+separateSections(body.String())+"\n"+Footer)
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"cne"
 	"cne/data/file"
 	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
 )
@@ -381,7 +380,7 @@ func TestWriteYAMLKeepsComments(t *testing.T) {
 	if got != want+"\n"+Footer {
 		t.Errorf("got:\n%s", got)
 	}
-	if !strings.HasPrefix(header, Header+version.String()) {
+	if !strings.HasPrefix(header, Header+Version()) {
 		t.Errorf("header %q", header)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/version"
 	"cne/train/quality"
 )
 
@@ -26,7 +25,7 @@ func stopwatch(sum *float64) func() {
 
 // evaluate measures all embeddings.
 func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error) {
-	e := &report.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
+	e := &report.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: configs.Version()}
 	stop := stopwatch(&e.Seconds.Prepare)
 	embeddings := [][]string{a.inputs}
 	if !a.join {

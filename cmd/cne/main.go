@@ -24,7 +24,6 @@ import (
 	"cne/configs"
 	"cne/internal/app/cli"
 	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model/op"
 )
 
@@ -115,7 +114,7 @@ k-nearest-neighbour graph of the points.
 Results go to the run folder and to stdout, progress and messages to stderr. The
 exit code is 0 on success, 1 on failure, and 2 if the command line is wrong. It
 is 141 if the command succeeded, but the reader of stdout has gone.`,
-		Version:       version.String(),
+		Version:       configs.Version(),
 		Args:          cli.KnownCommand,
 		RunE:          cli.ShowHelp,
 		SilenceUsage:  true,
@@ -181,7 +180,7 @@ func versionCmd() *cobra.Command {
 		Short: "Print the version of the program",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cne %s (%s, %s/%s)\n", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cne %s (%s, %s/%s)\n", configs.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -23,7 +23,6 @@ import (
 	"cne/internal/ctxio"
 	"cne/internal/memory"
 	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
@@ -43,7 +42,7 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, Epochs: r.embedded.Result.Epochs,
 		N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood),
-		Seed: r.config.Embed.Seed, Version: version.String(),
+		Seed: r.config.Embed.Seed, Version: configs.Version(),
 		PointsKey: r.near.PointsKey, GraphKey: r.near.GraphKey,
 	}
 	if r.config.Embed.Loss.Info().Constant == op.LearntZ {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/internal/app/cli"
-	"cne/internal/version"
 )
 
 // runCne runs the program with the commands it has and some that only fail.
@@ -46,8 +46,8 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "Available Commands", ""},
 		{"--help", 0, "Available Commands", ""},
 		{"help config", 0, "--check", ""},
-		{"--version", 0, "cne " + version.String() + "\n", ""},
-		{"version", 0, "cne " + version.String() + " (go", ""},
+		{"--version", 0, "cne " + configs.Version() + "\n", ""},
+		{"version", 0, "cne " + configs.Version() + " (go", ""},
 		{"completion", 0, "bash", ""},
 		{"completion bash", 0, "__cne", ""},
 		{"config", 0, "seed: 0", ""},

@@ -21,7 +21,6 @@ import (
 	"cne/internal/ctxio"
 	"cne/internal/memory"
 	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model"
 	"cne/simclr"
 )
@@ -240,7 +239,7 @@ func (r *representation) evaluate(ctx context.Context, images *images.Set) (*Eva
 	if err := options.Check(images); err != nil {
 		return nil, c.Explain(err)
 	}
-	m := &EvaluationMetrics{Images: images.Name, Features: "pixels", Version: version.String()}
+	m := &EvaluationMetrics{Images: images.Name, Features: "pixels", Version: configs.Version()}
 	var features *data.Matrix
 	var err error
 	if r.encoder == nil {

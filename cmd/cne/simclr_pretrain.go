@@ -19,7 +19,6 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/memory"
 	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
@@ -231,7 +230,7 @@ func (p *pretraining) save() error {
 			Objective: p.network.Objective(), LogConst: p.result.LogConst, Negatives: p.result.Negatives, Neighbors: 1,
 			LR: c.Pretrain.LR, Clip: c.Pretrain.Clip, Seed: c.Pretrain.Seed,
 		},
-		Config: config, Version: version.String(),
+		Config: config, Version: configs.Version(),
 	})
 }
 
@@ -275,7 +274,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	measuring, watch := time.Now(), p.device.Watch()
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
-		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Pretrain.Seed, Version: version.String(),
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Pretrain.Seed, Version: configs.Version(),
 	}
 	if c.Pretrain.Loss.Loss.Info().Constant == op.LearntZ {
 		m.LogZ = &p.result.LogZ

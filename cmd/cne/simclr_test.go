@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"cne/configs"
 	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/rng"
-	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
@@ -143,7 +143,7 @@ func TestSimCLRRun(t *testing.T) {
 	}
 	saved := networkIn(t, "run")
 	if saved.ResNet == nil || saved.ResNet.Width() != 32 || saved.Images == nil || saved.Images.Size != 8 || saved.Training.Negatives != 14 ||
-		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != version.String() {
+		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != configs.Version() {
 		t.Errorf("model.safetensors: %+v", saved)
 	}
 	// The configuration in the folder gives the run again.

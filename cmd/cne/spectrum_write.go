@@ -13,7 +13,6 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
-	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
 )
@@ -57,7 +56,7 @@ func (s *spectrum) figures() *rundir.SpectrumMetrics {
 	_, shared := s.axis.At(s.config, s.axis.Values[0])
 	f := &rundir.SpectrumMetrics{
 		Axis: s.axis.Flag, Loss: s.config.Embed.Loss.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
-		Seed: s.config.Embed.Seed, Version: version.String(),
+		Seed: s.config.Embed.Seed, Version: configs.Version(),
 	}
 	for _, x := range s.stops {
 		x.metrics.Value, x.metrics.Folder = s.axis.Text(x.value), s.axis.Folder(x.value)

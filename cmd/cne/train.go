@@ -16,7 +16,6 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -248,7 +247,7 @@ func (t *training) save() error {
 	if err != nil {
 		return err
 	}
-	e.Description.Labels, e.Description.Version, e.Description.Config = t.in.Points.Labels.ClassNames(), version.String(), config
+	e.Description.Labels, e.Description.Version, e.Description.Config = t.in.Points.Labels.ClassNames(), configs.Version(), config
 	if err := e.SaveModel(t.dir.Path(rundir.ModelFile)); err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ import (
 	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/safetensors"
-	"cne/internal/version"
 )
 
 // Kinds and format versions of the files of a cache, and of a note with a PointsKey.
@@ -220,7 +219,7 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 		return nil
 	}
 	f := &safetensors.File{
-		Metadata: map[string]string{"key": c.key, "version": version.String()},
+		Metadata: map[string]string{"key": c.key, "version": configs.Version()},
 		Tensors:  map[string]safetensors.Tensor{},
 	}
 	if h.PCA != nil {
@@ -275,7 +274,7 @@ func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, erro
 	}
 	key, err := PointsKey(ctx, points)
 	if err == nil && path != "" && !c.run.readOnly && os.MkdirAll(c.shared, 0o777) == nil {
-		f := &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": version.String()}}
+		f := &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": configs.Version()}}
 		f.Seal(noteKind, noteFormat)
 		_ = f.WriteFile(path) // it only saves time
 	}

@@ -1,4 +1,4 @@
-package version
+package configs
 
 import (
 	"runtime/debug"
@@ -20,7 +20,7 @@ func TestVersionOf(t *testing.T) {
 	} {
 		info := &debug.BuildInfo{Settings: tc.settings}
 		info.Main.Version = tc.version
-		if got := of(info); got != tc.want {
+		if got := versionOf(info); got != tc.want {
 			t.Errorf("%q: %s, want %s", tc.version, got, tc.want)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package version has the version of the program, which files that it writes carry.
-package version
+package configs
 
 import (
 	"runtime/debug"
@@ -10,17 +9,17 @@ import (
 // module.
 const development = "0.1.0-dev"
 
-// String returns the version of the program: the module's if it was installed as a
+// Version returns the version of the program, which files that it writes carry: the module's if it was installed as a
 // release, and otherwise a constant, with the commit appended if the build recorded it.
-func String() string {
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return development
 	}
-	return of(info)
+	return versionOf(info)
 }
 
-func of(info *debug.BuildInfo) string {
+func versionOf(info *debug.BuildInfo) string {
 	// A module can also have the version "(devel)", and a pseudo version that only spells
 	// the commit.
 	if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") {
