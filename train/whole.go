@@ -30,9 +30,6 @@ import (
 // The whole run then uses the CPU.
 const All = -2
 
-// stepsPerDivision is the largest number of steps with the same cells.
-const stepsPerDivision = 8
-
 // wholeMomentum is the momentum of steps with All negatives.
 const wholeMomentum = 0.9
 
@@ -167,13 +164,10 @@ func (w *wholeBatch) step(e *epochState) float64 {
 		clear(velocity)
 		w.field.divide(points)
 		w.rescale(points, rho)
-	}
-	if e.phaseEpoch%stepsPerDivision == 0 {
 		copy(divided, points)
 		w.field.divide(points)
-	} else {
-		w.field.follow(points, divided)
 	}
+	w.field.follow(points, divided)
 	attraction, z := w.evaluate(points)
 	repulsion := float32(w.total / z / rho)
 	lr, clip := float32(e.lr), float32(bound(w.Clip))
