@@ -1,7 +1,9 @@
 package plot
 
 import (
+	"cmp"
 	"image"
+	"image/color"
 	"io"
 	"math"
 	"time"
@@ -30,6 +32,18 @@ func init() { // the same picture is the same bytes
 // Windows-1252, and fails for fonts that are no plain TrueType, as the system's may be. Other
 // characters and fonts are drawn as outlines.
 type pdfCanvas struct{ *vgpdf.Canvas }
+
+// A straightColor is a colour for gonum's canvas, which takes what RGBA returns for a colour
+// that its opacity does not darken.
+type straightColor color.NRGBA
+
+func (c straightColor) RGBA() (r, g, b, a uint32) {
+	return 0x101 * uint32(c.R), 0x101 * uint32(c.G), 0x101 * uint32(c.B), 0x101 * uint32(c.A)
+}
+
+func (c pdfCanvas) SetColor(clr color.Color) {
+	c.Canvas.SetColor(straightColor(color.NRGBAModel.Convert(cmp.Or[color.Color](clr, color.Black)).(color.NRGBA)))
+}
 
 func (c pdfCanvas) FillString(face font.Face, at vg.Point, text string) {
 	coded, rest := make([]byte, 0, len(text)), text

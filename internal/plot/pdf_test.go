@@ -3,6 +3,7 @@ package plot
 import (
 	"bytes"
 	"compress/zlib"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -56,6 +57,20 @@ func TestPDFText(t *testing.T) {
 	must(t, err)
 	if strings.Contains(b.String(), "/FontFile") || !strings.Contains(content(t, b.String()), " v\n") {
 		t.Error("a font of the system is embedded")
+	}
+}
+
+// A point has the colour of its class, whatever its opacity is.
+func TestPDFColours(t *testing.T) {
+	for _, alpha := range []float64{0.3, 1} {
+		file := write(t, &Scatter{Embedding: points(0, 0, 1, 1), Classes: []int32{0, 1}, Alpha: alpha}, PDF)
+		for class := range 2 {
+			c := ClassColour(class)
+			fill := fmt.Sprintf("%.3f %.3f %.3f rg\n", float64(c.R)/255, float64(c.G)/255, float64(c.B)/255)
+			if n := strings.Count(content(t, string(file)), fill); n != 2 { // in the legend, too
+				t.Errorf("opacity %v: %d discs have the colour %q, want 2", alpha, n, fill)
+			}
+		}
 	}
 }
 
