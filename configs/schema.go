@@ -368,29 +368,26 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 	return list
 }
 
-// Differences describes each of several configurations by the keys in which they differ,
-// without those about files, such as "s = 0.5, seed = 1". The seed is the last.
+// Differences describes each of several configurations by the keys that tell them apart,
+// without those about files, such as "s = 0.5, seed = 1". The loss is the first, because
+// others follow from it, and the seed the last. What follows from keys before is left out.
 func (s *Schema[C]) Differences(all []*C) []string {
-	words, seeds := make([][]string, len(all)), make([][]string, len(all))
-	for _, k := range s.keys {
-		values := make([]string, len(all))
-		for i, c := range all {
-			values[i] = k.inline(k.value(reflect.ValueOf(c).Elem()))
-		}
-		if len(slices.Compact(slices.Clone(values))) == 1 || aboutResults.MatchString(k.Key) || freeKeys.MatchString(k.Key) {
+	different := func(list []string) int { return len(slices.Compact(slices.Sorted(slices.Values(list)))) }
+	texts, rank := make([]string, len(all)), map[string]int{"loss.name": -1, "seed": 1}
+	for _, k := range slices.SortedStableFunc(slices.Values(s.keys), func(a, b key) int { return rank[a.Key] - rank[b.Key] }) {
+		if aboutResults.MatchString(k.Key) || freeKeys.MatchString(k.Key) {
 			continue
 		}
-		list := words
-		if k.Key == "seed" {
-			list = seeds
+		more, name := slices.Clone(texts), strings.TrimSuffix(k.Key, ".name")
+		for i, c := range all {
+			if more[i] != "" {
+				more[i] += ", "
+			}
+			more[i] += name[strings.LastIndexByte(name, '.')+1:] + " = " + strings.TrimSuffix(k.inline(k.value(reflect.ValueOf(c).Elem())), ".0")
 		}
-		for i, v := range values {
-			list[i] = append(list[i], k.Key[strings.LastIndexByte(k.Key, '.')+1:]+" = "+strings.TrimSuffix(v, ".0"))
+		if different(more) > different(texts) {
+			texts = more
 		}
-	}
-	texts := make([]string, len(all))
-	for i := range all {
-		texts[i] = strings.Join(append(words[i], seeds[i]...), ", ")
 	}
 	return texts
 }

@@ -99,7 +99,7 @@ embedding.html or curves.png in the run folder.`,
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with a label per point (text, .npy or IDX), or FILE:COLUMN; repeatable")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels, by name or number (1: first, -1: last)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
-	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points; repeatable, one per input (default: their names)")
+	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points; repeatable, one per input (default: settings or names)")
 	flags.BoolVar(&p.join, "join", false, "the inputs are the parts of one embedding, in this order")
 	flags.IntVar(&p.plot.Columns, "columns", 0, "`number` of inputs side by side in a row; 0: automatic")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter in typographic `points`, at most 100; 0: automatic, density from 50 000 points")

@@ -92,4 +92,13 @@ func TestPlotRunsTitles(t *testing.T) {
 	if _, _, stderr := runCne(t.Context(), "plot", "out/00.done", "-o", "a.png"); stderr != "cne: out/00.done: the file is empty\n" {
 		t.Error(stderr)
 	}
+	// A loss sets others, such as the initial positions' deviation.
+	sweepOf(t, "axes:\n  loss.name: [neg, infonc]\n  seed: [3, 4]\n  train.epochs: [3]")
+	mustRun(t, "sweep", "s.yaml", "-q")
+	shown := plotTexts(t, "out/00", "out/01", "out/02", "out/03", "-o", "strip.svg")
+	for _, want := range []string{"loss = neg, seed = 3", "loss = neg, seed = 4", "loss = infonc, seed = 3", "loss = infonc, seed = 4"} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("got %q, want %q, too", shown, want)
+		}
+	}
 }
