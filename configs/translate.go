@@ -51,7 +51,7 @@ func (d *Data) ownLabels() string {
 	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || !file.IsTable(d.Path[0]) && !file.IsCells(d.Path[0]) {
 		return ""
 	}
-	if path, column := file.SplitColumn(d.Labels[0]); path == "" || path == d.Path[0] && len(d.Path) == 1 && !slices.Contains(d.Drop, column) {
+	if path, column := file.SplitColumn(d.Labels[0]); path == "" || len(d.Path) == 1 && file.SameFile(path, d.Path[0]) && !slices.Contains(d.Drop, column) {
 		return column
 	}
 	return ""

@@ -153,6 +153,13 @@ func SplitColumn(spec string) (file, column string) {
 	return "", spec
 }
 
+// SameFile reports whether two paths lead to the same existing file.
+func SameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
 // Paths returns the specs with FILE:COLUMN replaced by FILE.
 func Paths(specs []string) []string {
 	paths := slices.Clone(specs)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cne/configs"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
 )
@@ -320,7 +321,7 @@ func (o Output) Check(inputs ...string) error {
 		return err
 	}
 	for _, input := range inputs {
-		if rundir.SameFile(input, o.Path) {
+		if file.SameFile(input, o.Path) {
 			return fmt.Errorf("%s would be replaced by the results (%s)", input, o.Flag)
 		}
 		if inside, err := o.isInside(input); err != nil {
@@ -338,7 +339,7 @@ func (o Output) checkRuns(exists bool) error {
 	if err != nil || run == "" {
 		return err
 	}
-	shown := slices.ContainsFunc(o.Runs, func(r string) bool { return rundir.SameFile(r, run) })
+	shown := slices.ContainsFunc(o.Runs, func(r string) bool { return file.SameFile(r, run) })
 	if rundir.Regenerable(name) && (shown || !exists) {
 		return nil
 	}
@@ -354,12 +355,12 @@ func (o Output) isInside(folder string) (bool, error) {
 	if contents, _, err := rundir.Inspect(folder); err != nil || contents == rundir.Run {
 		return false, err
 	}
-	file, err := filepath.EvalSymlinks(o.Path)
+	path, err := filepath.EvalSymlinks(o.Path)
 	if err == nil {
-		file, err = filepath.Abs(file)
+		path, err = filepath.Abs(path)
 	}
-	for err == nil && file != filepath.Dir(file) {
-		if file = filepath.Dir(file); rundir.SameFile(file, folder) {
+	for err == nil && path != filepath.Dir(path) {
+		if path = filepath.Dir(path); file.SameFile(path, folder) {
 			return true, nil
 		}
 	}

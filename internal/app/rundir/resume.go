@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"cne/configs"
+	"cne/data/file"
 	"cne/internal/atomicfile"
 	"cne/internal/kind"
 	"cne/train"
@@ -86,7 +87,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 		return nil, err
 	}
 	dir := s.Common(c).Dir
-	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !SameFile(*dir, folder) {
+	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !file.SameFile(*dir, folder) {
 		return nil, kind.Errorf(ErrFlag, "--resume %s continues in that folder, but %s says %s", folder, o, *dir)
 	}
 	*dir = folder

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"cne/data/file"
 	"cne/internal/atomicfile"
 	"cne/internal/kind"
 	"cne/internal/text"
@@ -85,13 +86,6 @@ func (d *Dir) RemoveEmpty() {
 	for _, path := range d.made {
 		_ = os.Remove(path) // a folder with anything in it stays
 	}
-}
-
-// SameFile reports whether two paths lead to the same existing file.
-func SameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // Begin removes the files of the earlier run and claims the folder for this run. write
@@ -301,7 +295,7 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	}
 	for _, name := range existing {
 		for _, input := range inputs {
-			if SameFile(d.Path(name), input) {
+			if file.SameFile(d.Path(name), input) {
 				return nil, fmt.Errorf("%s is an input of this run and would be replaced by its results", input)
 			}
 		}
