@@ -30,7 +30,8 @@ func init() { // the same picture is the same bytes
 
 // A pdfCanvas is gonum's canvas, which takes the bytes of text for characters of
 // Windows-1252, and fails for fonts that are no plain TrueType, as the system's may be. Other
-// characters and fonts are drawn as outlines.
+// characters and fonts are drawn as outlines. It writes an arc as a path of its own within
+// another, which PDF does not allow: stray dots are seen.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
 // A straightColor is a colour for gonum's canvas, which takes what RGBA returns for a colour
@@ -43,6 +44,29 @@ func (c straightColor) RGBA() (r, g, b, a uint32) {
 
 func (c pdfCanvas) SetColor(clr color.Color) {
 	c.Canvas.SetColor(straightColor(color.NRGBAModel.Convert(cmp.Or[color.Color](clr, color.Black)).(color.NRGBA)))
+}
+
+// Fill draws arcs as four curves each.
+func (c pdfCanvas) Fill(path vg.Path) {
+	var p vg.Path
+	for _, s := range path {
+		if s.Type != vg.ArcComp {
+			p = append(p, s)
+			continue
+		}
+		step := s.Angle / 4
+		arm := 4. / 3 * math.Tan(step/4)
+		// beside is an end of a curve, or for a side of 1 or −1 the control point after or before it.
+		beside := func(i, side float64) vg.Point {
+			sin, cos := math.Sincos(s.Start + i*step)
+			return s.Pos.Add(vg.Point{X: vg.Length(cos - side*arm*sin), Y: vg.Length(sin + side*arm*cos)}.Scale(s.Radius))
+		}
+		p.Line(beside(0, 0))
+		for i := 0.; i < 4; i++ {
+			p.CubeTo(beside(i, 1), beside(i+1, -1), beside(i+1, 0))
+		}
+	}
+	c.Canvas.Fill(p)
 }
 
 func (c pdfCanvas) FillString(face font.Face, at vg.Point, text string) {

@@ -74,6 +74,23 @@ func TestPDFColours(t *testing.T) {
 	}
 }
 
+// Nothing but lines and curves is between the begin of a path and its filling.
+func TestPDFPaths(t *testing.T) {
+	within := false
+	for line := range strings.Lines(content(t, string(write(t, many(50), PDF)))) {
+		switch fields := strings.Fields(line); fields[len(fields)-1] {
+		case "l", "c", "v", "h":
+			within = true
+		case "m", "f", "S", "n", "B": // a lone m is before text
+			within = false
+		default:
+			if within {
+				t.Fatalf("%q is within a path", line)
+			}
+		}
+	}
+}
+
 // Few points are discs, many an image. The same picture is the same bytes.
 func TestPDFPoints(t *testing.T) {
 	for _, n := range []int{100, mostDiscs * 11 / 10, DenseFrom} {
