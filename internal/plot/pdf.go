@@ -137,8 +137,16 @@ func (l *layout) writePDF(w io.Writer, dpi int) error {
 		}
 		dots := float64(dpi) / 72
 		img := image.NewRGBA(image.Rect(0, 0, int(math.Ceil(l.width*dots)), int(math.Ceil(l.height*dots))))
+		for i := range img.Pix {
+			img.Pix[i] = 0xff // readers darken the edges of a transparent image
+		}
 		l.rasterise(img, dots)
-		c.DrawImage(vg.Rectangle{Max: vg.Point{X: vg.Length(float64(img.Rect.Dx()) / dots), Y: vg.Length(float64(img.Rect.Dy()) / dots)}}, img)
+		size := vg.Point{X: vg.Length(img.Rect.Dx()), Y: vg.Length(img.Rect.Dy())}.Scale(vg.Length(1 / dots))
+		c.Push()
+		c.Translate(vg.Point{Y: size.Y})
+		c.Scale(1, -1) // gonum's canvas draws images upside down
+		c.DrawImage(vg.Rectangle{Max: size}, img)
+		c.Pop()
 	} else {
 		for _, layer := range l.layers {
 			layer.writeDiscs(c)

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -88,6 +89,30 @@ func TestPDFPaths(t *testing.T) {
 				t.Fatalf("%q is within a path", line)
 			}
 		}
+	}
+}
+
+// An image is opaque, stands upright, and begins at the lower end of the picture.
+func TestPDFImage(t *testing.T) {
+	s := many(mostDiscs * 11 / 10)
+	s.DPI = 50
+	y, scale := 0., 1.
+	file := string(write(t, s, PDF))
+	page, _, found := strings.Cut(content(t, file), " Do")
+	if strings.Contains(file, "/SMask") {
+		t.Error("the image is transparent")
+	}
+	for line := range strings.Lines(page) {
+		var a, b, c, d, e, f float64
+		if strings.TrimSpace(line) == "Q" {
+			t.Fatal("a transformation ends before the image")
+		}
+		if n, _ := fmt.Sscanf(strings.TrimPrefix(line, "q "), "%f %f %f %f %f %f cm", &a, &b, &c, &d, &e, &f); n == 6 {
+			y, scale = y+scale*f, scale*d
+		}
+	}
+	if !found || scale < 100 || math.Abs(y) > 1.5 {
+		t.Errorf("the image begins at %v points and is %v high", y, scale)
 	}
 }
 
