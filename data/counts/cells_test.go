@@ -2,6 +2,8 @@ package counts_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,6 +139,17 @@ func TestPointsOfHDF5(t *testing.T) {
 	if pca.Points.N != 60 || pca.Points.D != 5 || pca.Points.Columns != nil {
 		t.Errorf("the components are %d×%d", pca.Points.N, pca.Points.D)
 	}
+}
+
+func TestCountsOfHDF5NotFinite(t *testing.T) {
+	first := need(counts.Open(t.Context(), []string{hdf5File("cells")}, file.Options{}))(t)
+	numbers := func(values []float32) []byte { return need(binary.Append(nil, binary.LittleEndian, values))(t) }
+	before := numbers(first.Value)
+	first.Value[2] = float32(math.Inf(1))
+	content := need(os.ReadFile(hdf5File("cells")))(t)
+	path := put(t, t.TempDir(), "cells.h5ad", bytes.ReplaceAll(content, before, numbers(first.Value)))
+	_, err := counts.Open(t.Context(), []string{path}, file.Options{})
+	wantError(t, err, data.ErrNotFinite, path+": gene 11 in cell 0 (counted from 0): got +Inf")
 }
 
 // FuzzHDF5 reads damaged files: an error of a kind, or sound counts.

@@ -203,6 +203,9 @@ func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err e
 		c := openPath(ctx, path, o)
 		kind.Need(len(c.Value) > 0, data.ErrEmpty,
 			"%s: counts: got only zeros for %d genes in %d cells, want counts above 0", path, c.Genes, c.Cells)
+		if err := c.Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 		parts[i] = c
 		first := parts[0]
 		kind.Need(c.Genes == first.Genes, data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
@@ -222,7 +225,7 @@ func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err e
 	} else if o.LabelColumn != "" {
 		c.Labels = data.NewLabels(kind.Got(file.ReadColumns(ctx, paths, []string{o.LabelColumn}, file.Options{}))[0])
 	}
-	return c, c.Check()
+	return c, c.Labels.Check(c.Cells)
 }
 
 // join puts the cells of several matrices one after the other.

@@ -359,7 +359,10 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		o.Columns = in.counts.Names
 	}
 	read, err := counts.Open(ctx, c.Path, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, data.ErrNotFinite): // without the advice for tables
+		return nil, fmt.Errorf("%v; data.missing is not for counts: mend the file", err)
+	case err != nil:
 		return nil, err
 	}
 	if in.counts != nil {
