@@ -542,7 +542,7 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 				j = t.integer(raw, i)
 			}
 			if j < 0 || j >= int64(width) {
-				kind.Need(false, data.ErrFormat, "%s: entry %d (counted from 0): got %d, want 0 to %d", indices, first+i, t.integer(raw, i), width-1)
+				kind.Need(false, data.ErrFormat, "%s: entry %d (counted from 0): got %d, want 0 to %d", indices, first+i, j, width-1)
 			}
 			all.Column[first+i] = int32(j)
 		}
