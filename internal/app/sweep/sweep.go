@@ -189,7 +189,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		return name == "seed" || name == "peak_rss_bytes" || strings.HasPrefix(name, "seconds.")
 	})
 	figures := slices.Sorted(maps.Keys(all))
-	name, columns := reportFile, slices.Concat([]string{"run"}, s.Varied, figures)
+	columns := slices.Concat([]string{"run"}, s.Varied, figures)
 	if seed := slices.Index(s.Varied, "seed"); seed >= 0 {
 		if err := s.writeTable("report-by-seed.csv", columns, runs); err != nil {
 			return err
@@ -201,9 +201,9 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		}
 		runs = overSeeds(runs, others, figures)
 	}
-	err := s.writeTable(name, columns, runs)
+	err := s.writeTable(reportFile, columns, runs)
 	if err == nil {
-		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, name)))
+		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, reportFile)))
 	}
 	return err
 }
