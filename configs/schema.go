@@ -383,7 +383,8 @@ func (s *Schema[C]) Differences(all []*C) []string {
 			if more[i] != "" {
 				more[i] += ", "
 			}
-			more[i] += name[strings.LastIndexByte(name, '.')+1:] + " = " + strings.TrimSuffix(k.inline(k.value(reflect.ValueOf(c).Elem())), ".0")
+			value := k.inline(k.value(reflect.ValueOf(c).Elem()))
+			more[i] += name[strings.LastIndexByte(name, '.')+1:] + " = " + strings.TrimSuffix(value, ".0")
 		}
 		if different(more) > different(texts) {
 			texts = more
