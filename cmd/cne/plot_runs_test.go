@@ -70,35 +70,3 @@ func TestPlotMetrics(t *testing.T) {
 		}
 	}
 }
-
-// Runs are titled by what they differ in, the seed last; files by their names. Of a sweep's
-// folder, what is no run is passed over.
-func TestPlotRunsTitles(t *testing.T) {
-	sweepOf(t, "axes:\n  seed: [3, 4]\n  loss.s: [0, 0.5]\n  train.epochs: [2]")
-	mustRun(t, "sweep", "s.yaml", "-q")
-	beside := []string{"out/00.done", "out/00.lock", "out/cache", "out/report-by-seed.csv", "out/report.csv"}
-	for want, inputs := range map[string][]string{
-		"s = 0, seed = 3|s = 0.5, seed = 3|s = 0, seed = 4": append([]string{"out/00", "out/01", "out/02"}, beside...),
-		"s = 0|s = 0.5":       {"out/00", "out/01"},
-		"embedding|embedding": {"out/00/embedding.csv", "out/01/embedding.csv"},
-		"00|00":               {"out/00", "out/00"},
-	} {
-		isTitle := func(s string) bool { return strings.Contains(want, s) && s != "0" }
-		shown := plotTexts(t, append(inputs, "-o", "strip.svg")...)
-		if got := strings.Join(slices.DeleteFunc(shown, func(s string) bool { return !isTitle(s) || s == "" }), "|"); got != want {
-			t.Errorf("%q: got %q of %q, want %q", inputs, got, shown, want)
-		}
-	}
-	if _, _, stderr := runCne(t.Context(), "plot", "out/00.done", "-o", "a.png"); stderr != "cne: out/00.done: the file is empty\n" {
-		t.Error(stderr)
-	}
-	// A loss sets others, such as the initial positions' deviation.
-	sweepOf(t, "axes:\n  loss.name: [neg, infonc]\n  seed: [3, 4]\n  train.epochs: [3]")
-	mustRun(t, "sweep", "s.yaml", "-q")
-	shown := plotTexts(t, "out/00", "out/01", "out/02", "out/03", "-o", "strip.svg")
-	for _, want := range []string{"loss = neg, seed = 3", "loss = neg, seed = 4", "loss = infonc, seed = 3", "loss = infonc, seed = 4"} {
-		if !slices.Contains(shown, want) {
-			t.Errorf("got %q, want %q, too", shown, want)
-		}
-	}
-}
