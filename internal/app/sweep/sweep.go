@@ -225,32 +225,26 @@ func (s *Sweep) writeTable(name string, columns []string, rows []map[string]stri
 // agree in the keys, in the order of the first of these runs. A figure that one of the runs
 // lacks has none.
 func overSeeds(runs []map[string]string, keys, figures []string) (rows []map[string]string) {
-	values := map[string][]map[string]string{}
+	var settings []string
+	alike := map[string][]map[string]string{} // runs by their setting
 	for _, f := range runs {
-		setting := make([]string, len(keys))
-		for i, key := range keys {
-			setting[i] = f[key]
+		setting := ""
+		for _, key := range keys {
+			setting += strconv.Quote(f[key])
 		}
-		name := fmt.Sprintf("%q", setting)
-		if values[name] == nil {
-			rows = append(rows, map[string]string{"run": name})
+		if alike[setting] == nil {
+			settings = append(settings, setting)
 		}
-		values[name] = append(values[name], f)
+		alike[setting] = append(alike[setting], f)
 	}
-	for _, row := range rows {
-		same := values[row["run"]]
+	for _, setting := range settings {
+		same := alike[setting]
+		row := map[string]string{"n_runs": strconv.Itoa(len(same))}
 		for _, key := range keys {
 			row[key] = same[0][key]
 		}
-		row["n_runs"] = strconv.Itoa(len(same))
 		for _, name := range figures {
-			x := make([]float64, len(same))
-			var err error
-			for i, f := range same {
-				if x[i], err = strconv.ParseFloat(f[name], 64); err != nil {
-					break
-				}
-			}
+			x, err := values(same, name)
 			if err != nil {
 				continue
 			}
@@ -260,8 +254,21 @@ func overSeeds(runs []map[string]string, keys, figures []string) (rows []map[str
 				row[name+".sd"] = strconv.FormatFloat(deviation, 'g', 3, 64)
 			}
 		}
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// values returns a figure of runs, or an error if one lacks it.
+func values(runs []map[string]string, name string) ([]float64, error) {
+	x := make([]float64, len(runs))
+	for i, f := range runs {
+		var err error
+		if x[i], err = strconv.ParseFloat(f[name], 64); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
 }
 
 // addNumbers adds the numbers of a JSON object under its keys with a prefix.
