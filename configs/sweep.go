@@ -78,19 +78,22 @@ func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, erro
 }
 
 // A folder with a lock or a mark of a sweep belongs to the sweep, whatever else it holds.
-var markNames, ownNames = regexp.MustCompile(`^\d\d+\.(lock|done)$`), regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
+var (
+	markNames   = regexp.MustCompile(`^\d\d+\.(lock|done)$`)
+	ownNames    = regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
+	besideNames = regexp.MustCompile(`^(cache|report(-by-seed)?\.csv)$`)
+)
 
 // WithoutMarks returns paths without what a sweep keeps next to the folders of its runs, so
 // that "sweep/*" names these, or all if nothing else is left.
 func WithoutMarks(paths []string) []string {
-	beside := regexp.MustCompile(`^(cache|report(-by-seed)?\.csv)$`)
 	marked := map[string]bool{} // folders of sweeps
 	for _, path := range paths {
 		marked[filepath.Dir(path)] = marked[filepath.Dir(path)] || markNames.MatchString(filepath.Base(path))
 	}
 	runs := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
 		name := filepath.Base(path)
-		return marked[filepath.Dir(path)] && (markNames.MatchString(name) || beside.MatchString(name))
+		return marked[filepath.Dir(path)] && (markNames.MatchString(name) || besideNames.MatchString(name))
 	})
 	if len(runs) == 0 {
 		return paths

@@ -35,9 +35,9 @@ run folder; files may be compressed with gzip. A run folder gives its
 embedding.csv, or else embedding.npy, with the held-out points. More than two
 dimensions are drawn in the plane of the first two principal axes. Several
 inputs are drawn side by side, each at its own scale, without held-out points;
-with --join they are the parts of one embedding, one below the other. Runs are
-titled by the settings in which they differ; of the folder of a sweep, SWEEP/*
-names the runs.
+with --join they are the parts of one embedding, one below the other. The titles
+of runs are the settings in which they differ. SWEEP/* means the runs of a
+sweep.
 
 Labels are the column "label" of a table, as cne train writes it, another column
 (--label-column), or files (--labels). Words, and whole numbers that look like

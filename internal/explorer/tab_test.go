@@ -161,8 +161,8 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	return b
 }
 
-// ownStorage gives a page a storage of its own. That of the browser is one for all files,
-// so that a test would get the theme that another chose a moment ago.
+// ownStorage gives a page a storage of its own. The browser has one for all files, from
+// which a test would get the theme that another chose a moment ago.
 const ownStorage = `{
   const kept = new Map();
   const value = { getItem: (key) => kept.get(key) ?? null, setItem: (key, v) => { kept.set(key, String(v)); }, clear: () => { kept.clear(); } };

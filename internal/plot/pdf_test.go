@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// content returns the decompressed streams of a PDF that are not those of images or fonts.
+// content returns the decompressed streams of a PDF, except images and fonts.
 func content(t *testing.T, file string) string {
 	t.Helper()
 	var b strings.Builder

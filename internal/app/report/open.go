@@ -84,8 +84,8 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 	return panels, nil
 }
 
-// settingsOf returns a title for each input: the settings by which all runs differ from each
-// other if there is room for these, or else the names.
+// settingsOf returns a title for each input: its settings if these tell all runs apart and
+// are short, and otherwise its name.
 func settingsOf(inputs []string) []string {
 	all := make([]*configs.Config, len(inputs))
 	titles := make([]string, len(inputs))
