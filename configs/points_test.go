@@ -57,11 +57,11 @@ func TestCheckSize(t *testing.T) {
 // Images, too.
 func TestCheckSizeOfImages(t *testing.T) {
 	for text, want := range map[string]string{
-		"{}":                         "",
-		"train: {batch_size: 60001}": "train.batch_size: got 60001 for 60000 images, want at most as many",
-		"evaluate: {test: 60000}":    "evaluate.test: got 60000, want fewer than the images (60000)",
-		"evaluate: {test: 59990}":    "evaluate.k: got 15, want at most the images that evaluate.test leaves (10)",
-		"loss: {name: neg, metric: euclidean, s: 40}": "loss.s: got ",
+		"{}":                                     "",
+		"train: {batch_size: 60001}":             "train.batch_size: got 60001 for 60000 images, want at most as many",
+		"evaluate: {test: 60000, split: random}": "evaluate.test: got 60000, want fewer than the images (60000)",
+		"evaluate: {test: 59990}\nsimclr: {pretrain_on: all}": "evaluate.k: got 15, want at most the images that evaluate.test leaves (10)",
+		"loss: {name: neg, metric: euclidean, s: 40}":         "loss.s: got ",
 	} {
 		c, _, err := loadTextAs(t, Pretrain, text)
 		if err == nil {

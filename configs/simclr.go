@@ -58,7 +58,7 @@ type ImageData struct {
 
 // Protocol says which images the network sees, and how it learns from them.
 type Protocol struct {
-	PretrainOn string `key:"pretrain_on" words:"all train"`
+	PretrainOn string `key:"pretrain_on" words:"auto all train"`
 	Method     string `key:"method" words:"simclr tsimcne"`
 }
 
@@ -76,8 +76,8 @@ type Monitor struct {
 // number among which it searches their neighbours.
 const MonitorTest, MonitorTrain = 2000, 10000
 
-// Evaluate says how a representation is evaluated. Split may be null in a file,
-// but never is in a SimCLR.
+// Evaluate says how a representation is evaluated. Split is "" if the images decide: see
+// SimCLR.Evaluation.
 type Evaluate struct {
 	AtEnd             bool   `key:"at_end"`
 	Split             string `key:"split,null" words:"official stratified random"`
@@ -100,7 +100,7 @@ func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
 }
 
 // complete fills in null values that depend on other values.
-func (c *SimCLR) complete(func(key string) bool, int) {
+func (c *SimCLR) complete(given func(key string) bool, _ int) {
 	p := &c.Pretrain
 	paper := simclr.Paper()
 	p.Augmentation.MinRatio, p.Augmentation.MaxRatio = paper.MinRatio, paper.MaxRatio
@@ -113,11 +113,26 @@ func (c *SimCLR) complete(func(key string) bool, int) {
 		p.Stages = c.tsimcneStages()
 	}
 	p.Epochs = cmp.Or(p.Epochs, simclr.TotalEpochs(p.Stages), 1000)
-	split := "stratified"
-	if c.SimCLR.PretrainOn == "train" {
-		split = "official"
+	if !given("train.warm_up") {
+		c.shortenWarmUp()
 	}
-	c.Evaluate.Split = cmp.Or(c.Evaluate.Split, split)
+	if c.SimCLR.PretrainOn != "auto" {
+		c.Evaluate = *c.Evaluation(nil)
+	}
+}
+
+// shortenWarmUp makes a default warm-up last at most a quarter of the training, or of a
+// stage that does not have its own.
+func (c *SimCLR) shortenWarmUp() {
+	p := &c.Pretrain
+	for i := range p.Stages {
+		if s := &p.Stages[i]; s.WarmUp == nil && p.WarmUp > s.Epochs/4 {
+			s.WarmUp = new(s.Epochs / 4)
+		}
+	}
+	if len(p.Stages) == 0 {
+		p.WarmUp = min(p.WarmUp, p.Epochs/4)
+	}
 }
 
 // tsimcne is the word of simclr.method for t-SimCNE. It lays tsimcnePreset over the
@@ -180,7 +195,7 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 		return err
 	}
 	e := &c.Evaluate
-	if e.Split == "official" || !e.AtEnd && c.Monitor.Every == 0 {
+	if e.Split == "official" || e.Split == "" || !e.AtEnd && c.Monitor.Every == 0 {
 		return nil
 	}
 	switch left := size.High - e.TestOf(size.High); {

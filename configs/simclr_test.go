@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cne/data/images"
 	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
@@ -41,8 +42,8 @@ func TestSimCLRDefaults(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
-	if c.SimCLR.PretrainOn != "all" || c.Evaluate.Split != "stratified" || c.Evaluate.TestOf(60000) != 10000 || !slices.Equal(c.Evaluate.Seeds, []uint64{0, 1, 2}) || c.Evaluate.K != 15 {
-		t.Errorf("not the paper's protocol: %+v", c)
+	if c.SimCLR.PretrainOn != "auto" || c.Evaluate.Split != "" || c.Evaluate.TestOf(60000) != 10000 || !slices.Equal(c.Evaluate.Seeds, []uint64{0, 1, 2}) || c.Evaluate.K != 15 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -54,6 +55,44 @@ func TestSimCLRDefaultsByOthers(t *testing.T) {
 	c = mustLoadSimCLR(t, "network: {width: 8, hidden: 5, out: 6}\ntrain: {lr: 0.25}\nsimclr: {pretrain_on: train}\nevaluate: {split: stratified}")
 	if c.Pretrain.Network.Hidden != 5 || c.Pretrain.Network.Out != 6 || c.Pretrain.LR != 0.25 || c.Evaluate.Split != "stratified" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// With a published split, a network learns from its training images and is evaluated with
+// its test images. The paper's protocol has to be asked for.
+func TestPublishedSplit(t *testing.T) {
+	published := &images.Set{Name: "some", N: 3, Train: []bool{true, true, false}}
+	onlyTrain := &images.Set{Name: "some", N: 3, Train: []bool{true, true, true}}
+	without := &images.Set{Name: "some", N: 3}
+	for _, tc := range []struct {
+		text      string
+		set       *images.Set
+		on, split string
+		rows      int
+	}{
+		{"{}", published, "train", "official", 2},
+		{"{}", onlyTrain, "all", "stratified", 3},
+		{"{}", without, "all", "stratified", 3},
+		{"simclr: {pretrain_on: all}", published, "all", "stratified", 3},
+		{"simclr: {pretrain_on: train}", published, "train", "official", 2},
+		{"evaluate: {split: random}", published, "train", "random", 2},
+		{"evaluate: {split: official}\nsimclr: {pretrain_on: all}", published, "all", "official", 3},
+	} {
+		c := mustLoadSimCLR(t, tc.text)
+		tc.set.H, tc.set.W = 4, 4
+		rows, err := c.SimCLR.Rows(tc.set)
+		if on, split := c.SimCLR.On(tc.set), c.Evaluation(tc.set).Split; err != nil || on != tc.on || split != tc.split || len(rows) != tc.rows {
+			t.Errorf("%q: learns from %s (%d, %v), evaluated with %s; want %+v", tc.text, on, len(rows), err, split, tc)
+		}
+	}
+}
+
+// A default warm-up lasts at most a quarter of the training; one that is given is kept.
+func TestWarmUpOfShortTraining(t *testing.T) {
+	for text, want := range map[string]int{"{}": 5, "train: {epochs: 20}": 5, "train: {epochs: 19}": 4, "train: {epochs: 1}": 0, "train: {epochs: 9, warm_up: 5}": 5} {
+		if c := mustLoadSimCLR(t, text); c.Pretrain.WarmUp != want {
+			t.Errorf("%s: warm-up of %d epochs, want %d", text, c.Pretrain.WarmUp, want)
+		}
 	}
 }
 
@@ -155,8 +194,8 @@ func TestTSimCNEPreset(t *testing.T) {
 		"simclr: {method: tsimcne}\ntrain: {warm_up: 3}":                   short,
 		"simclr: {method: tsimcne}\ntrain: {epochs: 30, batch_size: 512}":  simclr.TSimCNE(30, 0.06, false),
 		"simclr: {method: tsimcne}\nmodel: {from: x}":                      simclr.TSimCNE(500, 0.12, true),
-		"simclr: {method: tsimcne}\nstages: [{epochs: 9, out: 3}]":         {{Epochs: 9, Out: 3}},
-		"stages: [{epochs: 9, freeze: backbone}, {epochs: 7, warm_up: 0}]": {{Epochs: 9, Freeze: []string{"backbone"}}, {Epochs: 7, WarmUp: new(0)}},
+		"simclr: {method: tsimcne}\nstages: [{epochs: 9, out: 3}]":         {{Epochs: 9, Out: 3, WarmUp: new(2)}},
+		"stages: [{epochs: 9, freeze: backbone}, {epochs: 7, warm_up: 0}]": {{Epochs: 9, WarmUp: new(2), Freeze: []string{"backbone"}}, {Epochs: 7, WarmUp: new(0)}},
 		"simclr: {method: tsimcne}\nloss: {negatives: 5, name: umap}\n":    simclr.TSimCNE(1500, 0.12, false),
 	} {
 		c := mustLoadSimCLR(t, text)
@@ -184,7 +223,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer: a key of "cne train", not of "cne simclr pretrain"`},
 	{"data: {path: []}", `run.yaml:1: data.path: got an empty list, want a path or a list of at least one path`},
 	{"data: {size: 5000}", `run.yaml:1: data.size: got 5000, want 0 or a whole number from 1 to 4096`},
-	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on: got "test", want all or train`},
+	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on: got "test", want auto, all or train`},
 	{"views: {size: 0}", `run.yaml:1: views.size: got 0, want a whole number from 1 to 4096`},
 	{"views: {size: 5000}", `run.yaml:1: views.size: got 5000, want a whole number from 1 to 4096`},
 	{"views: {min_scale: 0}", `run.yaml:1: views.min_scale: got 0, want a number above 0 and at most 1`},
@@ -208,7 +247,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"stages: [{epochs: 2, out: 0}]", `run.yaml:1: stages: out of stage 1: got 0, want a whole number from 1 to 65536, or null`},
 	{"stages: [{epochs: 2, freeze: [fc3]}]", `run.yaml:1: stages: item 1 of freeze of stage 1: got "fc3", want backbone, conv1, bn1, layer1, layer2, layer3, layer4, fc1 or fc2, or a list of them`},
 	{"stages:\n  - epochs: 9\n  - epochs: 9\n    freeze: [backbone, fc1, fc2]", `run.yaml:1: stages: freeze of stage 2: got the whole network, want fc2 or another part to be learnt`},
-	{"stages: [{epochs: 5}]", `run.yaml:1: stages: warm_up of stage 1: got 5 with epochs 5, want fewer`},
+	{"train: {warm_up: 5}\nstages: [{epochs: 5}]", `run.yaml:2: stages: warm_up of stage 1: got 5 with epochs 5, want fewer`},
 	{"stages: [{epochs: 9}, {epochs: 9, out: 1}]", `run.yaml:1: stages: out of stage 2: got 1 with loss.metric cosine (default), want 2 or more`},
 	{"stages: [{epochs: 9}]\ntrain: {epochs: 10}", `run.yaml:2: train.epochs: got 10 with stages of 9 epochs (run.yaml:1), want null`},
 	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric: got cosine with simclr.method tsimcne (run.yaml:1), want euclidean`},
@@ -226,7 +265,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"device: {precision: fp8}", `run.yaml:1: device.precision: got "fp8", want float32, tf32 or bf16`},
 	{"network: {out: 1}", `run.yaml:1: network.out: got 1 with loss.metric cosine (default), want 2 or more`},
 	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale: got 0.5 with views.max_scale 0.4, want a number above 0 that is not larger`},
-	{"train: {epochs: 5}", `run.yaml:1: train.warm_up: got 5 (default) with train.epochs 5, want fewer`},
+	{"train: {epochs: 5, warm_up: 5}", `run.yaml:1: train.warm_up: got 5 with train.epochs 5, want fewer`},
 }
 
 func TestBadSimCLRFiles(t *testing.T) {

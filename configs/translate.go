@@ -154,12 +154,24 @@ func (e *Evaluate) Options() *simclr.Evaluation {
 	return &o
 }
 
+// On says which images the network learns from, "all" or "train". With auto these are the
+// training images of a published split, or all if there is none.
+func (p *Protocol) On(images *images.Set) string {
+	if p.PretrainOn != "auto" {
+		return p.PretrainOn
+	}
+	if _, err := simclr.OfficialSplit(images); err != nil {
+		return "all"
+	}
+	return "train"
+}
+
 // Rows returns the rows of the images that the network learns from.
 func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 	if images.H*images.W == 1 {
 		return nil, fmt.Errorf("%s: got images of a single pixel, want larger ones, or a larger data.size", images.Name)
 	}
-	if p.PretrainOn == "train" {
+	if p.On(images) == "train" {
 		split, err := simclr.OfficialSplit(images)
 		if err != nil {
 			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
@@ -171,6 +183,17 @@ func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 		rows[i] = int32(i)
 	}
 	return rows, nil
+}
+
+// Evaluation returns how a representation is evaluated with images: by the published split
+// if the network learns from its training images, unless the configuration says otherwise.
+func (c *SimCLR) Evaluation(images *images.Set) *Evaluate {
+	e, split := c.Evaluate, "stratified"
+	if c.SimCLR.On(images) == "train" {
+		split = "official"
+	}
+	e.Split = cmp.Or(e.Split, split)
+	return &e
 }
 
 // FirstSplit returns the first split of an evaluation.

@@ -43,19 +43,19 @@ func TestPlotMetrics(t *testing.T) {
 		args       string
 		has, lacks []string
 	}{
-		"two":      {"runs/neg runs/nc", []string{"neg", "nc", "Loss", "Partition function (dashed: learnt Z)", "KL divergence", "epoch", "nats"}, []string{"Accuracy", "phase 2"}},
+		"two":      {"runs/neg runs/nc", []string{"neg", "nc", "Loss", "Partition function (dashed: learnt Z)", "KL divergence", "epoch", "nats", "per edge", "Learning rate"}, []string{"accuracy", "phase 2"}},
 		"one":      {"runs/neg --title Title", []string{"Title", "Loss", "Partition function", "KL divergence"}, []string{"neg"}},
 		"nc":       {"runs/nc", []string{"Partition function (dashed: learnt Z)"}, []string{"nc"}},
 		"files":    {"runs/neg/metrics.jsonl runs/nc/metrics.jsonl", []string{filepath.FromSlash("runs/neg/metrics.jsonl"), filepath.FromSlash("runs/nc/metrics.jsonl")}, nil},
 		"thrice":   {"runs/nc runs/neg runs/nc/.", []string{filepath.FromSlash("runs/nc"), "neg"}, []string{"nc"}},
 		"only Z":   {"z.jsonl", []string{"Learnt Z", "Loss"}, []string{"KL divergence"}},
 		"phases":   {"phases.jsonl", []string{"phase 2", "phase 3"}, nil},
-		"accuracy": {"images.jsonl", []string{"Accuracy", "Loss"}, []string{"Partition function"}},
+		"accuracy": {"images.jsonl", []string{"kNN accuracy of the representation", "of at most 2000 test images", "Loss", "per image"}, []string{"Partition function", "Learning rate"}},
 		"going on": {"going.jsonl", []string{"Loss"}, nil},
 	} {
 		writeTestFile(t, "z.jsonl", `{"epoch":1,"loss":2,"z":40}`+"\n"+`{"epoch":2,"loss":1,"z":30}`+"\n")
 		writeTestFile(t, "phases.jsonl", `{"epoch":1,"phase":0,"loss":2}`+"\n"+`{"epoch":2,"phase":1,"loss":1}`+"\n"+`{"epoch":3,"phase":2,"loss":1}`+"\n")
-		writeTestFile(t, "images.jsonl", `{"epoch":1,"loss":-2,"accuracy":0.5}`+"\n")
+		writeTestFile(t, "images.jsonl", `{"epoch":1,"loss":-2,"accuracy":0.5,"images_per_second":9}`+"\n")
 		writeTestFile(t, "going.jsonl", `{"epoch":1,"loss":2}`+"\n"+`{"epoch":2,"lo`)
 		got := plotTexts(t, append(strings.Fields(tc.args), "--metrics", "-o", "curves.svg")...)
 		for _, want := range tc.has {

@@ -113,7 +113,7 @@ type representation struct {
 	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
 	asTrained    bool   // its images are the run's, by its configuration
-	pretrainedOn string // all or train; "" if unknown
+	pretrainedOn string // simclr.pretrain_on; "" if it says nothing about these images
 	device       *model.Device
 	encoder      simclr.Encoder         // on the device; nil for pixels
 	network      *model.ResNet[float32] // if it was read; nil for pixels
@@ -138,6 +138,9 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		look := func(begun, now *configs.SimCLR) {
 			own := slices.Equal(begun.Data.Path, now.Data.Path)
 			r.asTrained = own && begun.Data.Size == now.Data.Size
+			if own || begun.SimCLR.PretrainOn != "auto" {
+				r.pretrainedOn = begun.SimCLR.PretrainOn
+			}
 			begun.Data.Size = now.Data.Size // other images may have another size
 			begun.Pretrain.Augmentation.WholeSize = now.Pretrain.Augmentation.WholeSize
 			begun.Device.Precision = now.Device.Precision // finished networks are never computed in bf16
@@ -151,7 +154,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, look); err != nil {
 			return nil, cli.ConfigError(cmd, from, err)
 		}
-		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
+		r.folder = path
 	case pixels:
 		return nil, fmt.Errorf("%s: got a file, want a run of %q, for the pixels of its images", path, configs.Pretrain.Command())
 	default:
@@ -234,7 +237,7 @@ type EvaluationMetrics struct {
 
 // evaluate measures how good a representation of images is.
 func (r *representation) evaluate(ctx context.Context, images *images.Set) (*EvaluationMetrics, error) {
-	c := &r.config.Evaluate
+	c := r.config.Evaluation(images)
 	options := c.Options()
 	if err := options.Check(images); err != nil {
 		return nil, c.Explain(err)
@@ -245,8 +248,11 @@ func (r *representation) evaluate(ctx context.Context, images *images.Set) (*Eva
 	if r.encoder == nil {
 		features, err = simclr.Pixels(images, nil)
 	} else {
-		m.Features, m.PretrainOn, m.WholeSize = "representation", r.pretrainedOn, r.augmentation.Input().Size
-		if r.pretrainedOn == "train" && c.Split != "official" {
+		m.Features, m.WholeSize = "representation", r.augmentation.Input().Size
+		if r.pretrainedOn != "" {
+			m.PretrainOn = (&configs.Protocol{PretrainOn: r.pretrainedOn}).On(images)
+		}
+		if m.PretrainOn == "train" && c.Split != "official" {
 			r.Log.Warn("some test images of a drawn split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
 		features, err = r.features(ctx, images)

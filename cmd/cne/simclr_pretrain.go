@@ -71,7 +71,8 @@ type pretraining struct {
 	*trainCommand[configs.SimCLR]
 
 	images   *images.Set
-	rows     []int32 // that are trained on
+	rows     []int32           // that are trained on
+	protocol *configs.Evaluate // that of the configuration, for these images
 	options  simclr.Pretraining
 	network  *simclr.Network
 	result   train.Result
@@ -103,6 +104,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
 		return err
 	}
+	p.protocol = c.Evaluation(p.images)
 	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H)); err != nil {
 		return err
 	}
@@ -120,22 +122,28 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if c.Evaluate.AtEnd {
-		if err := c.Evaluate.Options().Check(p.images); err != nil {
-			return fmt.Errorf("%w; or set evaluate.at_end to false", c.Evaluate.Explain(err))
+		if err := p.protocol.Options().Check(p.images); err != nil {
+			return fmt.Errorf("%w; or set evaluate.at_end to false", p.protocol.Explain(err))
 		}
 	}
 	monitor, err := p.monitor(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; or set monitor.every to 0", c.Evaluate.Explain(err))
+		return fmt.Errorf("%w; or set monitor.every to 0", p.protocol.Explain(err))
 	}
 	unlock, err := p.open()
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	finished := rundir.ReadMetrics(p.dir.Root()).Epochs // 0 unless the run is resumed after its end
 	if err := p.begin(rundir.Fingerprint{Note: rundir.PointsNote, What: "images of data.path",
 		Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
 		return err
+	}
+	const low = 0.8 // of the epochs; a cosine is at a tenth of the learning rate then
+	if all := c.Pretrain.Epochs; p.from != nil && finished < all && float64(finished) >= low*float64(all) && c.Pretrain.Schedule != train.Constant {
+		p.Log.Info("the learning rate is nearly 0 by now, so little will change; a new run with as many epochs learns more",
+			"epochs", finished, "of", all)
 	}
 	if err := p.fit(ctx, monitor); err != nil {
 		return err
@@ -156,7 +164,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	if c.Monitor.Every == 0 {
 		return nil, nil
 	}
-	split, err := c.Evaluate.FirstSplit(p.images)
+	split, err := p.protocol.FirstSplit(p.images)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +281,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	c := p.config
 	measuring, watch := time.Now(), p.device.Watch()
 	m := &PretrainMetrics{
-		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
+		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.On(p.images),
 		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Pretrain.Seed, Version: configs.Version(),
 	}
 	if c.Pretrain.Loss.Loss.Info().Constant == op.LearntZ {
@@ -294,7 +302,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		if err := p.dir.WriteJSON(rundir.EvaluationFile, found); err != nil {
 			return nil, err
 		}
-		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, c.Evaluate.Split, found
+		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, p.protocol.Split, found
 	}
 	if c.Embeds() {
 		var err error

@@ -57,11 +57,11 @@ func writePNG(t *testing.T, path string, im image.Image) {
 	writeTestFile(t, path, b.String())
 }
 
-// tiny are the flags of a quick pretraining on images of 8×8 pixels in the
+// tiny are the flags of a quick pretraining on all images of 8×8 pixels in the
 // folder images.
 func tiny(more ...string) []string {
 	return append([]string{"simclr", "pretrain", "--set", "data.path=images", "--set", "views.size=8", "--set", "network.width=4",
-		"--set", "train.batch_size=8", "--set", "train.warm_up=1", "--set", "monitor.every=2",
+		"--set", "train.batch_size=8", "--set", "train.warm_up=1", "--set", "monitor.every=2", "--set", "simclr.pretrain_on=all",
 		"--set", "evaluate.k=3", "--set", "evaluate.test=9", "--epochs", "4", "-o", "run"}, more...)
 }
 
@@ -172,7 +172,7 @@ func TestSimCLRRun(t *testing.T) {
 	}
 	// Only the network's file, and images of another size.
 	writeImages(t, "large", 12, 5, 3)
-	stdout, _ = mustRun(t, append(set("data.path=large", "evaluate.test=6", "evaluate.k=3"), "simclr", "evaluate", "run/model.safetensors")...)
+	stdout, _ = mustRun(t, append(set("data.path=large", "evaluate.test=6", "evaluate.split=stratified", "evaluate.k=3"), "simclr", "evaluate", "run/model.safetensors")...)
 	if !strings.Contains(stdout, "18 training and 6 test images") || strings.Contains(stdout, "pretrained on") {
 		t.Error(stdout)
 	}
@@ -235,7 +235,10 @@ func TestSimCLRRun(t *testing.T) {
 	delete(got, rundir.EvaluationFile)
 	sameResults(t, got, results)
 	must(t, os.Rename("images", "moved"))
-	mustRun(t, append([]string{"simclr", "pretrain", "--quiet", "--resume", "run", "--epochs", "5"}, set("data.path=moved", "evaluate.split=official", "monitor.every=1")...)...)
+	_, stderr = mustRun(t, append([]string{"simclr", "pretrain", "--resume", "run", "--epochs", "5"}, set("data.path=moved", "evaluate.split=official", "monitor.every=1")...)...)
+	if !strings.Contains(stderr, "the learning rate is nearly 0 by now") {
+		t.Errorf("the end of the cosine is not named:\n%s", stderr)
+	}
 }
 
 func TestSimCLRPretrainOptions(t *testing.T) {
@@ -394,15 +397,19 @@ func TestSimCLREvaluateKnowsTheImages(t *testing.T) {
 	folderOfImages(t)
 	work, err := os.Getwd()
 	must(t, err)
-	for _, part := range []string{"all", "train"} {
+	for part, want := range map[string]string{"all": "all", "train": "train", "auto": "train"} {
 		mustRun(t, tiny("--set", "simclr.pretrain_on="+part, "--set", "data.size=6", "-o", part)...)
-		mustRun(t, "simclr", "evaluate", part)
+		stdout, _ := mustRun(t, "simclr", "evaluate", part)
+		if m := readMetrics(t, part+"/metrics.json"); m["pretrain_on"] != want || !strings.Contains(stdout, "pretrained on    "+want) ||
+			strings.Contains(stdout, "published split") != (want == "train") {
+			t.Errorf("%s: metrics.json %v, stdout:\n%s", part, m, stdout)
+		}
 	}
 	t.Chdir(t.TempDir())
 	mustRun(t, "simclr", "evaluate", filepath.Join(work, "all"))
 	t.Chdir(work)
 	must(t, os.Rename("images/train/blue/0.png", "images/train/blue/9.png"))
-	for _, part := range []string{"all", "train"} {
+	for _, part := range []string{"all", "train", "auto"} {
 		mustFail(t, 1, "the images of data.path (images) are not those that the run in "+part+" was trained on", "simclr", "evaluate", part)
 		mustRun(t, "simclr", "evaluate", part, "--set", "data.path=./images")
 		mustRun(t, "simclr", "evaluate", part, "--set", "data.size=7")

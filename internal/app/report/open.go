@@ -138,7 +138,11 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 		parts       []part
 		log         float64 // least ratio of the largest to the smallest value for a logarithmic axis
 	}
-	panels := []panel{{"Loss", "per edge", []part{{"loss", false}}, 20}}
+	unit := "per edge"
+	if slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Images }) {
+		unit = "per image"
+	}
+	panels := []panel{{"Loss", unit, []part{{"loss", false}}, 20}}
 	for _, f := range quality.Table() {
 		if !f.OfEmbedding() {
 			continue
@@ -158,7 +162,10 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 		}
 		panels = append(panels, next)
 	}
-	for _, panel := range append(panels, panel{"Accuracy", "", []part{{"accuracy", false}}, math.Inf(1)}) {
+	panels = append(panels,
+		panel{"kNN accuracy of the representation", fmt.Sprintf("of at most %d test images", configs.MonitorTest), []part{{"accuracy", false}}, math.Inf(1)},
+		panel{"Learning rate", "", []part{{"lr", false}}, math.Inf(1)})
+	for _, panel := range panels {
 		drawn := plot.Panel{Title: panel.title, XLabel: "epoch", YLabel: panel.unit}
 		low, high := math.Inf(1), math.Inf(-1)
 		for i, r := range runs {

@@ -128,7 +128,7 @@ func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
 	var facts []cne.Fact
 	if err == nil && c.Evaluate.AtEnd {
-		e := c.Evaluate.Options()
+		e := c.Evaluation(p.Images).Options()
 		e.Device = p.Device
 		var found simclr.Score
 		found, err = e.Plane(ctx, positions, p.Images)

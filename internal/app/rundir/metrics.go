@@ -175,6 +175,7 @@ func readMetrics(path string) Metrics {
 // Records are the records of a run's epochs as curves.
 type Records struct {
 	Path   string    // of the file
+	Images bool      // the run pretrained a network of images
 	Epochs []float64 // one for each record, as in the curves
 	// Curves are keyed by the names in curveNames; a value that a record lacks is NaN.
 	Curves map[string][]float64
@@ -186,7 +187,7 @@ type Records struct {
 var curveNames = namesOfCurves()
 
 func namesOfCurves() []string {
-	names := []string{"loss", "z"}
+	names := []string{"loss", "lr", "z"}
 	for _, f := range quality.Table() {
 		names = append(names, f.Key)
 	}
@@ -227,6 +228,7 @@ func ReadRecords(ctx context.Context, path string) (*Records, error) {
 			phase = now
 		}
 		r.Epochs = append(r.Epochs, v["epoch"])
+		_, r.Images = v["images_per_second"]
 		for _, name := range curveNames {
 			value, ok := v[name]
 			if !ok {
