@@ -43,7 +43,7 @@ func TestPlotMetrics(t *testing.T) {
 		args       string
 		has, lacks []string
 	}{
-		"two":      {"runs/neg runs/nc", []string{"neg", "nc", "Loss", "Partition function (dashed: learnt Z)", "KL divergence", "epoch", "nats", "per edge", "Learning rate"}, []string{"accuracy", "phase 2"}},
+		"two":      {"runs/neg runs/nc", []string{"loss = neg", "loss = nc", "Loss", "Partition function (dashed: learnt Z)", "KL divergence", "epoch", "nats", "per edge", "Learning rate"}, []string{"accuracy", "phase 2"}},
 		"one":      {"runs/neg --title Title", []string{"Title", "Loss", "Partition function", "KL divergence"}, []string{"neg"}},
 		"nc":       {"runs/nc", []string{"Partition function (dashed: learnt Z)"}, []string{"nc"}},
 		"files":    {"runs/neg/metrics.jsonl runs/nc/metrics.jsonl", []string{filepath.FromSlash("runs/neg/metrics.jsonl"), filepath.FromSlash("runs/nc/metrics.jsonl")}, nil},

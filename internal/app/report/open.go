@@ -67,7 +67,10 @@ func ArrangeLikeRun(l *data.Labels, folder string) {
 func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([]cne.PicturePanel, error) {
 	var panels []cne.PicturePanel
 	if len(titles) == 0 {
-		titles = settingsOf(inputs)
+		for _, input := range inputs {
+			titles = append(titles, filepath.Base(file.TrimEnding(input)))
+		}
+		titles = settingsOr(titles, inputs)
 	}
 	for i, input := range inputs {
 		found, err := rundir.EmbeddingFile(input)
@@ -84,14 +87,12 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 	return panels, nil
 }
 
-// settingsOf returns a title for each input: its settings if these tell all runs apart and
-// are short, and otherwise its name.
-func settingsOf(inputs []string) []string {
+// settingsOr returns a title for each input: its settings if these tell all runs apart and
+// are short, and otherwise the given one.
+func settingsOr(titles, inputs []string) []string {
 	all := make([]*configs.Config, len(inputs))
-	titles := make([]string, len(inputs))
 	var err error
 	for i, input := range inputs {
-		titles[i] = filepath.Base(file.TrimEnding(input))
 		if err == nil {
 			all[i], _, err = configs.Train.Load(&configs.Sources{File: filepath.Join(input, rundir.ConfigFile)})
 		}
@@ -133,6 +134,9 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 	}
 	c := &plot.Curves{Title: p.Title, Width: p.Width, Height: p.Height}
 	names := runNames(paths)
+	if len(runs) > 1 {
+		names = settingsOr(names, paths)
+	}
 	type panel struct {
 		title, unit string
 		parts       []part
