@@ -104,9 +104,9 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	}
 	o := c.Data.Options()
 	o.Labels = nil
-	var own []string // the points, if they have the labels
+	var own []string // the training points, if they have the labels
 	if c.Data.ownLabels() != "" {
-		own = points
+		own = c.Data.Path
 	}
 	check := func(key string, specs, paths []string, o file.Options) error {
 		for _, spec := range specs {

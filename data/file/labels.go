@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,7 +54,9 @@ func readLabels(ctx context.Context, spec string) (labels []string, heading bool
 		columns, err := ReadColumns(ctx, []string{path}, []string{column}, Options{LabelColumn: column})
 		return columns[0], false, err
 	}
-	labels, heading, err = readItems(ctx, spec, false)
+	if labels, heading, err = readItems(ctx, spec, false); errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("labels: %w; want a file with a label for each point, or FILE:COLUMN", err)
+	}
 	if IsTable(spec) || looksLikeTable(labels) {
 		err = cmp.Or(CheckLines(ctx, spec), err)
 	}

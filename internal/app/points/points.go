@@ -310,6 +310,11 @@ func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) 
 	d := in.Config.Data
 	if column := d.Options().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
 		d.LabelColumn = &column // data.labels may be a column
+		if _, err := file.FindColumn(ctx, h.Paths, column, file.Options{Header: d.Header, LabelColumn: column}); errors.Is(err, data.ErrOption) {
+			d.LabelColumn = nil
+			in.log.Info("the held-out points have no labels: the column of the labels is missing (or give data.holdout_labels)",
+				"column", column, "files", text.Few(h.Paths, nil))
+		}
 	}
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	o := in.Config.ReadOptions(&d)
