@@ -3,13 +3,14 @@ package neighbors
 import (
 	"context"
 	"math"
+	"math/bits"
 	"slices"
-	"unsafe"
 
 	"cne/data"
 	"cne/internal/blas"
 	"cne/internal/parallel"
 	"cne/internal/selection"
+	"cne/internal/simd"
 )
 
 // This file finds candidates by products of blocks, on the CPU.
@@ -25,33 +26,7 @@ import (
 //
 // blockSize is the number of points of a block. A block of products takes 256 KiB and
 // fits in the second-level cache of current processors.
-const (
-	blockSize  = 256
-	groupSize  = 8                     // products tested at a time
-	blockWidth = blockSize / groupSize // groups in a row of a block
-)
-
-// A group is groupSize float32 products, or thresholds, seen as pairs in 64-bit words.
-// They are tested a word at a time. The bits of non-negative floats have the same order
-// as integers. With the sign bits set in a word of products (guard), subtracting a word
-// of thresholds leaves a sign bit set only where the magnitude of the product is not
-// below the threshold.
-//
-// Only rounding can make a product negative. Its magnitude is then at least as near to
-// the exact s, because that is not negative.
-type group [groupSize / 2]uint64
-
-const guard = 1<<63 | 1<<31
-
-// floats views groups as the floats in them.
-func floats(g []group) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(g))), groupSize*len(g))
-}
-
-// magnitudes views groups as the bits of the floats in them.
-func magnitudes(g []group) []uint32 {
-	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(g))), groupSize*len(g))
-}
+const blockSize = 256
 
 // panels holds the moved and scaled points, a panel of (2+D)×blockSize per
 // block: a row of h, a row of ones, and a row per coordinate. Seen as columns
@@ -116,18 +91,18 @@ func (p *panels) rows(block int) int { return min(blockSize, p.n-block*blockSize
 // A workspace holds one goroutine's buffers for multiplying two blocks.
 type workspace struct {
 	b        []float32
-	products []group
+	products []float32
 }
 
 func (p *panels) newWorkspace() *workspace {
-	return &workspace{b: make([]float32, p.size()), products: make([]group, blockSize*blockWidth)}
+	return &workspace{b: make([]float32, p.size()), products: make([]float32, blockSize*blockSize)}
 }
 
 // multiply computes s for the first points of a panel (rows of w.products) and the
 // points of block J (columns).
 func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 	if p.measure == manhattan || p.measure == mismatches {
-		p.addUp(floats(w.products), panel, rows, blockJ)
+		p.addUp(w.products, panel, rows, blockJ)
 		return
 	}
 	copy(w.b, p.of(blockJ))
@@ -135,9 +110,9 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 		w.b[c], w.b[blockSize+c] = -1, -h
 	}
 	blas.Gemm(true, false, rows, blockSize, 2+p.d,
-		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
+		-1, panel, blockSize, w.b, blockSize, 0, w.products, blockSize)
 	if p.measure == jaccard {
-		p.divide(floats(w.products), panel, rows, blockJ)
+		p.divide(w.products, panel, rows, blockJ)
 	}
 }
 
@@ -152,9 +127,6 @@ type collector struct {
 	// last has the last key of each list, if points at the threshold are still wanted, since
 	// those of smaller numbers come first; or is nil.
 	last []uint64
-	// thresholds are the lists' thresholds as groups, with room for whole blocks. Points with
-	// an s not below the threshold are no longer wanted.
-	thresholds []group
 }
 
 func newCollector(n, k int, ties bool) *collector {
@@ -165,8 +137,7 @@ func newCollector(n, k int, ties bool) *collector {
 	}
 	c.stride, c.count = keep+min(keep, 128), make([]int32, n)
 	c.keys = make([]uint64, n*c.stride)
-	c.thresholds = make([]group, parallel.Pieces(n, blockSize)*blockWidth)
-	c.threshold = magnitudes(c.thresholds)
+	c.threshold = make([]uint32, parallel.Pieces(n, blockSize)*blockSize) // of whole blocks
 	c.reset()
 	return c
 }
@@ -205,42 +176,30 @@ func (c *collector) push(i int, s uint32, j int) {
 // noThresholds are the thresholds of columns that need no candidates. These are base
 // points if other points are the queries, and the columns of a block multiplied by
 // itself. There each pair occurs twice and is taken from its row.
-var noThresholds [blockWidth]group
+var noThresholds [blockSize]uint32
 
 // columns returns the thresholds of a block's points.
-func (c *collector) columns(block int) *[blockWidth]group {
-	return (*[blockWidth]group)(c.thresholds[block*blockWidth:])
-}
+func (c *collector) columns(block int) []uint32 { return c.threshold[block*blockSize:][:blockSize] }
 
-// scan pushes the products of two blocks that are below the threshold of
-// their row's point or of their column's.
-func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, blockJ, rows int) {
-	bits := magnitudes(products)
-	columnBits := magnitudes(columns[:])
+// scan pushes the products of two blocks that are below the threshold of their row's point
+// or of their column's. Only rounding can make a product negative. Its magnitude is then at
+// least as near to the exact s, because that is not negative.
+func (c *collector) scan(products []float32, columns []uint32, blockI, blockJ, rows int) {
+	var found [blockSize / 64]uint64
 	for r := range rows {
-		i := blockI*blockSize + r
-		row := (*[blockWidth]group)(products[r*blockWidth:])
-		t := uint64(c.threshold[i])
-		t |= t << 32
-		for g := range row {
-			p, q := &row[g], &columns[g]
-			p0, p1, p2, p3 := p[0]|guard, p[1]|guard, p[2]|guard, p[3]|guard
-			if (p0-t)&(p0-q[0])&(p1-t)&(p1-q[1])&(p2-t)&(p2-q[2])&(p3-t)&(p3-q[3])&guard == guard {
-				continue
-			}
-			for e := range groupSize {
-				col := g*groupSize + e
-				s := bits[r*blockSize+col] &^ (1 << 31)
-				j := blockJ*blockSize + col
+		i, row := blockI*blockSize+r, products[r*blockSize:][:blockSize]
+		simd.MarkBelow(row, columns, c.threshold[i], found[:])
+		for w, word := range found {
+			for ; word != 0; word &= word - 1 {
+				col := 64*w + bits.TrailingZeros64(word)
+				s, j := math.Float32bits(row[col])&^(1<<31), blockJ*blockSize+col
 				if s < c.threshold[i] {
 					c.push(i, s, j)
 				}
-				if s < columnBits[col] {
+				if s < columns[col] {
 					c.push(j, s, i)
 				}
 			}
-			t = uint64(c.threshold[i])
-			t |= t << 32
 		}
 	}
 }
@@ -262,10 +221,9 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 		p.multiply(w, p.of(blockI), rows, blockJ)
 		columns := c.columns(blockJ)
 		if blockI == blockJ {
-			columns = &noThresholds
-			products := floats(w.products)
+			columns = noThresholds[:]
 			for r := range rows { // no point is its own candidate
-				products[r*blockSize+r] = 2 * aboveAll
+				w.products[r*blockSize+r] = 2 * aboveAll
 			}
 		}
 		c.scan(w.products, columns, blockI, blockJ, rows)
@@ -339,7 +297,7 @@ func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error 
 				return
 			}
 			p.multiply(s.workspace, s.panel, rows, block)
-			s.scan(s.products, &noThresholds, 0, block, rows)
+			s.scan(s.products, noThresholds[:], 0, block, rows)
 		}
 		rank(lo, hi, &s.candidateLists)
 	})

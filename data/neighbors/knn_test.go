@@ -329,7 +329,7 @@ func TestErrorBound(t *testing.T) {
 			w := p.newWorkspace()
 			for _, blocks := range [][2]int{{0, 0}, {0, 1}, {1, 1}} {
 				p.multiply(w, p.of(blocks[0]), p.rows(blocks[0]), blocks[1])
-				products := floats(w.products)
+				products := w.products
 				for r := 0; r < p.rows(blocks[0]); r += 1 + d/50 {
 					i := blocks[0]*blockSize + r
 					for c := range p.rows(blocks[1]) {
@@ -348,7 +348,7 @@ func TestErrorBound(t *testing.T) {
 				}
 			}
 			for c := p.rows(1); c < blockSize; c++ {
-				if s := floats(w.products)[c]; s < aboveAll {
+				if s := w.products[c]; s < aboveAll {
 					t.Fatalf("%s, D=%d: the empty column %d has the product %v", kind.name, d, c, s)
 				}
 			}
@@ -472,7 +472,7 @@ func TestErrorBoundOverAllPoints(t *testing.T) {
 	w := p.newWorkspace()
 	p.multiply(w, p.of(0), p.rows(0), 0)
 	for i := range m.N {
-		row := floats(w.products)[i*blockSize:][:m.N]
+		row := w.products[i*blockSize:][:m.N]
 		for _, threshold := range row[:64] {
 			nearest := math.Inf(1)
 			for j, s := range row {

@@ -163,7 +163,7 @@ func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 			return
 		}
 		p.multiply(w.workspace, w.panel, rows, other)
-		products := floats(w.products)
+		products := w.products
 		for c := range rows {
 			row := products[c*blockSize : (c+1)*blockSize]
 			i := r.rows[first+c]

@@ -3643,6 +3643,67 @@ limits_doneAVX2:
 	VZEROUPPER
 	RET
 
+// func markBelowVector(x []float32, limits []uint32, limit uint32, found []uint64)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·markBelowVector(SB), NOSPLIT, $0-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         x_base+0(FP), AX
+	MOVQ         limits_base+24(FP), CX
+	MOVQ         found_base+56(FP), DX
+	VBROADCASTSS limit+48(FP), Z1
+	MOVL         $0x7fffffff, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         x_len+8(FP), BX
+	XORQ         SI, SI
+
+loopAVX512:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX512
+	VMOVUPS (AX)(SI*4), Z2
+	VPANDD  Z0, Z2, Z2
+	VMAXPS  (CX)(SI*4), Z1, Z3
+	VCMPPS  $0x11, Z3, Z2, K1
+	MOVQ    SI, DI
+	SHRQ    $0x03, DI
+	KMOVW   K1, (DX)(DI*1)
+	ADDQ    $0x10, SI
+	JMP     loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	MOVQ         limits_base+24(FP), CX
+	MOVQ         found_base+56(FP), DX
+	VBROADCASTSS limit+48(FP), Y0
+	MOVL         $0x7fffffff, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         x_len+8(FP), BX
+	XORQ         SI, SI
+
+loopAVX2:
+	CMPQ      SI, BX
+	JGE       loop_doneAVX2
+	VMOVUPS   (AX)(SI*4), Y2
+	VANDPS    Y1, Y2, Y2
+	VMAXPS    (CX)(SI*4), Y0, Y3
+	VCMPPS    $0x11, Y3, Y2, Y2
+	MOVQ      SI, DI
+	SHRQ      $0x03, DI
+	VMOVMSKPS Y2, R8
+	MOVB      R8, (DX)(DI*1)
+	ADDQ      $0x08, SI
+	JMP       loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
 // func drawOthersVector(column []int32, state uint64, others uint32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F
 TEXT ·drawOthersVector(SB), NOSPLIT, $0-36

@@ -3773,6 +3773,52 @@ loop_doneNEON:
 limits_doneNEON:
 	RET
 
+// func markBelowVector(x []float32, limits []uint32, limit uint32, found []uint64)
+TEXT ·markBelowVector(SB), NOSPLIT, $0-80
+	MOVD x_base+0(FP), R0
+	MOVD limits_base+24(FP), R1
+	MOVD found_base+56(FP), R2
+	FMOVS limit+48(FP), F0
+	MOVD $2147483647, R3
+	WORD $0x1e270061 // fmov s1, w3
+	MOVD x_len+8(FP), R3
+	MOVD ZR, R5
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+
+loopNEON:
+	CMP R3, R5
+	BGE loop_doneNEON
+	ADD R5<<2, R0, R23
+	WORD $0x3dc002e2 // ldr q2, [x23, #0]
+	WORD $0x4e211c42 // and v2.16b, v2.16b, v1.16b
+	ADD R5<<2, R1, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x6ebfe403 // fcmgt v3.4s, v0.4s, v31.4s
+	WORD $0x6e7f1c03 // bsl v3.16b, v0.16b, v31.16b
+	WORD $0x6ea2e462 // fcmgt v2.4s, v3.4s, v2.4s
+	MOVD R5, R6
+	LSR $3, R6
+	WORD $0x6f21045e // ushr v30.4s, v2.4s, #31
+	WORD $0x6f6117de // usra v30.2d, v30.2d, #31
+	WORD $0x0e143fd0 // mov w16, v30.s[2]
+	WORD $0x1e2603c7 // fmov w7, s30
+	ORR R16<<2, R7
+	MOVD R5, R8
+	ANDS $4, R8
+	BEQ evenNEON
+	MOVBU (R2)(R6<<0), R8
+	LSL $4, R7
+	ORR R8, R7
+
+evenNEON:
+	MOVB R7, (R2)(R6<<0)
+	ADD $4, R5
+	JMP loopNEON
+
+loop_doneNEON:
+	RET
+
 // func drawOthersVector(column []int32, state uint64, others uint32)
 TEXT ·drawOthersVector(SB), NOSPLIT, $0-36
 	MOVD $tables<>(SB), R25

@@ -94,6 +94,9 @@ TEXT ·inverseSumVector(SB), NOSPLIT, $0-0
 TEXT ·countBelowVector(SB), NOSPLIT, $0-0
 	UNDEF
 
+TEXT ·markBelowVector(SB), NOSPLIT, $0-0
+	UNDEF
+
 TEXT ·drawOthersVector(SB), NOSPLIT, $0-0
 	UNDEF
 

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"math"
 	"unsafe"
 
 	"cne/internal/elementary"
@@ -44,6 +45,27 @@ func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, fi
 		d2 := max(0, sum+x[j])
 		x[j] = d2
 		if d2+slack < near*sum {
+			found[j/64] |= 1 << (j % 64)
+		}
+	}
+}
+
+// MarkBelow says which numbers of a row are near 0: bit j%64 of found[j/64] says whether
+// the magnitude of x[j] is below that of the float with the bits limit, or with the bits
+// limits[j]. The limits are not negative. A NaN is never below. found has ⌈len(x)/64⌉ words.
+func MarkBelow(x []float32, limits []uint32, limit uint32, found []uint64) {
+	found = found[:(len(x)+63)/64]
+	clear(found)
+	f, whole := wholeVectors(x)
+	if whole > 0 {
+		markBelowVector(f, limits[:whole], limit, found)
+	}
+	markBelow(x, limits, limit, found, whole)
+}
+
+func markBelow(x []float32, limits []uint32, limit uint32, found []uint64, first int) {
+	for j := first; j < len(x); j++ {
+		if math.Float32bits(x[j])&^(1<<31) < max(limit, limits[j]) {
 			found[j/64] |= 1 << (j % 64)
 		}
 	}

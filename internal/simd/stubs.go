@@ -152,6 +152,11 @@ func inverseSumVector(d2 []float32) (sum float32)
 //go:noescape
 func countBelowVector(counts []int32, x []float32, limits []float32)
 
+// markBelowVector is the vector form of markBelow.
+//
+//go:noescape
+func markBelowVector(x []float32, limits []uint32, limit uint32, found []uint64)
+
 // drawOthersVector is the vector form of drawOthers.
 //
 //go:noescape

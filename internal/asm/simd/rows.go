@@ -138,6 +138,24 @@ func (s *isa) rowDistances() {
 	s.end()
 }
 
+// markBelow compares bits as floats, which has the same result for all but NaNs.
+func (s *isa) markBelow() {
+	s.begin("markBelow", "(x []float32, limits []uint32, limit uint32, found []uint64)", "is the vector form of markBelow.")
+	x, limits, found := s.pointer("x"), s.pointer("limits"), s.pointer("found")
+	limit, magnitude := s.broadcast("limit"), s.bits(0x7fffffff)
+	s.loop("x", "loop", func(i Register) {
+		v, m := s.load(x, i), s.vec()
+		if s.wide() {
+			s.VPANDD(magnitude, v, v)
+		} else {
+			s.VANDPS(magnitude, v, v)
+		}
+		s.VMAXPS(at(limits, i), limit, m)
+		s.storeMask(s.compare(ltOQ, v, m), found, i)
+	})
+	s.end()
+}
+
 func (s *isa) rowSimilarities() {
 	s.begin("rowSimilarities", "(x []float32, clamp float32) (sum float32)", "is the vector form of rowSimilarities.")
 	x := s.pointer("x")
