@@ -3,7 +3,6 @@ package file
 import (
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"cne/data"
@@ -13,14 +12,13 @@ import (
 // A csrReader reads the rows of a CSR matrix from an archive of scipy.sparse.save_npz. It
 // reads the arrays indptr, indices and data in parallel.
 type csrReader struct {
-	head
+	n, width               int
 	indptr, indices, value *arrayReader
 	row                    int // rows read
 	entries                int // values read
-	// columns and raw are the last row as it is stored, and one is the row for read.
+	// columns and raw are the last row as it is stored.
 	columns []int32
 	raw     []byte
-	one     data.CSR
 }
 
 // isSparse reports whether an archive holds a scipy.sparse matrix and no array of points.
@@ -36,8 +34,9 @@ func (z *npz) openCSR() reader {
 	kind.Need(r.n > 0 && r.width > 0, data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
 	r.value.must(r.value.array.kind != 'c', data.ErrUnsupported,
 		"values: got complex numbers, want real ones, such as m.real.astype('float32')")
-	r.in, r.sparse, r.isByte, r.exact, r.nonzeros = r.value.in, r, r.value.isByte, true, r.value.total
-	return r
+	held := &heldRows{head: head{in: r.value.in, n: r.n, width: r.width, isByte: r.value.isByte, exact: true, nonzeros: r.value.total}, load: r.readAll}
+	held.sparse = held
+	return held
 }
 
 // must fails unless ok, with an error that names the array.
@@ -133,60 +132,19 @@ func (r *csrReader) next() bool {
 	return true
 }
 
-// appendRow appends the last row to c.
-func (r *csrReader) appendRow(c *data.CSR) {
-	before := len(c.Value)
-	c.Column = append(c.Column, r.columns...)
-	c.Value = append(c.Value, make([]float32, len(r.columns))...)
-	r.value.float32s(c.Value[before:], r.raw)
-	c.Start = append(c.Start, len(c.Value))
-}
-
-// readSparse implements sparseReader.
-func (r *csrReader) readSparse(c *data.CSR, rows int) (n int, err error) {
-	defer kind.Catch(&err)
-	if r.row == 0 {
-		size := min(r.indices.in.trusted(r.indices.total, false), r.value.in.trusted(r.value.total, false))
-		c.Column, c.Value = slices.Grow(c.Column, size), slices.Grow(c.Value, size)
-		c.Start = slices.Grow(c.Start, r.indptr.in.trusted(r.n, false))
+// readAll reads the whole matrix. It fails as kind.Need does.
+func (r *csrReader) readAll() *data.CSR {
+	size := min(r.indices.in.trusted(r.indices.total, false), r.value.in.trusted(r.value.total, false))
+	c := &data.CSR{Start: make([]int, 1, r.indptr.in.trusted(r.n, false)+1), Column: make([]int32, 0, size), Value: make([]float32, 0, size)}
+	for r.next() {
+		before := len(c.Value)
+		c.Column = append(c.Column, r.columns...)
+		c.Value = append(c.Value, make([]float32, len(r.columns))...)
+		r.value.float32s(c.Value[before:], r.raw)
+		c.Start = append(c.Start, len(c.Value))
 	}
-	for ; n < rows; n++ {
-		if !r.next() {
-			return n, io.EOF
-		}
-		r.appendRow(c)
-	}
-	return n, nil
-}
-
-// read implements reader, of dense rows.
-func (r *csrReader) read(dst []float32) (filled int, err error) {
-	defer kind.Catch(&err)
-	for ; ; filled += r.width {
-		if len(dst)-filled < r.width && r.row < r.n {
-			return filled, nil
-		}
-		if !r.next() {
-			return filled, io.EOF
-		}
-		r.one = data.CSR{Start: append(r.one.Start[:0], 0), Column: r.one.Column[:0], Value: r.one.Value[:0]}
-		r.appendRow(&r.one)
-		r.one.Tidy()
-		row := dst[filled : filled+r.width]
-		clear(row)
-		for k, j := range r.one.Column {
-			row[j] = r.one.Value[k]
-		}
-	}
-}
-
-// skip implements reader.
-func (r *csrReader) skip(rows int) (passed int, err error) {
-	defer kind.Catch(&err)
-	for ; passed < rows && r.row < r.n; passed++ {
-		r.next()
-	}
-	return passed, nil
+	c.Tidy()
+	return c
 }
 
 // A SparseFile is a CSR matrix in an archive of scipy.sparse.save_npz, read row by row.

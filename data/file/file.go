@@ -25,7 +25,7 @@ import (
 )
 
 // Rows are points that are read a block at a time, so their memory depends only on the
-// width of the points. Values may be NaN or infinite; see CheckFinite. Rows are not safe
+// width of the points; sparse ones are held in memory. Values may be NaN or infinite; see CheckFinite. Rows are not safe
 // for use by several goroutines at once.
 type Rows interface {
 	// Width returns the number of values of a point. A file header can claim any number, so
