@@ -421,33 +421,23 @@ func (r *arrayReader) each(want int, put func(filled int, src []byte, n int)) (f
 	return filled, nil
 }
 
-// appendLabels reads values, at most limit of them, as labels. After the last value it
-// returns io.EOF if the file ends there, too.
-func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error) {
-	first := r.done
-	src, n, err := r.next(limit)
-	if err != nil {
-		return labels, err
-	}
-	for i := range n {
-		label, err := r.label(src, i, r.missing)
-		if err != nil {
-			return labels, fmt.Errorf("label %d: %w", first+i+1, err)
-		}
-		labels = append(labels, label)
-	}
-	return labels, nil
-}
-
 // allLabels reads all values as labels.
 func (r *arrayReader) allLabels() ([]string, error) {
 	labels := make([]string, 0, r.in.trusted(r.total, false))
 	for {
-		var err error
-		if labels, err = r.appendLabels(labels, r.total); err == io.EOF {
+		src, n, err := r.next(r.total)
+		if err == io.EOF {
 			return labels, nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
+		}
+		for i := range n {
+			label, err := r.label(src, i, r.missing)
+			if err != nil {
+				return nil, fmt.Errorf("label %d: %w", len(labels)+1, err)
+			}
+			labels = append(labels, label)
 		}
 	}
 }

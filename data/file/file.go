@@ -228,6 +228,12 @@ func (f *files) begin() error {
 			return err
 		}
 	}
+	if h.beside != nil {
+		var err error
+		if h.labels, err = h.beside.allLabels(); err != nil {
+			return h.beside.explain(err)
+		}
+	}
 	if f.begun = append(f.begun, h); !f.o.later {
 		f.o.logReading(h, h == f.first)
 	}
@@ -300,11 +306,7 @@ func (f *files) take(want int, read func(r reader, done int) (int, error)) (n in
 		if err != nil && err != io.EOF {
 			err = h.explain(err)
 		}
-		if h.beside == nil {
-			f.labels = append(f.labels, h.takeLabels()...)
-		} else {
-			got, err = f.takeBeside(h, got, err)
-		}
+		f.labels = append(f.labels, h.takeLabels(got)...)
 		n += got
 		f.parts[len(f.parts)-1].Rows += got
 		if f.err = err; err == io.EOF {
@@ -315,26 +317,6 @@ func (f *files) take(want int, read func(r reader, done int) (int, error)) (n in
 		return 0, f.err
 	}
 	return n, nil
-}
-
-// takeBeside appends the labels of rows that were read, from a separate array. err is the
-// error of reading the rows.
-func (f *files) takeBeside(h *head, rows int, err error) (int, error) {
-	have := len(f.labels)
-	var fault error
-	for fault == nil && len(f.labels) < have+rows {
-		f.labels, fault = h.beside.appendLabels(f.labels, have+rows-len(f.labels))
-	}
-	if fault == nil && err == io.EOF { // the end of the labels is checked, too
-		if _, _, fault = h.beside.next(1); fault == io.EOF {
-			fault = nil
-		}
-	}
-	if fault != nil {
-		f.labels = f.labels[:have]
-		return 0, h.beside.explain(fault)
-	}
-	return rows, err
 }
 
 // Next implements Rows.
@@ -367,11 +349,8 @@ func (f *files) Skip(rows int) (skipped int, err error) {
 		var got int
 		if got, f.err = f.current.skip(left); f.err != nil {
 			f.err = h.explain(f.err)
-		} else if h.beside != nil {
-			if _, f.err = h.beside.skip(got); f.err != nil {
-				f.err = h.beside.explain(f.err)
-			}
 		}
+		h.takeLabels(got)
 		skipped += got
 		f.parts[len(f.parts)-1].Rows += got
 		if f.err == nil && got < left {

@@ -305,12 +305,7 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 		rows := (len(x) - begin) / h.width
 		begin = len(x)
 		f.parts[len(f.parts)-1].Rows = rows
-		f.labels = append(f.labels, h.takeLabels()...)
-		if h.beside != nil {
-			if _, err := f.takeBeside(h, rows, io.EOF); err != io.EOF {
-				return nil, nil, err
-			}
-		}
+		f.labels = append(f.labels, h.takeLabels(rows)...)
 		f.err = f.begin()
 	}
 	if f.err != io.EOF {

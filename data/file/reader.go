@@ -64,7 +64,7 @@ type head struct {
 	packed  bool // the size of the file does not bound the number of its values
 
 	lines  *data.Lines  // of the points read or skipped; nil unless the file is text
-	labels []string     // of the rows read since takeLabels, if they are in the same file
+	labels []string     // of the rows read since takeLabels, or of all further rows if they are in a separate array
 	member string       // the name of the array within an archive; may be empty
 	beside *arrayReader // labels in a separate array; nil without
 
@@ -85,10 +85,11 @@ type conversion struct {
 
 func (h *head) about() *head { return h }
 
-// takeLabels returns the labels of the rows read since its last call.
-func (h *head) takeLabels() []string {
-	labels := h.labels
-	h.labels = nil
+// takeLabels returns the labels of the next rows, or none if the points have no labels.
+func (h *head) takeLabels(rows int) []string {
+	rows = min(rows, len(h.labels))
+	labels := h.labels[:rows]
+	h.labels = h.labels[rows:]
 	return labels
 }
 

@@ -128,14 +128,7 @@ func (s *stored) note(f *files) (labels []string, err error) {
 		}
 		s.infos, s.types = append(s.infos, info), append(s.types, h.typeText())
 		f.parts[len(f.parts)-1].Rows = h.n
-		if h.beside == nil {
-			continue
-		}
-		own, err := h.beside.allLabels()
-		if err != nil {
-			return nil, h.beside.explain(err)
-		}
-		labels = append(labels, own...)
+		labels = append(labels, h.labels...)
 	}
 	if err != io.EOF {
 		return nil, err
