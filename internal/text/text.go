@@ -66,8 +66,11 @@ func Unsafe(r rune) bool {
 
 // Escape writes unsafe characters as Go's string literals do, such as \n and \u202e,
 // and bytes that are not UTF-8 as \xff. All else stays as it is.
-func Escape(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, Unsafe) < 0 {
+func Escape(s string) string { return escape(s, Unsafe) }
+
+// escape writes bytes that are not UTF-8, and unsafe characters, as Escape does.
+func escape(s string, unsafe func(rune) bool) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, unsafe) < 0 {
 		return s
 	}
 	var b strings.Builder
@@ -75,7 +78,7 @@ func Escape(s string) string {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case Unsafe(r):
+		case unsafe(r):
 			q := strconv.QuoteRuneToASCII(r)
 			b.WriteString(q[1 : len(q)-1])
 		default:
@@ -95,8 +98,9 @@ func Message(s string) string {
 	}
 	var b strings.Builder
 	for s != "" {
-		end := len(quotedPrefix(s))
-		if end == 0 {
+		quoted, err := strconv.QuotedPrefix(s)
+		end := len(quoted)
+		if err != nil || s[0] != '"' {
 			if end = strings.IndexAny(s[1:], ` "`) + 1; end == 0 {
 				end = len(s)
 			}
@@ -105,22 +109,6 @@ func Message(s string) string {
 		s = s[end:]
 	}
 	return elide(b.String(), messageLimit)
-}
-
-// quotedPrefix returns the string literal at the start of a text, or "".
-func quotedPrefix(s string) string {
-	if s[0] != '"' {
-		return ""
-	}
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return s[:i+1]
-		}
-	}
-	return ""
 }
 
 // ErrorMessage returns the Message of an error. Joined errors are separated by "; ".
@@ -300,21 +288,7 @@ func ParseFloat(s string, bits int) (float64, error) {
 // ValidName returns the name of a column or gene as text that every format can keep:
 // bytes that are not UTF-8, such as Latin-1's, are written as \xf6.
 func ValidName(name string) string {
-	if utf8.ValidString(name) {
-		return name
-	}
-	var b strings.Builder
-	for len(name) > 0 {
-		_, size := utf8.DecodeRuneInString(name)
-		if part := name[:size]; utf8.ValidString(part) {
-			b.WriteString(part)
-		} else {
-			const hex = "0123456789abcdef"
-			b.WriteString(`\x` + string(hex[name[0]>>4]) + string(hex[name[0]&15]))
-		}
-		name = name[size:]
-	}
-	return b.String()
+	return escape(name, func(rune) bool { return false })
 }
 
 // DateOrder is an order of the parts of a date that could be read in several ways.
