@@ -3,7 +3,7 @@
 //
 // A process that is killed while it writes leaves a temporary file in the same folder,
 // with a name that matches Pattern. The next process that writes in the folder removes
-// it; so does RemoveStale.
+// it; so does RemoveAbandoned.
 package atomicfile
 
 import (
@@ -181,35 +181,6 @@ func syncFolder(folder string) error {
 	return err
 }
 
-// RemoveStale removes the temporary files in a folder that have not been written to for
-// the given age: the files of killed processes. An age of 0 removes all; use it only if
-// no other process writes in the folder. A writer whose file is removed gets an error in
-// the end, and the name keeps its old content. A missing folder is not an error.
-func RemoveStale(folder string, age time.Duration) error {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	var failures []error
-	for _, e := range entries {
-		if match, _ := filepath.Match(Pattern, e.Name()); !match || !e.Type().IsRegular() {
-			continue
-		}
-		info, err := e.Info()
-		if err == nil && (age == 0 || now.Sub(info.ModTime()) >= age) { // a clock set back must not keep all
-			err = os.Remove(filepath.Join(folder, e.Name()))
-		}
-		if !errors.Is(err, fs.ErrNotExist) { // otherwise it got its name meanwhile, or was removed
-			failures = append(failures, err)
-		}
-	}
-	return errors.Join(failures...)
-}
-
 // errClaimed is the error if another process has claimed a file.
 var errClaimed = errors.New("in use")
 
@@ -246,10 +217,13 @@ func removeAbandonedOnce(folder string) {
 	if _, before := cleaned.LoadOrStore(folder, true); before {
 		return
 	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return
-	}
+	RemoveAbandoned(folder)
+}
+
+// RemoveAbandoned removes the temporary files of killed processes in a folder. Where files
+// cannot be claimed, it removes those that have not been written to for an hour.
+func RemoveAbandoned(folder string) {
+	entries, _ := os.ReadDir(folder) // files that cannot be removed harm nobody
 	for _, e := range entries {
 		if match, _ := filepath.Match(Pattern, e.Name()); match && e.Type().IsRegular() {
 			removeAbandoned(filepath.Join(folder, e.Name()))

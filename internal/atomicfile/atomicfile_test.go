@@ -283,7 +283,7 @@ func TestKill(t *testing.T) {
 		kill()
 		wholeFile(t, path, 1<<18)
 	}
-	must(t, RemoveStale(dir, 0))
+	RemoveAbandoned(dir)
 	contains(t, dir, "a")
 }
 
@@ -332,51 +332,34 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	contains(t, dir, "a")
 }
 
-func TestRemoveStale(t *testing.T) {
-	now, old := time.Now(), time.Now().Add(-2*time.Hour)
-	for age, want := range map[time.Duration][]string{
-		time.Hour: {".cne-.tmp", ".cne-folder.tmp", ".cne-fresh.tmp", ".cne-x.tmp~", ".tmp", "cne-x.tmp", "model"},
-		0:         {".cne-folder.tmp", ".cne-x.tmp~", ".tmp", "cne-x.tmp", "model"},
-	} {
-		dir := t.TempDir()
-		must(t, os.Mkdir(filepath.Join(dir, ".cne-folder.tmp"), 0o777))
-		for file, changed := range map[string]time.Time{
-			".cne-0123456789abcdef.tmp": old,
-			".cne-fresh.tmp":            now,
-			".cne-.tmp":                 now.Add(time.Hour), // by a clock that was set back
-			".cne-x.tmp~":               old,
-			"cne-x.tmp":                 old,
-			".tmp":                      old,
-			"model":                     old,
-			".cne-folder.tmp":           old,
-		} {
-			path := filepath.Join(dir, file)
-			if file != ".cne-folder.tmp" {
-				must(t, os.WriteFile(path, []byte("x"), 0o666))
-			}
-			must(t, os.Chtimes(path, changed, changed))
-		}
-		must(t, RemoveStale(dir, age))
-		contains(t, dir, want...)
+func TestOnlyTemporaryFilesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, ".cne-folder.tmp"), 0o777))
+	for _, file := range []string{".cne-0123456789abcdef.tmp", ".cne-.tmp", ".cne-x.tmp~", "cne-x.tmp", ".tmp", "model"} {
+		path := filepath.Join(dir, file)
+		must(t, os.WriteFile(path, []byte("x"), 0o666))
+		old := time.Now().Add(-2 * unclaimedAge)
+		must(t, os.Chtimes(path, old, old))
 	}
-	if err := RemoveStale(filepath.Join(t.TempDir(), "missing"), 0); err != nil {
-		t.Errorf("a missing folder: %v", err)
-	}
+	RemoveAbandoned(dir)
+	contains(t, dir, ".cne-folder.tmp", ".cne-x.tmp~", ".tmp", "cne-x.tmp", "model")
+	RemoveAbandoned(filepath.Join(dir, "missing"))
 }
 
-// Names of temporary files are those that RemoveStale knows, and a file that is
-// removed while it is written leaves the old content under the name.
+// Names of temporary files match Pattern, and a file that is removed while it is written
+// leaves the old content under the name.
 func TestRemovedWhileWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	must(t, Write(path, text("old")))
 	err := Write(path, func(w io.Writer) error {
-		must(t, RemoveStale(dir, time.Hour))
-		if found, _ := filepath.Glob(filepath.Join(dir, Pattern)); len(found) != 1 {
-			t.Errorf("the temporary file is not among %q", found)
+		RemoveAbandoned(dir) // it is not
+		found, _ := filepath.Glob(filepath.Join(dir, Pattern))
+		if len(found) != 1 {
+			t.Fatalf("the temporary file is not among %q", found)
 		}
 		must(t, text("new")(w))
-		return RemoveStale(dir, 0)
+		return os.Remove(found[0])
 	})
 	if err == nil {
 		t.Skip("this system does not remove files that are open")

@@ -119,7 +119,7 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// RemoveStale removes unfinished files of a killed process. The folder must be locked.
+// RemoveStale removes unfinished files of killed processes.
 func (d *Dir) RemoveStale() error {
 	folders := []string{"", Snapshots}
 	for _, pattern := range sweepFolders {
@@ -130,9 +130,7 @@ func (d *Dir) RemoveStale() error {
 		folders = append(folders, found...)
 	}
 	for _, folder := range folders {
-		if err := atomicfile.RemoveStale(d.Path(folder), 0); err != nil {
-			return fmt.Errorf("cannot remove a file that was left unfinished: %w", err)
-		}
+		atomicfile.RemoveAbandoned(d.Path(folder))
 	}
 	return nil
 }
