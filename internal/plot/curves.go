@@ -32,10 +32,6 @@ type Curves struct {
 	// Panels are the charts, row by row; at least one.
 	Panels []Panel
 
-	// Columns is the number of panels in a row, up to 100. By default it is 1
-	// to 3, and 2 for four panels.
-	Columns int
-
 	// Width and Height are the size of the image in inches, up to 100; by
 	// default each panel gets 3 × 2.2 inches.
 	Width, Height float64
@@ -61,11 +57,11 @@ type Series struct {
 	// Name is the name in the legend; a series without a name has no entry.
 	Name string
 
-	// X and Y are the points, joined by a line in order. A NaN in Y leaves a gap.
+	// X and Y, of one length, are the points, joined by a line in order. A NaN in Y leaves a gap.
 	X, Y []float64
 
-	// Low and High, if not nil, are bounds below and above Y, such as a standard deviation or
-	// the extremes of several runs. They are drawn as a band, or as error bars if there are
+	// Low and High, if not nil, are bounds below and above Y, one for each point, such as a
+	// standard deviation or the extremes of several runs. They are drawn as a band, or as error bars if there are
 	// markers. NaN means no bound at that point.
 	Low, High []float64
 
@@ -112,8 +108,7 @@ func (c *Curves) check() error {
 	if len(c.Panels) == 0 {
 		return fmt.Errorf("%w: panels: got none", ErrInput)
 	}
-	if err := checkSizes([]size{{"Columns", float64(c.Columns), 100}, {"Width", c.Width, maxInches},
-		{"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
+	if err := checkSizes([]size{{"Width", c.Width, maxInches}, {"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
 		return err
 	}
 	for i := range c.Panels {
@@ -128,13 +123,6 @@ func (p *Panel) check() error {
 	points := 0
 	for k := range p.Series {
 		s := &p.Series[k]
-		if len(s.X) != len(s.Y) {
-			return fmt.Errorf("%w: series %d (%q): got %d numbers in X and %d in Y, want as many of both", ErrInput, k+1, s.Name, len(s.X), len(s.Y))
-		}
-		if (s.Low != nil || s.High != nil) && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) {
-			return fmt.Errorf("%w: series %d (%q): got %d lower and %d upper bounds, want %d, one for each point", ErrInput, k+1,
-				s.Name, len(s.Low), len(s.High), len(s.Y))
-		}
 		for _, values := range []struct {
 			name         string
 			of           []float64
@@ -173,15 +161,13 @@ func (p *Panel) check() error {
 	return nil
 }
 
+// columns returns the number of panels in a row.
 func (c *Curves) columns() int {
-	switch n := len(c.Panels); {
-	case c.Columns > 0:
-		return min(c.Columns, n)
-	case n == 4:
+	n := len(c.Panels)
+	if n == 4 {
 		return 2
-	default:
-		return min(n, 3)
 	}
+	return min(n, 3)
 }
 
 // layout places everything. All charts have the same size, and their axes are aligned.

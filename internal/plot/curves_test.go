@@ -238,7 +238,7 @@ func TestCurvesText(t *testing.T) {
 func TestCurvesAligned(t *testing.T) {
 	wide := falling("", 3)
 	wide.Y = []float64{123456, 123457, 123458}
-	_, _, boxes := drawn(t, &Curves{Columns: 2, Panels: []Panel{
+	_, _, boxes := drawn(t, &Curves{Panels: []Panel{
 		{Title: "t", Series: []Series{falling("", 3)}},
 		{Series: []Series{falling("", 3)}},
 		{YLabel: "label", Series: []Series{wide}},

@@ -291,13 +291,13 @@ func TestDense(t *testing.T) {
 }
 
 func TestDenseStrip(t *testing.T) {
-	strip := &Strip{Panels: []*Scatter{{Embedding: many(DenseFrom).Embedding}, {Embedding: many(DenseFrom).Embedding}}, Side: 2}
+	strip := &Strip{Panels: []*Scatter{{Embedding: many(DenseFrom).Embedding}, {Embedding: many(DenseFrom).Embedding}}}
 	images, places := embeddedImages(t, write(t, strip, SVG))
 	if len(images) != 2 {
 		t.Fatalf("%d images", len(images))
 	}
 	for k, p := range places {
-		if left := 144 * float64(k); p[0] < left || p[0]+p[2] > left+144 || p[1] < 0 || p[1]+p[3] > 144 {
+		if left := stripSide * float64(k); p[0] < left || p[0]+p[2] > left+stripSide || p[1] < 0 || p[1]+p[3] > stripSide {
 			t.Errorf("panel %d is at %v", k, p)
 		}
 	}

@@ -90,8 +90,8 @@ func TestNameClasses(t *testing.T) {
 	if a, _, err := image.Decode(strings.NewReader(draw(&with, PNG))); err != nil || a.Bounds().Empty() {
 		t.Errorf("no picture: %v", err)
 	}
-	strip := &Strip{Panels: []*Scatter{&with, plain}, Side: 5}
-	if n := strings.Count(draw(strip, SVG), ">single<"); n != 2+haloSteps {
+	strip := &Strip{Panels: []*Scatter{&with, plain}}
+	if n := strings.Count(draw(strip, SVG), ">class-b<"); n != 2+haloSteps {
 		t.Errorf("in a strip it is written %d times", n)
 	}
 	// Very many classes are drawn quickly, too.

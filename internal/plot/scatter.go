@@ -303,10 +303,6 @@ type Strip struct {
 	// up to 5, as give rows of nearly equal length.
 	Columns int
 
-	// Side is the height of a panel in inches, and its width without the
-	// legend, up to 20; 2.4 by default.
-	Side float64
-
 	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
 	// density in an SVG or PDF, up to 1200; 200 by default.
 	DPI int
@@ -315,8 +311,9 @@ type Strip struct {
 // Write draws the strip as an image of that format, as Scatter.Write does.
 func (s *Strip) Write(w io.Writer, format Format) error { return drawAs(w, format, s, s.DPI) }
 
-// maxSide bounds Strip.Side, in inches.
-const maxSide = 20
+// stripSide is the height of a panel of a Strip, and its width without the legend, in
+// printer's points.
+const stripSide = 2.4 * 72
 
 // columns returns the number of panels in a row.
 func (s *Strip) columns() int {
@@ -337,14 +334,10 @@ func (s *Strip) layout() (*layout, error) {
 	case s.Columns < 0:
 		return nil, fmt.Errorf("%w: columns: got %d, want a positive number, or 0 for the default", ErrInput, s.Columns)
 	}
-	if err := checkSizes([]size{{"Side", s.Side, maxSide}, {"DPI", float64(s.DPI), maxDPI}}); err != nil {
+	if err := checkSizes([]size{{"DPI", float64(s.DPI), maxDPI}}); err != nil {
 		return nil, err
 	}
-	all, err := s.together()
-	if err != nil {
-		return nil, err
-	}
-	side, columns := cmp.Or(72*s.Side, 72*2.4), s.columns()
+	all, side, columns := s.together(), float64(stripSide), s.columns()
 	rows := (n + columns - 1) / columns
 	whole := &layout{width: float64(columns) * side, height: float64(rows) * side}
 	// If some panels have a title, all are as high as with one.
@@ -377,24 +370,14 @@ func (s *Strip) layout() (*layout, error) {
 }
 
 // together returns one plot with the classes or values of all panels.
-func (s *Strip) together() (*Scatter, error) {
-	first, all := s.Panels[0], &Scatter{Embedding: new(data.Matrix)}
-	for i, p := range s.Panels {
-		if p == nil {
-			return nil, fmt.Errorf("%w: panel %d (counted from 0): got nil", ErrInput, i)
-		}
-		if err := p.check(); err != nil {
-			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
-		}
-		if (p.Classes == nil) != (first.Classes == nil) || (p.Values == nil) != (first.Values == nil) {
-			return nil, fmt.Errorf("%w: panel %d (counted from 0): got other labels than the first, want one legend for all", ErrInput, i)
-		}
+func (s *Strip) together() *Scatter {
+	all := &Scatter{Embedding: new(data.Matrix), ClassNames: s.Panels[0].ClassNames, ClassColours: s.Panels[0].ClassColours}
+	for _, p := range s.Panels {
 		all.Embedding.N += p.Embedding.N
 		all.Classes = append(all.Classes, p.Classes...)
 		all.Values = append(all.Values, p.Values...)
 	}
-	all.ClassNames, all.ClassColours = first.ClassNames, first.ClassColours
-	return all, nil
+	return all
 }
 
 // insert puts another layout into l, with its lower left corner at x, y.

@@ -39,17 +39,17 @@ func TestStripColumns(t *testing.T) {
 // Every panel has its title, its points and its scale bar, in its own part of
 // the picture, and the legend comes once.
 func TestStripLayout(t *testing.T) {
-	s := &Strip{Panels: []*Scatter{row(1, "one"), row(40, "two"), row(7, "three")}, Columns: 2, Side: 2}
+	s := &Strip{Panels: []*Scatter{row(1, "one"), row(40, "two"), row(7, "three")}, Columns: 2}
 	l := layoutOf(t, s)
-	if l.height != 2*2*72 || l.width <= 2*2*72 {
-		t.Errorf("the picture is %v × %v points, want two rows of %v and room for the legend", l.width, l.height, 2*72)
+	if l.height != 2*stripSide || l.width <= 2*stripSide {
+		t.Errorf("the picture is %v × %v points, want two rows of %v and room for the legend", l.width, l.height, stripSide)
 	}
 	if len(l.layers) != 3 {
 		t.Fatalf("%d layers, want one per panel", len(l.layers))
 	}
-	for k, corner := range [][2]float64{{0, 144}, {144, 144}, {0, 0}} {
+	for k, corner := range [][2]float64{{0, stripSide}, {stripSide, stripSide}, {0, 0}} {
 		for i, x := range l.layers[k].x {
-			if y := l.layers[k].y[i]; x < corner[0] || x > corner[0]+144 || y < corner[1] || y > corner[1]+144 {
+			if y := l.layers[k].y[i]; x < corner[0] || x > corner[0]+stripSide || y < corner[1] || y > corner[1]+stripSide {
 				t.Errorf("panel %d: point %d is at %v, %v, outside its square with the corner %v", k, i, x, y, corner)
 			}
 		}
