@@ -115,3 +115,25 @@ func TestDensity(t *testing.T) {
 		t.Error("density 0, 1 and 2 do not keep ever more of the density, and the neighbours")
 	}
 }
+
+// Groups that are 4, 16 and 64 times as spread out as the narrowest stay groups: none flows
+// around the others.
+func TestDensityOfUnequalGroups(t *testing.T) {
+	points, s := data.NewMatrix(1600, 10), rng.New(3, rng.Sample)
+	labels := make([]string, points.N)
+	for i := range points.N {
+		group := i % 4
+		labels[i] = string(rune('0' + group))
+		row := points.Row(i)
+		for j := range row {
+			row[j] = float32(math.Pow(4, float64(group-1)) * s.Normal())
+		}
+		row[group] += 2000
+	}
+	e := embed(t, points, cne.PresetAuto.Apply(cne.Options{}, points.N, func(string) bool { return false }))
+	auto, err := quality.Measure(t.Context(), points, e.Positions, quality.Options{Labels: data.NewLabels(labels)})
+	must(t, err)
+	if *auto.Accuracy < 0.999 || *auto.KNNRecall < 0.3 || *auto.Spearman < 0.4 {
+		t.Errorf("recall %.3f, accuracy %.4f, Spearman %.3f", *auto.KNNRecall, *auto.Accuracy, *auto.Spearman)
+	}
+}

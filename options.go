@@ -129,7 +129,7 @@ type Options struct {
 	// Density says how much of the points' density the embedding keeps: the weights of
 	// the kNN graph's edges are multiplied by a power of the distances to the neighbours
 	// (neighbors.Graph.KeepDensity). 0 means not at all; 2 gives lengths about proportional
-	// to distances. It has no effect on Graph.
+	// to distances. Less is taken where densities are very different. It has no effect on Graph.
 	Density float64 `key:"graph.density" in:"[0,4]"`
 
 	// Hidden are the widths of a network's hidden layers, each followed by a ReLU:

@@ -113,11 +113,13 @@ func TestFuzzyGraphNeedsDistances(t *testing.T) {
 }
 
 // Edges between sparse points weigh less, in proportion to the radii; outliers and copies
-// count as a quarter or four times the median.
+// count as a quarter or four times the median. The power times the deviation of the radii's
+// logarithms is at most 1.
 func TestKeepDensity(t *testing.T) {
 	nb := &Neighbors{N: 5, K: 1, Index: []int32{1, 0, 1, 2, 3}, Dist2: []float64{4, 4, 16, 1e30, 0}} // radii 1, 1, 2, 4, 1/4 of the median
 	edges := [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}}
 	radii := []float64{1, 1, 2, 4, 0.25}
+	deviation := math.Log(2) * math.Sqrt((1+4+4)/5.-math.Pow((1+2-2)/5., 2))
 	for _, power := range []float64{0, 0.5, 2, 4} {
 		for name, graphOf := range map[string]func(*Neighbors) (*Graph, error){"equal": FromNeighbors, "fuzzy": FuzzyGraph} {
 			before, g := need(graphOf(nb))(t), need(graphOf(nb))(t)
@@ -127,7 +129,7 @@ func TestKeepDensity(t *testing.T) {
 				i, j := pair[0], pair[1]
 				e, _ := findEdge(g, i, int32(j))
 				back, _ := findEdge(g, j, int32(i))
-				want := float64(before.Weight(e)) * math.Pow(radii[i]*radii[j], -power/2)
+				want := float64(before.Weight(e)) * math.Pow(radii[i]*radii[j], -min(power, 1/deviation)/2)
 				if got := float64(g.Weights[e]); math.Abs(got-want) > 1e-6*want || g.Weights[back] != g.Weights[e] {
 					t.Errorf("%s, power %g: the edges of %d and %d weigh %g and %g, want %g", name, power, i, j, got, g.Weights[back], want)
 				}
@@ -138,7 +140,7 @@ func TestKeepDensity(t *testing.T) {
 	groups := &Neighbors{N: 4, K: 3, Index: []int32{1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2}, Dist2: []float64{1, 1, 1e6, 1, 1, 1e6, 1, 1, 1e6, 1e6, 1e6, 1e6}}
 	far := need(FromNeighbors(groups))(t)
 	must(t, far.KeepDensity(groups, 2))
-	for j, want := range []float64{1: 1, 2: 1, 3: 0.25} { // radii √2 and, as an outlier, 4√2
+	for j, want := range []float64{1: 1, 2: 1, 3: math.Exp(-1 / math.Sqrt(0.75))} { // radii √2 and, as an outlier, 4√2
 		if e, _ := findEdge(far, 0, int32(j)); want > 0 && math.Abs(float64(far.Weights[e])-want) > 1e-6 {
 			t.Errorf("groups: the edge of 0 and %d weighs %g, want %g", j, far.Weights[e], want)
 		}

@@ -395,6 +395,9 @@ const (
 	// A group of fewer than k points has neighbours in others, which say nothing about its
 	// density.
 	farRatio = 2
+	// mostSpread bounds the power times the standard deviation of the radii's logarithms.
+	// Above, the sparsest points, which attract each other least, are spread around the others.
+	mostSpread = 1
 )
 
 // KeepDensity multiplies the weights of the edges by (rᵢrⱼ)^(−power/2), so that an
@@ -404,6 +407,9 @@ const (
 // at least 1/4 and at most 4. Edges of sparse points attract less, and become longer before
 // attraction and repulsion balance. A power of 2 gives lengths about proportional to the
 // radii. A graph without weights gets weights.
+//
+// Where the logarithms of the radii have a standard deviation above 1/power, as in groups of
+// very different spread, the power is lowered to its inverse.
 //
 // The error wraps ErrInvalidGraph if nb has another number of points than g, or squared
 // distances that are missing, negative or not finite.
@@ -428,9 +434,19 @@ func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
 	}
 	slices.Sort(positive)
 	median := positive[(len(positive)-1)/2]
+	var sum, squares float64
 	for i, v := range factors {
 		v = max(1./(widestRatio*widestRatio), min(widestRatio*widestRatio, v/median))
-		factors[i] = elementary.Pow(v, -power/4)
+		factors[i] = elementary.Log(v) / 2
+		sum += factors[i]
+		squares += float64(factors[i] * factors[i])
+	}
+	mean := sum / float64(g.N)
+	if spread := math.Sqrt(max(0, squares/float64(g.N)-float64(mean*mean))); power*spread > mostSpread {
+		power = mostSpread / spread
+	}
+	for i, v := range factors {
+		factors[i] = elementary.Exp(-power / 2 * v)
 	}
 	if g.Weights == nil {
 		g.Weights = make([]float32, len(g.Indices))
