@@ -357,7 +357,12 @@ func (ds *Dataset) CheckDistances() error {
 			there, back := float64(v), float64(m.Row(j)[i])
 			switch {
 			case i == j && math.Abs(there) > tolerance:
-				return errorf(ErrDirection, "%s: %s: got %.6g on the diagonal, want 0 (to within %.2g, 10⁻⁴ of the largest distance); for similarities up to 1, take 1 − S", ds.RowName(i), columnName(m.Columns, j), there, tolerance)
+				remedy := "rows in the order of the columns"
+				if largest <= 1+tolerance {
+					remedy = "1 − S for similarities S up to 1"
+				}
+				return errorf(ErrDirection, "%s: %s: got %.6g on the diagonal, want 0 (to within %.2g, 10⁻⁴ of the largest distance), %s",
+					ds.RowName(i), columnName(m.Columns, j), there, tolerance, remedy)
 			case math.Abs(there-back) > tolerance:
 				return errorf(ErrDirection, "%s: %s: got the distance %.6g, and %.6g the other way, want a symmetric matrix (to within %.2g, 10⁻⁴ of the largest distance), such as (D + D.T)/2", ds.RowName(i), columnName(m.Columns, j), there, back, tolerance)
 			case there < -tolerance:

@@ -98,7 +98,7 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 	case p.Counts != nil:
 		return "", fmt.Errorf("%w: its points are counts of genes, which cne finds by name and normalises", ErrONNX)
 	case p.Fill != nil:
-		return "", fmt.Errorf("%w: it replaces missing values, which hardly a program that reads ONNX can", ErrONNX)
+		return "", fmt.Errorf("%w: it replaces missing values, which hardly a program that reads ONNX can; one trained with data.missing refuse (or drop, if values are missing) can be written", ErrONNX)
 	case p.Scaler != nil && p.Scaler.Offset != nil:
 		return "", fmt.Errorf("%w: the training points are too far from zero for float32; subtract a constant from all points before training", ErrONNX)
 	}

@@ -292,6 +292,9 @@ func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 	sparse, ok := rows.(file.Sparse)
 	kind.Need(ok, data.ErrUnsupported, "%s: got points, want counts in the Matrix Market format", matrix)
 	m := kind.Got(sparse.ReadSparse())
+	if o.Log != nil && slices.ContainsFunc(m.CSR.Value, func(v float32) bool { return v != float32(math.Trunc(float64(v))) }) {
+		o.Log.Warn("fractions are taken for counts of genes in cells; save other points as rows with scipy.sparse.save_npz(\"points.npz\", m.tocsr())", "file", matrix)
+	}
 	if turned {
 		if o.Log != nil {
 			o.Log.Info("the rows of the matrix are cells, by the lists next to it", "file", matrix, "cells", d, "genes", n)

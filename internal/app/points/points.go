@@ -226,15 +226,17 @@ func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing [
 	if known, _ := labels.Known(); labels != nil && len(known) < len(labels.Class) {
 		in.log.Info("points without a label, such as NA, are grey and left out of the accuracy", "points", len(labels.Class)-len(known))
 	}
-	in.Division, err = rules.Divide(in.N, labels, missing)
-	if err == nil && len(missing) > 0 {
-		what := "data.missing: left out points with missing values"
-		if d := in.Config.Data; d.Missing != "drop" {
-			what = "data.zero_rows: left out points of zeros"
-		} else if d.ZeroRows == "drop" {
-			what = "data.missing, data.zero_rows: left out points with missing values, and points of zeros"
-		}
-		in.log.Info(what, "points", len(missing), "of", in.N)
+	keys, what := "data.missing", "points with missing values"
+	if d := in.Config.Data; d.Missing != "drop" {
+		keys, what = "data.zero_rows", "points of zeros"
+	} else if d.ZeroRows == "drop" {
+		keys, what = "data.missing, data.zero_rows", "points with missing values, and points of zeros"
+	}
+	if len(missing) == in.N {
+		return fmt.Errorf("%s: %s: got only %s, want others", keys, text.Few(in.Config.Data.Path, nil), what)
+	}
+	if in.Division, err = rules.Divide(in.N, labels, missing); err == nil && len(missing) > 0 {
+		in.log.Info(keys+": left out "+what, "points", len(missing), "of", in.N)
 	}
 	return configs.Cause(err)
 }
