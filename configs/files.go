@@ -104,8 +104,8 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	}
 	o := c.Data.Options()
 	o.Labels = nil
-	var own []string // the training points, if they have the labels
-	if c.Data.ownLabels() != "" {
+	var own []string // the training points, if they have the labels and can be read twice
+	if c.Data.ownLabels() != "" && !isPipe(c.Data.Path[0]) {
 		own = c.Data.Path
 	}
 	check := func(key string, specs, paths []string, o file.Options) error {
@@ -162,6 +162,11 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 		err = fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
 	}
 	return err
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // NoColumnsError is the error for a column of points that come from no table.

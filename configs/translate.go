@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"cne"
@@ -48,7 +50,12 @@ func (d *Data) ArrangeLabels(l *data.Labels) {
 // ownLabels returns the column of the points' own table, or file of single cells, that
 // data.labels names, or "".
 func (d *Data) ownLabels() string {
-	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || !file.IsTable(d.Path[0]) && !file.IsCells(d.Path[0]) {
+	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || strings.HasPrefix(d.Path[0], BuiltinPrefix) {
+		return ""
+	}
+	// The name of a file is no column of what is no table by its name, such as a pipe.
+	points, isName := d.Path[0], filepath.Base(file.TrimEnding(d.Labels[0])) == d.Labels[0]
+	if !file.IsTable(points) && !file.IsCells(points) && !(isName && file.MayBeTable(points)) {
 		return ""
 	}
 	if path, column := file.SplitColumn(d.Labels[0]); path == "" || len(d.Path) == 1 && file.SameFile(path, d.Path[0]) && !slices.Contains(d.Drop, column) {

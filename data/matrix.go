@@ -276,31 +276,30 @@ func MissingColumns(names, wanted []string) []string {
 }
 
 // MatchColumns finds columns by name: from[i] is the index in names of wanted[i], and left
-// lists the names that are not wanted. The error wraps ErrShape if a wanted name is
-// missing or ambiguous.
+// lists the names that are not wanted. Several of one name are taken in their order. The error
+// wraps ErrShape if a wanted name is missing, or not there as often as in wanted.
 func MatchColumns(wanted, names []string) (from []int, left []string, err error) {
 	if none := MissingColumns(names, wanted); none != nil {
 		return nil, nil, errorf(ErrShape, "columns: got %s, want the %d of training; missing: %s",
 			text.Few(names, text.Quote), len(wanted), text.Few(none, text.Quote))
 	}
-	at := make(map[string]int, len(names))
+	at := make(map[string][]int, len(names))
 	for i, name := range names {
-		if _, twice := at[name]; twice && slices.Contains(wanted, name) {
-			return nil, nil, errorf(ErrShape, "columns: got several called %s, which was trained on, want one", text.Quote(name))
-		}
-		at[name] = i
+		at[name] = append(at[name], i)
+	}
+	again := make(map[string]int, len(wanted))
+	for _, name := range wanted {
+		again[name]++
 	}
 	for _, name := range wanted {
-		i, ok := at[name]
-		if !ok {
-			return nil, nil,
-				errorf(ErrShape, "columns: got names in another order than in training, want that order, since several are called %s", text.Quote(name))
+		if want := again[name]; len(at[name]) != want && want > 0 {
+			return nil, nil, errorf(ErrShape, "columns: got %d called %s, want %d as in training", len(at[name]), text.Quote(name), want)
 		}
-		delete(at, name)
-		from = append(from, i)
+		again[name] = 0 // is right
+		from, at[name] = append(from, at[name][0]), at[name][1:]
 	}
-	for _, name := range names {
-		if _, unwanted := at[name]; unwanted {
+	for i, name := range names {
+		if slices.Contains(at[name], i) {
 			left = append(left, name)
 		}
 	}

@@ -79,8 +79,8 @@ func TestColumnsErrors(t *testing.T) {
 	}{
 		{"one is missing", "a,c\n1,2\n", file.Options{Columns: []string{"a", "b"}}, data.ErrShape, `got "a", "c", want the 2 of training; missing: "b"`},
 		{"other names", "v,w,x,y,z\n1,2,3,4,5\n", file.Options{Columns: []string{"a", "b", "c", "d", "e"}}, data.ErrShape, `columns: got "v", "w", "x" and 2 more, want the 5 of training; missing: "a", "b", "c" and 2 more`},
-		{"a name twice", "a,b,a\n1,2,3\n", file.Options{Columns: []string{"b", "a"}}, data.ErrShape, `columns: got several called "a"`},
-		{"trained on twice", "b,a\n1,2\n", file.Options{Columns: []string{"a", "a", "b"}}, data.ErrShape, `since several are called "a"`},
+		{"a name twice", "a,b,a\n1,2,3\n", file.Options{Columns: []string{"b", "a"}}, data.ErrShape, `columns: got 2 called "a", want 1 as in training`},
+		{"trained on twice", "b,a\n1,2\n", file.Options{Columns: []string{"a", "a", "b"}}, data.ErrShape, `columns: got 1 called "a", want 2 as in training`},
 		{"as label", "a,b,c\n1,2,3\n", file.Options{Columns: []string{"a", "b"}, LabelColumn: "b"}, data.ErrOption, `column "b": got a label or dropped column`},
 		{"dropped", "a,b,c\n1,2,3\n", file.Options{Columns: []string{"a", "b"}, Drop: []string{"2"}}, data.ErrOption, `column "b": got a label or dropped column`},
 		{"another width than the offset", "1,2,3\n", file.Options{Offset: []float64{1, 2}}, data.ErrShape, "values per point: got 3, want 2"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,6 +68,18 @@ func readLabels(ctx context.Context, spec string) (labels []string, heading bool
 func IsTable(path string) bool {
 	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
 	return slices.Contains([]string{".csv", ".tsv", ".parquet"}, ending)
+}
+
+// MayBeTable reports whether a path can be that of a table: it is no folder, and its name is
+// not that of an array.
+func MayBeTable(path string) bool {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return false
+	}
+	name := strings.TrimSuffix(strings.ToLower(path), ".gz")
+	return !slices.ContainsFunc(formats, func(f format) bool {
+		return f.table == nil && slices.ContainsFunc(f.endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
+	})
 }
 
 // looksLikeTable reports whether most lines differ, and each has as many fields as the first.
