@@ -624,6 +624,8 @@ func TestBadParts(t *testing.T) {
 	for name, x := range map[string]struct{ got, want error }{
 		"nothing to fit":                {fit(new(cne.Neighborhood), nil), cne.ErrPoints},
 		"no neighbourhood":              {fit(nil, nil), cne.ErrPoints},
+		"towards of another size":       {fit(h, func(o *cne.Options) { o.Pull, o.Towards = 1, data.NewMatrix(3, 2) }), cne.ErrOption},
+		"towards without a pull":        {fit(h, func(o *cne.Options) { o.Towards = data.NewMatrix(h.Graph.N, 2) }), cne.ErrOption},
 		"start of another size":         {fit(h, func(o *cne.Options) { o.Init, o.Start = cne.InitGiven, data.NewMatrix(3, 2) }), cne.ErrOption},
 		"another graph":                 {fit(h, func(o *cne.Options) { o.Graph = new(neighbors.Graph) }), cne.ErrOption},
 		"a network of a table's":        {fit(h, func(o *cne.Options) { o.Hidden = []int{3} }), cne.ErrOption},

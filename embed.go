@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +16,7 @@ import (
 	"cne/model/op"
 	"cne/train"
 	"cne/train/initial"
+	"cne/train/quality"
 )
 
 // An Embedding has the positions of points, and can place new points. Any number of
@@ -125,18 +125,48 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 }
 
 // fitOptions returns the options of train.Fit. With SampleEdges or Density they include the
-// weights of the graph's edges.
-func (h *Neighborhood) fitOptions(o *Options) train.Options {
+// weights of the graph's edges, and with a Pull the positions to pull towards.
+func (h *Neighborhood) fitOptions(ctx context.Context, o *Options) (train.Options, error) {
 	fit := o.FitOptions()
+	if o.Pull > 0 {
+		towards, err := h.towards(ctx, o)
+		if err != nil {
+			return fit, err
+		}
+		fit.Towards = towards.X
+	}
 	if o.SampleEdges || o.Density > 0 && o.Graph == nil {
 		fit.Weights = h.Graph.Weights
 	}
-	return fit
+	return fit, nil
+}
+
+// towards returns the positions [n, Dim] that a Pull is towards: Towards, or the principal
+// components, which are computed once.
+func (h *Neighborhood) towards(ctx context.Context, o *Options) (*data.Matrix, error) {
+	if o.Towards != nil {
+		return o.Towards, nil
+	}
+	if dim := cmp.Or(o.Dim, DefaultDim); h.components == nil || h.components.D != dim {
+		found, err := initial.Components(ctx, h.Reduced, dim)
+		if err != nil {
+			return nil, err
+		}
+		h.components = data.NewMatrix(h.Reduced.N, dim) // columns that the points do not have are 0
+		for i := range h.components.N {
+			copy(h.components.Row(i), found.Row(i))
+		}
+	}
+	return h.components, nil
 }
 
 func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
+	fit, err := h.fitOptions(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	freeMemory(len(tails))
-	result, fitted := train.Fit(ctx, m, heads, tails, h.fitOptions(o))
+	result, fitted := train.Fit(ctx, m, heads, tails, fit)
 	freeMemory(len(tails))
 	if fitted != nil && result.Edges == 0 { // training has not begun
 		if errors.Is(fitted, train.ErrInput) {
@@ -160,11 +190,11 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	}
 	n, d := m.Points()
 	positions := data.NewMatrix(n, d)
-	err := m.EmbedTo(positions.X)
+	err = m.EmbedTo(positions.X)
 	if err == nil {
 		e.Positions = positions
 	}
-	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && fitted == nil && err == nil {
+	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && o.Pull == 0 && fitted == nil && err == nil {
 		if moved := initial.Gather(h.Graph, positions); moved > 0 {
 			copy(table.Table(), positions.X)
 			o.log("groups of points without edges between them were moved together", "groups", moved)
@@ -355,8 +385,11 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	case o.Init == InitGiven && o.Start == nil:
 		return nil, badOption("got InitGiven without Start")
 	case o.Init == InitGiven:
-		start := o.Start.Relative(nil)
-		return slices.Clone(convert[T](start.X)), nil
+		start := o.Start.Relative(nil).Clone()
+		if err := h.turn(ctx, start, o); err != nil {
+			return nil, err
+		}
+		return convert[T](start.X), nil
 	case o.Init == InitSpectral:
 		o.log("computing the initial positions", "from", "eigenvectors")
 		if h.maps == nil || h.maps.D != min(dim, initial.MostEigenmaps) { // computed once for a spectrum
@@ -365,7 +398,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 				return nil, err
 			}
 		}
-		coordinates = h.maps
+		coordinates = h.maps.Clone()
 	case o.Init == InitDiffusion:
 		o.log("computing the initial positions", "from", "principal components and the graph")
 		coordinates, err = initial.Diffusion(ctx, h.Graph, h.Reduced, dim)
@@ -375,8 +408,27 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	default:
 		coordinates, err = initial.Components(ctx, h.Reduced, dim)
 	}
+	if err == nil {
+		err = h.turn(ctx, coordinates, o)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return initial.Table[T](coordinates, dim, std, o.Seed)
+}
+
+// turn aligns initial coordinates with what a Pull is towards. Components as they are need
+// no turn.
+func (h *Neighborhood) turn(ctx context.Context, coordinates *data.Matrix, o *Options) error {
+	if o.Pull == 0 || o.Init == InitPCA && o.Towards == nil || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
+		return nil
+	}
+	towards, err := h.towards(ctx, o)
+	if err == nil {
+		_, _, err = quality.Align(coordinates, towards)
+	}
+	if errors.Is(err, quality.ErrUndefined) {
+		return nil // all points coincide
+	}
+	return err
 }

@@ -175,6 +175,13 @@ type Options struct {
 	LogZ float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ bool    `key:"loss.learn_z" words:"true false"`
 
+	// Pull draws positions without a network towards the first principal components of the
+	// points that the graph is built on, or towards Towards [n, Dim]: see
+	// train.Options.Pull. They are scaled and shifted to fit the positions, which are turned
+	// to fit them at the start. 0 means no pull.
+	Pull    float64 `key:"loss.pull" in:"[0,1e6]"`
+	Towards *data.Matrix
+
 	// Epochs is the number of passes over all edges; 0 means 50 for a network, otherwise
 	// 750.
 	Epochs int `key:"train.epochs,null" in:"[1,inf)"`
@@ -220,8 +227,8 @@ type Options struct {
 	// Log, if not nil, reports the start of each slow step.
 	Log *slog.Logger
 	// Gather moves groups of points without edges between them towards each other after
-	// training (initial.Gather). It has no effect on networks or with Float64. All presets but
-	// PresetPaper set it.
+	// training (initial.Gather). It has no effect on networks or with Float64 or a Pull. All
+	// presets but PresetPaper set it.
 	Gather bool
 	// Checkpoints says when the state of the run is saved; nil means never. Resume is such
 	// a state. A run with the same points and options continues from it to the embedding
@@ -411,6 +418,8 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Want: text.Enumerate(o.Init.Words())}
 	case (o.network() || dim != 2 || o.Float64) && o.wantsAll():
 		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or float32 positions without a network in two dimensions"}
+	case o.network() && o.Pull > 0:
+		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(o.Pull), Other: "model.kind", OtherGot: "mlp", Want: "0, or a table"}
 	case o.Momentum != 0 && o.adam():
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():
@@ -431,10 +440,21 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca"}
 	case o.Start != nil && o.Init != InitGiven:
 		return badOption("got Start without InitGiven")
-	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
-		return badOption("got a Start of %d×%d, want %d×%d", o.Start.N, o.Start.D, n, dim)
-	case o.Start != nil && !simd.AllFinite(o.Start.X):
-		return badOption("got a Start with a value that is not finite")
+	case o.Towards != nil && o.Pull == 0:
+		return badOption("got Towards without Pull")
+	}
+	return cmp.Or(checkPositions("Start", o.Start, n, dim), checkPositions("Towards", o.Towards, n, dim))
+}
+
+// checkPositions checks positions that may be nil.
+func checkPositions(name string, m *data.Matrix, n, dim int) error {
+	switch {
+	case m == nil:
+		return nil
+	case m.N != n || m.D != dim || len(m.X) != n*dim:
+		return badOption("got a %s of %d×%d, want %d×%d", name, m.N, m.D, n, dim)
+	case !simd.AllFinite(m.X):
+		return badOption("got a %s with a value that is not finite", name)
 	}
 	return nil
 }
@@ -613,12 +633,12 @@ func (o Options) phases() []train.Phase {
 }
 
 // FitOptions returns the options that Fit passes to train.Fit. With SampleEdges or Density,
-// Fit adds the weights of the graph's edges.
+// Fit adds the weights of the graph's edges, and with a Pull the positions to pull towards.
 func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
 		Optimizer: o.optimizer(o.WeightDecay), Clip: or(o.Clip, DefaultClip),
-		LogZ: o.LogZ, FixZ: o.KeepsZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
+		Pull: o.Pull, LogZ: o.LogZ, FixZ: o.KeepsZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
 		Retries: o.Retries, OnRetry: o.OnRetry, Hooks: o.Hooks, OnBatch: o.OnBatch, Checkpoints: o.Checkpoints, Resume: o.Resume,
 	}
 }

@@ -246,7 +246,10 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 		end, err = c.Clone()
 		return err
 	}
-	_, err = train.Fit(ctx, m, heads, tails, h.fitOptions(&o))
+	fit, err := h.fitOptions(ctx, &o)
+	if err == nil {
+		_, err = train.Fit(ctx, m, heads, tails, fit)
+	}
 	return end, err
 }
 

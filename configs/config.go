@@ -43,6 +43,7 @@ type Config struct {
 	Data       Data        `key:"data"`
 	Graph      Graph       `key:"graph"`
 	Model      Model       `key:"model"`
+	Loss       Loss        `key:"loss"`
 	Checkpoint Checkpoint  `key:"checkpoint"`
 	Quality    Quality     `key:"quality"`
 	Log        Log         `key:"log"`
@@ -153,6 +154,11 @@ func (m *Model) InitPath() string {
 	return m.Init
 }
 
+// Loss says what the embedding is pulled towards.
+type Loss struct {
+	Towards *string `key:"towards" as:"text"` // run folder or file; nil: principal components
+}
+
 // Checkpoint says when the state of a run is saved.
 type Checkpoint struct {
 	Minutes float64 `key:"minutes" in:"[0,1e8]"` // 0: not by time
@@ -230,6 +236,8 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
 		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
 		conflictIf(c.Model.KeepData && !table, "model.keep_data", "model.kind", "false"),
+		conflictIf(c.Loss.Towards != nil && c.Embed.Pull == 0, "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
+		conflictIf(d.Sample != nil && c.Loss.Towards != nil && !named, "data.sample", "loss.towards", "null, or data.names to match the points"),
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",
 			"data.holdout", "[], or paths of held-out points there"),
 		conflictIf(d.Sample != nil && earlier && !named, "data.sample", "model.init", "null, or data.names to match the points"),

@@ -58,7 +58,7 @@ func (c *Config) Inputs() []string {
 	if path := c.Model.InitPath(); path != "" {
 		inputs = append(inputs, path)
 	}
-	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)))
+	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames), given(c.Loss.Towards)))
 }
 
 // given returns the text of a key as a list: empty for null.
@@ -84,14 +84,18 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
-// CheckInit returns an error if the earlier embedding to start from is missing.
-func (m *Model) CheckInit() error {
-	path := m.InitPath()
-	if path == "" {
-		return nil
-	}
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(path), kindsOfText["start"], err)
+// checkEarlier returns an error if an earlier embedding is missing.
+func (c *Config) checkEarlier() error {
+	for _, x := range []struct{ key, path, want string }{
+		{"model.init", c.Model.InitPath(), kindsOfText["start"]},
+		{"loss.towards", strings.Join(given(c.Loss.Towards), ""), "the path of a run folder or a file"},
+	} {
+		if x.path == "" {
+			continue
+		}
+		if _, err := os.Stat(x.path); err != nil {
+			return fmt.Errorf("%s: got %s, want %s (%w)", x.key, text.Quote(x.path), x.want, err)
+		}
 	}
 	return nil
 }
@@ -122,7 +126,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		check("data.holdout_labels", c.Data.HoldoutLabels, nil, o),
 		check("output.html_columns", c.Output.HTMLColumns, points, o))
 	if err == nil && !started {
-		err = c.Model.CheckInit()
+		err = c.checkEarlier()
 	}
 	if err != nil || started || c.Model.InitNames == nil {
 		return err

@@ -53,7 +53,7 @@ func TestConflictsNameKeys(t *testing.T) {
 	c.Device.Precision, c.Embed.Float64, c.Device.Name, c.Embed.Search, c.Graph.File = BF16, true, "cuda", neighbors.Approximate, new("g.npz")
 	c.Model = Model{Kind: "mlp", Init: "a", InitNames: new("b"), KeepData: true}
 	c.Data.HoldoutLabels, c.Data.Holdout, c.Data.Sample, c.Data.Imbalance = []string{"l"}, new(Holdout{Share: 0.5}), new(Sample{Number: 9}), new("linear")
-	c.Data.Missing, c.Output.AutoLabels = "drop", true
+	c.Data.Missing, c.Output.AutoLabels, c.Loss.Towards = "drop", true, new("e.npy")
 	check(Train.keys, c.conflicts())
 	s := mustLoadSimCLR(t, "{}")
 	s.SimCLR.Method, s.Pretrain.Epochs = tsimcne, 1
@@ -62,7 +62,7 @@ func TestConflictsNameKeys(t *testing.T) {
 	all := append(c.conflicts(), s.conflicts()...)
 	check(Train.keys, all[:len(all)-2])
 	for i, e := range all {
-		if e == nil && i != 7 && i != 2 { // which needs an earlier embedding
+		if e == nil && i != 9 && i != 2 { // which needs an earlier embedding
 			t.Errorf("conflict %d is not found", i)
 		}
 	}

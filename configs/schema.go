@@ -437,7 +437,7 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		a, okA := before.(int)
 		b, okB := now.(int)
 		return okA && okB && b > a
-	case "graph.file", "model.init_names":
+	case "graph.file", "model.init_names", "loss.towards":
 		return before != nil && now != nil
 	case "model.init": // the file may have moved
 		return !slices.Contains(cne.InitPCA.Words(), before.(string)) && !slices.Contains(cne.InitPCA.Words(), now.(string))

@@ -173,6 +173,7 @@ type run struct {
 	firstEdges int
 	result     Result
 	saves      saves
+	pull       *pull // nil without Options.Pull
 
 	coordinates []float32
 }
@@ -188,6 +189,9 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 		result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed},
 	}
 	r.epochState.epoch = before.Epochs
+	if r.pull, err = newPull(o, edges); err != nil {
+		return nil, err
+	}
 	if r.engine, err = r.newEngine(); err != nil {
 		return nil, err
 	}
@@ -269,6 +273,9 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 			r.OnBatch(e.epoch+1, e.batch, r.batches, e.sum/float64(min(r.edges, e.batch*r.size)))
 		}
 	}
+	if err := r.pullPoints(); err != nil {
+		return err
+	}
 	e.pause()
 	trained := max(e.trained, time.Microsecond) // Windows' clock may not have moved
 	speed := float64(r.edgesPerEpoch-from*r.size) / trained.Seconds()
@@ -338,7 +345,8 @@ func (r *run) checkSpread() error {
 // checkLoss checks that a phase does not end with a loss clearly above the loss at its
 // start, which steps that are short enough lower. In between the loss may rise: large rates
 // rearrange the points, so that phases of a few steps are not judged. An exaggerated epoch has
-// another loss, and with All negatives and ρ ≠ 1 the steps lower something else than the loss.
+// another loss, and with All negatives and ρ ≠ 1, or a pull, the steps lower something else than
+// the loss.
 func (r *run) checkLoss(phaseEpoch int) error {
 	e, loss, steps := &r.epochState, r.result.Loss, r.epochState.Phase.Epochs*r.batches
 	if e.Negatives == All {
@@ -352,7 +360,7 @@ func (r *run) checkLoss(phaseEpoch int) error {
 		slack = max(0.5, 3*slack)
 	}
 	if phaseEpoch < e.Phase.Epochs-1 || steps < 10 || loss <= r.firstLoss+float64(slack*max(math.Abs(r.firstLoss), 1)) ||
-		e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
+		r.pull != nil || e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
 		return nil
 	}
 	return &DivergedError{
@@ -394,14 +402,18 @@ func (r *run) maxDistance(at SpectrumParam, m int) float64 {
 	if r.objective.Clamp == 0 {
 		return 1e15 // the squares of such distances are still finite in float32
 	}
-	c := 1.
+	return 1 / math.Sqrt(r.objective.Clamp*min(1, r.constant(at, m)))
+}
+
+// constant returns c of a loss with one, and 1 for the others.
+func (r *run) constant(at SpectrumParam, m int) float64 {
 	switch r.objective.Loss.Info().Constant {
 	case op.FixedZ:
-		c = elementary.Exp(r.logConst(at, m, 0))
+		return elementary.Exp(r.logConst(at, m, 0))
 	case op.LearntZ:
-		c = elementary.Exp(r.engine.logZ()) * float64(m)
+		return elementary.Exp(r.engine.logZ()) * float64(m)
 	}
-	return 1 / math.Sqrt(r.objective.Clamp*min(1, c))
+	return 1
 }
 
 // rootMeanSquareDistance returns the root mean square distance of two of the points

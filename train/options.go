@@ -76,6 +76,19 @@ type Options struct {
 	FixZ       bool
 	OptimizerZ Optimizer
 	LRZ        float64 `key:"train.lr_z" in:"[0,inf)"`
+	// Pull draws positions without a network towards Towards [n, d], such as principal
+	// components. It adds
+	//
+	//	10 · Pull · V · Σᵢ ‖yᵢ − αtᵢ‖² / Σᵢ ‖yᵢ‖²
+	//
+	// to the mean loss of an edge, for positions y and t about their means. α minimises
+	// the sum. V is the mean attraction of neighbours, so that a Pull means the same for every
+	// loss, n and size of the embedding: 0.05 is as strong as all attraction for an embedding
+	// that has nothing of Towards. α, V and Σ‖yᵢ‖² follow the embedding; no gradient passes
+	// through them. The host takes a step after every epoch. 0 means no pull; others need the
+	// Euclidean metric and plain SGD. The losses of State and Result are without it.
+	Pull    float64 `key:"loss.pull" in:"[0,1e6]"`
+	Towards []float32
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
 	// OnBatch, if not nil, is called after every batch, or on a device a few times a second.
@@ -190,6 +203,10 @@ func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError
 		return &OptionError{Key: "loss.learn_z", Got: "false", Other: "loss.name", OtherGot: loss.Word, Want: "true"}
 	case o.Follows.Epochs < 0 || o.Follows.Elapsed < 0:
 		return &OptionError{Got: fmt.Sprintf("%d epochs and %v to follow", o.Follows.Epochs, o.Follows.Elapsed), Want: "at least 0 of both"}
+	case o.Pull > 0 && objective.Metric != op.Euclidean:
+		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(o.Pull), Other: "loss.metric", OtherGot: objective.Metric.String(), Want: "0"}
+	case o.Pull > 0 && !o.plainSGD():
+		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(o.Pull), Want: "0, or the optimizer sgd without momentum and weight decay"}
 	case slices.Contains(o.Hooks, nil):
 		return &OptionError{Got: "a hook that is nil", Want: "a function"}
 	case c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0):

@@ -144,6 +144,7 @@ func (r *pointRun) begin() error {
 		rundir.Fingerprint{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.HeldKey},
 		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.sample", Value: near.RowsKey},
 		rundir.Fingerprint{Note: rundir.GraphNote, What: "edges of the graph", Value: near.GraphKey},
+		rundir.Fingerprint{Note: rundir.TowardsNote, What: "positions of loss.towards", Value: near.TowardsKey},
 	); err != nil || c.Graph.File != nil {
 		return err
 	}
@@ -305,7 +306,10 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 		return err
 	}
 	if r.from == nil {
-		in.Earlier, err = rundir.ReadInitEmbedding(ctx, c)
+		in.Earlier, err = rundir.ReadEarlier(ctx, c, "model.init", c.Model.InitPath(), c.Model.InitNames)
+	}
+	if err == nil && c.Loss.Towards != nil {
+		in.Towards, err = rundir.ReadEarlier(ctx, c, "loss.towards", *c.Loss.Towards, nil)
 	}
 	r.in = in
 	return err

@@ -52,6 +52,8 @@ var keyFlags = []struct{ name, short, key, usage string }{
 	{"k", "k", "graph.k", "`number` of nearest neighbours of each point"},
 	{"loss", "", "loss.name", "`loss`: neg, nc, infonc or umap"},
 	{"s", "", "loss.s", "`position` between t-SNE (0) and UMAP (1)"},
+	{"pull", "", "loss.pull", "`strength` of the pull towards the principal components, such as 0.15"},
+	{"towards", "", "loss.towards", "`embedding` to pull towards instead, a run folder or a file"},
 	{"epochs", "", "train.epochs", "`number` of epochs"},
 	{"seed", "", "seed", "`seed` of all random numbers"},
 	{"device", "", "device.name", "`device` to compute on: auto, cpu, cuda or cuda:1"},

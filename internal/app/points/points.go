@@ -45,8 +45,9 @@ type Inputs struct {
 	Images     *images.Set // of the points, once asked for (see pageImages)
 	ImagesRead bool
 
-	Annotations *report.Annotations   // in the order of a page
-	Earlier     *rundir.InitEmbedding // where the points start; nil if not at an earlier embedding
+	Annotations *report.Annotations      // in the order of a page
+	Earlier     *rundir.EarlierEmbedding // where the points start; nil if not at an earlier embedding
+	Towards     *rundir.EarlierEmbedding // where a pull is towards; nil if not an earlier embedding
 }
 
 // Sampled reports whether data.sample chooses the points to train on.

@@ -79,7 +79,7 @@ func (in *Inputs) LogCounts() {
 // identify it.
 type Prepared struct {
 	*cne.Neighborhood
-	PointsKey, HeldKey, RowsKey, GraphKey string // "" if there are none, or for all rows
+	PointsKey, HeldKey, RowsKey, GraphKey, TowardsKey string // "" if there are none, or for all rows
 }
 
 // ChooseComponents is cne.Options.ChooseComponents for the points as they were read.
@@ -126,7 +126,12 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 		}
 	}
 	names, _ := in.Names()
-	o.Start, err = in.Earlier.Start(in.log, h, names, c.Embed.Seed)
+	if o.Start, err = in.Earlier.Start(in.log, h, names, c.Embed.Seed); err == nil {
+		o.Towards, err = in.Towards.Start(in.log, h, names, c.Embed.Seed)
+	}
+	if err == nil && o.Towards != nil {
+		p.TowardsKey, err = rundir.PointsKey(ctx, o.Towards)
+	}
 	return p, err
 }
 

@@ -155,21 +155,18 @@ func ReadNames(ctx context.Context, folder string, n int) ([]string, error) {
 	return names, err
 }
 
-// An InitEmbedding is an earlier embedding that initialises another.
-type InitEmbedding struct {
+// An EarlierEmbedding is an earlier embedding that another starts from or is pulled towards.
+type EarlierEmbedding struct {
 	Positions *data.Matrix
-	path      string
+	key, path string   // of the configuration
 	names     []string // of its points; nil if they have none
 }
 
-// ReadInitEmbedding reads the embedding that initialises a run, or returns nil.
-func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, error) {
-	path := c.Model.InitPath()
+// ReadEarlier reads the earlier embedding of a key, or returns nil without a path. names is
+// the column with the names of its rows; nil means the names of its run.
+func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names *string) (*EarlierEmbedding, error) {
 	if path == "" {
 		return nil, nil
-	}
-	if err := c.Model.CheckInit(); err != nil {
-		return nil, err
 	}
 	var set *data.Dataset
 	found, err := EmbeddingFile(path)
@@ -177,30 +174,30 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 		set, err = OpenEmbedding(ctx, []string{found}, file.Options{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("model.init: %w", err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	e := &InitEmbedding{Positions: set.Points, path: path}
+	e := &EarlierEmbedding{Positions: set.Points, key: key, path: path}
 	if d := set.Points.D; d != c.Embed.Dim {
-		return nil, fmt.Errorf("model.init: %s: got %d coordinates, want %d as in model.dim", text.Quote(path), d, c.Embed.Dim)
+		return nil, fmt.Errorf("%s: %s: got %d coordinates, want %d as in model.dim", key, text.Quote(path), d, c.Embed.Dim)
 	}
 	switch {
 	case c.Data.Names == nil && TableOf(c).Barcodes == nil:
 		return e, nil
-	case c.Model.InitNames != nil:
-		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{found}}, *c.Model.InitNames, e.Positions.N, nil); err != nil {
-			return nil, fmt.Errorf("model.init_names: %w", err)
+	case names != nil:
+		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{found}}, *names, e.Positions.N, nil); err != nil {
+			return nil, fmt.Errorf("%s_names: %w", key, err)
 		}
 	default:
 		if e.names, err = ReadNames(ctx, path, e.Positions.N); err != nil {
-			return nil, fmt.Errorf("model.init: %w", err)
+			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return e, nil
 }
 
-// Start returns the initial positions of a neighborhood's points. names are the names of
-// the points, or nil. It returns nil without an earlier embedding.
-func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
+// Start returns positions of a neighborhood's points; new points are near their neighbours.
+// names are the names of the points, or nil. It returns nil without an earlier embedding.
+func (e *EarlierEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
 	if e == nil {
 		return nil, nil
 	}
@@ -213,17 +210,17 @@ func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []str
 	if rows != nil {
 		known = len(slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return row < 0 }))
 	}
-	log.Info("starting from an earlier embedding", "embedding", e.path, "points in it", known, "new points", n-known)
+	log.Info("an earlier embedding has positions for "+e.key, "embedding", e.path, "points in it", known, "new points", n-known)
 	return h.StartFrom(e.Positions, rows, seed)
 }
 
 // rows returns which row of the earlier embedding each of n points has, or −1: by their
 // names, if both have some, or nil if its rows are the first points.
-func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
+func (e *EarlierEmbedding) rows(names []string, n int) ([]int, error) {
 	if e.names == nil || names == nil {
 		if e.Positions.N > n {
-			return nil, fmt.Errorf("model.init: %s: got %d points, want at most %d, or data.names and model.init_names to match them",
-				text.Quote(e.path), e.Positions.N, n)
+			return nil, fmt.Errorf("%s: %s: got %d points, want at most %d, or names of both (data.names) to match them",
+				e.key, text.Quote(e.path), e.Positions.N, n)
 		}
 		return nil, nil
 	}
@@ -233,7 +230,7 @@ func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 			continue
 		}
 		if first, twice := at[name]; twice {
-			return nil, fmt.Errorf("model.init: %s: got the name %s in rows %d and %d, want each name once", text.Quote(e.path),
+			return nil, fmt.Errorf("%s: %s: got the name %s in rows %d and %d, want each name once", e.key, text.Quote(e.path),
 				text.Quote(name), first+1, row+1)
 		}
 		at[name] = row

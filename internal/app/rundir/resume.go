@@ -160,6 +160,8 @@ const (
 	HeldNote   = "held"   // the held-out points
 	RowsNote   = "rows"   // the training points among all
 	GraphNote  = "graph"  // the graph
+
+	TowardsNote = "towards" // the positions of loss.towards
 )
 
 // Notes returns the notes of a run's checkpoints: its configuration and the fingerprints

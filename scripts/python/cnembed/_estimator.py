@@ -58,6 +58,9 @@ class CNE:
     n_epochs : int
     learning_rate : float
     init : "pca", "diffusion", "spectral", "multilevel", "random", or an array (n_samples, n_components)
+    pull : float, strength of a pull towards the principal components: 0.05, 0.15 or 0.5 for ever
+        more of their layout
+    towards : array (n_samples, n_components), positions to pull towards instead
     parametric : bool, train a network, which places new points by itself
     precomputed_knn : the neighbours of all points, not searched for then: a tuple of their
         row numbers (integers) and distances (floats), in either order and both n_samples ×
@@ -81,7 +84,8 @@ class CNE:
     """
 
     def __init__(self, n_components=2, *, preset="auto", n_neighbors=None, metric="euclidean", loss=None, s=None, negatives=None, n_epochs=None,
-                 learning_rate=None, init=None, parametric=False, precomputed_knn=None, random_state=None, n_jobs=None, config=None, verbose=False):
+                 learning_rate=None, init=None, pull=None, towards=None, parametric=False, precomputed_knn=None, random_state=None, n_jobs=None,
+                 config=None, verbose=False):
         self.n_components = n_components
         self.preset = preset
         self.n_neighbors = n_neighbors
@@ -92,6 +96,8 @@ class CNE:
         self.n_epochs = n_epochs
         self.learning_rate = learning_rate
         self.init = init
+        self.pull = pull
+        self.towards = towards
         self.parametric = parametric
         self.precomputed_knn = precomputed_knn
         self.random_state = random_state
@@ -289,11 +295,11 @@ class CNE:
             value = getattr(self, name)
             if name == "random_state":
                 value = _seed(value)
-            elif name == "init" and value is not None and not isinstance(value, str):
+            elif name in ("init", "towards") and value is not None and not isinstance(value, str):
                 start, shape = np.asarray(value, dtype=np.float32), (points.shape[0], self.n_components)
                 if start.shape != shape:
-                    raise ValueError("init: got the shape %s, want %s" % (start.shape, shape))
-                value = folder.write("init.npy", start)
+                    raise ValueError("%s: got the shape %s, want %s" % (name, start.shape, shape))
+                value = folder.write(name + ".npy", start)
             if value is not None and name not in leave:
                 settings.append(_setting(key, value))
         if self.parametric:

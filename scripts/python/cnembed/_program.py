@@ -19,11 +19,12 @@ from .__main__ import program
 # The keys of the program's configuration that parameters stand for.
 KEYS = {
     "preset": "preset", "n_components": "model.dim", "n_neighbors": "graph.k", "metric": "graph.metric", "loss": "loss.name", "s": "loss.s",
-    "negatives": "loss.negatives", "n_epochs": "train.epochs", "learning_rate": "train.lr", "init": "model.init", "random_state": "seed",
+    "negatives": "loss.negatives", "n_epochs": "train.epochs", "learning_rate": "train.lr", "init": "model.init", "pull": "loss.pull",
+    "towards": "loss.towards", "random_state": "seed",
 }
 # What messages call files and keys, by a pattern. Keys of one word are words of messages, too.
 _WORDS = {
-    **{re.escape(f + "." + ending): word for f, word in (("points", "X"), ("init", "init"), ("knn", "precomputed_knn"), ("labels", "labels"),
+    **{re.escape(f + "." + ending): word for f, word in (("points", "X"), ("init", "init"), ("towards", "towards"), ("knn", "precomputed_knn"), ("labels", "labels"),
                                                          ("names", "names"), ("images", "images"), ("embedding", "embedding"))
        for ending in ("npy", "npz", "txt")},
     **{r"(?<![\w.])%s(?![\w.])" % re.escape(key) if "." in key else "^%s(?=:)" % key: parameter
