@@ -128,7 +128,7 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 // weights of the graph's edges, and with a Pull the positions to pull towards.
 func (h *Neighborhood) fitOptions(ctx context.Context, o *Options) (train.Options, error) {
 	fit := o.FitOptions()
-	if o.Pull > 0 {
+	if o.pulls() {
 		towards, err := h.towards(ctx, o)
 		if err != nil {
 			return fit, err
@@ -194,7 +194,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if err == nil {
 		e.Positions = positions
 	}
-	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && o.Pull == 0 && fitted == nil && err == nil {
+	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && !o.pulls() && fitted == nil && err == nil {
 		if moved := initial.Gather(h.Graph, positions); moved > 0 {
 			copy(table.Table(), positions.X)
 			o.log("groups of points without edges between them were moved together", "groups", moved)
@@ -420,7 +420,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 // turn aligns initial coordinates with what a Pull is towards. Components as they are need
 // no turn.
 func (h *Neighborhood) turn(ctx context.Context, coordinates *data.Matrix, o *Options) error {
-	if o.Pull == 0 || o.Init == InitPCA && o.Towards == nil || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
+	if !o.pulls() || o.Init == InitPCA && o.Towards == nil || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
 		return nil
 	}
 	towards, err := h.towards(ctx, o)

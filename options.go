@@ -177,7 +177,7 @@ type Options struct {
 
 	// Pull draws positions without a network towards the first principal components of the
 	// points that the graph is built on, or towards Towards [n, Dim]: see
-	// train.Options.Pull. They are scaled and shifted to fit the positions, which are turned
+	// train.Phase. They are scaled and shifted to fit the positions, which are turned
 	// to fit them at the start. 0 means no pull.
 	Pull    float64 `key:"loss.pull" in:"[0,1e6]"`
 	Towards *data.Matrix
@@ -254,6 +254,7 @@ type Phase struct {
 	// LogZ is the phase's initial log Z of NC-t-SNE; nil continues with the value of the
 	// phase before.
 	LogZ *float64 `key:"log_z" in:"[-60,60]"`
+	Pull *float64 `key:"pull" in:"[0,1e6]"`
 }
 
 // An Init is a method to initialise positions without a network.
@@ -409,6 +410,11 @@ func (o *Options) wantsAll() bool {
 	return slices.ContainsFunc(o.phases(), func(p train.Phase) bool { return p.Negatives == train.All })
 }
 
+// pulls reports whether a phase has a pull.
+func (o *Options) pulls() bool {
+	return slices.ContainsFunc(o.phases(), func(p train.Phase) bool { return p.Pull > 0 })
+}
+
 // checkModel checks the options of the model, its start and its optimiser.
 func (o *Options) checkModel(n int) error {
 	dim := cmp.Or(o.Dim, DefaultDim)
@@ -418,8 +424,8 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Want: text.Enumerate(o.Init.Words())}
 	case (o.network() || dim != 2 || o.Float64) && o.wantsAll():
 		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or float32 positions without a network in two dimensions"}
-	case o.network() && o.Pull > 0:
-		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(o.Pull), Other: "model.kind", OtherGot: "mlp", Want: "0, or a table"}
+	case o.network() && o.pulls():
+		return &OptionError{Key: "loss.pull", Got: "a pull", Other: "model.kind", OtherGot: "mlp", Want: "0, or a table"}
 	case o.Momentum != 0 && o.adam():
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():
@@ -440,7 +446,7 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca"}
 	case o.Start != nil && o.Init != InitGiven:
 		return badOption("got Start without InitGiven")
-	case o.Towards != nil && o.Pull == 0:
+	case o.Towards != nil && !o.pulls():
 		return badOption("got Towards without Pull")
 	}
 	return cmp.Or(checkPositions("Start", o.Start, n, dim), checkPositions("Towards", o.Towards, n, dim))
@@ -613,7 +619,7 @@ func (o Options) phases() []train.Phase {
 	o = o.WithDefaults()
 	whole := train.Phase{
 		Epochs: o.Epochs, LR: o.LR, Schedule: o.Schedule, WarmUp: o.WarmUp, Spectrum: o.Spectrum,
-		ExaggerateEarly: o.EarlyExaggeration, Negatives: cmp.Or(o.Negatives, DefaultNegatives),
+		ExaggerateEarly: o.EarlyExaggeration, Negatives: cmp.Or(o.Negatives, DefaultNegatives), Pull: o.Pull,
 	}
 	if len(o.Phases) == 0 {
 		return []train.Phase{whole}
@@ -623,6 +629,7 @@ func (o Options) phases() []train.Phase {
 		x := whole
 		x.Epochs, x.LR, x.Negatives = p.Epochs, cmp.Or(p.LR, x.LR), cmp.Or(p.Negatives, x.Negatives)
 		x.Schedule, x.WarmUp, x.LogZ = or(p.Schedule, x.Schedule), or(p.WarmUp, x.WarmUp), p.LogZ
+		x.Pull = or(p.Pull, x.Pull)
 		if p.Spectrum.Given() {
 			x.Spectrum = p.Spectrum
 		}
@@ -633,12 +640,12 @@ func (o Options) phases() []train.Phase {
 }
 
 // FitOptions returns the options that Fit passes to train.Fit. With SampleEdges or Density,
-// Fit adds the weights of the graph's edges, and with a Pull the positions to pull towards.
+// Fit adds the weights of the graph's edges, and with a pull the positions to pull towards.
 func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
 		Optimizer: o.optimizer(o.WeightDecay), Clip: or(o.Clip, DefaultClip),
-		Pull: o.Pull, LogZ: o.LogZ, FixZ: o.KeepsZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
+		LogZ: o.LogZ, FixZ: o.KeepsZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
 		Retries: o.Retries, OnRetry: o.OnRetry, Hooks: o.Hooks, OnBatch: o.OnBatch, Checkpoints: o.Checkpoints, Resume: o.Resume,
 	}
 }

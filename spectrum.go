@@ -127,6 +127,7 @@ func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 	for _, p := range last {
 		p.Epochs, p.LR, p.Negatives = cmp.Or(p.Epochs, end.Epochs), cmp.Or(p.LR, end.LR), cmp.Or(p.Negatives, end.Negatives)
 		p.Schedule, p.WarmUp, p.LogZ = cmp.Or(p.Schedule, end.Schedule), cmp.Or(p.WarmUp, end.WarmUp), cmp.Or(p.LogZ, end.LogZ)
+		p.Pull = cmp.Or(p.Pull, end.Pull)
 		if !p.Spectrum.Given() {
 			p.Spectrum = end.Spectrum
 		}

@@ -26,6 +26,7 @@ import (
 	"cne/internal/option"
 	"cne/model/op"
 	"cne/simclr"
+	"cne/train"
 	"cne/train/quality"
 )
 
@@ -228,6 +229,7 @@ func (d *Device) OfConvolutions() op.Precision {
 func (c *Config) conflicts() []*option.Error {
 	table, d := c.Model.Kind == "table", &c.Data
 	hasGraph, named, earlier := c.Graph.File != nil, d.Names != nil, c.Model.InitPath() != ""
+	pulls := slices.ContainsFunc(c.Embed.FitOptions().Phases, func(p train.Phase) bool { return p.Pull > 0 })
 	onGPU := c.Device.Name != "auto" && c.Device.Name != "cpu"
 	return []*option.Error{
 		conflictIf(c.Device.Precision == BF16, "device.precision", "model.kind", "tf32 or float32; bf16 is for cne simclr"),
@@ -236,7 +238,7 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
 		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
 		conflictIf(c.Model.KeepData && !table, "model.keep_data", "model.kind", "false"),
-		conflictIf(c.Loss.Towards != nil && c.Embed.Pull == 0, "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
+		conflictIf(c.Loss.Towards != nil && !pulls, "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
 		conflictIf(d.Sample != nil && c.Loss.Towards != nil && !named, "data.sample", "loss.towards", "null, or data.names to match the points"),
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",
 			"data.holdout", "[], or paths of held-out points there"),

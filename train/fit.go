@@ -173,7 +173,7 @@ type run struct {
 	firstEdges int
 	result     Result
 	saves      saves
-	pull       *pull // nil without Options.Pull
+	pull       *pull // nil without a Pull
 
 	coordinates []float32
 }
@@ -360,7 +360,7 @@ func (r *run) checkLoss(phaseEpoch int) error {
 		slack = max(0.5, 3*slack)
 	}
 	if phaseEpoch < e.Phase.Epochs-1 || steps < 10 || loss <= r.firstLoss+float64(slack*max(math.Abs(r.firstLoss), 1)) ||
-		r.pull != nil || e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
+		e.Pull > 0 || e.Negatives == All && r.logConst(e.spectrum, 1, 0) != 0 {
 		return nil
 	}
 	return &DivergedError{

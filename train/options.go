@@ -37,6 +37,17 @@ type Phase struct {
 	// Options.LogZ in the first phase. The paper's program restarts at 0 after its early
 	// phase.
 	LogZ *float64 `key:"loss.log_z" in:"[-60,60]"`
+	// Pull draws positions without a network towards Options.Towards. It adds
+	//
+	//	10 · Pull · V · Σᵢ ‖yᵢ − αtᵢ‖² / Σᵢ ‖yᵢ‖²
+	//
+	// to the mean loss of an edge, for positions y and t about their means. α minimises
+	// the sum. V is the mean attraction of neighbours, so that a Pull means the same for every
+	// loss, n and size of the embedding: 0.05 is as strong as all attraction for an embedding
+	// that has nothing of Towards. α, V and Σ‖yᵢ‖² follow the embedding; no gradient passes
+	// through them. The host takes a step after every epoch. 0 means no pull; others need the
+	// Euclidean metric and plain SGD. The losses of State and Result are without it.
+	Pull float64 `key:"loss.pull" in:"[0,1e6]"`
 }
 
 // Options say how a model is fitted. Phases must be set; other fields may be zero.
@@ -76,18 +87,7 @@ type Options struct {
 	FixZ       bool
 	OptimizerZ Optimizer
 	LRZ        float64 `key:"train.lr_z" in:"[0,inf)"`
-	// Pull draws positions without a network towards Towards [n, d], such as principal
-	// components. It adds
-	//
-	//	10 · Pull · V · Σᵢ ‖yᵢ − αtᵢ‖² / Σᵢ ‖yᵢ‖²
-	//
-	// to the mean loss of an edge, for positions y and t about their means. α minimises
-	// the sum. V is the mean attraction of neighbours, so that a Pull means the same for every
-	// loss, n and size of the embedding: 0.05 is as strong as all attraction for an embedding
-	// that has nothing of Towards. α, V and Σ‖yᵢ‖² follow the embedding; no gradient passes
-	// through them. The host takes a step after every epoch. 0 means no pull; others need the
-	// Euclidean metric and plain SGD. The losses of State and Result are without it.
-	Pull    float64 `key:"loss.pull" in:"[0,1e6]"`
+	// Towards [n, d] are the positions that a Pull draws towards, such as principal components.
 	Towards []float32
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
@@ -203,10 +203,6 @@ func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError
 		return &OptionError{Key: "loss.learn_z", Got: "false", Other: "loss.name", OtherGot: loss.Word, Want: "true"}
 	case o.Follows.Epochs < 0 || o.Follows.Elapsed < 0:
 		return &OptionError{Got: fmt.Sprintf("%d epochs and %v to follow", o.Follows.Epochs, o.Follows.Elapsed), Want: "at least 0 of both"}
-	case o.Pull > 0 && objective.Metric != op.Euclidean:
-		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(o.Pull), Other: "loss.metric", OtherGot: objective.Metric.String(), Want: "0"}
-	case o.Pull > 0 && !o.plainSGD():
-		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(o.Pull), Want: "0, or the optimizer sgd without momentum and weight decay"}
 	case slices.Contains(o.Hooks, nil):
 		return &OptionError{Got: "a hook that is nil", Want: "a function"}
 	case c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0):
@@ -244,6 +240,10 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 		return &OptionError{Key: "loss.negatives", Got: "all", Other: "loss.metric", OtherGot: objective.Metric.String(), Want: "full"}
 	case p.Negatives == All && !o.plainSGD():
 		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or the optimizer sgd without momentum and weight decay"}
+	case p.Pull > 0 && objective.Metric != op.Euclidean:
+		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(p.Pull), Other: "loss.metric", OtherGot: objective.Metric.String(), Want: "0"}
+	case p.Pull > 0 && !o.plainSGD():
+		return &OptionError{Key: "loss.pull", Got: fmt.Sprint(p.Pull), Want: "0, or the optimizer sgd without momentum and weight decay"}
 	case p.WarmUp >= p.Epochs:
 		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer"}
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:

@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"slices"
 
 	"cne/internal/kind"
 	"cne/internal/parallel"
@@ -10,7 +11,7 @@ import (
 	"cne/model/op"
 )
 
-// A pull takes the steps of Options.Pull, one after each epoch. They are implicit, so no
+// A pull takes the steps of Phase.Pull, one after each epoch. They are implicit, so no
 // strength is too large for the learning rate.
 type pull struct {
 	towards []float32 // Options.Towards, centred
@@ -27,7 +28,7 @@ const sampledEdges = 1024
 
 // newPull returns the pull of a run; nil if there is none.
 func newPull(s *settings, edges []edge) (*pull, error) {
-	if s.Pull == 0 {
+	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Pull > 0 }) {
 		return nil, nil
 	}
 	_, single := s.model.(*model.Embedding[float32])
@@ -66,7 +67,7 @@ func columnMean[T op.Float](x []T, d, j int) (mean float64) {
 
 // pullPoints takes the step after an epoch.
 func (r *run) pullPoints() error {
-	if r.pull == nil {
+	if r.epochState.Pull == 0 {
 		return nil
 	}
 	table := r.engine.arrays()[0].Value // the only parameter
@@ -103,7 +104,7 @@ func pullTo[T op.Float](r *run, x []T) {
 		return // all points coincide, or the run has diverged
 	}
 	e, scale := &r.epochState, products/r.pull.square
-	step := e.lr * pullUnit * r.Pull * meanAttraction(r, x, d) / (squares / float64(r.n))
+	step := e.lr * pullUnit * e.Pull * meanAttraction(r, x, d) / (squares / float64(r.n))
 	if e.Negatives == All {
 		step /= 2 * (1 - wholeMomentum) // its gradients are a quarter of the loss's per point
 	} else {

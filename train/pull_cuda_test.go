@@ -16,7 +16,7 @@ func TestPullOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	run := func(pull float64, change func(*train.Options)) []float64 {
 		_, y := pulled[float32](t, op.NC, 2, 0.1, 3, func(o *train.Options) {
-			o.Pull = pull
+			o.Phases[0].Pull = pull
 			change(o)
 		})
 		return y

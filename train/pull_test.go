@@ -61,7 +61,7 @@ func TestPullIsTheGradientOfItsTerm(t *testing.T) {
 		for _, d := range []int{1, 2, 3} {
 			towards := normal[float32](200, d, 9)
 			before, plain := pulled[float64](t, loss, d, lr, 1, func(o *train.Options) { o.FixZ = loss == op.NC })
-			_, with := pulled[float64](t, loss, d, lr, 1, func(o *train.Options) { o.Pull, o.FixZ = 0.1, loss == op.NC })
+			_, with := pulled[float64](t, loss, d, lr, 1, func(o *train.Options) { o.Phases[0].Pull, o.FixZ = 0.1, loss == op.NC })
 			// V, of every other edge or so.
 			heads, tails := ring(200, 5)
 			c := map[op.Loss]float64{op.Neg: 1, op.NC: 5}[loss]
@@ -121,7 +121,7 @@ func TestPullReachesItsTarget(t *testing.T) {
 	} {
 		share := func(pull float64) float64 {
 			_, y := pulled[float32](t, x.loss, 2, 0.5, 100, func(o *train.Options) {
-				o.Pull, o.Towards, o.BatchSize, o.Phases[0].Negatives = pull, towards, x.batch, x.negatives
+				o.Phases[0].Pull, o.Towards, o.BatchSize, o.Phases[0].Negatives = pull, towards, x.batch, x.negatives
 				if x.negatives == train.All {
 					o.Phases[0].LR = 4 // steps are few
 				}
@@ -146,7 +146,7 @@ func TestPullReachesItsTarget(t *testing.T) {
 func TestResumePulled(t *testing.T) {
 	for _, negatives := range []int{5, train.All} {
 		var saved []*train.Checkpoint
-		set := func(o *train.Options) { o.Pull, o.BatchSize, o.Phases[0].Negatives = 0.2, 256, negatives }
+		set := func(o *train.Options) { o.Phases[0].Pull, o.BatchSize, o.Phases[0].Negatives = 0.2, 256, negatives }
 		_, want := pulled[float32](t, op.InfoNC, 2, 0.5, 6, func(o *train.Options) {
 			set(o)
 			o.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error {
@@ -192,7 +192,7 @@ func TestBadPulls(t *testing.T) {
 		"got equal positions to pull to": {table(0), 1, make([]float32, 400), nil},
 	} {
 		_, err := train.Fit(t.Context(), x.model, heads, tails, train.Options{
-			Phases: []train.Phase{{Epochs: 1, LR: 1, Negatives: 1}}, Pull: x.pull, Towards: x.towards, Optimizer: x.by,
+			Phases: []train.Phase{{Epochs: 1, LR: 1, Negatives: 1, Pull: x.pull}}, Towards: x.towards, Optimizer: x.by,
 		})
 		if err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("error %v, want one with %q", err, want)
