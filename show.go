@@ -170,8 +170,10 @@ type PageOptions struct {
 	// Views are several embeddings of the points, which replace Positions and Facts. A slider
 	// moves from one view to the next.
 	Views []PageView
-	// Slider is the name of the quantity in which the Views differ, such as "epoch".
+	// Slider is the name of the quantity in which the Views differ, such as "epoch". With Rows
+	// above 1, they are a grid, row by row, with a second slider for the rows.
 	Slider string
+	Rows   int
 }
 
 // A PageColumn has a property [n] of the points. Labels with a missing entry are grey.
@@ -226,7 +228,7 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		}
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
-	p := explorer.Page{Title: o.Title, Slider: o.Slider, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
+	p := explorer.Page{Title: o.Title, Slider: o.Slider, Rows: o.Rows, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
 		Neighbors: o.Neighbors}
 	for i, v := range views {
 		if v.Embedding == nil {

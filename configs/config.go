@@ -296,7 +296,7 @@ var Spectrum = func() *Schema[Config] {
 func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 	s := *Spectrum
 	s.command = a.Command()
-	s.embeddings = min(len(a.Values), runtime.GOMAXPROCS(0))
+	s.embeddings = min(len(a.Places()), runtime.GOMAXPROCS(0))
 	return &s
 }
 

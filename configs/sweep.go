@@ -297,10 +297,25 @@ func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
 	return x, err
 }
 
-// A SpectrumAxis is the quantity that varies along a spectrum, with its values.
+// A SpectrumAxis is the quantity that varies along a spectrum, with its values. With Pulls,
+// it is the horizontal axis of a grid.
 type SpectrumAxis struct {
 	Flag   string    // s, zbar or m
 	Values []float64 // ascending; +Inf is all negatives of the batch
+	Pulls  []float64 // ascending, of loss.pull; nil for a single row with the configuration's
+}
+
+// A SpectrumPlace is a place of a grid.
+type SpectrumPlace struct{ Value, Pull float64 }
+
+// Places returns the places of the grid, row by row.
+func (a *SpectrumAxis) Places() (all []SpectrumPlace) {
+	for _, pull := range append(a.Pulls, make([]float64, max(0, 1-len(a.Pulls)))...) {
+		for _, v := range a.Values {
+			all = append(all, SpectrumPlace{v, pull})
+		}
+	}
+	return all
 }
 
 // DefaultS are the default values of s: a little beyond both ends.
@@ -314,9 +329,21 @@ const fullBatch = "full"
 
 // ParseAxis reads the values of a flag, a list with commas between them.
 func ParseAxis(flag, list string) (*SpectrumAxis, error) {
-	a, whole := &SpectrumAxis{Flag: flag}, flag == "m"
-	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", largestS, largestS), "zbar": "(0,inf)",
+	whole := flag == "m"
+	values, err := parseValues(flag, list, whole, map[string]string{"s": fmt.Sprintf("[-%d,%d]", largestS, largestS), "zbar": "(0,inf)",
 		"m": "[1,2147483647]"}[flag])
+	return &SpectrumAxis{Flag: flag, Values: values}, err
+}
+
+// ParsePulls reads the values of the flag --pull.
+func (a *SpectrumAxis) ParsePulls(list string) (err error) {
+	a.Pulls, err = parseValues("pull", list, false, "[0,1e6]")
+	return err
+}
+
+// parseValues reads a list of different numbers of a range, and sorts it.
+func parseValues(flag, list string, whole bool, within string) (values []float64, err error) {
+	in := option.ParseRange(within)
 	want := in.Text(whole)
 	if whole {
 		want += ", or " + fullBatch
@@ -330,13 +357,13 @@ func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 		} else if err != nil || !in.Contains(v) || whole && v != math.Trunc(v) {
 			return nil, fmt.Errorf("--%s: got %s, want %s", flag, text.Quote(item), want)
 		}
-		if slices.Contains(a.Values, v) {
+		if slices.Contains(values, v) {
 			return nil, fmt.Errorf("--%s: got %s twice, want each value once", flag, item)
 		}
-		a.Values = append(a.Values, v)
+		values = append(values, v)
 	}
-	slices.Sort(a.Values)
-	return a, nil
+	slices.Sort(values)
+	return values, nil
 }
 
 // Symbol returns the name of the values in figures.
@@ -355,21 +382,38 @@ func (a *SpectrumAxis) Text(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Title returns a value for people, such as "Z̄ = 8.13e6".
-func (a *SpectrumAxis) Title(v float64) string {
-	return a.Symbol() + " = " + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(a.Text(v))
+// Title returns a place for people, such as "Z̄ = 8.13e6", or "s = 0, pull = 0.15" of a grid.
+func (a *SpectrumAxis) Title(p SpectrumPlace) string {
+	title := a.Symbol() + " = " + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(a.Text(p.Value))
+	if a.Pulls != nil {
+		title += ", pull = " + a.Text(p.Pull)
+	}
+	return title
 }
 
-// Folder returns the name of the folder of a value.
-func (a *SpectrumAxis) Folder(v float64) string { return a.Flag + "=" + a.Text(v) }
+// Folder returns the name of the folder of a place.
+func (a *SpectrumAxis) Folder(p SpectrumPlace) string {
+	folder := a.Flag + "=" + a.Text(p.Value)
+	if a.Pulls != nil {
+		folder += ",pull=" + a.Text(p.Pull)
+	}
+	return folder
+}
 
 // Command returns the command that makes the spectrum.
 func (a *SpectrumAxis) Command() string {
-	texts := make([]string, len(a.Values))
-	for i, v := range a.Values {
-		texts[i] = a.Text(v)
+	list := func(values []float64) string {
+		texts := make([]string, len(values))
+		for i, v := range values {
+			texts[i] = a.Text(v)
+		}
+		return strings.Join(texts, ",")
 	}
-	return fmt.Sprintf("cne spectrum --%s %s", a.Flag, strings.Join(texts, ","))
+	command := fmt.Sprintf("cne spectrum --%s %s", a.Flag, list(a.Values))
+	if a.Pulls != nil {
+		command += " --pull " + list(a.Pulls)
+	}
+	return command
 }
 
 // Check returns an *Error if the axis does not fit a configuration.
@@ -397,10 +441,14 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 	return nil
 }
 
-// At returns the configuration of the run that ends at a value, and the number of its
-// epochs that it shares with the runs at other values.
-func (a *SpectrumAxis) At(c *Config, v float64) (at *Config, shared int) {
+// At returns the configuration of the run that ends at a place, and the number of its
+// epochs that it shares with the runs at other places.
+func (a *SpectrumAxis) At(c *Config, p SpectrumPlace) (at *Config, shared int) {
 	var last cne.Phase
+	if a.Pulls != nil {
+		last.Pull = &p.Pull
+	}
+	v := p.Value
 	switch a.Flag {
 	case "s":
 		last.Spectrum = train.FromS(v)

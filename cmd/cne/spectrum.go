@@ -24,7 +24,7 @@ import (
 )
 
 func spectrumCmd() *cobra.Command {
-	var positions, constants, negatives string
+	var positions, constants, negatives, pulls string
 	cmd := &cobra.Command{
 		Use:   "spectrum [INPUT]...",
 		Short: "Make maps at several positions between t-SNE and UMAP",
@@ -44,7 +44,8 @@ The run folder, runs/spectrum-points for points.npy without --output, gets
 
 Points, configuration and --resume are as for cne train. The values come from
 --s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) or --m (every loss); the default is
---s ` + configs.DefaultS + `.
+--s ` + configs.DefaultS + `. With --pull they make a grid, with a row for each pull of the last
+phase towards the principal components, and the page has two sliders.
 
 All phases (train.phases) but the last are shared, and the last runs at each
 value; a single phase shares nothing. Without phases, the first third of the
@@ -52,6 +53,7 @@ epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 
 		Example: `  cne spectrum
   cne spectrum --config configs/mnist-negtsne.yaml DIR --s -0.5,0,0.5,1,1.5
   cne spectrum points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
+  cne spectrum points.npy --s 0,0.5,1 --pull 0,0.05,0.15,0.5
   cne spectrum --set loss.name=nc --m 5,50,500
   cne spectrum --resume runs/zbar`,
 	}
@@ -60,9 +62,14 @@ epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 
 	flags.StringVar(&constants, "zbar", "",
 		"comma-separated `values` of the normalisation constant ("+op.LossesWith(op.FixedZ)+"), instead of s")
 	flags.StringVar(&negatives, "m", "", "comma-separated `numbers` of negatives, or full, instead of s")
+	flags.StringVar(&pulls, "pull", "", "comma-separated `values` of the pull towards the principal components, such as 0,0.05,0.15,0.5")
 	var values *configs.SpectrumAxis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err = chosenAxis(cmd, map[string]string{"s": positions, "zbar": constants, "m": negatives})
+		if err == nil && flags.Changed("pull") {
+			values = cmp.Or(values, defaultAxis())
+			err = values.ParsePulls(pulls)
+		}
 		return cli.Usage(cmd, err)
 	}
 	line := func() string { return cmp.Or(values, defaultAxis()).Command() }
@@ -115,7 +122,7 @@ type spectrum struct {
 
 // A spectrumPoint is one of the embeddings of a spectrum.
 type spectrumPoint struct {
-	value    float64
+	place    configs.SpectrumPlace
 	config   *configs.Config
 	embedded *cne.Embedding // aligned, in the end
 	metrics  rundir.StopMetrics
@@ -145,8 +152,12 @@ func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
 		return nil, err
 	}
 	words := strings.Fields(strings.TrimPrefix(line, configs.Spectrum.Command()))
-	if len(words) == 2 {
-		if a, err := configs.ParseAxis(strings.TrimPrefix(words[0], "--"), words[1]); err == nil && a.Command() == line {
+	if len(words) == 2 || len(words) == 4 {
+		a, err := configs.ParseAxis(strings.TrimPrefix(words[0], "--"), words[1])
+		if err == nil && len(words) == 4 {
+			err = a.ParsePulls(words[3])
+		}
+		if err == nil && a.Command() == line {
 			return a, nil
 		}
 	}
@@ -229,22 +240,23 @@ func (s *spectrum) warn() {
 
 // makeStops makes the stops, and refuses values that are invalid for the points.
 func (s *spectrum) makeStops() error {
-	for _, v := range s.axis.Values {
-		x := &spectrumPoint{value: v}
-		x.config, _ = s.axis.At(s.config, v)
+	for _, p := range s.axis.Places() {
+		x := &spectrumPoint{place: p}
+		x.config, _ = s.axis.At(s.config, p)
 		err := configs.Train.Check(x.config)
 		if err == nil {
 			err = configs.Train.CheckSize(x.config, s.in.Size(), nil)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.axis.Title(v), err)
+			return fmt.Errorf("%s: %w", s.axis.Title(p), err)
 		}
 		s.stops = append(s.stops, x)
 	}
 	return nil
 }
 
-// measure fills in the figures of each stop, and aligns it to the one before.
+// measure fills in the figures of each stop, and aligns it to the one before, or the first of
+// a row of a grid to the one above.
 func (s *spectrum) measure(ctx context.Context) error {
 	s.Log.Info("measuring the quality", "embeddings", len(s.stops))
 	for i, x := range s.stops {
@@ -253,10 +265,14 @@ func (s *spectrum) measure(ctx context.Context) error {
 			if s.config.Embed.Metric == op.Cosine {
 				align = quality.AlignDirections // angles are seen from the origin
 			}
-			scale, disparity, err := align(x.embedded.Positions, s.stops[i-1].embedded.Positions)
+			before := i - 1
+			if i%len(s.axis.Values) == 0 {
+				before = i - len(s.axis.Values)
+			}
+			scale, disparity, err := align(x.embedded.Positions, s.stops[before].embedded.Positions)
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
-				s.Log.Warn("all points coincide; nothing to align", "at", s.axis.Title(x.value))
+				s.Log.Warn("all points coincide; nothing to align", "at", s.axis.Title(x.place))
 			case err != nil:
 				return err
 			default:
@@ -282,7 +298,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 
 // at returns the result of a stop.
 func (s *spectrum) at(x *spectrumPoint) *result {
-	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
+	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.place)))
 	x.config.Output.Dir = dir.Root() // as in its config.yaml
 	return &result{&s.pointRun, x.config, dir, x.embedded}
 }
@@ -290,7 +306,7 @@ func (s *spectrum) at(x *spectrumPoint) *result {
 // train runs the shared phases and then all embeddings, or the unfinished ones. o are the
 // options of the first.
 func (s *spectrum) train(ctx context.Context, o cne.Options) error {
-	_, shared := s.axis.At(s.config, s.axis.Values[0])
+	_, shared := s.axis.At(s.config, s.stops[0].place)
 	from, err := s.states()
 	if err != nil {
 		return err
@@ -348,7 +364,7 @@ func (s *spectrum) folder(run int) *rundir.Dir {
 	if run < 0 {
 		return s.dir
 	}
-	return rundir.NewDir(s.dir.Path(s.axis.Folder(s.stops[run].value)))
+	return rundir.NewDir(s.dir.Path(s.axis.Folder(s.stops[run].place)))
 }
 
 // states returns the last checkpoint of each run that has begun, by its index; −1 is

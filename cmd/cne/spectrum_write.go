@@ -25,7 +25,7 @@ func (s *spectrum) explain(err error) error {
 	}
 	where, config := "the shared phase", s.config
 	if failed.Index >= 0 {
-		where, config = s.axis.Title(s.stops[failed.Index].value), s.stops[failed.Index].config
+		where, config = s.axis.Title(s.stops[failed.Index].place), s.stops[failed.Index].config
 	}
 	err = failed.Err
 	if diverged := new(train.DivergedError); errors.As(err, &diverged) {
@@ -53,13 +53,16 @@ func (s *spectrum) count() train.Hook {
 
 // figures returns the metrics of the spectrum.
 func (s *spectrum) figures() *rundir.SpectrumMetrics {
-	_, shared := s.axis.At(s.config, s.axis.Values[0])
+	_, shared := s.axis.At(s.config, s.stops[0].place)
 	f := &rundir.SpectrumMetrics{
 		Axis: s.axis.Flag, Loss: s.config.Embed.Loss.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
 		Seed: s.config.Embed.Seed, Version: configs.Version(),
 	}
 	for _, x := range s.stops {
-		x.metrics.Value, x.metrics.Folder = s.axis.Text(x.value), s.axis.Folder(x.value)
+		x.metrics.Value, x.metrics.Folder = s.axis.Text(x.place.Value), s.axis.Folder(x.place)
+		if s.axis.Pulls != nil {
+			x.metrics.Pull = &x.place.Pull
+		}
 		if s.hasZBar() {
 			x.metrics.ZBar = new(s.abscissa(x))
 		}
@@ -103,15 +106,18 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	labels := s.in.Points.Labels
 	picture := cne.PictureOptions{}
+	if s.axis.Pulls != nil {
+		picture.Columns = len(s.axis.Values)
+	}
 	page := &cne.PageOptions{
 		Title:  s.in.Points.Name + ", " + s.config.Embed.Loss.Info().Title,
-		Slider: s.axis.Symbol(),
+		Slider: s.axis.Symbol(), Rows: len(s.axis.Pulls),
 	}
 	for i, x := range s.stops {
 		if err := s.at(x).draw(ctx, nil, &x.metrics.Metrics); err != nil {
 			return err
 		}
-		title := s.axis.Title(x.value)
+		title := s.axis.Title(x.place)
 		picture.Panels = append(picture.Panels, cne.PicturePanel{Title: title, Embedding: x.embedded.Positions, Labels: labels})
 		page.Views = append(page.Views, cne.PageView{Name: title, Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
 	}
@@ -149,9 +155,9 @@ func (s *spectrum) abscissa(x *spectrumPoint) float64 {
 	case s.axis.Flag == "m":
 		return float64(x.embedded.Result.Negatives)
 	case s.axis.Flag == "s" && s.hasZBar():
-		return train.Normalization{N: s.near.Graph.N}.ZBar(x.value)
+		return train.Normalization{N: s.near.Graph.N}.ZBar(x.place.Value)
 	}
-	return x.value
+	return x.place.Value
 }
 
 // print writes the figures for people.

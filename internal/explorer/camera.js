@@ -12,9 +12,12 @@ const leastZoom = 0.2; // of a frame that has all points
 const within = (v, low, high) => Math.min(high, Math.max(low, v));
 
 class Camera {
-  constructor(views) {
+  /** The views are so many rows of a grid. */
+  constructor(views, rows) {
     this.views = views;
-    this.t = 0;             // place of the slider, a view or between two
+    this.across = views.length / rows;
+    this.t = 0;             // place of the slider, a view or between two of a row
+    this.down = 0;          // from the view to that below, from 0 to 1; then t is a view
     this.reach = Math.max(1, ...views.flatMap((v) => [...v.low, ...v.high].map(Math.abs))); // of the farthest point
     this.width = this.height = 1; // of the canvas
     this.home();
@@ -26,16 +29,27 @@ class Camera {
     this.zoom = 1;          // 1: the frame just fits
   }
 
-  /** Returns the view to the left, that to the right, and the place between. */
-  _between() {
+  /** Returns the view to the left or above, that to the right or below, and the place between. */
+  between() {
+    if (this.down) return { from: this.t, to: this.t + this.across, mixing: this.down };
     const from = within(Math.floor(this.t), 0, Math.max(0, this.views.length - 2));
     const to = Math.min(from + 1, this.views.length - 1);
     return { from, to, mixing: to === from ? 0 : this.t - from };
   }
 
+  /** The view that is nearest. */
+  get near() {
+    const { from, to, mixing } = this.between();
+    return mixing < 0.5 ? from : to;
+  }
+
+  /** The row, or a place between two, and its first view. */
+  get row() { return Math.floor(this.t / this.across) + this.down; }
+  get first() { return this.across * Math.floor(this.t / this.across); }
+
   /** Returns what the renderer needs to place points. */
   frame() {
-    const { from, to, mixing } = this._between();
+    const { from, to, mixing } = this.between();
     return {
       from, to, mixing, x: this.x, y: this.y, scale: this.scale(), width: this.width, height: this.height,
     };
@@ -47,14 +61,14 @@ class Camera {
     const w = Math.max(1, this.width - 2 * margin), h = Math.max(1, this.height - 2 * margin);
     // Points that coincide have no extent; a box of half the room suits them.
     const fit = ({ half, unit }) => Math.min(w / (2 * half[0] / unit), h / (2 * half[1] / unit), Math.max(w, h));
-    const { from, to, mixing } = this._between();
+    const { from, to, mixing } = this.between();
     const base = (1 - mixing) * fit(this.views[from]) + mixing * fit(this.views[to]);
     return base * this.zoom;
   }
 
   /** Pixels per unit of the embedding, for the scale bar. */
   pixelsPerUnit() {
-    const { from, to, mixing } = this._between();
+    const { from, to, mixing } = this.between();
     const unit = Math.exp((1 - mixing) * Math.log(this.views[from].unit) + mixing * Math.log(this.views[to].unit));
     return this.scale() / unit;
   }

@@ -36,7 +36,7 @@ class Exporter {
   }
 
   /** The view that is shown, or the nearer of two. */
-  get _view() { return this.app.views[Math.round(this.app.camera.t)]; }
+  get _view() { return this.app.views[this.app.camera.near]; }
 
   /** Returns a file's name: the title of the page, and what the file is. */
   _name(what, extension) {

@@ -15,7 +15,7 @@ class App {
     this.renderer = renderer;
     this.pace = new Pace(renderer);
     this.views = data.views;
-    this.camera = new Camera(data.views);
+    this.camera = new Camera(data.views, data.rows);
     this.places = new Places(data.views);
     this.crowds = data.dense ? new Crowds(data.views) : null;
     this.pictures = data.images ? new Pictures(data.images) : null;
@@ -226,11 +226,11 @@ class App {
     return out;
   }
 
-  /** Moves the slider. */
-  setPlace(t) {
-    this.camera.t = t;
+  /** Moves the slider, and that of the rows so far down. */
+  setPlace(t, down = 0) {
+    Object.assign(this.camera, { t, down });
     this.hovered = -1;
-    this.player.update(t);
+    this.player.update();
     this.invalidate();
   }
 
@@ -648,16 +648,17 @@ class App {
       return;
     }
     if (inText || target.matches("select") || event.altKey) return;
-    const own = target.matches("input[type=range]:not(#slider)"); // it has its own meaning of arrows
+    const own = target.matches("input[type=range]:not(#slider, #rows)"); // it has its own meaning of arrows
     const several = this.views.length > 1;
     const step = (by) => (event.shiftKey ? this.player.nudge(0.05 * by) : this.player.step(by));
     const pan = (dx, dy) => { this.camera.pan(60 * dx, 60 * dy); this._moved(); };
-    const sliding = target.matches("#slider"); // all arrows move a slider
+    const sliding = target.matches("#slider"), rows = target.matches("#rows"); // all arrows move a slider
+    const row = (by) => this.player.stepRow(by), grid = this.data.rows > 1;
     const arrows = {
-      ArrowLeft: () => (several ? step(-1) : pan(1, 0)),
-      ArrowRight: () => (several ? step(1) : pan(-1, 0)),
-      ArrowUp: () => (sliding ? step(1) : pan(0, 1)),
-      ArrowDown: () => (sliding ? step(-1) : pan(0, -1)),
+      ArrowLeft: () => (rows ? row(-1) : several ? step(-1) : pan(1, 0)),
+      ArrowRight: () => (rows ? row(1) : several ? step(1) : pan(-1, 0)),
+      ArrowUp: () => (sliding ? step(1) : grid ? row(rows ? 1 : -1) : pan(0, 1)),
+      ArrowDown: () => (sliding ? step(-1) : grid ? row(rows ? -1 : 1) : pan(0, -1)),
       Home: () => several && this.player.go(0),
       End: () => several && this.player.go(this.views.length - 1),
     };

@@ -76,8 +76,10 @@ type Page struct {
 	Title string
 
 	// Views are the embeddings, at least one, all of the same number n of points in the same
-	// order. If there are several, a slider morphs between neighbours in this order.
+	// order. If there are several, a slider morphs between neighbours in this order. With
+	// Rows above 1 they are a grid, row by row, and a second slider changes the row.
 	Views []View
+	Rows  int
 
 	// Slider names the quantity that differs between the views, such as "s" or "epoch". It
 	// is unused for a single view.
@@ -215,6 +217,7 @@ func (b block) Parts() iter.Seq2[string, string] {
 type about struct {
 	Title   string        `json:"title"`
 	Slider  string        `json:"slider"`
+	Rows    int           `json:"rows"`
 	N       int           `json:"n"`
 	Views   []aboutView   `json:"views"`
 	Single  ink           `json:"single"`
@@ -285,7 +288,7 @@ func (p *Page) content() (*content, error) {
 	}
 	title := cmp.Or(plot.Printable(p.Title), "Embedding")
 	a := about{
-		Title: title, Slider: plot.Printable(p.Slider), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
+		Title: title, Slider: plot.Printable(p.Slider), Rows: max(1, p.Rows), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
 		Single: inkOf(plot.ClassColour(0)),
 		// Grey on a dark ground must be as inconspicuous as on a light one.
 		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,
@@ -382,6 +385,9 @@ type places struct {
 func (p *Page) check() ([]places, error) {
 	if len(p.Views) == 0 {
 		return nil, fmt.Errorf("%w: views: got none", ErrInput)
+	}
+	if p.Rows < 0 || len(p.Views)%max(1, p.Rows) != 0 {
+		return nil, fmt.Errorf("%w: views: got %d, want as many in each of %d rows", ErrInput, len(p.Views), p.Rows)
 	}
 	var out []places
 	for k, v := range p.Views {

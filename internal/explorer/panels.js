@@ -242,24 +242,33 @@ class Player {
   constructor(app) {
     this.app = app;
     this.views = app.data.views;
-    this.last = this.views.length - 1;
+    this.last = this.views.length / app.data.rows - 1; // of a row
     this.playing = false;
     this.running = 0;   // number of the animation that runs
     const facts = this.views.some((v) => v.facts.length);
-    byId("player").hidden = this.last === 0;
-    byId("foot").hidden = this.last === 0 && !facts && !this.views[0].name;
-    for (const element of document.querySelectorAll(".several")) element.hidden = this.last === 0;
+    byId("player").hidden = this.views.length === 1;
+    byId("foot").hidden = this.views.length === 1 && !facts && !this.views[0].name;
+    for (const element of document.querySelectorAll(".several")) element.hidden = this.views.length === 1;
+    for (const element of document.querySelectorAll(".grid")) element.hidden = app.data.rows === 1;
+    byId("slider").disabled = byId("play").disabled = this.last === 0;
+    this.rows = byId("rows");
+    this.rows.max = String(app.data.rows - 1);
+    this.rows.addEventListener("input", () => {
+      this.stop();
+      this._setRow(Number(this.rows.value));
+    });
+    this.rows.addEventListener("change", () => this.goRow(Math.round(Number(this.rows.value))));
     this.slider = byId("slider");
     this.slider.max = String(this.last);
     this.slider.setAttribute("aria-label", app.data.slider ? `Embedding by ${app.data.slider}` : "Embedding");
     this.slider.addEventListener("input", () => {
       this.stop();
-      app.setPlace(Number(this.slider.value));
+      app.setPlace(app.camera.first + Number(this.slider.value));
     });
     // Let go near a view, it is the one that was meant.
     this.slider.addEventListener("change", () => {
       const t = Number(this.slider.value);
-      if (Math.abs(t - Math.round(t)) < 0.06) this.glide(Math.round(t), 120);
+      if (Math.abs(t - Math.round(t)) < 0.06) this.glide(app.camera.first + Math.round(t), 120);
     });
     byId("play").addEventListener("click", () => this.toggle());
     this._makeTicks();
@@ -270,14 +279,15 @@ class Player {
   _short(view) {
     const { slider } = this.app.data;
     const start = [slider + " = ", slider + " "].find((s) => slider && view.name.startsWith(s) && view.name !== s);
-    return start ? view.name.slice(start.length) : view.name;
+    const name = this.app.data.rows > 1 ? view.name.split(", ")[0] : view.name;
+    return start ? name.slice(start.length) : name;
   }
 
   _makeTicks() {
-    this.ticks = this.views.map((view, k) => {
+    this.ticks = this.views.slice(0, this.last + 1).map((view, k) => {
       const tick = make("span", "", this._short(view) || String(k));
       tick.style.left = (this.last ? (100 * k) / this.last : 0) + "%";
-      tick.addEventListener("click", () => this.go(k));
+      tick.addEventListener("click", () => this.go(this.app.camera.first + k));
       byId("ticks").append(tick);
       return tick;
     });
@@ -317,17 +327,18 @@ class Player {
   }
 
   /** Shows where the slider is. */
-  update(t) {
-    const near = Math.round(t);
-    this.slider.value = String(t);
-    const exact = Math.abs(t - near) < 1e-3;
-    const low = Math.floor(t), high = Math.min(this.last, low + 1);
-    const name = exact || low === high
+  update() {
+    const { camera } = this.app, { near, first } = camera, { from, to, mixing } = camera.between();
+    this.slider.value = String(camera.t - first);
+    this.rows.value = String(camera.row);
+    const exact = Math.abs(mixing - Math.round(mixing)) < 1e-3, { down } = camera;
+    const name = exact
       ? this.views[near].name || (this.last ? String(near) : "")
-      : `${this.views[low].name || low} → ${this._short(this.views[high]) || high}`;
+      : `${this.views[from].name || from} → ${(down ? this.views[to].name.split(", ")[1] : this._short(this.views[to])) || to}`;
+    this.rows.setAttribute("aria-valuetext", name);
     byId("view-name").textContent = name;
     this.slider.setAttribute("aria-valuetext", name);
-    this.ticks.forEach((tick, k) => tick.classList.toggle("at", k === near && exact));
+    this.ticks.forEach((tick, k) => tick.classList.toggle("at", k === near % (this.last + 1) && exact));
     for (const fact of this.facts) {
       fact.row.hidden = fact.values[near] === "";
       fact.value.textContent = fact.values[near];
@@ -337,10 +348,31 @@ class Player {
     byId("note").hidden = note === "";
   }
 
+  /** Goes to a row or a place between two, at the nearest view of a row. */
+  _setRow(row) {
+    const above = Math.min(Math.floor(row), this.app.data.rows - 1), { camera } = this.app;
+    this.app.setPlace(Math.round(camera.t - camera.first) + above * camera.across, row - above);
+  }
+
+  /** Goes to a row by itself. */
+  async goRow(row) {
+    this.stop();
+    this.goalRow = within(row, 0, this.app.data.rows - 1);
+    if (await this.glide(this.goalRow, glideTime, true, this.app.camera.row, (r) => this._setRow(r))) {
+      this.goalRow = undefined;
+      this.app.say(this.views[this.app.camera.near].name);
+    }
+  }
+
+  /** Goes so many rows down; while it still moves, from where it will be. */
+  stepRow(by) {
+    const row = this.goalRow ?? this.app.camera.row;
+    this.goRow(by > 0 ? Math.floor(row + 1e-6) + by : Math.ceil(row - 1e-6) + by);
+  }
+
   /** Moves to a place by itself. */
-  glide(to, time = glideTime, ease = true) {
+  glide(to, time = glideTime, ease = true, from = this.app.camera.t, set = (t) => this.app.setPlace(t)) {
     const run = ++this.running;
-    const from = this.app.camera.t;
     if (this.app.still.matches) time = 0;
     return new Promise((done) => {
       let start;
@@ -349,7 +381,7 @@ class Player {
         if (start === undefined) start = now;
         const part = time ? Math.min(1, (now - start) / time) : 1;
         const eased = ease ? part * part * (3 - 2 * part) : part;
-        this.app.setPlace(part === 1 ? to : from + (to - from) * eased);
+        set(part === 1 ? to : from + (to - from) * eased);
         if (part < 1) requestAnimationFrame(step);
         else done(true);
       };
@@ -360,7 +392,8 @@ class Player {
   /** Goes to a view, as far as there is one. */
   async go(k) {
     this.stop();
-    k = within(k, 0, this.last);
+    const { first } = this.app.camera;
+    k = within(k, first, first + this.last);
     this.goal = k;
     if (await this.glide(k)) {
       this.goal = undefined;
@@ -377,7 +410,7 @@ class Player {
   /** Moves a little. */
   nudge(by) {
     this.stop();
-    this.app.setPlace(within(Math.round((this.app.camera.t + by) * 1000) / 1000, 0, this.last));
+    this.app.setPlace(within(Math.round((this.app.camera.t + by) * 1000) / 1000, this.app.camera.first, this.app.camera.first + this.last));
   }
 
   toggle() {
@@ -387,7 +420,7 @@ class Player {
 
   stop() {
     this.running++;
-    this.goal = undefined;
+    this.goal = this.goalRow = undefined;
     this._show(false);
   }
 
@@ -406,8 +439,9 @@ class Player {
     // A few views each have their time; many, as epochs of a run, make a film.
     const time = within(14000 / this.last, 90, 1500);
     const film = time < 700;
-    if (this.app.camera.t >= this.last - 1e-6) this.app.setPlace(0);
-    while (this.app.camera.t < this.last) {
+    const { first } = this.app.camera;
+    this.app.setPlace(this.app.camera.t >= first + this.last - 1e-6 ? first : this.app.camera.t);
+    while (this.app.camera.t < first + this.last) {
       const { t } = this.app.camera;
       const next = Math.floor(t + 1e-6) + 1;
       if (!(await this.glide(next, time * (next - t), !film))) return;

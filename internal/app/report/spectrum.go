@@ -53,16 +53,30 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 			continue
 		}
 		panel := plot.Panel{XLabel: label, YLabel: p.Title + p.OfNeighbors(k, 0), LogX: logarithmic, LogY: p.Wide, Marks: marks,
-			Series: []plot.Series{{X: at, Y: y, Marker: true}}}
-		if hasZBar {
-			panel.Series[0].Name = "embedding" // next to the other in the legend
-		}
+			Series: series(f, at, y)}
 		if p.Wide && hasZBar {
 			panel.Series = append(panel.Series, plot.Series{Name: "equal to Z̄", X: at, Y: at, Dashed: true})
 		}
 		curves.Panels = append(curves.Panels, panel)
 	}
 	return curves
+}
+
+// series returns the curves of a figure, one for each pull.
+func series(f *rundir.SpectrumMetrics, at, y []float64) (all []plot.Series) {
+	for i := range f.Stops {
+		if pull := f.Stops[i].Pull; i == 0 || pull != nil && *pull != *f.Stops[i-1].Pull {
+			all = append(all, plot.Series{Marker: true})
+			if pull != nil {
+				all[len(all)-1].Name = fmt.Sprintf("pull = %g", *pull)
+			} else if f.Stops[0].ZBar != nil {
+				all[0].Name = "embedding" // next to the other in the legend
+			}
+		}
+		last := &all[len(all)-1]
+		last.X, last.Y = append(last.X, at[i]), append(last.Y, y[i])
+	}
+	return all
 }
 
 // A column is a column of a spectrum's table, with a row per embedding.
@@ -82,7 +96,10 @@ func spectrumColumns() []column {
 	of := func(name, heading, format string, value func(*rundir.StopMetrics) *float64) column {
 		return column{name, heading, format, func(m *rundir.StopMetrics) (v, e *float64) { return value(m), nil }}
 	}
-	all := []column{of("z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar })}
+	all := []column{
+		of("pull", "pull", "%g", func(m *rundir.StopMetrics) *float64 { return m.Pull }),
+		of("z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar }),
+	}
 	for _, f := range quality.Table() {
 		all = append(all, column{f.Key, f.Heading() + f.Arrow(), f.Format,
 			func(m *rundir.StopMetrics) (v, e *float64) { return f.Of(&m.Figures) }})
