@@ -40,6 +40,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 		"default": {nil, []string{"s=-0.5", "s=0", "s=0.5", "s=1", "s=1.5"}, "s"},
 		"zbar":    {[]string{"--zbar", "1e3,100"}, []string{"zbar=100", "zbar=1000"}, "zbar"},
 		"m":       {[]string{"--m", "full,2", "--set", "loss.name=nc"}, []string{"m=2", "m=full"}, "m"},
+		"grid":    {[]string{"--s", "0,1", "--pull", "0.2,0"}, []string{"s=0,pull=0", "s=1,pull=0", "s=0,pull=0.2", "s=1,pull=0.2"}, "s"},
 		"infonce": {[]string{"--s", "0,1", "--set", "loss.name=infonce"}, []string{"s=0", "s=1"}, "s"},
 		"network": {[]string{"--s", "0,1", "--set", "model.kind=mlp", "--set", "model.hidden=[8]"}, []string{"s=0", "s=1"}, "s"},
 		"one":     {[]string{"--s", "0.5"}, []string{"s=0.5"}, "s"},
@@ -115,6 +116,26 @@ func TestSpectrumIsMadeOfRuns(t *testing.T) {
 			}
 		}
 		previous = got
+	}
+}
+
+// The embeddings of a grid are those of their runs, too; the folder knows both axes.
+func TestGridIsMadeOfRuns(t *testing.T) {
+	folderOf(t, 90, 6)
+	mustRun(t, shortSpectrum("--s", "0,1", "--pull", "0,0.3")...)
+	for _, folder := range []string{"s=0,pull=0.3", "s=1,pull=0.3"} {
+		mustRun(t, "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder)
+		scale, disparity, err := quality.Align(readPositions(t, filepath.Join(folder, "embedding.npy")), readPositions(t, filepath.Join("run", folder, "embedding.npy")))
+		if err != nil || math.Abs(scale-1) > 1e-5 || disparity > 1e-9 {
+			t.Errorf("%s: its run is of scale %v and disparity %v to it (%v)", folder, scale, disparity, err)
+		}
+	}
+	mustFail(t, 1, `was begun with "cne spectrum --s 0,1 --pull 0,0.3", not "cne spectrum --s 0,1 --pull 0"`,
+		"spectrum", "--resume", "run", "--s", "0,1", "--pull", "0")
+	mustFail(t, 2, `--pull: got "-1", want a number`, "spectrum", "points.csv", "--pull", "0,-1")
+	mustFail(t, 1, "model.kind mlp", shortSpectrum("--pull", "0,1", "--set", "model.kind=mlp", "--force")...)
+	if page := readText(t, "run/explorer.html"); !strings.Contains(page, `"rows":2`) {
+		t.Error("the page has one row")
 	}
 }
 

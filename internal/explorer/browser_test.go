@@ -58,6 +58,48 @@ const hurry = `
   window.requestAnimationFrame = (f) => frame((now) => f(3 * now));
   window.setTimeout = (f, ms) => wait(f, ms / 3);`
 
+// A grid has two sliders, for the view in a row and for the row; keys move both, and the
+// points go straight from a view to that below.
+func TestBrowserGrid(t *testing.T) {
+	t.Parallel()
+	p := three()
+	p.Rows = 2
+	views := p.Views
+	p.Views = nil
+	for row := range 2 {
+		for k := range 2 {
+			p.Views = append(p.Views, View{Name: fmt.Sprintf("s = %d, pull = 0.%d", k, row), Embedding: views[(k+row)%2].Embedding})
+		}
+	}
+	b := show(t, p, setting{before: hurry}).ready()
+	b.says("#view-name", "s = 0, pull = 0.0")
+	b.says("#ticks", "0 1")
+	x0, y0 := b.at(0)
+	b.after("key Down", "cne.t", "2", "document.getElementById('rows').value", "1", "document.getElementById('slider').value", "0")
+	b.says("#view-name", "s = 0, pull = 0.1")
+	b.says("#row-name", "pull = 0.1")
+	x2, y2 := b.at(0)
+	if math.Hypot(x2-x0, y2-y0) < 100 {
+		t.Errorf("row 0 stays at %v, %v", x2, y2)
+	}
+	b.after("key Right", "cne.t", "3")
+	b.after("key Right", "cne.t", "3") // the row ends
+	b.after("key Up", "cne.t", "1", "cne.views[1]", "s = 1, pull = 0.0")
+	b.after("key Home", "cne.t", "0")
+	b.after("key Up", "cne.t", "0")
+	b.after("do const r = document.getElementById('rows'); r.value = 0.5; r.dispatchEvent(new Event('input'))", "cne.t", "0")
+	b.says("#view-name", "s = 0, pull = 0.0 → pull = 0.1")
+	if x1, y1 := b.at(0); math.Hypot(x1-(x0+x2)/2, y1-(y0+y2)/2) > 2 {
+		t.Errorf("half-way row 0 is at %v, %v, between %v, %v and %v, %v", x1, y1, x0, y0, x2, y2)
+	}
+	b.after("do r.dispatchEvent(new Event('change'))", "cne.t", "2")
+	b.do("document.getElementById('rows').focus()")
+	b.after("key Left", "cne.t", "0")
+	b.after("key Space", "cne.t", "1", "cne.playing", "false")
+	b.after("key Down", "cne.t", "3")
+	b.after("key Space", "cne.t", "3", "cne.playing", "false")
+}
+
 func TestBrowserSlider(t *testing.T) {
 	t.Parallel()
 	b := show(t, three(), setting{before: hurry}).ready()

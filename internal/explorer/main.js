@@ -657,8 +657,8 @@ class App {
     const arrows = {
       ArrowLeft: () => (rows ? row(-1) : several ? step(-1) : pan(1, 0)),
       ArrowRight: () => (rows ? row(1) : several ? step(1) : pan(-1, 0)),
-      ArrowUp: () => (sliding ? step(1) : grid ? row(rows ? 1 : -1) : pan(0, 1)),
-      ArrowDown: () => (sliding ? step(-1) : grid ? row(rows ? -1 : 1) : pan(0, -1)),
+      ArrowUp: () => (sliding ? step(1) : grid ? row(-1) : pan(0, 1)),
+      ArrowDown: () => (sliding ? step(-1) : grid ? row(1) : pan(0, -1)),
       Home: () => several && this.player.go(0),
       End: () => several && this.player.go(this.views.length - 1),
     };

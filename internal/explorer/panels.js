@@ -336,6 +336,7 @@ class Player {
       ? this.views[near].name || (this.last ? String(near) : "")
       : `${this.views[from].name || from} → ${(down ? this.views[to].name.split(", ")[1] : this._short(this.views[to])) || to}`;
     this.rows.setAttribute("aria-valuetext", name);
+    byId("row-name").textContent = this.views[near].name.split(", ")[1] ?? "";
     byId("view-name").textContent = name;
     this.slider.setAttribute("aria-valuetext", name);
     this.ticks.forEach((tick, k) => tick.classList.toggle("at", k === near % (this.last + 1) && exact));
