@@ -152,10 +152,11 @@ func (h *Neighborhood) towards(ctx context.Context, o *Options) (*data.Matrix, e
 		if err != nil {
 			return nil, err
 		}
-		h.components = data.NewMatrix(h.Reduced.N, dim) // columns that the points do not have are 0
-		for i := range h.components.N {
-			copy(h.components.Row(i), found.Row(i))
+		table, err := initial.Table[float32](found, dim, 1, o.Seed)
+		if err != nil {
+			return nil, err
 		}
+		h.components = &data.Matrix{N: found.N, D: dim, X: table}
 	}
 	return h.components, nil
 }
@@ -417,10 +418,9 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	return initial.Table[T](coordinates, dim, std, o.Seed)
 }
 
-// turn aligns initial coordinates with what a Pull is towards. Components as they are need
-// no turn.
+// turn aligns initial coordinates with what a pull is towards.
 func (h *Neighborhood) turn(ctx context.Context, coordinates *data.Matrix, o *Options) error {
-	if !o.pulls() || o.Init == InitPCA && o.Towards == nil || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
+	if !o.pulls() || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
 		return nil
 	}
 	towards, err := h.towards(ctx, o)

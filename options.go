@@ -175,10 +175,8 @@ type Options struct {
 	LogZ float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ bool    `key:"loss.learn_z" words:"true false"`
 
-	// Pull draws positions without a network towards the first principal components of the
-	// points that the graph is built on, or towards Towards [n, Dim]: see
-	// train.Phase. They are scaled and shifted to fit the positions, which are turned
-	// to fit them at the start. 0 means no pull.
+	// Pull draws positions without a network towards Towards [n, Dim], or the first principal
+	// components: see train.Phase. The positions are turned to fit them at the start.
 	Pull    float64 `key:"loss.pull" in:"[0,1e6]"`
 	Towards *data.Matrix
 

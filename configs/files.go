@@ -45,6 +45,7 @@ func (c *Config) files() []keyFiles {
 		{"data.holdout_labels", file.Paths(c.Data.HoldoutLabels)},
 		{"data.sample", rows},
 		{"graph.file", given(c.Graph.File)},
+		{"loss.towards", given(c.Loss.Towards)},
 		{"data.path", c.Data.Path},
 	}
 }
@@ -58,7 +59,7 @@ func (c *Config) Inputs() []string {
 	if path := c.Model.InitPath(); path != "" {
 		inputs = append(inputs, path)
 	}
-	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames), given(c.Loss.Towards)))
+	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)))
 }
 
 // given returns the text of a key as a list: empty for null.
@@ -84,18 +85,14 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
-// checkEarlier returns an error if an earlier embedding is missing.
-func (c *Config) checkEarlier() error {
-	for _, x := range []struct{ key, path, want string }{
-		{"model.init", c.Model.InitPath(), kindsOfText["start"]},
-		{"loss.towards", strings.Join(given(c.Loss.Towards), ""), "the path of a run folder or a file"},
-	} {
-		if x.path == "" {
-			continue
-		}
-		if _, err := os.Stat(x.path); err != nil {
-			return fmt.Errorf("%s: got %s, want %s (%w)", x.key, text.Quote(x.path), x.want, err)
-		}
+// checkInit returns an error if the earlier embedding to start from is missing.
+func (m *Model) checkInit() error {
+	path := m.InitPath()
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(path), kindsOfText["start"], err)
 	}
 	return nil
 }
@@ -126,7 +123,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		check("data.holdout_labels", c.Data.HoldoutLabels, nil, o),
 		check("output.html_columns", c.Output.HTMLColumns, points, o))
 	if err == nil && !started {
-		err = c.checkEarlier()
+		err = c.Model.checkInit()
 	}
 	if err != nil || started || c.Model.InitNames == nil {
 		return err

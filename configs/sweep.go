@@ -310,9 +310,11 @@ type SpectrumPlace struct{ Value, Pull float64 }
 
 // Places returns the places of the grid, row by row.
 func (a *SpectrumAxis) Places() (all []SpectrumPlace) {
-	for _, pull := range append(a.Pulls, make([]float64, max(0, 1-len(a.Pulls)))...) {
-		for _, v := range a.Values {
-			all = append(all, SpectrumPlace{v, pull})
+	across := len(a.Values)
+	for i := range across * max(1, len(a.Pulls)) {
+		all = append(all, SpectrumPlace{Value: a.Values[i%across]})
+		if a.Pulls != nil {
+			all[i].Pull = a.Pulls[i/across]
 		}
 	}
 	return all
@@ -329,21 +331,21 @@ const fullBatch = "full"
 
 // ParseAxis reads the values of a flag, a list with commas between them.
 func ParseAxis(flag, list string) (*SpectrumAxis, error) {
-	whole := flag == "m"
-	values, err := parseValues(flag, list, whole, map[string]string{"s": fmt.Sprintf("[-%d,%d]", largestS, largestS), "zbar": "(0,inf)",
-		"m": "[1,2147483647]"}[flag])
+	values, err := parseValues(flag, list)
 	return &SpectrumAxis{Flag: flag, Values: values}, err
 }
 
 // ParsePulls reads the values of the flag --pull.
 func (a *SpectrumAxis) ParsePulls(list string) (err error) {
-	a.Pulls, err = parseValues("pull", list, false, "[0,1e6]")
+	a.Pulls, err = parseValues("pull", list)
 	return err
 }
 
-// parseValues reads a list of different numbers of a range, and sorts it.
-func parseValues(flag, list string, whole bool, within string) (values []float64, err error) {
-	in := option.ParseRange(within)
+// parseValues reads a list of different numbers, and sorts it.
+func parseValues(flag, list string) (values []float64, err error) {
+	whole := flag == "m"
+	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", largestS, largestS), "zbar": "(0,inf)",
+		"m": "[1,2147483647]", "pull": "[0,1e6]"}[flag])
 	want := in.Text(whole)
 	if whole {
 		want += ", or " + fullBatch
@@ -409,11 +411,10 @@ func (a *SpectrumAxis) Command() string {
 		}
 		return strings.Join(texts, ",")
 	}
-	command := fmt.Sprintf("cne spectrum --%s %s", a.Flag, list(a.Values))
-	if a.Pulls != nil {
-		command += " --pull " + list(a.Pulls)
+	if a.Pulls == nil {
+		return "cne spectrum --" + a.Flag + " " + list(a.Values)
 	}
-	return command
+	return "cne spectrum --" + a.Flag + " " + list(a.Values) + " --pull " + list(a.Pulls)
 }
 
 // Check returns an *Error if the axis does not fit a configuration.

@@ -189,7 +189,7 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 		result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed},
 	}
 	r.epochState.epoch = before.Epochs
-	if r.pull, err = newPull(o, edges); err != nil {
+	if r.pull, err = newPull(o); err != nil {
 		return nil, err
 	}
 	if r.engine, err = r.newEngine(); err != nil {

@@ -37,16 +37,12 @@ type Phase struct {
 	// Options.LogZ in the first phase. The paper's program restarts at 0 after its early
 	// phase.
 	LogZ *float64 `key:"loss.log_z" in:"[-60,60]"`
-	// Pull draws positions without a network towards Options.Towards. It adds
-	//
-	//	10 · Pull · V · Σᵢ ‖yᵢ − αtᵢ‖² / Σᵢ ‖yᵢ‖²
-	//
-	// to the mean loss of an edge, for positions y and t about their means. α minimises
-	// the sum. V is the mean attraction of neighbours, so that a Pull means the same for every
-	// loss, n and size of the embedding: 0.05 is as strong as all attraction for an embedding
-	// that has nothing of Towards. α, V and Σ‖yᵢ‖² follow the embedding; no gradient passes
-	// through them. The host takes a step after every epoch. 0 means no pull; others need the
-	// Euclidean metric and plain SGD. The losses of State and Result are without it.
+	// Pull adds 10·Pull·V·Σ‖y−αt‖²/Σ‖y‖² to the mean loss of an edge, for positions y without
+	// a network and t of Options.Towards, about their means. α minimises the sum, and V is the
+	// mean attraction of neighbours. So a Pull means the same for every loss, n and size: 0.05
+	// is as strong as all attraction if y has nothing of t. α, V and Σ‖y‖² follow the embedding;
+	// a step follows every epoch, on the host. It needs the Euclidean metric and plain SGD, and
+	// is not in the losses of State and Result.
 	Pull float64 `key:"loss.pull" in:"[0,1e6]"`
 }
 

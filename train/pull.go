@@ -15,54 +15,57 @@ import (
 // strength is too large for the learning rate.
 type pull struct {
 	towards []float32 // Options.Towards, centred
-	square  float64   // the sum of its squares
-	sample  []edge
+	squares float64   // the sum of its squares
 }
 
-// pullUnit is the strength of a Pull of 1 in units of the attraction: those of 0 to 0.5 then
-// span embeddings from the usual ones to nearly Towards.
-const pullUnit = 10
-
-// sampledEdges is the number of edges in which the attraction is measured.
-const sampledEdges = 1024
+const (
+	// pullUnit is the strength of a Pull of 1 in units of the attraction: Pulls of 0 to 0.5
+	// then span embeddings from the usual ones to nearly Towards.
+	pullUnit = 10
+	// sampledEdges is the number of edges in which the attraction is measured.
+	sampledEdges = 1024
+)
 
 // newPull returns the pull of a run; nil if there is none.
-func newPull(s *settings, edges []edge) (*pull, error) {
+func newPull(s *settings) (*pull, error) {
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Pull > 0 }) {
 		return nil, nil
 	}
 	_, single := s.model.(*model.Embedding[float32])
 	_, double := s.model.(*model.Embedding[float64])
 	_, d := s.model.Points()
-	switch {
-	case !single && !double:
+	if !single && !double {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got %T, want positions without a network", s.model)
-	case len(s.Towards) != s.n*d || !simd.AllFinite(s.Towards):
+	}
+	if len(s.Towards) != s.n*d || !simd.AllFinite(s.Towards) {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got %d coordinates to pull towards, want %d finite ones", len(s.Towards), s.n*d)
 	}
-	p := &pull{towards: make([]float32, len(s.Towards))}
-	for j := range d {
-		mean := columnMean(s.Towards, d, j)
-		for i := j; i < len(s.Towards); i += d {
-			v := float64(s.Towards[i]) - mean
-			p.towards[i] = float32(v)
-			p.square += float64(v * v)
-		}
-	}
-	if p.square == 0 {
+	mean, squares := spread(s.Towards, d)
+	if squares == 0 {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got equal positions to pull towards, want different ones")
 	}
-	for k := range min(len(edges), sampledEdges) {
-		p.sample = append(p.sample, edges[k*len(edges)/min(len(edges), sampledEdges)])
+	p := &pull{towards: make([]float32, len(s.Towards)), squares: squares}
+	for i, v := range s.Towards {
+		p.towards[i] = float32(float64(v) - mean[i%d])
 	}
 	return p, nil
 }
 
-func columnMean[T op.Float](x []T, d, j int) (mean float64) {
-	for i := j; i < len(x); i += d {
-		mean += float64(x[i])
+// spread returns the mean of positions x [n, d], and the sum of their squared distances from
+// it.
+func spread[T op.Float](x []T, d int) (mean []float64, squares float64) {
+	mean = make([]float64, d)
+	for i, v := range x {
+		mean[i%d] += float64(v)
 	}
-	return mean / float64(len(x)/d)
+	for j := range mean {
+		mean[j] /= float64(len(x) / d)
+	}
+	for i, v := range x {
+		c := float64(v) - mean[i%d]
+		squares += float64(c * c)
+	}
+	return mean, squares
 }
 
 // pullPoints takes the step after an epoch.
@@ -86,29 +89,21 @@ func (r *run) pullPoints() error {
 // pullTo moves positions [n, d] towards the scaled and shifted Towards that is nearest to
 // them.
 func pullTo[T op.Float](r *run, x []T) {
-	if len(x) == 0 {
-		return
-	}
 	d := len(x) / r.n
-	var squares, products float64
-	mean := make([]float64, d)
-	for j := range d {
-		mean[j] = columnMean(x, d, j)
-		for i := j; i < len(x); i += d {
-			v := float64(x[i]) - mean[j]
-			squares += float64(v * v)
-			products += float64(v * float64(r.pull.towards[i]))
-		}
-	}
+	mean, squares := spread(x, d)
 	if !(squares > 0) {
-		return // all points coincide, or the run has diverged
+		return // no positions of this type, or all coincide, or the run has diverged
 	}
-	e, scale := &r.epochState, products/r.pull.square
+	products := 0.
+	for i, v := range x {
+		products += float64((float64(v) - mean[i%d]) * float64(r.pull.towards[i]))
+	}
+	e, scale := &r.epochState, products/r.pull.squares
 	step := e.lr * pullUnit * e.Pull * meanAttraction(r, x, d) / (squares / float64(r.n))
 	if e.Negatives == All {
 		step /= 2 * (1 - wholeMomentum) // its gradients are a quarter of the loss's per point
 	} else {
-		step *= 2 * float64(r.edgesPerEpoch) / float64(r.n) / r.lossWeight(r.size)
+		step *= cmp.Or(r.objective.Scale, 1) * 2 * float64(r.edgesPerEpoch) / float64(r.n) / r.lossWeight(r.size)
 	}
 	part := step / (1 + step)
 	parallel.For(r.n, pointsPerPiece, func(_, lo, hi int) {
@@ -120,25 +115,21 @@ func pullTo[T op.Float](r *run, x []T) {
 }
 
 // meanAttraction returns the mean derivative of an edge's loss as a positive pair with
-// respect to the logarithm of its length.
+// respect to the logarithm of its length, without the loss's Scale.
 func meanAttraction[T op.Float](r *run, x []T, d int) (mean float64) {
-	e, positive := &r.epochState, r.objective.Loss.Info().Positive
-	c, factor := r.constant(e.spectrum, r.Sampling.count(e.Negatives, r.size)), cmp.Or(r.objective.Scale, 1)
-	if e.Negatives == All {
-		factor = 1
-	}
-	for _, edge := range r.pull.sample {
-		a, b := x[head(edge)*d:][:d], x[tail(edge)*d:][:d]
-		var d2 float64
-		for j := range a {
-			v := float64(a[j]) - float64(b[j])
+	e, positive, n := &r.epochState, r.objective.Loss.Info().Positive, min(r.edges, sampledEdges)
+	c := r.constant(e.spectrum, r.Sampling.count(e.Negatives, r.size))
+	for k := range n {
+		edge, d2 := r.edgeList[k*r.edges/n], 0.
+		for j := range d {
+			v := float64(x[head(edge)*d+j]) - float64(x[tail(edge)*d+j])
 			d2 += float64(v * v)
 		}
-		q, rest, slope := 1/(1+d2), d2/(1+d2), -1.
+		rest, slope := d2/(1+d2), -1.
 		if positive != nil {
-			slope = positive(q, rest, c).LogQ
+			slope = positive(1/(1+d2), rest, c).LogQ
 		}
 		mean -= float64(2 * rest * slope)
 	}
-	return factor * mean / float64(len(r.pull.sample))
+	return mean / float64(n)
 }

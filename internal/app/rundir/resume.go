@@ -155,12 +155,11 @@ type Fingerprint struct {
 
 // Notes of a checkpoint.
 const (
-	ConfigNote = "config" // the configuration of the run
-	PointsNote = "points" // the points, or images
-	HeldNote   = "held"   // the held-out points
-	RowsNote   = "rows"   // the training points among all
-	GraphNote  = "graph"  // the graph
-
+	ConfigNote  = "config"  // the configuration of the run
+	PointsNote  = "points"  // the points, or images
+	HeldNote    = "held"    // the held-out points
+	RowsNote    = "rows"    // the training points among all
+	GraphNote   = "graph"   // the graph
 	TowardsNote = "towards" // the positions of loss.towards
 )
 
