@@ -1,6 +1,8 @@
 """The estimator, and what is done with embeddings."""
+import csv
 import html
 import inspect
+import io
 import json
 import os
 import pathlib
@@ -147,10 +149,10 @@ class CNE:
             values = ",".join(repr(float(v)) for v in np.atleast_1d(s))
             labels = [] if y is None else ["--labels=" + _put_values(folder, "labels", y, points.shape[0])]
             self._run(folder, ["spectrum", "--s=" + values, *labels], points, _QUIET[:2], leave=("s",))
-            figures = folder.json("run/spectrum.json")["embeddings"]
-            embeddings = np.stack([folder.array("run/%s/embedding.npy" % f.pop("folder")) for f in figures])
-            places = [float(f.pop("value")) for f in figures]
-            return Spectrum(places, embeddings, figures, Page(folder.read("run/explorer.html").decode()))
+            embeddings = np.stack([folder.array("run/%s/embedding.npy" % f["folder"]) for f in folder.json("run/spectrum.json")["embeddings"]])
+            table = csv.DictReader(io.StringIO(folder.read("run/spectrum.csv").decode()))
+            figures = [{name: float(v) for name, v in row.items() if v} for row in table]
+            return Spectrum([f["s"] for f in figures], embeddings, figures, Page(folder.read("run/explorer.html").decode()))
 
     def evaluate(self, X, y=None):
         """Return the figures of the embedding of X, the training data: see the function evaluate."""
@@ -163,7 +165,7 @@ class CNE:
     def save(self, path):
         """Save the fitted estimator to a new folder, which cne project takes as a model, too.
 
-        The parameters init and precomputed_knn are left out if they are arrays, and so is a
+        The parameters init, towards and precomputed_knn are left out if they are arrays, and so is a
         random_state that is not a number.
         """
         self._check_fitted()
@@ -324,7 +326,7 @@ class Spectrum:
     """Embeddings along the spectrum.
 
     s are the places, ascending, embeddings the positions (len(s), n_samples, n_components),
-    figures a dict for each place, and page the Page with a slider, which a notebook shows.
+    figures a dict of s and the scores for each place, and page the Page with a slider, which a notebook shows.
     """
 
     def __init__(self, s, embeddings, figures, page):
