@@ -23,7 +23,7 @@ const (
 	// then span embeddings from the usual ones to nearly Towards.
 	pullUnit = 10
 	// sampledEdges is the number of edges in which the attraction is measured.
-	sampledEdges = 1024
+	sampledEdges = 256
 )
 
 // newPull returns the pull of a run; nil if there is none.
@@ -55,15 +55,19 @@ func newPull(s *settings) (*pull, error) {
 // it.
 func spread[T op.Float](x []T, d int) (mean []float64, squares float64) {
 	mean = make([]float64, d)
-	for i, v := range x {
-		mean[i%d] += float64(v)
+	for i := 0; i < len(x); i += d {
+		for j, v := range x[i : i+d] {
+			mean[j] += float64(v)
+		}
 	}
 	for j := range mean {
 		mean[j] /= float64(len(x) / d)
 	}
-	for i, v := range x {
-		c := float64(v) - mean[i%d]
-		squares += float64(c * c)
+	for i := 0; i < len(x); i += d {
+		for j, v := range x[i : i+d] {
+			c := float64(v) - mean[j]
+			squares += float64(c * c)
+		}
 	}
 	return mean, squares
 }
@@ -95,8 +99,8 @@ func pullTo[T op.Float](r *run, x []T) {
 		return // no positions of this type, or all coincide, or the run has diverged
 	}
 	products := 0.
-	for i, v := range x {
-		products += float64((float64(v) - mean[i%d]) * float64(r.pull.towards[i]))
+	for i, v := range x { // Towards has no mean, so that x needs none
+		products += float64(float64(v) * float64(r.pull.towards[i]))
 	}
 	e, scale := &r.epochState, products/r.pull.squares
 	step := e.lr * pullUnit * e.Pull * meanAttraction(r, x, d) / (squares / float64(r.n))
@@ -107,9 +111,11 @@ func pullTo[T op.Float](r *run, x []T) {
 	}
 	part := step / (1 + step)
 	parallel.For(r.n, pointsPerPiece, func(_, lo, hi int) {
-		for i := lo * d; i < hi*d; i++ {
-			to := mean[i%d] + float64(scale*float64(r.pull.towards[i]))
-			x[i] += T(part * (to - float64(x[i])))
+		for i := lo * d; i < hi*d; i += d {
+			for j, t := range r.pull.towards[i : i+d] {
+				to := mean[j] + float64(scale*float64(t))
+				x[i+j] += T(part * (to - float64(x[i+j])))
+			}
 		}
 	})
 }

@@ -66,8 +66,8 @@ func TestPullIsTheGradientOfItsTerm(t *testing.T) {
 			heads, tails := ring(200, 5)
 			c := map[op.Loss]float64{op.Neg: 1, op.NC: 5}[loss]
 			var attraction float64
-			for k := 0; k < 1024; k++ {
-				i, j := int(heads[k*2000/1024]), int(tails[k*2000/1024])
+			for k := 0; k < 256; k++ {
+				i, j := int(heads[k*2000/256]), int(tails[k*2000/256])
 				var d2 float64
 				for a := range d {
 					v := plain[i*d+a] - plain[j*d+a]
@@ -77,7 +77,7 @@ func TestPullIsTheGradientOfItsTerm(t *testing.T) {
 				if q := 1 / (1 + d2); c > 0 {
 					slope = c / (q + c)
 				}
-				attraction += 2 * d2 / (1 + d2) * slope / 1024
+				attraction += 2 * d2 / (1 + d2) * slope / 256
 			}
 			squares, _ := shape(plain, towards, d)
 			term := func(y []float64) float64 {
