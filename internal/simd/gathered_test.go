@@ -83,3 +83,57 @@ func BenchmarkNearRows(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/pair")
 }
+
+func TestNearBytes(t *testing.T) {
+	const rows = 40
+	forms(t, func(t *testing.T) {
+		for _, width := range []int{32, 64, 96, 800, MaxBytes} {
+			s := rng.New(3, rng.Sample)
+			x, row := make([]uint8, rows*width), make([]int16, width)
+			for i := range x {
+				x[i] = uint8(s.IntN(256))
+			}
+			for l := range row {
+				row[l] = int16(255 * s.IntN(2))
+			}
+			for l := range width { // as far as possible
+				x[5*width+l] = uint8(255 - row[l])
+			}
+			for _, n := range []int{0, 16, 64, 80, 208} {
+				cols := make([]int32, n)
+				for c := range cols {
+					cols[c] = int32(s.IntN(rows))
+				}
+				dst, found := make([]float32, n), make([]uint64, (n+63)/64)
+				limit := float32(width * 255 * 100)
+				NearBytes(dst, found, x, row, cols, limit)
+				for c, j := range cols {
+					want := 0
+					for l, v := range row {
+						d := int(v) - int(x[int(j)*width+l])
+						want += d * d
+					}
+					if dst[c] != float32(want) {
+						t.Fatalf("width %d: the distance of row %d is %g, want %d", width, j, dst[c], want)
+					}
+					if got, near := found[c/64]>>(c%64)&1 == 1, dst[c] <= limit; got != near {
+						t.Fatalf("width %d: column %d at %g is near: %v", width, c, dst[c], got)
+					}
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkNearBytes(b *testing.B) {
+	const width, n = 64, 64
+	x, row := make([]uint8, 1000*width), make([]int16, width)
+	cols, dst, found := make([]int32, n), make([]float32, n), make([]uint64, 1)
+	for c := range cols {
+		cols[c] = int32(c * 13)
+	}
+	for range b.N {
+		NearBytes(dst, found, x, row, cols, -1)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/pair")
+}

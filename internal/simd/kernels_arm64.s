@@ -6452,6 +6452,110 @@ evenNEON:
 columns_doneNEON:
 	RET
 
+// func nearBytesVector(dst []float32, found []uint64, x []uint8, row []int16, cols []int32, limit float32)
+TEXT ·nearBytesVector(SB), NOSPLIT, $0-124
+	MOVD dst_base+0(FP), R0
+	MOVD found_base+24(FP), R1
+	MOVD x_base+48(FP), R2
+	MOVD row_base+72(FP), R3
+	MOVD cols_base+96(FP), R5
+	FMOVS limit+120(FP), F0
+	MOVD row_len+80(FP), R6
+	MOVD cols_len+104(FP), R7
+	MOVD ZR, R8
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+
+columnsNEON:
+	CMP R7, R8
+	BGE columns_doneNEON
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	MOVW (R5)(R8<<2), R9
+	MUL R6, R9
+	ADD R2, R9
+	ADD R8<<2, R5, R23
+	MOVW 4(R23), R10
+	MUL R6, R10
+	ADD R2, R10
+	MOVW 8(R23), R11
+	MUL R6, R11
+	ADD R2, R11
+	MOVW 12(R23), R12
+	MUL R6, R12
+	ADD R2, R12
+	MOVD ZR, R13
+
+bytes00000000NEON:
+	ADD R13<<1, R3, R23
+	WORD $0x3dc002e5 // ldr q5, [x23, #0]
+	WORD $0xfc6d693f // ldr d31, [x9, x13]
+	WORD $0x2f08a7e6 // ushll v6.8h, v31.8b, #0
+	WORD $0x6e6584c6 // sub v6.8h, v6.8h, v5.8h
+	WORD $0x0e66c0de // smull v30.4s, v6.4h, v6.4h
+	WORD $0x4e66c0df // smull2 v31.4s, v6.8h, v6.8h
+	WORD $0x4ebfbfc6 // addp v6.4s, v30.4s, v31.4s
+	WORD $0x4ea68421 // add v1.4s, v1.4s, v6.4s
+	WORD $0xfc6d695f // ldr d31, [x10, x13]
+	WORD $0x2f08a7e6 // ushll v6.8h, v31.8b, #0
+	WORD $0x6e6584c6 // sub v6.8h, v6.8h, v5.8h
+	WORD $0x0e66c0de // smull v30.4s, v6.4h, v6.4h
+	WORD $0x4e66c0df // smull2 v31.4s, v6.8h, v6.8h
+	WORD $0x4ebfbfc6 // addp v6.4s, v30.4s, v31.4s
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0xfc6d697f // ldr d31, [x11, x13]
+	WORD $0x2f08a7e6 // ushll v6.8h, v31.8b, #0
+	WORD $0x6e6584c6 // sub v6.8h, v6.8h, v5.8h
+	WORD $0x0e66c0de // smull v30.4s, v6.4h, v6.4h
+	WORD $0x4e66c0df // smull2 v31.4s, v6.8h, v6.8h
+	WORD $0x4ebfbfc6 // addp v6.4s, v30.4s, v31.4s
+	WORD $0x4ea68463 // add v3.4s, v3.4s, v6.4s
+	WORD $0xfc6d699f // ldr d31, [x12, x13]
+	WORD $0x2f08a7e6 // ushll v6.8h, v31.8b, #0
+	WORD $0x6e6584c6 // sub v6.8h, v6.8h, v5.8h
+	WORD $0x0e66c0de // smull v30.4s, v6.4h, v6.4h
+	WORD $0x4e66c0df // smull2 v31.4s, v6.8h, v6.8h
+	WORD $0x4ebfbfc6 // addp v6.4s, v30.4s, v31.4s
+	WORD $0x4ea68484 // add v4.4s, v4.4s, v6.4s
+	ADD $8, R13
+	CMP R6, R13
+	BLT bytes00000000NEON
+	WORD $0x4e823825 // zip1 v5.4s, v1.4s, v2.4s
+	WORD $0x4e827821 // zip2 v1.4s, v1.4s, v2.4s
+	WORD $0x4ea184a5 // add v5.4s, v5.4s, v1.4s
+	WORD $0x4e843862 // zip1 v2.4s, v3.4s, v4.4s
+	WORD $0x4e847861 // zip2 v1.4s, v3.4s, v4.4s
+	WORD $0x4ea18442 // add v2.4s, v2.4s, v1.4s
+	WORD $0x4ec238a1 // zip1 v1.2d, v5.2d, v2.2d
+	WORD $0x4ec278a5 // zip2 v5.2d, v5.2d, v2.2d
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	ADD R8<<2, R0, R23
+	WORD $0x3d8002e1 // str q1, [x23, #0]
+	WORD $0x6e21e401 // fcmge v1.4s, v0.4s, v1.4s
+	MOVD R8, R9
+	LSR $3, R9
+	WORD $0x6f21043e // ushr v30.4s, v1.4s, #31
+	WORD $0x6f6117de // usra v30.2d, v30.2d, #31
+	WORD $0x0e143fd0 // mov w16, v30.s[2]
+	WORD $0x1e2603ca // fmov w10, s30
+	ORR R16<<2, R10
+	MOVD R8, R11
+	ANDS $4, R11
+	BEQ evenNEON
+	MOVBU (R1)(R9<<0), R11
+	LSL $4, R10
+	ORR R11, R10
+
+evenNEON:
+	MOVB R10, (R1)(R9<<0)
+	ADD $4, R8
+	JMP columnsNEON
+
+columns_doneNEON:
+	RET
+
 // func nearTilesVector(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)
 TEXT ·nearTilesVector(SB), NOSPLIT, $0-168
 	MOVD $tables<>(SB), R25

@@ -127,6 +127,9 @@ TEXT ·rowLogisticVector(SB), NOSPLIT, $0-0
 TEXT ·nearRowsVector(SB), NOSPLIT, $0-0
 	UNDEF
 
+TEXT ·nearBytesVector(SB), NOSPLIT, $0-0
+	UNDEF
+
 TEXT ·nearTilesVector(SB), NOSPLIT, $0-0
 	UNDEF
 

@@ -16,6 +16,8 @@ import (
 // float32, whole vectors take squared distances beyond 1e18 for infinite.
 
 const (
+	// MaxBytes is the largest width of rows of bytes, whose squared distances are below 2³¹.
+	MaxBytes = 1 << 15
 	// rowChunk is the number of float32 added up at once.
 	rowChunk = 4096
 	// logChunk is the same for sums of logarithms: each lane multiplies logChunk/16
@@ -210,6 +212,28 @@ func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 		return
 	}
 	nearRowsLanes(dst, found, x, row, cols, limit, limits)
+}
+
+// NearBytes is NearRows for rows of bytes and without limits of columns. row is the row to
+// compare, its length a multiple of 32 up to MaxBytes. Its squared distances are the nearest
+// float32 to the integers.
+func NearBytes(dst []float32, found []uint64, x []uint8, row []int16, cols []int32, limit float32) {
+	dst, found = dst[:len(cols)], found[:(len(cols)+63)/64]
+	clear(found)
+	if vectors() {
+		nearBytesVector(dst, found, x, row, cols, limit)
+		return
+	}
+	for c, j := range cols {
+		sum := int32(0)
+		for l, v := range x[int(j)*len(row):][:len(row)] {
+			d := int32(v) - int32(row[l])
+			sum += d * d
+		}
+		if dst[c] = float32(sum); dst[c] <= limit {
+			found[c/64] |= 1 << (c % 64)
+		}
+	}
 }
 
 // NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c]

@@ -319,6 +319,21 @@ var results = []struct {
 			b.floats(products...)
 		}
 	}},
+	{"NearBytes", func(b *bits, s *source, n int) {
+		const rows = 40
+		width := (n + 31) &^ 31
+		x, row, cols := make([]uint8, rows*width), make([]int16, width), s.indices(32, rows)
+		for i, v := range s.indices(len(x), 256) {
+			x[i] = uint8(v)
+		}
+		for l, v := range s.indices(width, 256) {
+			row[l] = int16(v)
+		}
+		dst, found := make([]float32, 32), make([]uint64, 1)
+		NearBytes(dst, found, x, row, cols, float32(10_000*width))
+		b.floats(dst...)
+		b.doubles(math.Float64frombits(found[0]))
+	}},
 }
 
 func eachBound(run func(b *bits, x []float32, bound Bound[float32])) func(b *bits, s *source, n int) {

@@ -207,6 +207,11 @@ func rowLogisticVector(x []float32, theta float32) (loss float32, dTheta float32
 //go:noescape
 func nearRowsVector(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
 
+// nearBytesVector is the vector form of nearBytes.
+//
+//go:noescape
+func nearBytesVector(dst []float32, found []uint64, x []uint8, row []int16, cols []int32, limit float32)
+
 // nearTilesVector is the vector form of nearTiles.
 //
 //go:noescape

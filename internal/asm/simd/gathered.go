@@ -60,7 +60,7 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 			}
 			s.columns(label, l, whole, width, mask, terms)
 			for part := range acc {
-				quads[part] = append(quads[part], s.quad(acc[part]))
+				quads[part] = append(quads[part], s.quad(acc[part], s.VADDPS))
 			}
 		}
 		done(s.foldParts(quads), i)
@@ -123,17 +123,17 @@ func (s *isa) loadLanes(m Mem, mask Register, v VecVirtual) {
 }
 
 // quad returns the sums within each 128 bits of four vectors, side by side.
-func (s *isa) quad(v [4]VecVirtual) VecVirtual {
+func (s *isa) quad(v [4]VecVirtual, add func(ops ...Op)) VecVirtual {
 	low, high, other := s.vec(), s.vec(), s.vec()
 	s.VUNPCKLPS(v[1], v[0], low)
 	s.VUNPCKHPS(v[1], v[0], high)
-	s.VADDPS(high, low, low)
+	add(high, low, low)
 	s.VUNPCKLPS(v[3], v[2], other)
 	s.VUNPCKHPS(v[3], v[2], high)
-	s.VADDPS(high, other, other)
+	add(high, other, other)
 	s.VUNPCKLPD(other, low, high)
 	s.VUNPCKHPD(other, low, low)
-	s.VADDPS(low, high, high)
+	add(low, high, high)
 	return high
 }
 
@@ -143,29 +143,37 @@ func (s *isa) quad(v [4]VecVirtual) VecVirtual {
 func (s *isa) foldParts(q [][]VecVirtual) VecVirtual {
 	switch v := s.vec(); {
 	case s.wide():
-		fold := func(p, q VecVirtual) VecVirtual {
-			even, odd := s.vec(), s.vec()
-			s.VSHUFF32X4(Imm(0x88), q, p, even)
-			s.VSHUFF32X4(Imm(0xdd), q, p, odd)
-			s.VADDPS(odd, even, even)
-			return even
-		}
-		return fold(fold(q[0][0], q[0][1]), fold(q[0][2], q[0][3]))
+		return s.fold128(q[0], s.VADDPS)
 	case s.neon():
 		s.VADDPS(q[1][0], q[0][0], v)
 		s.VADDPS(q[3][0], q[2][0], q[2][0])
 		s.VADDPS(q[2][0], v, v)
 		return v
 	default:
-		fold := func(q []VecVirtual) VecVirtual {
-			a, b := s.vec(), s.vec()
-			s.VPERM2F128(Imm(0x20), q[1], q[0], a)
-			s.VPERM2F128(Imm(0x31), q[1], q[0], b)
-			s.VADDPS(b, a, a)
-			return a
-		}
-		s.VADDPS(fold(q[1]), fold(q[0]), v)
+		s.VADDPS(s.fold128(q[1], s.VADDPS), s.fold128(q[0], s.VADDPS), v)
 		return v
+	}
+}
+
+// fold128 adds up the 128-bit parts of quads, of which there are as many as parts.
+func (s *isa) fold128(q []VecVirtual, add func(ops ...Op)) VecVirtual {
+	switch a, b := s.vec(), s.vec(); {
+	case s.wide():
+		fold := func(p, q VecVirtual) VecVirtual {
+			even, odd := s.vec(), s.vec()
+			s.VSHUFF32X4(Imm(0x88), q, p, even)
+			s.VSHUFF32X4(Imm(0xdd), q, p, odd)
+			add(odd, even, even)
+			return even
+		}
+		return fold(fold(q[0], q[1]), fold(q[2], q[3]))
+	case s.neon():
+		return q[0]
+	default:
+		s.VPERM2F128(Imm(0x20), q[1], q[0], a)
+		s.VPERM2F128(Imm(0x31), q[1], q[0], b)
+		add(b, a, a)
+		return a
 	}
 }
 
@@ -281,7 +289,7 @@ func (s *isa) nearTiles() {
 			s.columns(label, l, whole, width, mask, terms)
 			for r := range row {
 				for part := range quads {
-					quads[part] = append(quads[part], s.quad(acc[r][part]))
+					quads[part] = append(quads[part], s.quad(acc[r][part], s.VADDPS))
 				}
 			}
 		}
@@ -376,4 +384,44 @@ func (s *isa) fetch() {
 	s.JMP(LabelRef("rows"))
 	s.Label("done")
 	s.RET()
+}
+
+// nearBytes is nearRows for rows of bytes, whose squared distances are exact integers. The
+// row to compare has words instead of bytes, and zeros up to a multiple of 32.
+func (s *isa) nearBytes() {
+	s.begin("nearBytes", "(dst []float32, found []uint64, x []uint8, row []int16, cols []int32, limit float32)", "is the vector form of nearBytes.")
+	dst, found, x, row, cols := s.pointer("dst"), s.pointer("found"), s.pointer("x"), s.pointer("row"), s.pointer("cols")
+	limit, width := s.broadcast("limit"), s.Load(s.Param("row").Len(), s.GP64())
+	s.loop("cols", "columns", func(i Register) {
+		var quads []VecVirtual
+		for first := 0; first < s.lanes; first += 4 {
+			var from [4]Register
+			acc := [4]VecVirtual(s.zeros(4))
+			for c := range from {
+				from[c] = s.GP64()
+				s.MOVLQSX(Mem{Base: cols, Index: i, Scale: 4, Disp: 4 * (first + c)}, from[c].(GPVirtual))
+				s.IMULQ(width, from[c])
+				s.ADDQ(x, from[c])
+			}
+			l, r, t, label := s.GP64(), s.vec(), s.vec(), "bytes"+hex(uint32(first))
+			s.XORQ(l, l)
+			s.label(label)
+			s.VMOVUPS(Mem{Base: row, Index: l, Scale: 2}, r)
+			for c := range from {
+				s.VPMOVZXBW(Mem{Base: from[c], Index: l, Scale: 1}, t)
+				s.VPSUBW(r, t, t)
+				s.VPMADDWD(t, t, t)
+				s.VPADDD(t, acc[c], acc[c])
+			}
+			s.ADDQ(Imm(uint64(s.bytes()/2)), l)
+			s.CMPQ(l, width)
+			s.JL(s.to(label))
+			quads = append(quads, s.quad(acc, s.VPADDD))
+		}
+		d2 := s.fold128(quads, s.VPADDD)
+		s.VCVTDQ2PS(d2, d2)
+		s.VMOVUPS(d2, at(dst, i))
+		s.storeMask(s.compare(leOQ, d2, limit), found, i)
+	})
+	s.end()
 }

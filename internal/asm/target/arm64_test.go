@@ -135,7 +135,7 @@ func instructions(arch string) *File {
 		"VFMADD213PS VFMADD231PS VFNMADD213PS VFNMADD231PS VFMADD213PD VFMADD231PD VFNMADD231PD") {
 		forms(name, "float")
 	}
-	for _, name := range strings.Fields("VANDPS VORPS VXORPS VPADDD VPADDQ VPSUBD VPMULUDQ VPCMPGTD VPMAXUD " +
+	for _, name := range strings.Fields("VANDPS VORPS VXORPS VPADDD VPADDQ VPSUBD VPSUBW VPMULUDQ VPCMPGTD VPMAXUD " +
 		"VUNPCKLPS VUNPCKHPS VUNPCKLPD VUNPCKHPD VMOVHLPS") {
 		forms(name, "")
 	}
@@ -170,7 +170,7 @@ func instructions(arch string) *File {
 			})
 		}
 	}
-	for _, name := range strings.Fields("VMOVSHDUP VMOVSLDUP VBROADCASTSS VPBROADCASTD VPBROADCASTQ VMOVDDUP VCVTDQ2PS VCVTPS2PDfloat VSQRTPSfloat") {
+	for _, name := range strings.Fields("VMOVSHDUP VMOVSLDUP VBROADCASTSS VPBROADCASTD VPBROADCASTQ VMOVDDUP VPMOVZXBW VCVTDQ2PS VCVTPS2PDfloat VSQRTPSfloat") {
 		for form := range 3 {
 			kernel(fmt.Sprintf("%s%d", name, form), func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {
 				d, a := f.XMM(), Op(x[0])
@@ -184,6 +184,13 @@ func instructions(arch string) *File {
 				return d
 			})
 		}
+	}
+	for form := range 2 {
+		kernel(fmt.Sprintf("VPMADDWD%d", form), func(x []reg.VecVirtual, _ reg.Register) reg.VecVirtual {
+			d := []reg.VecVirtual{f.XMM(), x[0]}[form]
+			f.VPMADDWD(x[0], x[0], d)
+			return d
+		})
 	}
 	for form := range 3 {
 		kernel(fmt.Sprintf("VBLENDVPS%d", form), func(x []reg.VecVirtual, in reg.Register) reg.VecVirtual {

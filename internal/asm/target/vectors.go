@@ -17,7 +17,7 @@ var plain = map[string]string{
 	"VDIVPS": "fdiv.4s",
 	"VANDPS": "and.16b", "VPAND": "and.16b", "VORPS": "orr.16b", "VPOR": "orr.16b",
 	"VXORPS": "eor.16b", "VPXOR": "eor.16b",
-	"VPADDD": "add.4s", "VPADDQ": "add.2d", "VPSUBD": "sub.4s",
+	"VPADDD": "add.4s", "VPADDQ": "add.2d", "VPSUBD": "sub.4s", "VPSUBW": "sub.8h",
 	"VPCMPGTD":  "cmgt.4s",
 	"VPMAXUD":   "umax.4s",
 	"VUNPCKLPS": "zip1.4s", "VUNPCKHPS": "zip2.4s", "VUNPCKLPD": "zip1.2d", "VUNPCKHPD": "zip2.2d",
@@ -124,6 +124,15 @@ func (l *lowering) vector(name string, ops []operand.Op) bool {
 		l.two("xtn v%[1]d.2s, v%[2]d.2d", 30, a)
 		l.two("xtn v%[1]d.2s, v%[2]d.2d", 31, b)
 		l.two("umull v%[1]d.2d, v%[2]d.2s, v30.2s", d, 31)
+	case name == "VPMOVZXBW":
+		v := l.source(ops[0], 8)
+		l.two("ushll v%[1]d.8h, v%[2]d.8b, #0", l.result(ops[1]), v)
+	case name == "VPMADDWD" && ops[0] == ops[1]: // squares
+		v := l.source(ops[0], 16)
+		d := l.result(ops[2])
+		l.two("smull v%[1]d.4s, v%[2]d.4h, v%[2]d.4h", 30, v)
+		l.two("smull2 v%[1]d.4s, v%[2]d.8h, v%[2]d.8h", 31, v)
+		l.three("addp.4s", d, 30, 31)
 	case name == "VCVTSS2SD":
 		v, rest := l.source(ops[0], 4), l.source(ops[1], 16)
 		l.two("fcvt d%[1]d, s%[2]d", 30, v)

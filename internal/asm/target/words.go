@@ -17,7 +17,7 @@ var threes = map[string]uint32{
 	"fcmgt.2d": 0x6ee0e400, "fcmge.2d": 0x6e60e400, "fcmeq.2d": 0x4e60e400,
 	"and.16b": 0x4e201c00, "orr.16b": 0x4ea01c00, "eor.16b": 0x6e201c00, "bic.16b": 0x4e601c00,
 	"bsl.16b": 0x6e601c00, "bit.16b": 0x6ea01c00, "bif.16b": 0x6ee01c00,
-	"add.4s": 0x4ea08400, "add.2d": 0x4ee08400, "sub.4s": 0x6ea08400, "sub.2d": 0x6ee08400, "mul.4s": 0x4ea09c00,
+	"add.4s": 0x4ea08400, "add.2d": 0x4ee08400, "sub.4s": 0x6ea08400, "sub.2d": 0x6ee08400, "sub.8h": 0x6e608400, "addp.4s": 0x4ea0bc00, "mul.4s": 0x4ea09c00,
 	"cmgt.4s": 0x4ea03400, "cmgt.2d": 0x4ee03400, "cmeq.4s": 0x6ea08c00, "cmeq.2d": 0x6ee08c00,
 	"umax.4s": 0x6ea06400, "umin.4s": 0x6ea06c00, "smax.4s": 0x4ea06400, "smin.4s": 0x4ea06c00,
 	"zip1.4s": 0x4e803800, "zip2.4s": 0x4e807800, "zip1.2d": 0x4ec03800, "zip2.2d": 0x4ec07800,
@@ -38,6 +38,9 @@ var twos = map[string]uint32{
 	"rev64 v%[1]d.4s, v%[2]d.4s":                 0x4ea00800,
 	"cmlt v%[1]d.4s, v%[2]d.4s, #0":              0x4ea0a800,
 	"ushll v%[1]d.4s, v%[2]d.4h, #0":             0x2f10a400,
+	"ushll v%[1]d.8h, v%[2]d.8b, #0":             0x2f08a400,
+	"smull v%[1]d.4s, v%[2]d.4h, v%[2]d.4h":      0x0e60c000, // and vm
+	"smull2 v%[1]d.4s, v%[2]d.8h, v%[2]d.8h":     0x4e60c000, // and vm
 	"umaxv s%[1]d, v%[2]d.4s":                    0x6eb0a800,
 	"cnt v%[1]d.8b, v%[2]d.8b":                   0x0e205800,
 	"addv b%[1]d, v%[2]d.8b":                     0x0e31b800,
@@ -80,7 +83,7 @@ func (l *lowering) two(text string, d, n int) {
 	if !ok {
 		l.fail("no word for " + text)
 	}
-	if strings.HasPrefix(text, "ext") {
+	if strings.HasPrefix(text, "ext") || strings.HasPrefix(text, "smull") {
 		word |= uint32(n << 16)
 	}
 	l.word(word|uint32(n<<5|d), text, d, n)
