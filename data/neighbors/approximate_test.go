@@ -281,6 +281,44 @@ func TestApproximateSearch(t *testing.T) {
 	}
 }
 
+// A search compares bytes unless they are too coarse, and keeps as many points as its base
+// needs.
+func TestApproximateSearchIsCalibrated(t *testing.T) {
+	const n, k = 10_000, 15
+	sets := hardSets(n)
+	kinds := map[string]*data.Matrix{"manifold": sets["manifold"], "outliers": sets["outliers"]}
+	kinds["scales"] = filled(n, 30, func(_ int, row []float32, r *rand.Rand) { // one column counts, by two values far apart
+		normalRow(row[:8], r)
+		row[20] = float32(1e5 * r.IntN(2))
+	})
+	kinds["noise"] = filled(n, 20, func(_ int, row []float32, r *rand.Rand) {
+		for l := range row {
+			row[l] = r.Float32()
+		}
+	})
+	for name, m := range kinds {
+		base, queries := m.Rows(0, n-500), m.Rows(n-500, n)
+		nearest := need(Search(t.Context(), base, queries, k, Options{Search: Exact}))(t)
+		for _, rough := range []bool{false, true} {
+			x := need(NewIndex(t.Context(), base, Options{Search: Approximate, Rough: rough}))(t)
+			if bytes := x.graph.quantization != nil; bytes != (name == "manifold" || name == "noise") {
+				t.Errorf("%s: bytes are compared: %v", name, bytes)
+			}
+			least := leastKept
+			if rough {
+				least = leastRough
+			}
+			if more := x.graph.kept > least; more != (name == "noise") && name != "scales" { // of two clusters without edges between them
+				t.Errorf("%s: %d points are kept, at least %d", name, x.graph.kept, least)
+			}
+			r := recall(need(x.Search(t.Context(), queries, k))(t), nearest)
+			if least := map[bool]float64{false: 0.965, true: 0.94}[rough]; !(r >= least) {
+				t.Errorf("%s, rough %v: recall %.4f", name, rough, r)
+			}
+		}
+	}
+}
+
 // Queries beyond the range of float32 are searched exactly, as are those for more
 // neighbours than a walk finds.
 func TestApproximateSearchFarAway(t *testing.T) {

@@ -303,25 +303,16 @@ func insert(list []uint64, key uint64) bool {
 	if key >= list[last]&^marks {
 		return false
 	}
-	at, rest := 0, list[:last]
-	for len(rest) > 32 {
-		half := len(rest) / 2
-		if rest[half-1]|marks < key {
-			at, rest = at+half, rest[half:]
-		} else {
-			rest = rest[:half]
-		}
+	at := last
+	for at > 0 && list[at-1] > key {
+		at--
 	}
-	less := uint64(0) // number of entries before key; a branch would be mispredicted
-	for _, other := range rest {
-		_, borrow := bits.Sub64(other|marks, key, 0)
-		less += borrow
-	}
-	at += int(less)
-	if list[at]|marks == key {
+	if at > 0 && list[at-1]|marks == key {
 		return false
 	}
-	copy(list[at+1:], list[at:last])
+	for e := last; e > at; e-- {
+		list[e] = list[e-1]
+	}
 	list[at] = key
 	return true
 }
@@ -407,11 +398,7 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree, first bool) 
 		defer d.works.Put(w)
 		n := leaves[leaf].size()
 		for c := range n {
-			p := int32(leaves[leaf].lo + c)
-			if t.order != nil {
-				p = t.order[p]
-			}
-			w.cols[c] = p
+			w.cols[c] = t.point(leaves[leaf].lo + c)
 		}
 		simd.Fetch(d.x, d.width, w.cols[:n])
 		w.ahead = w.ahead[:0]
@@ -709,34 +696,4 @@ func (s *pairSet) add(p int32) bool {
 			return false
 		}
 	}
-}
-
-// absent adds points. It writes the points that were absent to cols, after the first n,
-// and returns the new length. (About half are present, so a branch would be
-// unpredictable.)
-func (s *pairSet) absent(cols []int32, n int, points []int32) int {
-	s.reserve(len(points))
-	before := n
-	cols = cols[:n+len(points)]
-	again := 0
-	for _, p := range points {
-		entry := uint32(p) + 1
-		at := entry * 0x9e3779b1 >> s.shift
-		e := s.entries[at]
-		if e != 0 && e != entry {
-			if !s.add(p) {
-				cols[n] = p
-				n++
-				again++
-			}
-			continue
-		}
-		s.entries[at] = entry
-		cols[n] = p
-		if e == 0 {
-			n++
-		}
-	}
-	s.count += n - before - again
-	return n
 }

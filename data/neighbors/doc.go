@@ -15,8 +15,9 @@
 // Search and Index are approximate unless Options.Search is Exact or KNN's k is large (see
 // SearchMethod.Approximates). In most data KNN then finds more than 97 % of the
 // neighbours, and Search and Index more than 95 %, in a time that grows little faster than
-// the number of points. They find fewer in data with little structure, such as hundreds of
-// independent values, and in clusters with fewer points than wanted neighbours. The
+// the number of points. KNN finds fewer in data with little structure, such as tens of
+// independent values, and Search and Index in data with hundreds: an Index tries how far it
+// has to search. All find fewer in clusters with fewer points than wanted neighbours. The
 // approximate result depends on Options.Seed. EstimateRecall estimates its recall.
 //
 // FromNeighbors makes the symmetric graph of neighbours, a Graph in compressed sparse

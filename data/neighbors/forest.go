@@ -151,6 +151,14 @@ type forestTree struct {
 	splits []split // [nodes]
 }
 
+// point returns a point by its number in the order.
+func (t *forestTree) point(p int) int32 {
+	if t.order == nil {
+		return int32(p)
+	}
+	return t.order[p]
+}
+
 // A split sends the points up to a position along the line from a to b to the left.
 type split struct {
 	a, b int32

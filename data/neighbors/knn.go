@@ -333,32 +333,15 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 			rows = append(rows, i)
 		}
 	}
-	// One of the K+1 nearest is the point itself, or a duplicate.
-	k := nb.K + 1
-	best := make([]*topK, count)
-	for r := range best {
-		best[r] = newTopK(k)
-		best[r].resetAll()
-	}
-	// A search of all points at once would need a copy of them.
-	queries, block := m.Take(rows), max(k, recallBlock)
-	for lo, hi := 0, 0; lo < m.N; lo = hi {
-		if hi = lo + block; hi+block > m.N {
-			hi = m.N
-		}
-		nearest, err := Search(ctx, m.Rows(lo, hi), queries, k, Options{Search: Exact, Device: opt.Device})
-		if err != nil {
-			return nil, err
-		}
-		for e, d2 := range nearest.Dist2 {
-			best[e/k].offer(d2, int32(lo)+nearest.Index[e])
-		}
+	limits, err := farthest(ctx, m, rows, nb.K, opt.Device)
+	if err != nil {
+		return nil, err
 	}
 	var sum, squares float64
 	for r, i := range rows {
 		found := 0
 		for _, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
-			if d2 <= best[r].limit {
+			if d2 <= limits[r] {
 				found++
 			}
 		}
@@ -372,4 +355,34 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 		r.StdErr = math.Sqrt(variance / c * (1 - c/float64(m.N)))
 	}
 	return r, nil
+}
+
+// farthest returns the squared distances to the k-th nearest others of some rows of m. It takes
+// about as much memory as recallBlock points.
+func farthest(ctx context.Context, m *data.Matrix, rows []int, k int, on *device.Device) ([]float64, error) {
+	k++ // One of the nearest is the point itself, or a duplicate.
+	best := make([]*topK, len(rows))
+	for r := range best {
+		best[r] = newTopK(k)
+		best[r].resetAll()
+	}
+	// A search of all points at once would need a copy of them.
+	queries, block := m.Take(rows), max(k, recallBlock)
+	for lo, hi := 0, 0; lo < m.N; lo = hi {
+		if hi = lo + block; hi+block > m.N {
+			hi = m.N
+		}
+		nearest, err := Search(ctx, m.Rows(lo, hi), queries, k, Options{Search: Exact, Device: on})
+		if err != nil {
+			return nil, err
+		}
+		for e, d2 := range nearest.Dist2 {
+			best[e/k].offer(d2, int32(lo)+nearest.Index[e])
+		}
+	}
+	limits := make([]float64, len(rows))
+	for r, b := range best {
+		limits[r] = b.limit
+	}
+	return limits, nil
 }

@@ -34,8 +34,8 @@ type Index struct {
 // Device.TF32 or in up to 8 dimensions), and needs 64 MiB more for a search. With less
 // memory each search copies the base in parts. An approximate index first finds near
 // points of the base. This takes as long as KNN, and pays off for tens of thousands of
-// queries or more. It takes 144 bytes a point more than a copy of the points. A sparse base
-// takes as much memory as for KNN.
+// queries or more. It takes 144 bytes a point and some 1.5 bytes a value, or 5.5 where bytes
+// are too coarse for the values. A sparse base takes as much memory as for KNN.
 //
 // The error wraps ErrInput if base is empty or its sizes do not fit together, and
 // ErrNotFinite if a value is NaN or infinite. If ctx is done first, the error is ctx's.
@@ -50,7 +50,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if base.Metric != data.Precomputed && base.CSR == nil && opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
-		if x.graph, err = newSearchGraph(ctx, x.base, opt); err != nil {
+		if x.graph, err = newSearchGraph(ctx, base, x.base, opt); err != nil {
 			return nil, err
 		}
 		return x, nil

@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/bits"
@@ -8,15 +9,19 @@ import (
 	"sync"
 
 	"cne/data"
+	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
 
 // The approximate search for other points walks in a graph of the base points from
 // NN-descent. Each base point has edges to its nearest points, and to points that have it
-// among their nearest. A query starts with its leaves in a few trees, and keeps a list of
+// among their nearest. A query starts with its leaf in a tree, or in a few, and keeps a list of
 // the nearest points seen. It follows the edges of the nearest points on the list until
 // all points on the list are done. The result for a query depends only on the base.
+//
+// Most of the time goes into reading rows of points from memory, so the walk compares rows of
+// bytes where these suffice. The points of the list are ranked in float64 at the end.
 
 const (
 	searchListLen       = 16                                  // neighbours of a base point in the descent
@@ -24,30 +29,42 @@ const (
 	searchEdges         = 16                                  // edges from a point to its nearest
 	searchReverse       = 14                                  // edges to points that have it among their nearest
 	searchRow           = 1 + searchEdges + searchReverse + 1 // 128 bytes
-	searchTrees         = 4                                   // trees that are kept; a query starts in two, and in one more for each searchPerTree neighbours
-	searchPerTree       = 24
-	searchKept          = 34 // points that it keeps at least; half of them in a rough search
-	searchAtOnce        = 4  // points whose edges it follows together
+	searchAtOnce        = 4                                   // points whose edges it follows together
 	searchBlock         = 64
 	searchMaxCoordinate = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
 	searchMinSpare      = 8      // places for candidates beyond k
+	searchChunk         = 64     // points compared with one limit
+	searchTrees         = 4      // trees that are kept; a query starts in one, and in one more for each searchPerTree neighbours
+	searchPerTree       = 24
+
+	// The length of the list is chosen by searches for calibratedK neighbours of up to
+	// calibratedPoints base points: the least, up to mostKept, that finds calibratedShare of
+	// the neighbours, or roughShare in a rough search. Bytes may miss bytesShare more than
+	// float32.
+	calibratedK, calibratedPoints = 15, 500
+	leastRough, leastKept         = 30, 34
+	mostKept                      = 160
+	calibratedShare, roughShare   = 0.975, 0.955
+	bytesShare                    = 0.01
+	leastGain                     = 0.002 // of the share, for a list that is longer by a quarter
 )
 
 // A searchGraph finds base points near to queries.
 type searchGraph struct {
 	*pointSet
-	trees []*forestTree
+	*quantization // nil if float32 is compared
+	trees         []searchTree
 	// The row of p begins with the number of its edges. The points at the other ends follow.
 	edges []int32 // [n, searchRow]
-	rough bool
+	kept  int     // length of the list for at most calibratedK neighbours
 	works parallel.Pool[searchWork]
 }
 
-// newSearchGraph makes the graph.
-func newSearchGraph(ctx context.Context, base *data.Matrix, opt Options) (*searchGraph, error) {
+// newSearchGraph makes the graph of points and what lift made of them.
+func newSearchGraph(ctx context.Context, base, lifted *data.Matrix, opt Options) (*searchGraph, error) {
 	s := descentSettingsFor(searchListLen)
 	s.listLen, s.keptTrees, s.leaf = searchListLen, searchTrees, searchLeaf
-	d, trees, err := descend(ctx, base, s, opt.Seed)
+	d, trees, err := descend(ctx, lifted, s, opt.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -62,33 +79,172 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, opt Options) (*searc
 	if _, err := d.findCandidates(ctx, 0, d.n, opt.Seed); err != nil {
 		return nil, err
 	}
-	g := &searchGraph{pointSet: d.pointSet, trees: trees, edges: make([]int32, d.n*searchRow), rough: opt.Rough}
+	g := &searchGraph{pointSet: d.pointSet, edges: make([]int32, d.n*searchRow)}
+	memory.UseHugePages(g.edges)
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			row := g.edges[p*searchRow:]
 			row[0] = int32(copy(row[1:searchRow], d.candidates[d.starts[p]:][:d.sizes[p]]))
 		}
 	})
-	g.works.New = func() *searchWork {
-		most := max(s.leaf*searchTrees, searchAtOnce*(searchEdges+searchReverse)) + 16
-		return &searchWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), met: newPairSet(1000)},
-			found: make([]uint64, (most+63)/64),
-			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width),
-			along: make([]float32, g.width), one: make([]int32, 16), projection: make([]float32, 16)}
+	for _, t := range trees {
+		g.trees = append(g.trees, g.newSearchTree(t))
 	}
-	return g, nil
+	g.works.New = g.newWork
+	return g, g.calibrate(ctx, base, lifted, opt.Rough)
+}
+
+// A searchTree has the lines [nodes, width] of the splits of a tree, and where they split.
+type searchTree struct {
+	*forestTree
+	lines []float32
+	at    []float64
+}
+
+func (c *pointSet) newSearchTree(t *forestTree) searchTree {
+	s := searchTree{t, make([]float32, len(t.splits)*c.width), make([]float64, len(t.splits))}
+	for node, split := range t.splits {
+		from, to, line := c.row(split.a), c.row(split.b), s.lines[node*c.width:][:c.width]
+		for l := range line {
+			line[l] = to[l] - from[l]
+		}
+		s.at[node] = float64(split.at) + dot(line, from)
+	}
+	return s
+}
+
+// dot returns the inner product of y with the first values of x.
+func dot(x, y []float32) float64 {
+	var even, odd float64 // the products are exact
+	x = x[:len(y)]
+	for ; len(y) >= 2 && len(x) >= 2; x, y = x[2:], y[2:] {
+		even += float64(x[0]) * float64(y[0])
+		odd += float64(x[1]) * float64(y[1])
+	}
+	if len(y) > 0 {
+		even += float64(x[0]) * float64(y[0])
+	}
+	return even + odd
+}
+
+// calibrate chooses what the search compares and how many points it keeps, by the share of
+// the nearest neighbours that it finds for some of the base points themselves.
+func (g *searchGraph) calibrate(ctx context.Context, base, lifted *data.Matrix, rough bool) error {
+	points, k, want := min(g.n, calibratedPoints), min(g.n-1, calibratedK), calibratedShare
+	g.kept = leastKept
+	if rough {
+		want, g.kept = roughShare, leastRough
+	}
+	if k == 0 {
+		return nil
+	}
+	rows := make([]int, points)
+	for i := range rows {
+		rows[i] = int(g.index[i*g.n/points])
+	}
+	limits, err := farthest(ctx, base, rows, k, nil)
+	if err != nil {
+		return err
+	}
+	share := func() float64 {
+		nb := newNeighbors(points, k)
+		nb.Dist2 = slices.Repeat([]float64{math.Inf(1)}, points*k)
+		parallel.For(points, searchBlock, func(_, lo, hi int) {
+			w, best := g.works.Get(), newTopK(k)
+			defer g.works.Put(w)
+			for i := lo; i < hi; i++ {
+				query := lifted.Row(rows[i])
+				w.set(g, query)
+				w.search(g, w.leafOf(g, &g.trees[0]), k, g.kept, int32(i*g.n/points))
+				w.rank(g, best, nb, i, lifted, query)
+			}
+		})
+		found := 0
+		for e, d2 := range g.measure.finish(nb).Dist2 {
+			found += toInt(d2 <= limits[e/k])
+		}
+		return float64(found) / float64(len(nb.Dist2))
+	}
+	found := share()
+	if g.quantization = quantize(g.pointSet); g.quantization != nil {
+		bytes := share()
+		if bytes < found-bytesShare {
+			g.quantization = nil
+		} else {
+			found, g.x = bytes, nil
+		}
+	}
+	for before := -1.0; found < want && found > before+leastGain && g.kept < mostKept; {
+		before, g.kept = found, min(mostKept, g.kept+g.kept/4)
+		found = share()
+	}
+	return nil
+}
+
+// A quantization has rows of bytes. Their distances have nearly the order of the distances of
+// points.
+type quantization struct {
+	stride int
+	bytes  []uint8   // [n, stride]
+	low    []float32 // [width]: the least value of each column
+	steps  float32   // in 1
+}
+
+// quantize returns bytes for the points of a set, or nil if they have none.
+func quantize(c *pointSet) *quantization {
+	q := &quantization{stride: (c.width + 31) &^ 31, low: slices.Repeat([]float32{math.MaxFloat32}, c.width)}
+	if c.scalar() || q.stride > simd.MaxBytes {
+		return nil
+	}
+	high := slices.Repeat([]float32{-math.MaxFloat32}, c.width)
+	for row := range slices.Chunk(c.x, c.width) {
+		for l, v := range row {
+			q.low[l], high[l] = min(q.low[l], v), max(high[l], v)
+		}
+	}
+	for l, v := range high {
+		q.steps = max(q.steps, v-q.low[l])
+	}
+	if q.steps > 0 {
+		q.steps = 255 / q.steps
+	}
+	q.bytes = make([]uint8, c.n*q.stride)
+	memory.UseHugePages(q.bytes)
+	parallel.For(c.n, descentGrain, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			for l, v := range c.row(int32(p)) {
+				q.bytes[p*q.stride+l] = uint8(q.level(v, l))
+			}
+		}
+	})
+	return q
+}
+
+// level returns the byte for a value of column l.
+func (q *quantization) level(v float32, l int) int16 {
+	return int16(max(0, min(255, float32((v-q.low[l])*q.steps)+0.5)))
 }
 
 // A searchWork holds the buffers of one goroutine.
 type searchWork struct {
-	descentWork
-	row, along []float32 // the query; the line of a split
-	found      []uint64
-	never      []float32 // limits that no point is within
-	one        []int32
-	projection []float32
-	list       []uint64
-	size       float32 // of the query, a set
+	row    []float32 // the query
+	levels []int16   // its bytes
+	size   float32   // of the query, a set
+	list   []uint64
+	cols   []int32 // points that are compared next
+	ahead  []int32 // points whose edges are followed next
+	dist   []float32
+	found  []uint64
+	never  []float32            // limits that no point is within
+	met    [1 << metBits]uint32 // the points and 1, by their hashes; a later one replaces another
+}
+
+const metBits = 11
+
+func (g *searchGraph) newWork() *searchWork {
+	const most = max(allPairsPoints, searchTrees*searchLeaf, searchAtOnce*(searchEdges+searchReverse)) + 16
+	return &searchWork{row: make([]float32, g.width), levels: make([]int16, (g.width+31)&^31), cols: make([]int32, most),
+		dist: make([]float32, searchChunk), found: make([]uint64, 1), never: slices.Repeat([]float32{-1}, searchChunk)}
 }
 
 // set sets the query and reports whether it is near enough to the base for distances in
@@ -100,6 +256,11 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 			return false
 		}
 	}
+	if g.quantization != nil {
+		for l, v := range w.row {
+			w.levels[l] = g.level(v, l)
+		}
+	}
 	if g.sizes != nil {
 		w.size = sizes(w.row, g.width)[0]
 	}
@@ -107,133 +268,144 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 }
 
 // leafOf returns the leaf of a tree that contains the query.
-func (w *searchWork) leafOf(g *searchGraph, t *forestTree) span {
+func (w *searchWork) leafOf(g *searchGraph, t *searchTree) span {
 	s := span{1, 0, g.n}
 	for s.size() > t.leaf {
-		split := t.splits[s.node]
-		from := g.row(split.a)
-		for l, v := range g.row(split.b) {
-			w.along[l] = v - from[l]
-		}
-		simd.ProjectRows(w.projection, w.row, from, w.along, w.one)
 		left, right := s.halves()
-		if s = left; w.projection[0] > split.at {
+		if s = left; dot(t.lines[s.node/2*g.width:], w.row) > t.at[s.node/2] {
 			s = right
 		}
 	}
 	return s
 }
 
-// upcoming returns the points whose edges are followed next unless nearer ones are found.
+// search makes the list of points near to the query, without self. leaf is its leaf in the
+// first tree.
+func (w *searchWork) search(g *searchGraph, leaf span, k, kept int, self int32) {
+	clear(w.met[:])
+	w.list = slices.Grow(w.list[:0], kept)[:kept]
+	for e := range w.list {
+		w.list[e] = emptyEntry
+	}
+	n := 0
+	for t := range g.trees[:min(len(g.trees), 1+k/searchPerTree)] {
+		if t > 0 {
+			leaf = w.leafOf(g, &g.trees[t])
+		}
+		w.ahead = w.ahead[:0]
+		for p := leaf.lo; p < leaf.hi; p++ {
+			w.ahead = append(w.ahead, g.trees[t].point(p))
+		}
+		n = w.add(w.ahead, n)
+	}
+	for n > 0 {
+		if g.quantization != nil {
+			simd.Fetch(g.bytes, g.stride, w.cols[:n])
+		} else {
+			simd.Fetch(g.x, g.width, w.cols[:n])
+		}
+		w.compare(g, n, self)
+		n = 0
+		for n == 0 && len(w.upcoming()) > 0 {
+			simd.Fetch(g.edges, searchRow, w.ahead)
+			for _, p := range w.ahead {
+				row := g.edges[int(p)*searchRow:][:searchRow]
+				n = w.add(row[1:][:row[0]], n)
+			}
+		}
+	}
+}
+
+// upcoming returns the points whose edges are followed next, and marks them as followed.
 func (w *searchWork) upcoming() []int32 {
 	w.ahead = w.ahead[:0]
-	for _, key := range w.list {
+	for e, key := range w.list {
 		if key == emptyEntry || len(w.ahead) == searchAtOnce {
 			break
 		}
 		if key&newOwn != 0 {
+			w.list[e] = key &^ newOwn
 			w.ahead = append(w.ahead, numberOf(key))
 		}
 	}
 	return w.ahead
 }
 
-// compare calls f for each of the first n columns that is not farther from the query than
-// limit.
-func (w *searchWork) compare(c *pointSet, n int, limit float32, f func(b int, d2 float32)) {
-	whole, within := n, limit
-	if c.scalar() {
-		for b, p := range w.cols[:n] {
-			if d := float32(c.measure.of(w.row, c.row(p), float64(limit))); d <= limit {
-				f(b, d)
+// add appends points to the first n columns unless they have been added, and returns the new
+// length. A few are added again, which is harmless: a list has no entry twice.
+func (w *searchWork) add(points []int32, n int) int {
+	cols := w.cols
+	for _, p := range points {
+		entry := uint32(p) + 1
+		at := entry * 0x9e3779b1 >> (32 - metBits)
+		other := w.met[at]
+		w.met[at] = entry
+		cols[n] = p
+		if other != entry {
+			n++
+		}
+	}
+	return n
+}
+
+// compare puts those of the first n columns on the list that are near enough, except self.
+func (w *searchWork) compare(g *searchGraph, n int, self int32) {
+	if g.scalar() {
+		for _, p := range w.cols[:n] {
+			limit := worst(w.list)
+			if d := float32(g.measure.of(w.row, g.row(p), float64(limit))); d <= limit && p != self {
+				insert(w.list, keyOf(d, p))
 			}
 		}
 		return
 	}
-	if c.sizes != nil {
-		within = math.MaxFloat32
-	}
-	for ; whole%16 != 0; whole++ { // whole vectors
+	for whole := n; whole%16 != 0; whole++ { // whole vectors
 		w.cols[whole] = w.cols[0]
 	}
-	simd.NearRows(w.dist, w.found, c.x, w.row, w.cols[:whole], within, w.never)
-	for word := range (whole + 63) / 64 {
-		for set := w.found[word]; set != 0; set &= set - 1 {
-			if b := 64*word + bits.TrailingZeros64(set); b < n {
-				d := w.dist[b]
-				if c.sizes != nil {
-					d = ofSets(d, w.size, c.sizes[w.cols[b]])
+	for lo := 0; lo < n; lo += searchChunk {
+		limit := worst(w.list)
+		if g.sizes != nil {
+			limit = math.MaxFloat32
+		}
+		size := min(n-lo, searchChunk)
+		cols := w.cols[lo : lo+(size+15)&^15]
+		if g.quantization != nil {
+			simd.NearBytes(w.dist, w.found, g.bytes, w.levels, cols, limit)
+		} else {
+			simd.NearRows(w.dist, w.found, g.x, w.row, cols, limit, w.never)
+		}
+		for set := w.found[0] & (1<<size - 1); set != 0; set &= set - 1 {
+			c := bits.TrailingZeros64(set)
+			d := w.dist[c]
+			if g.sizes != nil {
+				if g.quantization != nil {
+					d /= 255 * 255
 				}
-				if d <= limit {
-					f(b, d)
-				}
+				d = ofSets(d, w.size, g.sizes[cols[c]])
+			}
+			if cols[c] != self {
+				insert(w.list, keyOf(d, cols[c]))
 			}
 		}
 	}
 }
 
-// search sets row i of nb to base points near query i, and reports whether it
-// could.
-func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
-	if !w.set(g, query) {
-		return false
-	}
-	w.met.clear()
-	kept := max(searchKept, nb.K+nb.K/2)
-	if g.rough {
-		kept = max(searchKept/2, nb.K+nb.K/2)
-	}
-	w.list = slices.Grow(w.list[:0], kept)[:kept]
-	for e := range w.list {
-		w.list[e] = emptyEntry
-	}
-	n := 0
-	for _, t := range g.trees[:min(len(g.trees), 2+nb.K/searchPerTree)] {
-		s := w.leafOf(g, t)
-		w.met.reserve(s.size())
-		for p := s.lo; p < s.hi; p++ {
-			q := int32(p)
-			if t.order != nil {
-				q = t.order[p]
-			}
-			if !w.met.add(q) {
-				w.cols[n] = q
-				n++
-			}
-		}
-	}
-	for n > 0 {
-		simd.Fetch(g.edges, searchRow, w.upcoming())
-		w.compare(g.pointSet, n, worst(w.list), func(b int, d2 float32) {
-			insert(w.list, keyOf(d2, w.cols[b]))
-		})
-		n = 0
-		followed := 0
-		for e, key := range w.list {
-			if key == emptyEntry || followed == searchAtOnce {
-				break
-			}
-			if key&newOwn != 0 {
-				w.list[e] = key &^ newOwn
-				row := g.edges[int(numberOf(key))*searchRow:][:searchRow]
-				n = w.met.absent(w.cols, n, row[1:][:row[0]])
-				followed++
-			}
-			// Edges that lead to nothing new do not count.
-			if n == 0 {
-				followed = 0
-			}
-		}
-	}
+// rank sets row i of nb to the nearest of the list, and reports whether there are enough.
+func (w *searchWork) rank(g *searchGraph, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
 	if w.list[nb.K-1] == emptyEntry {
 		return false
 	}
-	best.resetAll()
-	for _, key := range w.list[:min(len(w.list), nb.K+searchMinSpare)] {
+	near := w.ahead[:0]
+	for _, key := range w.list[:min(len(w.list), nb.K+nb.K/4+searchMinSpare)] {
 		if key != emptyEntry {
-			q := numberOf(key)
-			best.offer(g.measure.of(query, g.point(base, q), best.limit), g.index[q])
+			near = append(near, g.index[numberOf(key)])
 		}
+	}
+	w.ahead = near
+	simd.Fetch(base.X, base.D, near)
+	best.resetAll()
+	for _, j := range near {
+		best.offer(g.measure.of(query, base.Row(int(j)), best.limit), j)
 	}
 	best.store(nb, i)
 	return true
@@ -244,33 +416,42 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 // queries need the same points.
 func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32, err error) {
 	g := x.graph
-	order := make([]uint64, queries.N)
+	type start struct {
+		leaf  span
+		query int
+	}
+	order := make([]start, queries.N)
 	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		for i := lo; i < hi; i++ {
-			leaf := 0
+			order[i].query = i
 			if w.set(g, queries.Row(i)) {
-				leaf = w.leafOf(g, g.trees[0]).lo
+				order[i].leaf = w.leafOf(g, &g.trees[0])
 			}
-			order[i] = uint64(leaf)<<32 | uint64(i)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(order)
+	slices.SortFunc(order, func(a, b start) int { return cmp.Or(a.leaf.lo-b.leaf.lo, a.query-b.query) })
+	kept := max(g.kept*max(nb.K, calibratedK)/calibratedK, nb.K+searchMinSpare)
 	var mu sync.Mutex
 	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		best := newTopK(nb.K)
-		for _, key := range order[lo:hi] {
-			i := int(uint32(key))
-			if !g.search(w, best, nb, i, x.base, queries.Row(i)) {
-				nb.unlimit(i)
+		for _, s := range order[lo:hi] {
+			found := s.leaf.size() > 0
+			if found {
+				w.set(g, queries.Row(s.query))
+				w.search(g, s.leaf, nb.K, kept, -1)
+				found = w.rank(g, best, nb, s.query, x.base, queries.Row(s.query))
+			}
+			if !found {
+				nb.unlimit(s.query)
 				mu.Lock()
-				failed = append(failed, int32(i))
+				failed = append(failed, int32(s.query))
 				mu.Unlock()
 			}
 		}
