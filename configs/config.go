@@ -61,8 +61,6 @@ type Device struct {
 type Output struct {
 	Dir string `key:"dir" as:"text"` // folder for the results
 	CSV bool   `key:"csv"`           // embedding.csv
-	// Parquet asks for embedding.parquet.
-	Parquet bool `key:"parquet"`
 	Plot    bool `key:"plot"` // embedding.png
 	HTML    bool `key:"html"` // embedding.html
 	// HTMLColumns are columns or files to colour the points of embedding.html by: see

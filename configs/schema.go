@@ -394,7 +394,7 @@ func (s *Schema[C]) Differences(all []*C) []string {
 }
 
 // aboutResults matches the keys about results of a trained model.
-var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
+var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|plot|html.*)|(quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
 
 // SameEmbedding reports whether two configurations differ only in what is drawn, measured
 // or written of the same model.

@@ -66,12 +66,12 @@ func TestAnnotations(t *testing.T) {
 		}
 	}
 	same := func(i int) int { return i }
-	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_columns=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true", "--set", "output.parquet=true")...)
+	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_columns=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true")...)
 	if !strings.Contains(stderr, "points without a value are grey") {
 		t.Error("nothing is said of a missing value:", stderr)
 	}
 	check("held out", readPage(t, "run/embedding.html"), same, "label", "age")
-	held, err := file.ReadColumns(t.Context(), []string{"run/holdout.parquet"}, []string{"name"}, file.Options{})
+	held, err := file.ReadColumns(t.Context(), []string{"run/holdout.csv"}, []string{"name"}, file.Options{})
 	must(t, err)
 	heldRows := strings.Fields(readText(t, "run/holdout_rows.csv"))[1:]
 	for i, row := range heldRows {
@@ -212,7 +212,7 @@ func TestNamesOfSomeRows(t *testing.T) {
 	}
 	writeTestFile(t, "names.txt", names)
 	for _, some := range []string{"data.imbalance=linear", "data.sample=40"} {
-		mustRun(t, short(append(set(some, "data.holdout=held.csv", "data.names=names.txt", "data.label_column=kind", "output.parquet=true"), "--html", "--force")...)...)
+		mustRun(t, short(append(set(some, "data.holdout=held.csv", "data.names=names.txt", "data.label_column=kind"), "--html", "--force")...)...)
 		rows := rowsIn(t, "run/"+map[bool]string{true: "rows.csv", false: "sample_rows.csv"}[exists("run/rows.csv")])
 		var want []string
 		for _, row := range append(rows, 60, 61, 62, 63, 64, 65, 66, 67, 68) {
@@ -224,9 +224,7 @@ func TestNamesOfSomeRows(t *testing.T) {
 		for _, name := range []string{"run/embedding", "run/holdout"} {
 			text, err := file.ReadColumns(t.Context(), []string{name + ".csv"}, []string{"name"}, file.Options{})
 			must(t, err)
-			columns, err := file.ReadColumns(t.Context(), []string{name + ".parquet"}, []string{"name"}, file.Options{})
-			must(t, err)
-			if got := text[0]; len(got) < 9 || !slices.Equal(got, columns[0]) {
+			if got := text[0]; len(got) < 9 || got[0][0] != 'p' {
 				t.Errorf("%s: %s.csv has the names %q", some, name, got)
 			}
 		}

@@ -118,8 +118,8 @@ func TestNamesOfSeveralLinesOnPages(t *testing.T) {
 		table += fmt.Sprintf("%d,%d,%d,%d,bee,2\n", i, i%7, i%5, i%3)
 	}
 	writeTestFile(t, "t.csv", table)
-	succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.parquet=true")...)
-	succeed(t, "plot", "run/embedding.parquet", "--html", "--names", "run/embedding.parquet:name", "-o", "again.html")
+	succeed(t, ofTable("t.csv", "run", "--html")...)
+	succeed(t, "plot", "run/embedding.csv", "--html", "--names", "run/embedding.csv:name", "-o", "again.html")
 	for _, path := range []string{"run/embedding.html", "again.html"} {
 		if p := readPage(t, path); len(p.names) != 21 || p.names[0] != "first\nsecond\n\nlast" || p.names[1] != "0" {
 			t.Errorf("%s: names %q", path, p.names)

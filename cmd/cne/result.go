@@ -310,13 +310,11 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	if err != nil {
 		return nil, err
 	}
-	all := &data.Matrix{D: e.Dim()} // for Parquet, which is written as a whole
-	var labels []string
 	files := []string{t.dir.Path("embedding.npy")}
 	if out.CSV {
 		files = append(files, t.dir.Path("embedding.csv"))
 	}
-	if err := writePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write positionWriter) error {
+	return held, writePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write positionWriter) error {
 		read, written, report := 0, 0, t.ProgressLogger("placing the other points")
 		err := e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
 			if read += b.Positions.N; len(b.Rows) == 0 || b.Rows[len(b.Rows)-1] >= in.N {
@@ -330,9 +328,6 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			if b.Positions.N == 0 {
 				return nil
 			}
-			if out.Parquet {
-				all.N, all.X, labels = all.N+b.Positions.N, append(all.X, b.Positions.X...), append(labels, b.Labels...)
-			}
 			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil for nil
 			written += b.Positions.N
 			return write(b.Positions, b.Labels, named)
@@ -344,18 +339,6 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			err = in.CheckFiles()
 		}
 		return err
-	}); err != nil {
-		return nil, err
-	}
-	if !out.Parquet {
-		return held, nil
-	}
-	return held, t.dir.WriteFile("embedding.parquet", func(w io.Writer) error {
-		var named *data.Labels
-		if labels != nil {
-			named = data.NewLabels(labels)
-		}
-		return file.WriteParquet(w, all, named, names)
 	})
 }
 

@@ -33,8 +33,8 @@ func TestTrainWritesARun(t *testing.T) {
 	for _, loss := range []string{"neg", "nc", "infonce", "umap"} {
 		t.Run(loss, func(t *testing.T) {
 			folderOf(t, 300, 6)
-			stdout, _ := mustRun(t, short(set("loss.name="+loss, "output.snapshots=4", "output.parquet=true", "output.plot=true")...)...)
-			want := []string{"cache.safetensors", "checkpoint.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.parquet", "embedding.png",
+			stdout, _ := mustRun(t, short(set("loss.name="+loss, "output.snapshots=4", "output.plot=true")...)...)
+			want := []string{"cache.safetensors", "checkpoint.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.png",
 				"graph.npz", "metrics.json", "metrics.jsonl", "model.safetensors", "snapshots/epoch-0004.npy", "snapshots/epoch-0008.npy"}
 			if got := listFiles(t, "run"); !slices.Equal(got, want) {
 				t.Errorf("files %v, want %v", got, want)

@@ -43,7 +43,7 @@ func TestTrainOn(t *testing.T) {
 		"bytes, network":        {"|u1", "60", []string{network, "model.hidden=[8]", "data.labels=labels.txt"}},
 		"float32":               {"<f4", "rows.csv", []string{table, "graph.pca=4", "data.labels=labels.txt"}},
 		"float64 with offset":   {"<f8", "60", []string{table, "data.scale=standard"}},
-		"components, correlate": {"<f4", "60", []string{network, "graph.pca=4", "model.input=pca", "graph.metric=cosine", "model.hidden=[8]", "output.parquet=true"}},
+		"components, correlate": {"<f4", "60", []string{network, "graph.pca=4", "model.input=pca", "graph.metric=cosine", "model.hidden=[8]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folderOf(t, n, d)
@@ -112,9 +112,6 @@ func TestTrainOn(t *testing.T) {
 			if labeled := x.kind == "" || slices.Contains(x.settings, "data.labels=labels.txt"); len(lines) != n || labeled != (header == "x,y,label\n") || labeled && !strings.Contains(lines[1], ",bee") {
 				t.Errorf("embedding.csv has %d lines below %q", len(lines), header)
 			}
-			if slices.Contains(x.settings, "output.parquet=true") && !slices.Equal(readPositions(t, "run/embedding.parquet").X, got.X) {
-				t.Error("embedding.parquet has other positions")
-			}
 			// Figures are of the training points.
 			stdout, _ = mustRun(t, "evaluate", "run")
 			if !strings.Contains(stdout, "60 points, ") || !strings.Contains(stdout, fmt.Sprintf("%.4f", a["knn_recall"])) {
@@ -125,7 +122,7 @@ func TestTrainOn(t *testing.T) {
 
 			// A run that could not write all points resumes to the same files.
 			before := filesOf(t, "run")
-			for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "metrics.json"} {
+			for _, name := range []string{"embedding.npy", "embedding.csv", "metrics.json"} {
 				_ = os.Remove("run/" + name)
 			}
 			must(t, os.Mkdir("run/embedding.csv", 0o777))
@@ -163,7 +160,7 @@ func TestSampleWithHeldOut(t *testing.T) {
 				fmt.Fprintln(&listed, i)
 			}
 			writeTestFile(t, "rows.csv", "row\n"+listed.String())
-			flags := append([]string{"train", x.input, "--epochs", "3"}, set("graph.k=5", "train.batch_size=64", "model.kind=mlp", "model.hidden=[8]", "data.holdout="+x.holdout, "output.parquet=true")...)
+			flags := append([]string{"train", x.input, "--epochs", "3"}, set("graph.k=5", "train.batch_size=64", "model.kind=mlp", "model.hidden=[8]", "data.holdout="+x.holdout)...)
 			if x.input == "points.csv" {
 				flags = append(flags, "--set", "data.label_column=kind", "--set", "data.names=kind")
 			}
@@ -207,7 +204,7 @@ func TestSampleWithHeldOut(t *testing.T) {
 			mustRun(t, "plot", "run", "--html", "-o", "all.html")
 
 			before := filesOf(t, "run")
-			for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "holdout.npy", "holdout_rows.csv", "metrics.json"} {
+			for _, name := range []string{"embedding.npy", "embedding.csv", "holdout.npy", "holdout_rows.csv", "metrics.json"} {
 				must(t, os.Remove("run/"+name))
 			}
 			mustRun(t, "train", "--resume", "run")

@@ -3,7 +3,7 @@
 // Open recognizes the format of each file and returns Rows, to be read in blocks. Read
 // returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of points, and
 // Size an estimate of their size. Each format has one file here, and a line in format.go.
-// WriteNPY, WriteCSV and WriteParquet write points. NPYWriter and CSVWriter write them in
+// WriteNPY and WriteCSV write points. NPYWriter and CSVWriter write them in
 // blocks. Builtin returns the data embedded in the program.
 //
 // Errors name the file and, in text, the line, and are of package data's kinds.

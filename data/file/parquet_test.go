@@ -304,67 +304,6 @@ func FuzzReadParquet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) { readAnyParquet(t, content) })
 }
 
-// What is written is read as the same points, and labels as they are.
-func TestWriteParquet(t *testing.T) {
-	m := normal(1, 140000, 2) // of two row groups
-	for name, tc := range map[string]struct {
-		labels func(i int) string
-		names  func(i int) string
-	}{
-		"only points":      {},
-		"whole numbers":    {labels: func(i int) string { return fmt.Sprint(i%10 - 1) }},
-		"numbers":          {labels: func(i int) string { return fmt.Sprint(float64(i%10) / 4) }},
-		"texts":            {labels: func(i int) string { return "größe " + fmt.Sprint(i%3) }},
-		"texts and names":  {labels: func(i int) string { return "abc"[i%3 : i%3+1] }, names: func(i int) string { return fmt.Sprintf("point %d", i) }},
-		"empty texts also": {labels: func(i int) string { return []string{"", "x"}[i%2] }},
-	} {
-		var labels *data.Labels
-		var names []string
-		if tc.labels != nil {
-			all := make([]string, m.N)
-			for i := range all {
-				all[i] = tc.labels(i)
-			}
-			labels = data.NewLabels(all)
-		}
-		opt := file.Options{}
-		if tc.names != nil {
-			for i := range m.N {
-				names = append(names, tc.names(i))
-			}
-			opt.Drop = []string{"name"}
-		}
-		var b bytes.Buffer
-		if err := file.WriteParquet(&b, m, labels, names); err != nil {
-			t.Fatal(err)
-		}
-		if labels != nil {
-			opt.LabelColumn = "label"
-		}
-		ds, err := file.Decode(bytes.NewReader(b.Bytes()), opt)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		sameMatrix(t, ds.Points, m)
-		if labels != nil && (!slices.Equal(ds.Labels.Names, labels.Names) || !slices.Equal(ds.Labels.Class, labels.Class)) {
-			t.Errorf("%s: the labels are others", name)
-		}
-		if names != nil {
-			columns, err := file.ReadColumns(t.Context(), []string{put(t, t.TempDir(), "x.parquet", b.Bytes())}, []string{"name"}, file.Options{})
-			if err != nil || columns[0][77] != names[77] {
-				t.Errorf("the names are others: %v", err)
-			}
-		}
-	}
-	err := file.WriteParquet(io.Discard, matrix(2, 1, 1, 2), nil, []string{"a"})
-	wantError(t, err, data.ErrShape, "names: got 1, want 2, one for each point")
-	err = file.WriteParquet(io.Discard, matrix(2, 1, 1, 2), data.NewLabels([]string{"a"}), nil)
-	wantError(t, err, data.ErrLabels, "labels: got 1, want 2, one for each point")
-	if err := file.WriteParquet(brokenWriter{}, normal(1, 20000, 2), nil, nil); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("a writer that fails gives %v", err)
-	}
-}
-
 // Metadata that claim 2²⁸ columns in 21 bytes take no memory for them.
 func TestParquetClaims(t *testing.T) {
 	footer := []byte{0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1}

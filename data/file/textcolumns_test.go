@@ -1,11 +1,9 @@
 package file_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -89,13 +87,6 @@ func TestOpenParquetColumns(t *testing.T) {
 		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) || !strings.Contains(fmt.Sprint(err), parquetFile(tc.content)) {
 			t.Errorf("%s: %v", tc.content, err)
 		}
-	}
-	var content bytes.Buffer
-	nan := float32(math.NaN())
-	must(t, file.WriteParquet(&content, &data.Matrix{N: 2, D: 2, X: []float32{1.5, 1, nan, 2}}, nil, nil))
-	columns, err := file.ReadColumns(t.Context(), []string{writeFile(t, "x.parquet", content.String())}, []string{"x"}, file.Options{})
-	if err != nil || !slices.Equal(columns[0], []string{"1.5", ""}) {
-		t.Errorf("a value that is missing: %q, %v", columns, err)
 	}
 }
 

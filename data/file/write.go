@@ -3,13 +3,10 @@ package file
 import (
 	"bufio"
 	"io"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"cne/data"
-	"cne/internal/parquet"
 )
 
 // WriteCSV writes points as a table with a header: columns x, y and z for up to three
@@ -134,32 +131,4 @@ func appendField(line []byte, field string) []byte {
 		field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
 	}
 	return append(line, field...)
-}
-
-// WriteParquet writes points as a Parquet file with the columns of WriteCSV. Values are
-// float32. Labels are numbers if all of them are, and otherwise text. Errors wrap
-// data.ErrLabels or data.ErrShape for inconsistent arguments, or are w's.
-func WriteParquet(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := checkTable(m, labels, names); err != nil {
-		return err
-	}
-	m = m.Relative(nil)
-	var fields []parquet.Field
-	for j := range m.D {
-		fields = append(fields, parquet.Floats(columnName(j, m.D), func(i int) float32 { return m.X[i*m.D+j] }))
-	}
-	if labels != nil {
-		f := parquet.Integers("label", func(i int) int64 { return int64(labels.Value[i]) })
-		switch v := labels.Value; {
-		case v == nil:
-			f = parquet.Texts("label", func(i int) string { return strings.ToValidUTF8(labels.Names[labels.Class[i]], "\ufffd") })
-		case slices.ContainsFunc(v, func(x float64) bool { return x != math.Trunc(x) }):
-			f = parquet.Doubles("label", func(i int) float64 { return v[i] })
-		}
-		fields = append(fields, f)
-	}
-	if names != nil {
-		fields = append(fields, parquet.Texts("name", func(i int) string { return strings.ToValidUTF8(names[i], "\ufffd") }))
-	}
-	return parquet.Write(w, m.N, fields)
 }

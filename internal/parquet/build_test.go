@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// This file writes what this package reads and does not write itself, as the specification
-// says and without the code that reads it.
+// This file writes what this package reads, as the specification says and without the code
+// that reads it.
 
 // A testColumn is a column of a file that is made for a test.
 type testColumn struct {
@@ -277,4 +277,39 @@ func (c *testColumn) schema() []any {
 		structure(3, int32(repeated), 4, "list", 5, int32(1)),
 		leaf("element", optional),
 	}
+}
+
+// structure encodes fields, given by their number and value in turn: an int32 or int64, a
+// text, an encoded structure, or a list of some of these.
+func structure(fields ...any) []byte {
+	var b []byte
+	last := 0
+	for i := 0; i < len(fields); i += 2 {
+		kind, v := encode(fields[i+1])
+		b = append(append(b, byte(fields[i].(int)-last)<<4|kind), v...)
+		last = fields[i].(int)
+	}
+	return append(b, thriftStop)
+}
+
+func encode(v any) (kind byte, b []byte) {
+	switch v := v.(type) {
+	case int32:
+		return thriftI32, binary.AppendVarint(nil, int64(v))
+	case int64:
+		return thriftI64, binary.AppendVarint(nil, v)
+	case string:
+		return thriftBinary, append(binary.AppendUvarint(nil, uint64(len(v))), v...)
+	case []any:
+		for _, e := range v {
+			var element []byte
+			kind, element = encode(e)
+			b = append(b, element...)
+		}
+		if len(v) < 15 {
+			return thriftList, append([]byte{byte(len(v))<<4 | kind}, b...)
+		}
+		return thriftList, append(binary.AppendUvarint([]byte{0xf0 | kind}, uint64(len(v))), b...)
+	}
+	return thriftStruct, v.([]byte)
 }

@@ -1,4 +1,4 @@
-// Package parquet reads and writes Parquet files of flat columns and of lists of numbers,
+// Package parquet reads Parquet files of flat columns and of lists of numbers,
 // from the specification (https://parquet.apache.org/docs/file-format).
 //
 // A file can claim any sizes; the package allocates memory only for data that are there,
@@ -387,39 +387,4 @@ func (d *decoder) fields(depth int, yield func(value) bool) {
 			return
 		}
 	}
-}
-
-// structure encodes fields, given by their number and value in turn: an int32 or int64, a
-// text, an encoded structure, or a list of some of these.
-func structure(fields ...any) []byte {
-	var b []byte
-	last := 0
-	for i := 0; i < len(fields); i += 2 {
-		kind, v := encode(fields[i+1])
-		b = append(append(b, byte(fields[i].(int)-last)<<4|kind), v...)
-		last = fields[i].(int)
-	}
-	return append(b, thriftStop)
-}
-
-func encode(v any) (kind byte, b []byte) {
-	switch v := v.(type) {
-	case int32:
-		return thriftI32, binary.AppendVarint(nil, int64(v))
-	case int64:
-		return thriftI64, binary.AppendVarint(nil, v)
-	case string:
-		return thriftBinary, append(binary.AppendUvarint(nil, uint64(len(v))), v...)
-	case []any:
-		for _, e := range v {
-			var element []byte
-			kind, element = encode(e)
-			b = append(b, element...)
-		}
-		if len(v) < 15 {
-			return thriftList, append([]byte{byte(len(v))<<4 | kind}, b...)
-		}
-		return thriftList, append(binary.AppendUvarint([]byte{0xf0 | kind}, uint64(len(v))), b...)
-	}
-	return thriftStruct, v.([]byte)
 }

@@ -251,39 +251,6 @@ func FuzzDifferences(f *testing.F) {
 	})
 }
 
-// What Write writes is read as it was.
-func TestWrite(t *testing.T) {
-	const n = groupRows + 5
-	single := func(i int) float32 { return float32(i) / 3 }
-	double := func(i int) float64 { return float64(i) / 7 }
-	whole := func(i int) int64 { return int64(i-9) << 33 }
-	text := func(i int) string { return strings.Repeat("ß", i%5) }
-	want := []func(i int) float64{
-		func(i int) float64 { return float64(single(i)) },
-		double,
-		func(i int) float64 { return float64(whole(i)) },
-	}
-	fields := []Field{Floats("f", single), Doubles("d", double), Integers("w", whole), Texts("größe", text)}
-	var b bytes.Buffer
-	if err := Write(&b, n, fields); err != nil {
-		t.Fatal(err)
-	}
-	f := open(t, b.Bytes())
-	if f.Rows != n || len(f.Columns) != len(fields) {
-		t.Fatalf("%+v", f)
-	}
-	for ci := range want {
-		if got := f.Columns[ci].Name; got != fields[ci].name {
-			t.Errorf("column %d is called %q", ci, got)
-		}
-		wantNumbers(t, f, ci, want[ci])
-	}
-	texts, err := f.Cursor(3).Texts(nil, n)
-	if err != nil || f.Columns[3].Name != "größe" || texts[n-1] != text(n-1) || texts[7] != text(7) {
-		t.Errorf("texts: %v", err)
-	}
-}
-
 // The metadata of a file take no more memory than in the file, whatever they hold.
 func TestMemoryOfMetadata(t *testing.T) {
 	const n = 1 << 20

@@ -86,26 +86,13 @@ func RefuseSpectrum(folder string) error {
 // WriteEmbedding writes the positions of points in the wanted formats, to files with the
 // given name; labels, and the names of the points, may be nil.
 func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, labels *data.Labels, names []string) error {
-	for _, form := range []struct {
-		wanted bool
-		ending string
-		write  func(w io.Writer) error
-	}{
-		{true, ".npy", func(w io.Writer) error { return file.WriteNPY(w, m) }},
-		{o.CSV, ".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, names) }},
-		{o.Parquet, ".parquet", func(w io.Writer) error { return file.WriteParquet(w, m, labels, names) }},
-	} {
-		if !form.wanted {
-			continue
-		}
-		if err := d.WriteFile(name+form.ending, form.write); err != nil {
-			return err
-		}
+	if err := d.WriteFile(name+".npy", func(w io.Writer) error { return file.WriteNPY(w, m) }); err != nil || !o.CSV {
+		return err
 	}
-	return nil
+	return d.WriteFile(name+".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, names) })
 }
 
-// LabelColumn and NameColumn are what file.WriteCSV and file.WriteParquet call the columns
+// LabelColumn and NameColumn are what file.WriteCSV calls the columns
 // of labels and of names.
 const (
 	LabelColumn = "label"

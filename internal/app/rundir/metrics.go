@@ -148,8 +148,8 @@ type SpectrumMetrics struct {
 
 // StopMetrics has the quality of one of the embeddings of a spectrum.
 type StopMetrics struct {
-	Value string `json:"value"` // of the axis
-	Pull *float64 `json:"pull,omitempty"` // of the row of a grid
+	Value string   `json:"value"`          // of the axis
+	Pull  *float64 `json:"pull,omitempty"` // of the row of a grid
 	// ZBar is Neg-t-SNE's normalisation constant there, however it was given.
 	ZBar *float64 `json:"z_bar,omitempty"`
 	// Scale is the factor that fits the embedding best to the previous one, and Disparity

@@ -369,7 +369,7 @@ var runFiles = slices.Concat(
 
 // positionFiles returns the files with the positions of points.
 func positionFiles(name string) []string {
-	return []string{name + ".npy", name + ".csv", name + ".parquet"}
+	return []string{name + ".npy", name + ".csv"}
 }
 
 // sweepFolders match the folders of a spectrum's embeddings.
