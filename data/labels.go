@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -222,7 +223,7 @@ func (l *Labels) Take(rows []int) *Labels {
 	if l == nil {
 		return nil
 	}
-	return &Labels{Class: pick(l.Class, rows), Names: slices.Clone(l.Names), Colors: slices.Clone(l.Colors), Value: pick(l.Value, rows)}
+	return &Labels{Class: selection.Pick(l.Class, rows), Names: slices.Clone(l.Names), Colors: slices.Clone(l.Colors), Value: selection.Pick(l.Value, rows)}
 }
 
 // JoinLabels concatenates the labels of several sets of points; equal labels become one

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // Split holds out a random share of the points: round(n·share) of them, at least one and
@@ -147,18 +148,6 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 	return quota
 }
 
-// pick returns copies of some elements of all, or nil if all is nil.
-func pick[T any](all []T, rows []int) []T {
-	if all == nil {
-		return nil
-	}
-	some := make([]T, len(rows))
-	for to, from := range rows {
-		some[to] = all[from]
-	}
-	return some
-}
-
 // take returns a dataset of copies of these rows, with their names. Rows that are not in
 // memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
@@ -171,7 +160,7 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	for to, from := range rows {
 		part.Rows[to] = ds.Origin(from)
 	}
-	part.Names = pick(ds.Names, rows)
+	part.Names = selection.Pick(ds.Names, rows)
 	part.Labels = ds.Labels.Take(rows)
 	return part
 }

@@ -22,6 +22,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
 	"cne/internal/memory"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model/op"
 	"cne/train"
@@ -321,7 +322,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 				return nil // an error in the end, if there are more rows than in the beginning
 			}
 			if given != nil {
-				b.Labels = text.Pick(given, b.Rows)
+				b.Labels = selection.Pick(given, b.Rows)
 			}
 			report(b.First, in.N)
 			in.TakeHeld(b, held)

@@ -67,7 +67,6 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in this `folder`")
-	cmd.Flags().String("cpuprofile", "", "write a CPU profile to this `file`, for go tool pprof")
 }
 
 // execute calls run with the device and the configuration: from given, or from the folder
@@ -103,11 +102,6 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 		defer unlock()
 	}
 	r.given = given
-	stop, err := cli.Profile(cmd, r.common().Inputs...)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	r.Reporter = cli.NewReporter(cmd, r.common().Log.Format)
 	switch {
 	case r.again:

@@ -21,7 +21,6 @@ var wrongValues = map[string][]string{
 	"--device":       {"gpu", "cuda:-1", "cuda:x", "CPU"},
 	"--header":       {"maybe"},
 	"--config":       nil,
-	"--cpuprofile":   nil,
 	"--resume":       nil,
 	"--output":       nil, // of runs, a folder
 	"--model":        nil,

@@ -19,6 +19,7 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -327,9 +328,9 @@ func (c *Matrix) keepGenes(kinds []string, path string, log *slog.Logger) {
 	case c.Genes:
 	default:
 		c.CSR = *c.SelectColumns(keep, c.Genes)
-		c.Genes, c.GeneNames = len(keep), text.Pick(c.GeneNames, keep)
+		c.Genes, c.GeneNames = len(keep), selection.Pick(c.GeneNames, keep)
 		if c.OtherNames != nil {
-			c.OtherNames = text.Pick(c.OtherNames, keep)
+			c.OtherNames = selection.Pick(c.OtherNames, keep)
 		}
 	}
 }
@@ -404,7 +405,7 @@ func Fit(c *Matrix, genes int) (_ *Scaling, err error) {
 	defer kind.Catch(&err)
 	kind.Check(c.Check())
 	kind.Need(genes >= 1, data.ErrOption, "genes to choose: got %d, want at least 1", genes)
-	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
+	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: selection.Median(c.librarySizes())}
 	kind.Need(len(s.Genes) > 0, data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells "+
 		"and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
 	kind.Need(s.LibrarySize > 0, data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
@@ -468,13 +469,6 @@ func (c *Matrix) librarySize(i int) float64 {
 		sum += float64(v)
 	}
 	return sum
-}
-
-// median returns the middle value of x, or the mean of the two in the middle. It
-// sorts x.
-func median(x []float64) float64 {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
 // Apply turns the counts of cells into points, with the cells' names and labels;

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"cne/internal/selection"
 )
 
 var halo = color.NRGBA{0xff, 0xff, 0xff, 0xff}
@@ -106,7 +108,7 @@ func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64),
 	for k := range names {
 		n, c := &names[k], int32(names[k].class)
 		n.width = nameStyle.Width(n.text).Points()
-		n.atX, n.atY = at(median(xs[c]), median(ys[c]))
+		n.atX, n.atY = at(selection.Median(xs[c]), selection.Median(ys[c]))
 		// Both are in order now; 95 % of the points are on this side of the largest.
 		last := (n.count - 1) * 19 / 20
 		x1, y1 := at(xs[c][last], ys[c][last])
@@ -114,13 +116,6 @@ func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64),
 		n.w, n.h = (x1-x0)/2+radius, (y1-y0)/2+radius
 	}
 	return names
-}
-
-// median sorts values, at least one, and returns their median.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	n := len(values)
-	return values[(n-1)/2]/2 + values[n/2]/2
 }
 
 // arrangeNames places names in an area without overlaps, each at the median of its class or

@@ -1,7 +1,11 @@
-// Package selection finds the smallest of many keys without sorting them.
+// Package selection takes some of many values: the smallest without sorting all, the median,
+// and given rows.
 package selection
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Smallest moves the k smallest of the keys to the front in no particular
 // order and returns the largest of them; 1 ≤ k ≤ len(keys). (Hoare's selection with
@@ -45,4 +49,23 @@ func Ordered(v float32) uint32 {
 		return ^b
 	}
 	return b | 1<<31
+}
+
+// Median sorts values, at least one, and returns the middle one, or the mean of the two in the
+// middle.
+func Median(values []float64) float64 {
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
+
+// Pick returns the elements of all in the given rows; nil for nil.
+func Pick[T any](all []T, rows []int) []T {
+	if all == nil {
+		return nil
+	}
+	some := make([]T, len(rows))
+	for to, from := range rows {
+		some[to] = all[from]
+	}
+	return some
 }

@@ -184,15 +184,6 @@ func (w JSONWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Pick returns some of the texts.
-func Pick(all []string, some []int) []string {
-	picked := make([]string, len(some))
-	for k, i := range some {
-		picked[k] = all[i]
-	}
-	return picked
-}
-
 // Nearest returns the known name that is most likely meant by an unknown one,
 // or "" if none is near. Names are dotted keys, words or environment
 // variables. A key that only lacks or mistakes its section counts as near.

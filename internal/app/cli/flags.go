@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 
@@ -216,29 +215,6 @@ func LogFormat(cmd *cobra.Command) string {
 		return f.Value.String()
 	}
 	return "text"
-}
-
-// Profile writes a CPU profile to the file of the flag --cpuprofile, if given, until stop is
-// called. The file must not be one of the inputs.
-func Profile(cmd *cobra.Command, inputs ...string) (stop func(), err error) {
-	path, err := cmd.Flags().GetString("cpuprofile")
-	if err != nil || path == "" {
-		return func() {}, err
-	}
-	if err := (Output{Flag: "--cpuprofile", Path: path}).Check(inputs...); err != nil {
-		return nil, err
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		f.Close()
-	}, nil
 }
 
 // CheckEnding returns an error unless the file that a flag names has one of the

@@ -20,6 +20,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -77,7 +78,7 @@ func (in *Inputs) Names() (trained, held []string) {
 		n := len(in.Division.Trained)
 		return all[:n], all[n:]
 	}
-	return text.Pick(all, in.Division.Trained), text.Pick(all, in.Division.Held)
+	return selection.Pick(all, in.Division.Trained), selection.Pick(all, in.Division.Held)
 }
 
 // Rest returns the number of points that are only placed in the end (data.sample).

@@ -18,6 +18,7 @@ import (
 	"cne/data/file"
 	"cne/data/pca"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -220,7 +221,7 @@ func (in *Inputs) AllNames(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data.names: %w", err)
 	}
-	return text.Pick(names, in.Division.Placed(in.N)), nil
+	return selection.Pick(names, in.Division.Placed(in.N)), nil
 }
 
 // OpenAll opens all points of data.path, to be prepared like the training points.

@@ -19,6 +19,7 @@ import (
 	"cne/data"
 	"cne/data/counts"
 	"cne/data/file"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -71,7 +72,7 @@ func take(values []string, where string, n int, rows []int) ([]string, error) {
 	case rows == nil, n > 0 && len(values) != n, len(rows) == 0, len(values) <= slices.Max(rows):
 		return nil, fmt.Errorf("%s: got %d rows for %d points, want one for each, in their order", text.Quote(where), len(values), n)
 	}
-	return text.Pick(values, rows), nil
+	return selection.Pick(values, rows), nil
 }
 
 // ReadBarcodes reads the names of the cells: see ReadColumn.
