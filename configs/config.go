@@ -59,10 +59,10 @@ type Device struct {
 
 // Output says which files are written, and where.
 type Output struct {
-	Dir string `key:"dir" as:"text"` // folder for the results
-	CSV bool   `key:"csv"`           // embedding.csv
-	Plot    bool `key:"plot"` // embedding.png
-	HTML    bool `key:"html"` // embedding.html
+	Dir  string `key:"dir" as:"text"` // folder for the results
+	CSV  bool   `key:"csv"`           // embedding.csv
+	Plot bool   `key:"plot"`          // embedding.png
+	HTML bool   `key:"html"`          // embedding.html
 	// HTMLColumns are columns or files to colour the points of embedding.html by: see
 	// file.SplitColumn.
 	HTMLColumns []string `key:"html_columns" as:"columns"`
