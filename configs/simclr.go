@@ -195,7 +195,7 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 		return err
 	}
 	e := &c.Evaluate
-	if e.Split == "official" || e.Split == "" || !e.AtEnd && c.Monitor.Every == 0 {
+	if e.Split == "official" || !e.AtEnd && c.Monitor.Every == 0 {
 		return nil
 	}
 	switch left := size.High - e.TestOf(size.High); {
