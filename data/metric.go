@@ -351,7 +351,7 @@ func (ds *Dataset) CheckDistances() error {
 	for _, v := range m.X {
 		largest = max(largest, math.Abs(float64(v)))
 	}
-	tolerance := symmetryTolerance * largest
+	tolerance := float64(symmetryTolerance * largest)
 	for i := range m.N {
 		for j, v := range m.Row(i)[:i+1] {
 			there, back := float64(v), float64(m.Row(j)[i])

@@ -437,7 +437,7 @@ func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
 	var sum, squares float64
 	for i, v := range factors {
 		v = max(1./(widestRatio*widestRatio), min(widestRatio*widestRatio, v/median))
-		factors[i] = elementary.Log(v) / 2
+		factors[i] = float64(elementary.Log(v) / 2)
 		sum += factors[i]
 		squares += float64(factors[i] * factors[i])
 	}

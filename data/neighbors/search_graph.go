@@ -118,11 +118,11 @@ func dot(x, y []float32) float64 {
 	var even, odd float64 // the products are exact
 	x = x[:len(y)]
 	for ; len(y) >= 2 && len(x) >= 2; x, y = x[2:], y[2:] {
-		even += float64(x[0]) * float64(y[0])
-		odd += float64(x[1]) * float64(y[1])
+		even += float64(float64(x[0]) * float64(y[0]))
+		odd += float64(float64(x[1]) * float64(y[1]))
 	}
 	if len(y) > 0 {
-		even += float64(x[0]) * float64(y[0])
+		even += float64(float64(x[0]) * float64(y[0]))
 	}
 	return even + odd
 }
