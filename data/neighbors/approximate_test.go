@@ -319,6 +319,30 @@ func TestApproximateSearchIsCalibrated(t *testing.T) {
 	}
 }
 
+// Bytes reach beyond the base: points outside its box, as of another batch, find as many of
+// their neighbours as with float32; those very far away are searched exactly.
+func TestApproximateSearchOutsideTheBase(t *testing.T) {
+	const k = 15
+	base := normal(6000, 20, 1)
+	x := need(NewIndex(t.Context(), base, Options{Search: Approximate}))(t)
+	if x.graph.quantization == nil {
+		t.Fatal("bytes are not compared")
+	}
+	for _, tc := range []struct{ shift, least float32 }{{0, 0.95}, {6, 0.75}, {12, 0.6}, {30, 0.5}, {100, 0.5}, {1e5, 1}} {
+		queries := normal(200, 20, 2)
+		for i := range queries.N {
+			queries.Row(i)[3] += tc.shift
+			queries.Row(i)[7] -= tc.shift
+		}
+		nearest := need(Search(t.Context(), base, queries, k, Options{Search: Exact}))(t)
+		r := recall(need(x.Search(t.Context(), queries, k))(t), nearest)
+		t.Logf("shifted by %g: recall %.3f", tc.shift, r)
+		if !(r >= float64(tc.least)) {
+			t.Errorf("shifted by %g: recall %.3f, want %g", tc.shift, r, tc.least)
+		}
+	}
+}
+
 // Queries beyond the range of float32 are searched exactly, as are those for more
 // neighbours than a walk finds.
 func TestApproximateSearchFarAway(t *testing.T) {

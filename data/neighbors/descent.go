@@ -305,13 +305,21 @@ func insert(list []uint64, key uint64) bool {
 	}
 	at := last
 	for at > 0 && list[at-1] > key {
-		at--
+		if at > 256 && list[at/2] > key { // halve long lists
+			at /= 2
+		} else {
+			at--
+		}
 	}
 	if at > 0 && list[at-1]|marks == key {
 		return false
 	}
-	for e := last; e > at; e-- {
-		list[e] = list[e-1]
+	if last-at > 64 {
+		copy(list[at+1:], list[at:last])
+	} else {
+		for e := last; e > at; e-- {
+			list[e] = list[e-1]
+		}
 	}
 	list[at] = key
 	return true

@@ -220,9 +220,15 @@ func quantize(c *pointSet) *quantization {
 	return q
 }
 
-// level returns the byte for a value of column l.
-func (q *quantization) level(v float32, l int) int16 {
-	return int16(max(0, min(255, float32((v-q.low[l])*q.steps)+0.5)))
+// level returns the level of a value of column l: from 0 to 255 within the base, and beyond in
+// the same steps.
+func (q *quantization) level(v float32, l int) float32 {
+	return float32(math.Floor(float64(float32((v-q.low[l])*q.steps)) + 0.5))
+}
+
+// most bounds how far a level may be from a byte, so that squared distances stay below 2³¹.
+func (q *quantization) most() float32 {
+	return float32(math.Floor(math.Sqrt(math.MaxInt32 / float64(q.stride))))
 }
 
 // A searchWork holds the buffers of one goroutine.
@@ -248,7 +254,7 @@ func (g *searchGraph) newWork() *searchWork {
 }
 
 // set sets the query and reports whether it is near enough to the base for distances in
-// float32.
+// float32, or of bytes.
 func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	for l, v := range query {
 		w.row[l] = v * g.scale
@@ -258,7 +264,11 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	}
 	if g.quantization != nil {
 		for l, v := range w.row {
-			w.levels[l] = g.level(v, l)
+			level := g.level(v, l)
+			if !(level >= 255-g.most() && level <= g.most()) {
+				return false
+			}
+			w.levels[l] = int16(level)
 		}
 	}
 	if g.sizes != nil {
