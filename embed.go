@@ -418,9 +418,9 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	return initial.Table[T](coordinates, dim, std, o.Seed)
 }
 
-// turn aligns initial coordinates with what a pull is towards.
+// turn aligns initial coordinates with what a pull of the first phase is towards.
 func (h *Neighborhood) turn(ctx context.Context, coordinates *data.Matrix, o *Options) error {
-	if !o.pulls() || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
+	if o.phases()[0].Pull == 0 || coordinates.D != cmp.Or(o.Dim, DefaultDim) {
 		return nil
 	}
 	towards, err := h.towards(ctx, o)

@@ -450,11 +450,11 @@ func (o *Options) checkModel(n int) error {
 	return cmp.Or(checkPositions("Start", o.Start, n, dim), checkPositions("Towards", o.Towards, n, dim))
 }
 
-// Random reports whether the embedding of given neighbours depends on Seed: through its start,
-// a network, batches or negatives.
+// Random reports whether the embedding of given neighbours may depend on Seed: through its
+// start, a network, batches or negatives.
 func (o *Options) Random() bool {
 	sampled := func(p Phase) bool { return cmp.Or(p.Negatives, o.Negatives) != train.All }
-	return o.network() || o.Init == InitRandom || o.Init == InitMultilevel || slices.ContainsFunc(o.Phases, sampled) ||
+	return o.network() || o.Start != nil || o.Towards != nil || o.Init == InitRandom || o.Init == InitMultilevel || slices.ContainsFunc(o.Phases, sampled) ||
 		len(o.Phases) == 0 && o.Negatives != train.All
 }
 

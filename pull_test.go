@@ -58,3 +58,30 @@ func TestPull(t *testing.T) {
 	same(t, "Towards has changed", other.X, before)
 	same(t, "points are projected elsewhere", project(t, e, m).X, e.Positions.X)
 }
+
+// The embeddings of a spectrum with a pull in the last phase are those of separate runs,
+// wherever they start, also towards given positions.
+func TestSpectrumOfPulls(t *testing.T) {
+	m := clusters(90, 5)
+	other := data.NewMatrix(m.N, 2)
+	for i := range m.N {
+		other.Row(i)[0], other.Row(i)[1] = float32(i%3), float32(i%7)
+	}
+	last := []cne.Phase{
+		{Spectrum: train.FromS(0), Pull: new(0.3)}, {Spectrum: train.FromS(1), Pull: new(0.1)}, {Spectrum: train.FromS(0.5), Pull: new(0.3)},
+	}
+	for name, o := range map[string]cne.Options{
+		"random": {Init: cne.InitRandom}, "spectral": {Init: cne.InitSpectral}, "given": {Init: cne.InitGiven, Start: other},
+		"towards": {Towards: other},
+	} {
+		o.Neighbors, o.Epochs = 5, 9
+		h, err := cne.Prepare(t.Context(), &data.Dataset{Points: m}, cne.Options{Neighbors: 5})
+		must(t, err)
+		got, err := h.Spectrum(t.Context(), last, o)
+		must(t, err)
+		each, _ := o.SpectrumOptions(last)
+		for i, e := range got {
+			same(t, name, e.Positions.X, embed(t, m, each[i]).Positions.X)
+		}
+	}
+}

@@ -149,6 +149,14 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([
 		return nil, badOption("got Checkpoints or Resume for a spectrum, want SpectrumCheckpoints")
 	}
 	each, shared := o.SpectrumOptions(last)
+	for i := range each {
+		if each[i].pulls() { // the workers share what is computed once
+			if _, err := h.towards(ctx, &each[i]); err != nil {
+				return nil, spectrumError(ctx, i, err)
+			}
+			break
+		}
+	}
 	models := make([]Trainable, len(each))
 	for i := range each {
 		// Gorgonia's graphs are made one after the other.
@@ -222,6 +230,9 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 	}
 	o.Phases = o.Phases[:shared]
 	o.Epochs = totalEpochs(o.Phases)
+	if !o.pulls() {
+		o.Towards = nil
+	}
 	keep, from, err := o.SpectrumCheckpoints.of(-1)
 	if err != nil {
 		return nil, err

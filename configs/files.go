@@ -106,7 +106,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	o := c.Data.Options()
 	o.Labels = nil
 	var own []string // the training points, if they have the labels and can be read twice
-	if c.Data.ownLabels() != "" && !isPipe(c.Data.Path[0]) {
+	if c.Data.ownLabels() != "" && !slices.ContainsFunc(c.Data.Path, isPipe) {
 		own = c.Data.Path
 	}
 	check := func(key string, specs, paths []string, o file.Options) error {

@@ -105,7 +105,10 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	p.protocol = c.Evaluation(p.images)
-	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H)); err != nil {
+	split := c.Evaluate.Split
+	c.Evaluate.Split = p.protocol.Split // which is known by now
+	err = p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H))
+	if c.Evaluate.Split = split; err != nil {
 		return err
 	}
 	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == nil {

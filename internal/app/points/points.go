@@ -314,9 +314,13 @@ func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) 
 	d := in.Config.Data
 	if column := d.Options().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
 		d.LabelColumn = &column // data.labels may be a column
-		if _, err := file.FindColumn(ctx, h.Paths, column, file.Options{Header: d.Header, LabelColumn: column}); errors.Is(err, data.ErrOption) {
+		lacks := func(path string) bool {
+			_, err := file.FindColumn(ctx, []string{path}, column, file.Options{Header: d.Header, LabelColumn: column})
+			return errors.Is(err, data.ErrOption)
+		}
+		if !slices.ContainsFunc(h.Paths, func(path string) bool { return !lacks(path) }) { // reading refuses files of both kinds
 			d.LabelColumn = nil
-			in.log.Info("the held-out points have no labels: the column of the labels is missing (or give data.holdout_labels)",
+			in.log.Warn("the held-out points have no labels: the column of the labels is missing (or give data.holdout_labels)",
 				"column", column, "files", text.Few(h.Paths, nil))
 		}
 	}
