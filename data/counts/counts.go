@@ -328,10 +328,7 @@ func (c *Matrix) keepGenes(kinds []string, path string, log *slog.Logger) {
 	case c.Genes:
 	default:
 		c.CSR = *c.SelectColumns(keep, c.Genes)
-		c.Genes, c.GeneNames = len(keep), selection.Pick(c.GeneNames, keep)
-		if c.OtherNames != nil {
-			c.OtherNames = selection.Pick(c.OtherNames, keep)
-		}
+		c.Genes, c.GeneNames, c.OtherNames = len(keep), selection.Pick(c.GeneNames, keep), selection.Pick(c.OtherNames, keep)
 	}
 }
 

@@ -188,6 +188,7 @@ type quantization struct {
 	bytes  []uint8   // [n, stride]
 	low    []float32 // [width]: the least value of each column
 	steps  float32   // in 1
+	most   float32   // bounds how far a level may be from a byte, so that squared distances stay below 2³¹
 }
 
 // quantize returns bytes for the points of a set, or nil if they have none.
@@ -208,6 +209,7 @@ func quantize(c *pointSet) *quantization {
 	if q.steps > 0 {
 		q.steps = 255 / q.steps
 	}
+	q.most = float32(math.Floor(math.Sqrt(math.MaxInt32 / float64(q.stride))))
 	q.bytes = make([]uint8, c.n*q.stride)
 	memory.UseHugePages(q.bytes)
 	parallel.For(c.n, descentGrain, func(_, lo, hi int) {
@@ -224,11 +226,6 @@ func quantize(c *pointSet) *quantization {
 // the same steps.
 func (q *quantization) level(v float32, l int) float32 {
 	return float32(math.Floor(float64(float32((v-q.low[l])*q.steps)) + 0.5))
-}
-
-// most bounds how far a level may be from a byte, so that squared distances stay below 2³¹.
-func (q *quantization) most() float32 {
-	return float32(math.Floor(math.Sqrt(math.MaxInt32 / float64(q.stride))))
 }
 
 // A searchWork holds the buffers of one goroutine.
@@ -265,7 +262,7 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	if g.quantization != nil {
 		for l, v := range w.row {
 			level := g.level(v, l)
-			if !(level >= 255-g.most() && level <= g.most()) {
+			if !(level >= 255-g.most && level <= g.most) {
 				return false
 			}
 			w.levels[l] = int16(level)
