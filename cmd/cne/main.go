@@ -42,7 +42,6 @@ const (
 
 func main() {
 	cli.SurvivePipes()
-	op.Accelerate()
 	os.Exit(run(cli.UntilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }
 

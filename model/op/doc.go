@@ -8,10 +8,8 @@
 //
 // Each operation is a gorgonia.Op and SDOp: it runs under Gorgonia's own machines, and
 // gorgonia.Grad differentiates through it. Each is also a Kernel: it writes its result
-// into memory that the caller provides, and package vm runs it without allocating.
-//
-// A graph may also hold Gorgonia's own operations; Accelerate makes their matrix
-// products as fast as this package's.
+// into memory that the caller provides, and package vm runs it without allocating. A graph
+// may also hold Gorgonia's own operations.
 //
 // The portable form of a kernel is generic over float32 and float64; for float32 there
 // are also vector forms (package internal/simd) where they pay off, with the same tests.
