@@ -20,8 +20,7 @@ import (
 // A scalarType is the type of an array's values in a file.
 type scalarType struct {
 	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer, 'f' IEEE
-	// 754, 'c' complex (only for SparseFile), 'S' text of bytes and 'U' text of 4-byte
-	// characters (both only for labels).
+	// 754, 'S' text of bytes and 'U' text of 4-byte characters (both only for labels).
 	kind byte
 	size int  // bytes
 	big  bool // the most significant byte comes first
@@ -100,18 +99,8 @@ func half(h uint16) float64 {
 	return math.Float64frombits(sign<<63 | exponent<<52 | fraction<<42)
 }
 
-// number returns value i of b. A finite complex value becomes 0 if it is zero, else 1.
-func (t scalarType) number(b []byte, i int) float64 {
-	if t.kind != 'c' {
-		return t.minus(b, i, 0)
-	}
-	part := scalarType{'f', t.size / 2, t.big}
-	re, im := part.float(b, 2*i), part.float(b, 2*i+1)
-	if sum := math.Abs(re) + math.Abs(im); sum == 0 || math.IsNaN(sum) || math.IsInf(re, 0) || math.IsInf(im, 0) {
-		return sum
-	}
-	return 1
-}
+// number returns value i of b.
+func (t scalarType) number(b []byte, i int) float64 { return t.minus(b, i, 0) }
 
 // minus returns value i of b minus an offset.
 func (t scalarType) minus(b []byte, i int, offset float64) float64 {

@@ -32,8 +32,6 @@ func (z *npz) openCSR() reader {
 	r := new(csrReader)
 	r.begin(z)
 	kind.Need(r.n > 0 && r.width > 0, data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
-	r.value.must(r.value.array.kind != 'c', data.ErrUnsupported,
-		"values: got complex numbers, want real ones, such as m.real.astype('float32')")
 	held := &heldRows{head: head{in: r.value.in, n: r.n, width: r.width, isByte: r.value.isByte, exact: true, nonzeros: r.value.total}, load: r.readAll}
 	held.sparse = held
 	return held
@@ -54,13 +52,13 @@ func (r *csrReader) begin(z *npz) {
 		name, kinds, what string
 	}{
 		{&format, "format", "SU", "text"}, {&shape, "shape", "iu", "whole numbers"}, {&r.indptr, "indptr", "iu", "whole numbers"},
-		{&r.indices, "indices", "iu", "whole numbers"}, {&r.value, "data", "buifc", "numbers"},
+		{&r.indices, "indices", "iu", "whole numbers"}, {&r.value, "data", "buif", "numbers"},
 	} {
 		f := z.find(a.name)
 		kind.Need(f != nil, data.ErrFormat,
 			"arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
 		*a.to = openArray(z, f, func(in *Input) *arrayReader {
-			is := readNPYHeader(in, true)
+			is := readNPYHeader(in)
 			if a.to == &format && len(is.shape) == 0 {
 				is.shape = []int{1}
 			}
@@ -149,7 +147,7 @@ func (r *csrReader) readAll() *data.CSR {
 
 // A SparseFile is a CSR matrix in an archive of scipy.sparse.save_npz, read row by row.
 // Unlike Open it leaves entries as they are in the file: in their order, with zeros and
-// duplicates, and possibly complex.
+// duplicates.
 type SparseFile struct {
 	N, D   int // rows and columns
 	r      *csrReader
@@ -164,8 +162,8 @@ func OpenSparseFile(r io.ReaderAt, size int64) (_ *SparseFile, err error) {
 	return &SparseFile{N: c.n, D: c.width, r: c}, nil
 }
 
-// Next returns the next row. A finite complex value becomes 0 if it is zero, else 1. The
-// slices are valid until the next call. After the last row it returns io.EOF.
+// Next returns the next row. The slices are valid until the next call. After the last row
+// it returns io.EOF.
 func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
 	defer kind.Catch(&err)
 	if !f.r.next() {

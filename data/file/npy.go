@@ -30,11 +30,10 @@ const (
 // npyHeader reads NumPy's npy format, versions 1 to 3. It accepts arrays of bool (0 and
 // 1), of integers of any width, and of float16, float32 or float64, in either order of
 // bytes, and in C or Fortran order.
-var npyHeader = arrayFormat(func(in *Input) array { return readNPYHeader(in, false) })
+var npyHeader = arrayFormat(readNPYHeader)
 
-// readNPYHeader reads the head of an npy file. Complex numbers are an error unless
-// orComplex is set.
-func readNPYHeader(s *Input, orComplex bool) array {
+// readNPYHeader reads the head of an npy file.
+func readNPYHeader(s *Input) array {
 	next := func(n int) []byte {
 		b := make([]byte, n)
 		_, err := s.full(b)
@@ -57,17 +56,17 @@ func readNPYHeader(s *Input, orComplex bool) array {
 	text := next(int(size))
 	header, err := npy.ParseHeader(string(text))
 	kind.Need(err == nil, data.ErrFormat, "npy header %.80q: %w", text, err)
-	a := newArray(npyType(header.Descr, orComplex), header.Shape)
+	a := newArray(npyType(header.Descr), header.Shape)
 	a.fortran = header.Fortran
 	return a
 }
 
 // npyWidths are the sizes in bytes of the values of a kind; for text, of a character.
-var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'c': {8, 16}, 'S': {1}, 'U': {4}}
+var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'S': {1}, 'U': {4}}
 
 // npyType parses a type as NumPy writes it: the order of bytes, a letter for the kind,
 // and the number of bytes of a value or of characters of a text.
-func npyType(descr string, orComplex bool) scalarType {
+func npyType(descr string) scalarType {
 	kind.Need(!strings.HasPrefix(descr, "["), data.ErrUnsupported,
 		"dtype: got the fields %.40q, want numbers; numpy.lib.recfunctions.structured_to_unstructured(x) converts them", descr)
 	kind.Need(descr != "|O", data.ErrUnsupported,
@@ -80,7 +79,7 @@ func npyType(descr string, orComplex bool) scalarType {
 	count, err := strconv.ParseUint(descr[2:], 10, 31)
 	t := scalarType{descr[1], int(count), descr[0] == '>'}
 	widths := npyWidths[t.kind]
-	known(err == nil && count > 0 && widths != nil && (t.kind != 'c' || orComplex) && (descr[0] != '|' || count == 1 || t.kind == 'S'))
+	known(err == nil && count > 0 && widths != nil && (descr[0] != '|' || count == 1 || t.kind == 'S'))
 	if t.isText() {
 		kind.Need(count <= maxLabel, data.ErrUnsupported, "characters of a label: got %d, want at most %d", count, maxLabel)
 		t.size *= widths[0]

@@ -92,7 +92,7 @@ func NumberRows(r io.ReaderAt, size int64, name string, row func(n int, values [
 func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, value func(a array, src []byte, i int) T,
 	row func(n int, values []T) error) error {
 	rows := func(in *Input) bool {
-		a := readNPYHeader(in, false)
+		a := readNPYHeader(in)
 		kind.Need(len(a.shape) == 2 && strings.IndexByte(kinds, a.kind) >= 0 && a.shape[1] > 0, data.ErrShape,
 			"array: got %s of type %c%d, want n×k %s", shapeText(a.shape), a.kind, a.size, want)
 		var values []T

@@ -89,12 +89,10 @@ func TestDecodeNPZ(t *testing.T) {
 		{"header of Python 2", map[string][]byte{"shape.npy": member("<i8", "(2L,)", []int64{3, 3})}, plain},
 		{"a further member", map[string][]byte{"_is_array.npy": member("|b1", "()", []bool{true})}, plain},
 		{"boolean data", map[string][]byte{"data.npy": member("|b1", "(3,)", []bool{true, true, true})}, plain},
-		{"complex data", map[string][]byte{"data.npy": member("<c8", "(3,)", []complex64{1i, 1, -1})}, plain},
 		{"the least integer is a weight", map[string][]byte{"data.npy": member("<i2", "(3,)", []int16{math.MinInt16, 1, 1})}, plain},
 		{"a zero", map[string][]byte{"data.npy": member("<i8", "(3,)", []int64{0, 1, 1})}, withoutFirst},
 		{"a negative zero", map[string][]byte{"data.npy": member("<f4", "(3,)", []float32{float32(math.Copysign(0, -1)), 1, 1})}, withoutFirst},
 		{"a big-endian negative zero", map[string][]byte{"data.npy": member(">f8", "(3,)", []float64{math.Copysign(0, -1), 1, 1})}, withoutFirst},
-		{"a complex zero", map[string][]byte{"data.npy": member(">c16", "(3,)", []complex128{complex(math.Copysign(0, -1), math.Copysign(0, -1)), 1, 1})}, withoutFirst},
 		{"only zeros", map[string][]byte{"data.npy": member("|i1", "(3,)", []int8{0, 0, 0})},
 			&Graph{N: 3, Indptr: []int64{0, 0, 0, 0}}},
 		{"zeros at row ends, empty rows", map[string][]byte{
@@ -153,7 +151,6 @@ func TestDecodeNPZWeights(t *testing.T) {
 		{"infinite", member("<f8", "(3,)", []float64{1, inf, 1}), false, "row 0, column 2 (counted from 0): got NaN or infinity"},
 		{"big-endian", member(">f8", "(3,)", []float64{inf, 1, 1}), false, "row 0, column 1 (counted from 0): got NaN or infinity"},
 		{"half", member("<u2", "(3,)", []uint16{0x3c00, 0x7c00, 0x3c00}), false, "row 0, column 2 (counted from 0): got NaN or infinity"},
-		{"imaginary", member("<c16", "(3,)", []complex128{1, 1, complex(0, inf)}), false, "row 2, column 0 (counted from 0): got NaN or infinity"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			members := csr()
@@ -228,7 +225,8 @@ func TestDecodeNPZRefuses(t *testing.T) {
 		{"scalar indices", map[string][]byte{"indices.npy": member("<i4", "()", []int32{1})}, "the array indices.npy: shape: got (), want one dimension"},
 		{"objects", map[string][]byte{"data.npy": member("|O8", "(3,)", []int64{1, 1, 1})}, `the array data.npy: dtype: got "|O8", want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it`},
 		{"long doubles", map[string][]byte{"data.npy": member("<f16", "(3,)", make([]byte, 48))}, `dtype: got "<f16", want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it`},
-		{"complex indices", map[string][]byte{"indices.npy": member("<c8", "(3,)", []complex64{1, 2, 0})}, "the array indices.npy: values: got the type c8, want whole numbers"},
+		{"fractional indices", map[string][]byte{"indices.npy": member("<f8", "(3,)", []float64{1, 2, 0})}, "the array indices.npy: values: got the type f8, want whole numbers"},
+		{"complex data", map[string][]byte{"data.npy": member("<c8", "(3,)", []complex64{1i, 1, -1})}, `the array data.npy: dtype: got "<c8", want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it`},
 		{"signed size", map[string][]byte{"data.npy": member("<f+4", "(3,)", make([]byte, 12))}, `dtype: got "<f+4", want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it`},
 		{"a self loop", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{1, 2, 2})},
 			"row 2 (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())"},
@@ -457,7 +455,7 @@ func FuzzDecodeNPZ(f *testing.F) {
 func FuzzDecodeMembers(f *testing.F) {
 	c := csr()
 	f.Add(c["indices.npy"], c["indptr.npy"], c["format.npy"], c["shape.npy"], c["data.npy"])
-	f.Add(member(">u2", "(3,)", []uint16{1, 2, 0}), c["indptr.npy"], member("<U3", "()", []rune("csr")), c["shape.npy"], member("<c8", "(3,)", []complex64{1i, 0, -1}))
+	f.Add(member(">u2", "(3,)", []uint16{1, 2, 0}), c["indptr.npy"], member("<U3", "()", []rune("csr")), c["shape.npy"], member(">f8", "(3,)", []float64{2, 0, -1}))
 	f.Fuzz(func(t *testing.T, indices, indptr, format, shape, data []byte) {
 		checkDecoded(t, zipped(map[string][]byte{
 			"indices.npy": indices, "indptr.npy": indptr, "format.npy": format, "shape.npy": shape, "data.npy": data,
