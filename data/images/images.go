@@ -1,6 +1,5 @@
 // Package images reads images and keeps them as bytes. It reads CIFAR-10's binary
 // version, folders of PNG, JPEG and WebP files by class, and arrays as npy, npz and IDX.
-// From takes decoded images.
 package images
 
 import (
@@ -8,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/internal/kind"
-	"cne/internal/parallel"
 )
 
 // A Set has images of one size, with optional labels.
@@ -93,14 +90,6 @@ type Options struct {
 // maxSize bounds Options.Size.
 const maxSize = 4096
 
-// check returns an error for invalid options.
-func (opt Options) check() error {
-	if opt.Size < 0 || opt.Size > maxSize {
-		return errorf(data.ErrOption, "size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
-	}
-	return nil
-}
-
 // Open reads images from paths, in their order. A path is one of
 //
 //   - CIFAR-10 in its binary version: the published archive cifar-10-binary.tar.gz or
@@ -130,8 +119,8 @@ func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "images: got no path, want files or folders")
 	}
-	if err := opt.check(); err != nil {
-		return nil, err
+	if opt.Size < 0 || opt.Size > maxSize {
+		return nil, errorf(data.ErrOption, "size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
 	}
 	parts := make([]*pictures, len(paths))
 	for i, path := range paths {
@@ -229,52 +218,6 @@ type pictures struct {
 	// skipped are the files of a folder that were left out.
 	skipped []string
 	stray   string // see Set.Stray
-}
-
-// From returns decoded images, with 8 bits for each value: greyscale if all are of the
-// types image.Gray and image.Gray16, and in colour if none is. size is Options.Size.
-//
-// Transparent pixels become white. The error wraps data.ErrEmpty if there is no image or
-// an image without pixels, ErrSizes if sizes differ, data.ErrShape for a mix of greyscale
-// and colour, and data.ErrOption for an invalid size.
-func From(images []image.Image, size int) (*Set, error) {
-	if err := (Options{Size: size}).check(); err != nil {
-		return nil, fmt.Errorf("images: %w", err)
-	}
-	if len(images) == 0 {
-		return nil, errorf(data.ErrEmpty, "images: got none, want at least one")
-	}
-	var s shape
-	for i, m := range images {
-		if m == nil || m.Bounds().Empty() {
-			return nil, errorf(data.ErrEmpty, "images: image %d (counted from 1): got no pixels, want at least one", i+1)
-		}
-		own := shape{m.Bounds().Dy(), m.Bounds().Dx(), 3}
-		switch m.(type) {
-		case *image.Gray, *image.Gray16:
-			own.c = 1
-		}
-		if size > 0 {
-			own.h, own.w = size, size
-		}
-		if i == 0 {
-			s = own
-		}
-		if own != s {
-			kind, advice := ErrSizes, ", or a size to scale all to"
-			if own.c != s.c {
-				kind, advice = data.ErrShape, ""
-			}
-			return nil, errorf(kind, "images: image %d (counted from 1): got %s, want %s as the first%s", i+1, own, s, advice)
-		}
-	}
-	im := &Set{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
-	parallel.For(len(images), 16, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			writePicture(im.Image(i), images[i], s)
-		}
-	})
-	return im, nil
 }
 
 // openPictures reads the images of one path; the options apply to folders of images.
