@@ -142,22 +142,6 @@ type Divider interface {
 	Divided(divisor float32) Source
 }
 
-// A Fingerprinter is a Source with a hash that is much faster to compute than reading all
-// values. Sources with the same fingerprint are equal; equal sources may have different
-// fingerprints. ok is false if there is none.
-type Fingerprinter interface {
-	Fingerprint() (fingerprint string, ok bool)
-}
-
-// Fingerprint returns a hash of points, if they are a Fingerprinter. ok is false if there
-// is none.
-func Fingerprint(points Source) (fingerprint string, ok bool) {
-	if f, is := points.(Fingerprinter); is {
-		return f.Fingerprint()
-	}
-	return "", false
-}
-
 // describe returns the description of a source that is not a *Matrix.
 func describe(s Source) (storage Storage, finite bool) {
 	if d, ok := s.(Described); ok {

@@ -5,9 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +14,6 @@ import (
 	"slices"
 
 	"cne/data"
-	"cne/internal/parallel"
 )
 
 // streamFrom is the default of Options.StreamFrom.
@@ -37,10 +33,9 @@ type stored struct {
 }
 
 var (
-	_ data.Source        = (*stored)(nil)
-	_ data.Described     = (*stored)(nil)
-	_ data.Divider       = (*stored)(nil)
-	_ data.Fingerprinter = (*stored)(nil)
+	_ data.Source    = (*stored)(nil)
+	_ data.Described = (*stored)(nil)
+	_ data.Divider   = (*stored)(nil)
 )
 
 // heldBytes is an array of unsigned bytes in memory.
@@ -262,29 +257,4 @@ func (s *stored) Divided(divisor float32) data.Source {
 		divided.table[b] = float32(b) / divisor
 	}
 	return &divided
-}
-
-// fingerprintGrain is the number of bytes that are hashed in one piece. Fingerprints
-// depend on it.
-const fingerprintGrain = 1 << 20
-
-// Fingerprint implements data.Fingerprinter for points that are kept as bytes and scaled by
-// at most data.ScaleUnit: it hashes the bytes and the conversion.
-func (s *stored) Fingerprint() (fingerprint string, ok bool) {
-	if s.infos != nil {
-		return "", false
-	}
-	hash := sha256.New()
-	fmt.Fprintf(hash, "bytes: %d %d, offset %t, table %t;", s.n, s.d, s.offset != nil, s.table != nil)
-	_ = binary.Write(hash, binary.LittleEndian, s.offset) // a hash never fails
-	if s.table != nil {
-		_ = binary.Write(hash, binary.LittleEndian, s.table)
-	}
-	x := s.list[0].held.x
-	sums := make([][sha256.Size]byte, parallel.Pieces(len(x), fingerprintGrain))
-	parallel.For(len(x), fingerprintGrain, func(piece, lo, hi int) { sums[piece] = sha256.Sum256(x[lo:hi]) })
-	for i := range sums {
-		hash.Write(sums[i][:])
-	}
-	return hex.EncodeToString(hash.Sum(nil)), true
 }

@@ -26,12 +26,10 @@ import (
 	"cne/internal/safetensors"
 )
 
-// Kinds and format versions of the files of a cache, and of a note with a PointsKey.
+// Kind and format version of the files of a cache.
 const (
 	cacheKind   = "cache"
 	cacheFormat = 3
-	noteKind    = "points key"
-	noteFormat  = 1 // to be raised when PointsKey changes
 )
 
 // lookAgain is the time between checks for what another run computes.
@@ -102,7 +100,7 @@ func (c *Cache) path(key string) string {
 // ends. A resumed run keeps its neighbours on another device, where an automatic search may
 // be exact instead of approximate, or the other way round.
 func (c *Cache) Load(ctx context.Context, h *cne.Neighborhood, o *cne.Options, k int) (found bool, err error) {
-	if c.PointsKey, err = c.pointsKey(ctx, h.Source()); err != nil || !c.keep {
+	if c.PointsKey, err = PointsKey(ctx, h.Source()); err != nil || !c.keep {
 		return false, err
 	}
 	c.key = keyOf(c.PointsKey, h.Source(), o, k)
@@ -255,30 +253,6 @@ func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
 		return nil
 	}
 	return g.WriteNPZ(path)
-}
-
-// pointsKey is PointsKey, with a note in a shared cache for points with a Fingerprint:
-// only the first of many runs on the same points reads their values. A note that is
-// missing, damaged or about other points is written again.
-func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, error) {
-	path, fingerprint := "", ""
-	if c.shared != "" {
-		fingerprint, _ = data.Fingerprint(points)
-	}
-	if fingerprint != "" {
-		path = filepath.Join(c.shared, "points-"+fingerprint[:16]+".safetensors")
-		f, err := safetensors.ReadFile(path)
-		if err == nil && f.Unseal(noteKind, noteFormat) == nil && f.Metadata["fingerprint"] == fingerprint {
-			return f.Metadata["key"], nil
-		}
-	}
-	key, err := PointsKey(ctx, points)
-	if err == nil && path != "" && !c.run.readOnly && os.MkdirAll(c.shared, 0o777) == nil {
-		f := &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": configs.Version()}}
-		f.Seal(noteKind, noteFormat)
-		_ = f.WriteFile(path) // it only saves time
-	}
-	return key, err
 }
 
 // hashedValues is the approximate number of values hashed between two checks of the

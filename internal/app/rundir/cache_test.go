@@ -1,8 +1,6 @@
 package rundir
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,7 +17,6 @@ import (
 	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/device"
-	"cne/internal/safetensors"
 	"cne/train"
 )
 
@@ -176,20 +173,15 @@ func TestSharedCache(t *testing.T) {
 	}
 }
 
-// The notes of a shared cache give the keys that the points have, whatever becomes of
-// them, and are heeded: the only way to tell is a note with another key.
-func TestNotesOfPointsKeys(t *testing.T) {
+// Points have one key wherever they are kept, and another when a value or the scaling is
+// another.
+func TestPointsKey(t *testing.T) {
 	const n, d = 40, 6
 	folder, values := t.TempDir(), make([]byte, n*d)
-	shared := filepath.Join(folder, "a", "cache")
 	open := func(scaling data.Scaling) data.Source {
 		t.Helper()
-		var content bytes.Buffer
-		z := gzip.NewWriter(&content)
-		_, _ = z.Write([]byte{0, 0, 8, 2, 0, 0, 0, n, 0, 0, 0, d})
-		_, _ = z.Write(values)
-		path := filepath.Join(folder, "points.idx.gz")
-		must(t, errors.Join(z.Close(), os.WriteFile(path, content.Bytes(), 0o666)))
+		path := filepath.Join(folder, "points.idx")
+		must(t, os.WriteFile(path, append([]byte{0, 0, 8, 2, 0, 0, 0, n, 0, 0, 0, d}, values...), 0o666))
 		set, err := file.Read(t.Context(), []string{path}, file.Options{StreamAbove: 3, StreamFrom: 1})
 		if err == nil && scaling != "" {
 			_, err = set.Scale(t.Context(), scaling)
@@ -199,87 +191,27 @@ func TestNotesOfPointsKeys(t *testing.T) {
 		}
 		return set.Stored
 	}
-	gives := func(what string, cache *Cache, points data.Source, want string) {
+	keyOf := func(points data.Source) string {
 		t.Helper()
-		if got, err := cache.pointsKey(t.Context(), points); err != nil || got != want {
-			t.Errorf("%s gives the key %s, not %s (%v)", what, got, want, err)
-		}
-	}
-	notes := func() []string {
-		found, err := filepath.Glob(filepath.Join(shared, "points-*"))
+		key, err := PointsKey(t.Context(), points)
 		must(t, err)
-		return found
+		return key
 	}
 	for i := range values {
 		values[i] = byte(7 * i)
 	}
 	points := open(data.ScaleUnit)
-	want, err := PointsKey(t.Context(), points)
-	must(t, err)
-
-	// No note comes of points of a run by itself or one that is only looked at, or of
-	// points that are in memory.
-	cache := cacheAt(NewDir(t.TempDir()), shared)
-	gives("a run by itself", cacheAt(NewDir(t.TempDir()), ""), points, want)
-	gives("a view", cacheAt(OpenReadOnly(t.TempDir()), shared), points, want)
+	want := keyOf(points)
 	memory, err := data.Collect(t.Context(), points)
 	must(t, err)
-	gives("memory", cache, memory, want)
-	if len(notes()) != 0 {
-		t.Errorf("the notes %v", notes())
+	if got := keyOf(memory); got != want {
+		t.Errorf("points in memory have the key %s, not %s", got, want)
 	}
-
-	// Runs that begin at once agree.
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() { gives("a run of several", cacheAt(NewDir(t.TempDir()), shared), points, want) })
+	if keyOf(open("")) == want {
+		t.Error("points that are scaled otherwise have the same key")
 	}
-	all.Wait()
-	if len(notes()) != 1 {
-		t.Fatalf("the notes %v", notes())
-	}
-	note := notes()[0]
-	sound, err := os.ReadFile(note)
-	must(t, err)
-	fingerprint, _ := data.Fingerprint(points)
-	forged := func(kind string, format int, of string) []byte {
-		var b bytes.Buffer
-		f := &safetensors.File{Metadata: map[string]string{"fingerprint": of, "key": "forged"}}
-		f.Seal(kind, format)
-		must(t, f.Write(&b))
-		return b.Bytes()
-	}
-	for name, tc := range map[string]struct {
-		content []byte
-		want    string
-	}{
-		"sound":                          {sound, want},
-		"with another key":               {forged(noteKind, noteFormat, fingerprint), "forged"},
-		"of other points":                {forged(noteKind, noteFormat, fingerprint[:63]+"x"), want},
-		"of another kind":                {forged(cacheKind, noteFormat, fingerprint), want},
-		"of another form":                {forged(noteKind, noteFormat+1, fingerprint), want},
-		"cut":                            {sound[:len(sound)-1], want},
-		"empty":                          {nil, want},
-		"with another letter in the key": {bytes.Replace(sound, []byte(want), []byte("x"+want[1:]), 1), want},
-	} {
-		must(t, os.WriteFile(note, tc.content, 0o666))
-		gives("a note that is "+name, cache, points, tc.want)
-		if now, err := os.ReadFile(note); err != nil || tc.want == want && !bytes.Equal(now, sound) {
-			t.Errorf("a note that is %s is not written anew: %v", name, err)
-		}
-	}
-
-	// Other options and a file that has changed have keys and notes of their own.
-	other := open("")
 	values[n*d-1]++
-	changed := open(data.ScaleUnit)
-	for i, points := range []data.Source{other, changed} {
-		want, err := PointsKey(t.Context(), points)
-		for range 2 {
-			gives("another source", cache, points, want)
-			if err != nil || len(notes()) != 2+i {
-				t.Errorf("notes %v; %v", notes(), err)
-			}
-		}
+	if keyOf(open(data.ScaleUnit)) == want {
+		t.Error("other points have the same key")
 	}
 }
