@@ -183,9 +183,6 @@ func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	} else if err != nil {
 		return err
 	}
-	if err := r.dir.RemoveStale(); err != nil {
-		return err
-	}
 	write := rundir.ConfigWriter(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 	if r.resumed {
 		r.saved = true // from now on the folder is kept

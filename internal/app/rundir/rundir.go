@@ -119,22 +119,6 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// RemoveStale removes unfinished files of killed processes.
-func (d *Dir) RemoveStale() error {
-	folders := []string{"", Snapshots}
-	for _, pattern := range sweepFolders {
-		found, err := d.matches("", pattern)
-		if err != nil {
-			return err
-		}
-		folders = append(folders, found...)
-	}
-	for _, folder := range folders {
-		atomicfile.RemoveAbandoned(d.Path(folder))
-	}
-	return nil
-}
-
 // Clear removes the files that a run has written, so the folder is free
 // for another.
 func (d *Dir) Clear() error {
@@ -151,6 +135,7 @@ func (d *Dir) remove(names []string) error {
 			return fmt.Errorf("cannot remove a file of the run: %w", err)
 		}
 		if folder := filepath.Dir(filepath.FromSlash(name)); folder != "." {
+			atomicfile.RemoveAbandoned(d.Path(folder))
 			_ = os.Remove(d.Path(folder)) // fails if something is still in it
 		}
 	}
