@@ -15,26 +15,20 @@ import (
 // same float32 again. Errors wrap data.ErrLabels or data.ErrShape for inconsistent
 // arguments, or are w's.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := checkTable(m, labels, names); err != nil {
+	if err := data.CheckDense(m); err != nil {
+		return err
+	}
+	if err := labels.Check(m.N); err != nil {
 		return err
 	}
 	out, err := NewCSVWriter(w, m.D, labels != nil, names != nil)
 	if err != nil {
 		return err
 	}
-	out.writeRows(m, labels.All(), names)
-	return out.Close()
-}
-
-// checkTable checks the arguments for writing a table.
-func checkTable(m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := data.CheckDense(m); err != nil {
+	if err := out.Write(m, labels.All(), names); err != nil {
 		return err
 	}
-	if names != nil && len(names) != m.N {
-		return errorf(data.ErrShape, "names: got %d, want %d, one for each point", len(names), m.N)
-	}
-	return labels.Check(m.N)
+	return out.Close()
 }
 
 // columnName returns the name of value j of d: x, y and z, or x1, x2, … if d is more than
@@ -92,15 +86,6 @@ func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
 	if c.named != (names != nil) || c.named && len(names) != m.N {
 		return errorf(data.ErrShape, "names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
 	}
-	c.writeRows(m, labels, names)
-	// Without new bytes, Write returns the error of earlier ones.
-	_, err := c.out.Write(nil)
-	return err
-}
-
-// writeRows writes rows with labels and names, unless they are nil; errors are kept by the
-// buffer.
-func (c *CSVWriter) writeRows(m *data.Matrix, labels, names []string) {
 	m = m.Relative(nil)
 	for i := range m.N {
 		line := c.line[:0]
@@ -117,8 +102,11 @@ func (c *CSVWriter) writeRows(m *data.Matrix, labels, names []string) {
 			line = appendField(append(line, ','), names[i])
 		}
 		c.line = append(line, '\n')
-		c.out.Write(c.line)
+		if _, err := c.out.Write(c.line); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // Close writes what is left in the buffer. It does not close the underlying
