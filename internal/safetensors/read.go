@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -11,12 +10,15 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
-// maxHeader is the longest header that the format's specification allows.
-const maxHeader = 100_000_000
+const (
+	// maxHeader is the longest header that the format's specification allows.
+	maxHeader = 100_000_000
+	// metadataKey is the member of the header that is no tensor.
+	metadataKey = "__metadata__"
+)
 
 // ReadFile reads the file at path. Errors name it; they wrap ErrFormat if its
 // contents are not valid.
@@ -57,10 +59,9 @@ func ReadAs[T any](path string, kind error, decode func(*File) (*T, error)) (*T,
 	return x, nil
 }
 
-// Read reads a file of size bytes from r. It refuses tensors that overlap or
-// leave holes, shapes that disagree with the number of bytes, and names that
-// occur twice. Whatever the header says, it allocates in proportion to size at
-// most. Errors wrap ErrFormat, or are r's.
+// Read reads a file of size bytes from r. It refuses tensors that overlap or leave holes,
+// and shapes that disagree with the number of bytes. Whatever the header says, it allocates
+// in proportion to size at most. Errors wrap ErrFormat, or are r's.
 func Read(r io.Reader, size int64) (*File, error) {
 	invalid := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
@@ -83,18 +84,18 @@ func Read(r io.Reader, size int64) (*File, error) {
 	if _, err := io.ReadFull(r, text); err != nil {
 		return nil, fmt.Errorf("reading the header: %w", err)
 	}
-	h, err := parseHeader(text)
+	metadata, tensors, err := parseHeader(text)
 	if err != nil {
 		return nil, invalid("%w", err)
 	}
 
-	names := slices.SortedFunc(maps.Keys(h.tensors), func(a, b string) int {
-		x, y := h.tensors[a], h.tensors[b]
+	names := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
+		x, y := tensors[a], tensors[b]
 		return cmp.Or(cmp.Compare(x.begin, y.begin), cmp.Compare(x.end, y.end), cmp.Compare(a, b))
 	})
 	var end int64
 	for _, name := range names {
-		t := h.tensors[name]
+		t := tensors[name]
 		switch {
 		case t.end < t.begin:
 			return nil, invalid("tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
@@ -116,9 +117,9 @@ func Read(r io.Reader, size int64) (*File, error) {
 		return nil, invalid("tensors: got %d bytes, want %d%s", data, end, advice)
 	}
 
-	f := &File{Metadata: h.metadata, Tensors: make(map[string]Tensor, len(names))}
+	f := &File{Metadata: metadata, Tensors: make(map[string]Tensor, len(names))}
 	for _, name := range names {
-		e := h.tensors[name]
+		e := tensors[name]
 		t := Tensor{DType: e.dtype, Shape: e.shape, Data: make([]byte, e.end-e.begin)}
 		if _, err := io.ReadFull(r, t.Data); err != nil {
 			return nil, fmt.Errorf("reading tensor %s: %w", quote(name), err)
@@ -128,128 +129,53 @@ func Read(r io.Reader, size int64) (*File, error) {
 	return f, nil
 }
 
-type header struct {
-	metadata map[string]string
-	tensors  map[string]entry
-}
-
+// An entry describes a tensor in a header.
 type entry struct {
 	dtype      DType
 	shape      []int
 	begin, end int64
 }
 
-// parseHeader reads the JSON token by token, because encoding/json silently keeps the
-// last of two equal keys.
-func parseHeader(text []byte) (*header, error) {
+// parseHeader reads the JSON of a header. Of equal keys the last counts. The bytes of other
+// tensors of the name are then unused, which Read refuses.
+func parseHeader(text []byte) (metadata map[string]string, tensors map[string]entry, err error) {
 	if len(text) == 0 || text[0] != '{' {
-		return nil, errors.New("header: got no '{'; the file is probably of another format")
+		return nil, nil, errors.New("header: got no '{'; the file is probably of another format")
 	}
 	if !utf8.Valid(text) {
-		return nil, errors.New("header: got text that is not UTF-8")
+		return nil, nil, errors.New("header: got text that is not UTF-8")
 	}
-	p := parser{json.NewDecoder(bytes.NewReader(text))}
-	h := &header{tensors: map[string]entry{}}
-	err := p.object("the header", func(name string) (err error) {
-		if name == "__metadata__" {
-			h.metadata = map[string]string{}
-			return p.object("__metadata__", func(key string) error {
-				var text string
-				err := p.value("__metadata__ "+quote(key), "a string", &text)
-				h.metadata[key] = text
-				return err
-			})
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, nil, fmt.Errorf("header: invalid JSON: %w", err)
+	}
+	if m, ok := members[metadataKey]; ok {
+		if err := json.Unmarshal(m, &metadata); err != nil || metadata == nil {
+			return nil, nil, fmt.Errorf("%s: got %s, want an object of strings", metadataKey, quote(string(m)))
 		}
-		h.tensors[name], err = p.entry("tensor " + quote(name))
-		return err
-	})
-	if err != nil {
-		return nil, err
+		delete(members, metadataKey)
 	}
-	if _, err := p.dec.Token(); err != io.EOF {
-		return nil, errors.New("header: got text after its closing brace")
-	}
-	return h, nil
-}
-
-type parser struct{ dec *json.Decoder }
-
-func (p parser) token() (json.Token, error) {
-	t, err := p.dec.Token()
-	if err != nil {
-		err = p.invalid(err)
-	}
-	return t, err
-}
-
-func (p parser) invalid(err error) error {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("header: invalid JSON near byte %d: %w", p.dec.InputOffset(), err)
-}
-
-// object calls member for each key of an object; member consumes the value.
-func (p parser) object(what string, member func(key string) error) error {
-	if t, err := p.token(); err != nil {
-		return err
-	} else if t != json.Delim('{') {
-		return fmt.Errorf("%s: want a JSON object", what)
-	}
-	seen := map[string]bool{}
-	for p.dec.More() {
-		t, err := p.token()
-		if err != nil {
-			return err
-		}
-		key := t.(string) // the decoder takes nothing else for a key
-		if seen[key] {
-			return fmt.Errorf("%s: got the key %s twice", what, quote(key))
-		}
-		seen[key] = true
-		if err := member(key); err != nil {
-			return err
+	tensors = make(map[string]entry, len(members))
+	for name, m := range members {
+		if tensors[name], err = parseEntry(m); err != nil {
+			return nil, nil, fmt.Errorf("tensor %s: %w", quote(name), err)
 		}
 	}
-	_, err := p.token()
-	return err
+	return metadata, tensors, nil
 }
 
-// value reads the value of a member into v, which takes only that kind of JSON.
-func (p parser) value(what, kind string, v any) error {
-	err := p.dec.Decode(v)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return fmt.Errorf("%s: got a JSON %s, want %s", what, strings.Fields(wrong.Value)[0], kind)
-	} else if err != nil {
-		return p.invalid(err)
-	}
-	return nil
-}
-
-func (p parser) entry(what string) (e entry, err error) {
+// parseEntry reads the JSON of an entry.
+func parseEntry(text []byte) (e entry, err error) {
+	var members map[string]json.RawMessage // unlike those of a struct, they must be spelled exactly
 	var offsets []int64
-	const whole = "an array of whole numbers below 2⁶³"
-	err = p.object(what, func(key string) error {
-		switch key {
-		case "dtype":
-			return p.value("dtype of "+what, "a string", &e.dtype)
-		case "shape":
-			return p.value("shape of "+what, whole, &e.shape)
-		case "data_offsets":
-			return p.value("data_offsets of "+what, whole, &offsets)
-		}
-		return fmt.Errorf("%s: got the key %s, want dtype, shape and data_offsets", what, quote(key))
-	})
-	switch {
-	case err != nil:
-	case e.shape == nil || offsets == nil:
-		err = fmt.Errorf("%s: want dtype, shape and data_offsets", what)
-	case len(offsets) != 2:
-		err = fmt.Errorf("data_offsets of %s: got %d values, want 2", what, len(offsets))
-	case offsets[0] < 0:
-		err = fmt.Errorf("data_offsets of %s: got %d, want at least 0", what, offsets[0])
-	default:
-		e.begin, e.end = offsets[0], offsets[1]
+	fields := map[string]any{"dtype": &e.dtype, "shape": &e.shape, "data_offsets": &offsets}
+	err = json.Unmarshal(text, &members)
+	for name, field := range fields {
+		err = cmp.Or(err, json.Unmarshal(members[name], field))
 	}
-	return e, err
+	if err != nil || len(members) != len(fields) || e.shape == nil || len(offsets) != 2 || offsets[0] < 0 {
+		return e, fmt.Errorf("got %s, want an object with a dtype, a shape and two data_offsets, which are whole numbers", quote(string(text)))
+	}
+	e.begin, e.end = offsets[0], offsets[1]
+	return e, nil
 }

@@ -61,7 +61,7 @@ func (f *File) header(names []string) ([]byte, error) {
 	b.WriteByte('{')
 	separator := ""
 	if len(f.Metadata) > 0 {
-		before := `"__metadata__":{`
+		before := `"` + metadataKey + `":{`
 		for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
 			put(before, key)
 			put(":", f.Metadata[key])
@@ -73,8 +73,8 @@ func (f *File) header(names []string) ([]byte, error) {
 	offset := 0
 	for _, name := range names {
 		t := f.Tensors[name]
-		if name == "__metadata__" {
-			return nil, errors.New(`tensor name: got "__metadata__", which is reserved`)
+		if name == metadataKey {
+			return nil, fmt.Errorf("tensor name: got %q, which is reserved", name)
 		}
 		if err := check(t.DType, t.Shape, int64(len(t.Data))); err != nil {
 			return nil, fmt.Errorf("tensor %s: %w", quote(name), err)
