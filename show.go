@@ -90,15 +90,6 @@ func (o *PictureOptions) Undrawn() string {
 	return string(plot.Undrawn(texts))
 }
 
-// CheckPicture returns the error of WritePicture without Panels, and draws nothing.
-func (e *Embedding) CheckPicture(o PictureOptions) error {
-	s, err := e.scatter(&o)
-	if err != nil {
-		return err
-	}
-	return showError(s.Check())
-}
-
 func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
 	n, err := e.shown()
 	if err != nil {
