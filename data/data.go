@@ -254,16 +254,6 @@ func (ds *Dataset) Origin(i int) int {
 	return ds.Rows[i]
 }
 
-// Origins returns Origin of all points.
-func (ds *Dataset) Origins() []int {
-	n, _ := ds.Dims()
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = ds.Origin(i)
-	}
-	return rows
-}
-
 // Missing returns the first n rows with values that are NaN or infinite. Values that sparse
 // points leave out are 0.
 func (m *Matrix) Missing(n int) (rows []int) {
