@@ -616,21 +616,7 @@ func (s scaled) Each(ctx context.Context, rows int, f func(lo int, block *data.M
 	return nil
 }
 
-// cellRows are points that are named as cells.
-type cellRows struct {
-	file.Rows
-	counts *Matrix
-}
-
 // Rows returns the points of Apply, computed a block at a time.
 func (s *Scaling) Rows(c *Matrix) file.Rows {
-	return cellRows{file.Of(&data.Dataset{Stored: scaled{s, c}, Labels: c.Labels}), c}
-}
-
-// RowName implements file.Rows.
-func (r cellRows) RowName(i int) string {
-	if r.counts.CellNames != nil {
-		return fmt.Sprintf("%s: cell %d (%s)", r.counts.Name, i+1, r.counts.CellNames[i])
-	}
-	return fmt.Sprintf("%s: cell %d", r.counts.Name, i+1)
+	return file.Of(&data.Dataset{Name: c.Name, Stored: scaled{s, c}, Labels: c.Labels})
 }
