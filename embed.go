@@ -391,15 +391,6 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 			return nil, err
 		}
 		return convert[T](start.X), nil
-	case o.Init == InitSpectral:
-		o.log("computing the initial positions", "from", "eigenvectors")
-		if h.maps == nil || h.maps.D != min(dim, initial.MostEigenmaps) { // computed once for a spectrum
-			o.log("computing Laplacian eigenmaps", "points", h.Graph.N)
-			if h.maps, err = initial.Eigenmaps(ctx, h.Graph, h.Reduced, dim); err != nil {
-				return nil, err
-			}
-		}
-		coordinates = h.maps.Clone()
 	case o.Init == InitDiffusion:
 		o.log("computing the initial positions", "from", "principal components and the graph")
 		coordinates, err = initial.Diffusion(ctx, h.Graph, h.Reduced, dim)

@@ -264,8 +264,6 @@ const (
 	// InitDiffusion uses the first principal components, averaged over neighbours in the
 	// graph.
 	InitDiffusion
-	// InitSpectral uses the Laplacian eigenmaps of the graph.
-	InitSpectral
 	// InitMultilevel refines embeddings of ever smaller groups of neighbours.
 	InitMultilevel
 	// InitRandom draws positions from a normal distribution.
@@ -276,7 +274,7 @@ const (
 
 var initNames = kind.Names[Init]{
 	Package: "cne", Type: "Init", What: "start", Err: ErrOption,
-	Words: []string{"pca", "diffusion", "spectral", "multilevel", "random", "given"},
+	Words: []string{"pca", "diffusion", "multilevel", "random", "given"},
 }
 
 func (i Init) String() string { return initNames.String(i) }

@@ -46,7 +46,6 @@ type Neighborhood struct {
 
 	alone      []int32      // points that are equally far from all others
 	stored     data.Source  // the scaled points if they are not in memory
-	maps       *data.Matrix // the eigenmaps of Graph, once computed
 	components *data.Matrix // of Reduced, [n, Dim], once computed for a pull
 }
 

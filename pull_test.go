@@ -31,7 +31,7 @@ func TestPull(t *testing.T) {
 		"paper":      func(*cne.Options) {},
 		"auto":       func(o *cne.Options) { *o = cne.PresetAuto.Apply(*o, m.N, nil) },
 		"random":     func(o *cne.Options) { o.Init = cne.InitRandom },
-		"spectral":   func(o *cne.Options) { o.Init, o.Loss, o.Float64 = cne.InitSpectral, op.NC, true },
+		"diffusion":  func(o *cne.Options) { o.Init, o.Loss, o.Float64 = cne.InitDiffusion, op.NC, true },
 		"multilevel": func(o *cne.Options) { o.Init, o.Loss, o.Negatives = cne.InitMultilevel, op.InfoNC, train.Full },
 		"given":      func(o *cne.Options) { o.Init, o.Start = cne.InitGiven, other.Clone() },
 		"towards":    func(o *cne.Options) { o.Towards = other },
@@ -71,7 +71,7 @@ func TestSpectrumOfPulls(t *testing.T) {
 		{Spectrum: train.FromS(0), Pull: new(0.3)}, {Spectrum: train.FromS(1), Pull: new(0.1)}, {Spectrum: train.FromS(0.5), Pull: new(0.3)},
 	}
 	for name, o := range map[string]cne.Options{
-		"random": {Init: cne.InitRandom}, "spectral": {Init: cne.InitSpectral}, "given": {Init: cne.InitGiven, Start: other},
+		"random": {Init: cne.InitRandom}, "diffusion": {Init: cne.InitDiffusion}, "given": {Init: cne.InitGiven, Start: other},
 		"towards": {Towards: other},
 	} {
 		o.Neighbors, o.Epochs = 5, 9

@@ -51,7 +51,7 @@ var configurations = []struct {
 	{"neg-tsne-5", cne.Options{}, threeSheets},
 	{"nc-tsne-5", cne.Options{Loss: op.NC}, threeSheets},
 	{"infonc-tsne-5-weighted", cne.Options{Loss: op.InfoNC, SampleEdges: true, Schedule: train.Cosine}, threeSheets},
-	{"umap-5-spectral", cne.Options{Loss: op.UMAP, Init: cne.InitSpectral, Momentum: 0.5}, threeSheets},
+	{"umap-5", cne.Options{Loss: op.UMAP, Momentum: 0.5}, threeSheets},
 	{"nc-tsne-5-diffusion", cne.Options{Loss: op.NC, Init: cne.InitDiffusion}, threeSheets},
 	{"neg-tsne-500-approximate", cne.Options{Negatives: 500, Search: neighbors.Approximate, Init: cne.InitMultilevel}, threeSheets},
 	{"umap-full", cne.Options{Loss: op.UMAP, Negatives: train.Full}, threeSheets},

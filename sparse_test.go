@@ -102,7 +102,7 @@ func TestSparsePointsWithoutComponents(t *testing.T) {
 		{Components: new(0), GraphMetric: data.Cosine, Scaling: data.ScaleNone},
 		{Components: new(0), GraphMetric: data.Manhattan},
 		{Components: new(cne.AutoComponents), GraphMetric: data.Jaccard},
-		{GraphMetric: data.Hamming, Init: cne.InitSpectral},
+		{GraphMetric: data.Hamming, Init: cne.InitDiffusion},
 		{Components: new(0), Init: cne.InitMultilevel},
 		{Components: new(0), Hidden: []int{5}, GraphMetric: data.Cosine},
 		{Components: new(0), Scaling: data.ScaleStandard},

@@ -187,7 +187,7 @@ func TestStartsFromARun(t *testing.T) {
 		t.Error("with names it is another embedding")
 	}
 	mustFail(t, 1, "data.names: got no name that is in", ofTable("first.csv", "x", set("model.init=first", "data.names=kind")...)...)
-	succeed(t, append(ofTable("first.csv", "spectral"), "--set", "model.init=spectral")...)
+	succeed(t, append(ofTable("first.csv", "random"), "--set", "model.init=random")...)
 
 	// Once it has started, a run does without the earlier one, which may have moved.
 	must(t, os.Rename("first", "moved"))
@@ -196,7 +196,7 @@ func TestStartsFromARun(t *testing.T) {
 	if c := readText(t, "grown/config.yaml"); !strings.Contains(c, "init: moved") {
 		t.Error("the folder does not know where the earlier run is now")
 	}
-	for _, other := range []string{"pca", "spectral"} {
+	for _, other := range []string{"pca", "random"} {
 		mustFail(t, 1, "model.init moved, not "+other, "train", "--resume", "grown", "--set", "model.init="+other)
 	}
 }

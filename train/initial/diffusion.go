@@ -8,6 +8,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/parallel"
 	"cne/train/quality"
 )
 
@@ -39,7 +40,6 @@ func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 	if err != nil {
 		return nil, err
 	}
-	with := newGraph(g.Indptr, g.Indices, nil, slices.Repeat([]float64{1}, g.N))
 	mean, next := make([]float64, len(x.X)), make([]float64, len(x.X))
 	for i, v := range x.X {
 		mean[i] = float64(v)
@@ -48,7 +48,7 @@ func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		with.walk(next, mean, x.D)
+		neighborMeans(g, next, mean, x.D)
 		for i, v := range x.X {
 			mean[i] = float64(ownShare*float64(v)) + float64((1-ownShare)*next[i])
 		}
@@ -58,6 +58,27 @@ func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 	}
 	setApart(x, all, members)
 	return x, nil
+}
+
+// neighborMeans sets y to the means of x, of m columns, over each node of a symmetric graph
+// and its neighbours.
+func neighborMeans(g *neighbors.Graph, y, x []float64, m int) {
+	parallel.For(g.N, grain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row, tails := y[i*m:(i+1)*m:(i+1)*m], g.Tails(i)
+			clear(row)
+			for _, j := range tails {
+				for k, v := range x[int(j)*m : (int(j)+1)*m] {
+					row[k] += v
+				}
+			}
+			root := 1 / math.Sqrt(float64(len(tails)+1))
+			share := float64(root * root)
+			for k, v := range x[i*m : (i+1)*m] {
+				row[k] = (row[k] + v) * share
+			}
+		}
+	})
 }
 
 // ownComponents returns the principal components of each component of a graph, aligned

@@ -13,6 +13,22 @@ import (
 	"cne/internal/rng"
 )
 
+// edges makes the rows of a graph of edges, each in both directions.
+func edges(n int, pairs [][2]int) *neighbors.Graph {
+	rows := make([][]int32, n)
+	for _, p := range pairs {
+		rows[p[0]] = append(rows[p[0]], int32(p[1]))
+		rows[p[1]] = append(rows[p[1]], int32(p[0]))
+	}
+	g := &neighbors.Graph{N: n, Indptr: []int64{0}}
+	for _, row := range rows {
+		slices.Sort(row)
+		g.Indices = append(g.Indices, slices.Compact(row)...)
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+	}
+	return g
+}
+
 // graphOf returns the graph of the k nearest neighbours of points.
 func graphOf(t *testing.T, points *data.Matrix, k int) *neighbors.Graph {
 	t.Helper()
@@ -63,7 +79,6 @@ func TestRings(t *testing.T) {
 		groupsUpTo(t, 40)
 		for name, start := range map[string]func() (*data.Matrix, error){
 			"diffusion": func() (*data.Matrix, error) { return Diffusion(t.Context(), g, points, 2) },
-			"spectral":  func() (*data.Matrix, error) { return Eigenmaps(t.Context(), g, points, 2) },
 			"multilevel": func() (*data.Matrix, error) {
 				return Multilevel(t.Context(), g, points, 2, 0, func(_ context.Context, _ *neighbors.Graph, from *data.Matrix, _ bool) (*data.Matrix, error) {
 					return from, nil

@@ -89,3 +89,28 @@ func distance2[T float32 | float64](a []float64, b []T) (sum float64) {
 	}
 	return sum
 }
+
+// connected returns the nodes of each component, in breadth-first order from its first
+// node. Components are in the order of their first nodes.
+func connected(ptr []int64, adj []int32) (members [][]int32) {
+	seen := make([]bool, len(ptr)-1)
+	queue := make([]int32, 0, len(seen))
+	for i := range seen {
+		if seen[i] {
+			continue
+		}
+		first := len(queue)
+		seen[i] = true
+		queue = append(queue, int32(i))
+		for k := first; k < len(queue); k++ {
+			for _, j := range adj[ptr[queue[k]]:ptr[queue[k]+1]] {
+				if !seen[j] {
+					seen[j] = true
+					queue = append(queue, j)
+				}
+			}
+		}
+		members = append(members, queue[first:])
+	}
+	return members
+}

@@ -12,6 +12,9 @@ import (
 	"cne/internal/rng"
 )
 
+// grain is the number of rows that a core takes at once.
+const grain = 2048
+
 // fewGroups is a number of groups that needs no coarser level; tests change it.
 var fewGroups = 1 << 15
 

@@ -1,6 +1,7 @@
 // Package initial computes initial positions for training a non-parametric embedding:
-// principal components, Laplacian eigenmaps, embeddings of groups of points, an earlier
-// embedding, or random numbers. Results have the same bits regardless of GOMAXPROCS.
+// principal components, also averaged over neighbours, embeddings of groups of points, an
+// earlier embedding, or random numbers. Results have the same bits regardless of
+// GOMAXPROCS.
 package initial
 
 import (

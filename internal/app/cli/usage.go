@@ -94,7 +94,7 @@ var peers = []struct{ flags, key, what, example string }{
 	{"early-exaggeration", "train.early_exaggeration", "whether it is used", "--set train.early_exaggeration=true"},
 	{"learning-rate lr eta initial-alpha", "train.lr", "the learning rate", "--set train.lr=1"},
 	{"n-components dims no-dims dim", "model.dim", "the number of dimensions of the map", "--set model.dim=2"},
-	{"init initialization", "model.init", "the initial positions", "--set model.init=spectral"},
+	{"init initialization", "model.init", "the initial positions", "--set model.init=pca"},
 	{"random-state random-seed", "seed", "which decides all random numbers", "--seed 1"},
 	{"negative-sample-rate negatives n-noise", "loss.negatives", "the number of negative samples", "--set loss.negatives=5"},
 	{"batch-size", "train.batch_size", "the number of edges in a batch", "--set train.batch_size=1024"},

@@ -59,7 +59,7 @@ class CNE:
     negatives : int or "full", negative samples for each edge
     n_epochs : int
     learning_rate : float
-    init : "pca", "diffusion", "spectral", "multilevel", "random", or an array (n_samples, n_components)
+    init : "pca", "diffusion", "multilevel", "random", or an array (n_samples, n_components)
     pull : float, strength of a pull towards the principal components: 0.05, 0.15 or 0.5 for ever
         more of their layout
     towards : array (n_samples, n_components), positions to pull towards instead
