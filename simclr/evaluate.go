@@ -60,38 +60,6 @@ func OfficialSplit(images *images.Set) (Split, error) {
 	return s, nil
 }
 
-// StratifiedSplit draws test of the images for testing, stratified to within one image per
-// class, and leaves the others for training. The draw depends on the seed. Errors wrap
-// ErrLabels or ErrSplit.
-func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
-	return drawSplit(images, true, test, seed)
-}
-
-// RandomSplit draws test of the images for testing, independently of their classes, and
-// leaves the others for training. The paper's program draws 10 000 of CIFAR-10's 60 000
-// in this way. Errors wrap ErrLabels or ErrSplit.
-func RandomSplit(images *images.Set, test int, seed uint64) (Split, error) {
-	return drawSplit(images, false, test, seed)
-}
-
-func drawSplit(images *images.Set, stratified bool, test int, seed uint64) (Split, error) {
-	if err := checkLabels(images); err != nil {
-		return Split{}, err
-	}
-	if images.N > 1 && (test < 1 || test >= images.N) {
-		return Split{}, fmt.Errorf("%w: test images: got %d, want 1 to %d", ErrSplit, test, images.N-1)
-	}
-	strata := images.Labels
-	if !stratified {
-		strata = &data.Labels{Class: make([]int32, images.N), Names: []string{"image"}}
-	}
-	train, held, err := strata.Split(nil, test, seed)
-	if err != nil {
-		return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
-	}
-	return Split{Train: train, Test: held}, nil
-}
-
 // Sample draws a smaller, stratified split of at most train training images and test test
 // images; the share of each class is kept to within one. The draw depends on the seed.
 // Errors wrap ErrLabels or ErrSplit.
@@ -213,7 +181,7 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int `key:"k" in:"[1,inf)"`
-	// Seeds are the seeds of stratified splits, or, if Random, of RandomSplit; results are
+	// Seeds are the seeds of stratified splits, or, if Random, of random ones; results are
 	// averaged over them. Without seeds, the published split is used, once. The paper uses one
 	// random split per run, so its accuracies vary more than means over several splits.
 	Seeds  []uint64 `key:"seeds"`
@@ -231,13 +199,27 @@ type Evaluation struct {
 	Progress func(done, all int)
 }
 
-// Draw draws the split for seed: a RandomSplit if Random is set, and otherwise a
-// StratifiedSplit.
+// Draw draws the split for seed: e.TestOf of the images are for testing, the others for
+// training. The number of test images of each class is proportional to its size, to within
+// one, or with Random left to chance: the paper's program draws 10 000 of CIFAR-10's 60 000
+// images in this way. Errors wrap ErrLabels or ErrSplit.
 func (e *Evaluation) Draw(images *images.Set, seed uint64) (Split, error) {
-	if e.Random {
-		return RandomSplit(images, e.TestOf(images.N), seed)
+	if err := checkLabels(images); err != nil {
+		return Split{}, err
 	}
-	return StratifiedSplit(images, e.TestOf(images.N), seed)
+	test := e.TestOf(images.N)
+	if images.N > 1 && (test < 1 || test >= images.N) {
+		return Split{}, fmt.Errorf("%w: test images: got %d, want 1 to %d", ErrSplit, test, images.N-1)
+	}
+	strata := images.Labels
+	if e.Random {
+		strata = &data.Labels{Class: make([]int32, images.N), Names: []string{"image"}}
+	}
+	train, held, err := strata.Split(nil, test, seed)
+	if err != nil {
+		return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
+	}
+	return Split{Train: train, Test: held}, nil
 }
 
 // TestOf returns the number of test images of a drawn split of n images.

@@ -342,13 +342,13 @@ func TestEvaluation(t *testing.T) {
 	if _, err := (&simclr.Evaluation{Random: true}).Run(t.Context(), features, set); !errors.Is(err, simclr.ErrOption) {
 		t.Errorf("random splits without seeds: error %v", err)
 	}
-	for random, draw := range map[bool]func(*images.Set, int, uint64) (simclr.Split, error){false: simclr.StratifiedSplit, true: simclr.RandomSplit} {
+	for _, random := range []bool{false, true} {
 		e = simclr.Evaluation{Seeds: []uint64{3, 4, 5}, Random: random, Test: 200, K: 7}
 		got, err = e.Run(t.Context(), features, set)
 		must(t, err)
 		var mean, square float64
 		for i, s := range got.Splits {
-			split, err := draw(set, 200, s.Seed)
+			split, err := e.Draw(set, s.Seed)
 			must(t, err)
 			if want := knnNaive(features, set.Labels.Class, split, 7); s.Seed != e.Seeds[i] || s.KNN != want {
 				t.Errorf("split %d: %+v, want %v", i, s, want)
@@ -397,10 +397,11 @@ func TestSplits(t *testing.T) {
 	for i := range 150 { // one class is larger
 		images.Labels.Class[i] = 0
 	}
-	s, err := simclr.StratifiedSplit(images, 60, 1)
+	e := simclr.Evaluation{Test: 60}
+	s, err := e.Draw(images, 1)
 	must(t, err)
-	again, _ := simclr.StratifiedSplit(images, 60, 1)
-	other, _ := simclr.StratifiedSplit(images, 60, 2)
+	again, _ := e.Draw(images, 1)
+	other, _ := e.Draw(images, 2)
 	if !slices.Equal(s.Test, again.Test) || slices.Equal(s.Test, other.Test) {
 		t.Error("the seed does not decide")
 	}
@@ -613,7 +614,7 @@ type pretender struct {
 
 func TestMonitor(t *testing.T) {
 	images := labelled(90, 4)
-	split, err := simclr.StratifiedSplit(images, 30, 1)
+	split, err := (&simclr.Evaluation{Test: 30}).Draw(images, 1)
 	must(t, err)
 	split.Train = split.Train[5:50]
 	a := bare(4)
