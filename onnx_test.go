@@ -240,6 +240,20 @@ func (n *onnxNode) compute(t *testing.T, in []array) array {
 		return a
 	case "Relu":
 		return each(func(v float64) float64 { return max(v, 0) })
+	case "Softmax":
+		y := each(func(v float64) float64 { return v })
+		for i := 0; i < len(y.x); i += a.shape[1] {
+			row := y.x[i : i+a.shape[1]]
+			top, total := slices.Max(row), 0.0
+			for j, v := range row {
+				row[j] = math.Exp(v - top)
+				total += row[j]
+			}
+			for j := range row {
+				row[j] /= total
+			}
+		}
+		return y
 	case "Abs":
 		return each(math.Abs)
 	case "Sign":
@@ -486,12 +500,18 @@ func TestWriteONNX(t *testing.T) {
 		"standard, cosine":      {columns, func(o *cne.Options) { o.Scaling, o.GraphMetric = data.ScaleStandard, data.Cosine }},
 		"standard, components":  {columns, func(o *cne.Options) { o.Scaling, o.OnComponents, o.Components = data.ScaleStandard, true, new(4) }},
 		"square, 5 dimensions":  {columns, func(o *cne.Options) { o.Scaling, o.Hidden, o.Dim = data.ScaleStandard, []int{9, 9}, 5 }},
+		"landmarks":             {digits, func(o *cne.Options) { o.Hidden = nil }},
+		"landmarks, standard":   {columns, func(o *cne.Options) { o.Hidden, o.Scaling = nil, data.ScaleStandard }},
+		"landmarks, components": {digits, func(o *cne.Options) { o.Hidden, o.Components = nil, new(20) }},
 		"unit, several columns": {columns, func(o *cne.Options) { o.Scaling = data.ScaleUnit }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := cne.Options{Epochs: 3, Neighbors: 5, Hidden: []int{20, 7}}
 			x.change(&o)
 			e := embed(t, x.points, o)
+			if o.Hidden == nil {
+				must(t, e.LearnNetwork(t.Context(), nil))
+			}
 			test := x.points.Clone()
 			if name == "standard" {
 				test.Row(0)[5] = 7 // a constant column changes nothing

@@ -124,9 +124,47 @@ func (e *Embedding) WriteONNX(w io.Writer) error {
 		WriteONNX(w io.Writer, p *model.Preprocessing) error
 	})
 	if !ok {
-		return fmt.Errorf("%w: it is a map without a network; train one with hidden layers (model.kind: mlp)", model.ErrONNX)
+		return fmt.Errorf("%w: it is a map without a network; train one with a network (model.kind: network or mlp)", model.ErrONNX)
 	}
 	return network.WriteONNX(w, e.Description.Preprocessing)
+}
+
+// LearnNetwork makes a network learn where the map has its training points (train.Imitate). From
+// then on the network places new points, some hundred thousand a second, and is saved instead of
+// the training points. Positions stay those of the map, in which the network's positions of the
+// same points differ a little. step is called now and then with the number of steps taken, of how
+// many, and the mean distance of the two, in units of the map's standard deviation; nil stands
+// for none.
+//
+// It is an error if the embedding has a network (ErrPoints), lacks its training points
+// (ErrNoTrainingPoints), or if they are sparse, distances, too few or all equal (ErrPoints). If
+// ctx is done, the embedding stays as it was.
+func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, loss float64)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, without := e.mapper.(*train.Projector)
+	switch points := e.trainPoints; {
+	case e.mapper != nil && !without:
+		return fmt.Errorf("%w: the embedding has a network already", ErrPoints)
+	case e.model == nil || e.Positions == nil:
+		return errEmpty
+	case points == nil:
+		return ErrNoTrainingPoints
+	case points.CSR != nil:
+		return fmt.Errorf("%w: got sparse ones, which a network cannot learn; embed their principal components (graph.pca)", ErrPoints)
+	case points.Metric == data.Precomputed:
+		return fmt.Errorf("%w: got distances, which a network cannot learn", ErrPoints)
+	}
+	network, err := train.Imitate(ctx, e.trainPoints, e.trainedPositions(), e.Description.Training.Seed, step)
+	if err != nil {
+		if errors.Is(err, train.ErrInput) {
+			err = fmt.Errorf("%w: %w", ErrPoints, err)
+		}
+		return err
+	}
+	e.mapper, e.model, e.trainPoints = network, network, nil
+	e.placer.Store(nil)
+	return nil
 }
 
 // UseTrainingPoints sets the training points [n, p] of an embedding without a network that

@@ -119,6 +119,7 @@ func TestSameBytes(t *testing.T) {
 		check(c.name, func(t *testing.T, to io.Writer) { embedInto(t, to, c.options, c.points) })
 	}
 	check("simclr", pretrainInto)
+	check("landmarks", learnInto)
 	if *updateSums {
 		if err := os.WriteFile(file, []byte(made.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -173,6 +174,30 @@ func embedInto(t *testing.T, to io.Writer, o cne.Options, points *data.Matrix) {
 		if err := binary.Write(to, binary.LittleEndian, v); err != nil || math.IsNaN(v) {
 			t.Fatal(v, err)
 		}
+	}
+}
+
+// learnInto writes where a network that has learnt a map places its points.
+func learnInto(t *testing.T, to io.Writer) {
+	points := clusters(120, 20)
+	e, err := cne.Embed(t.Context(), points, cne.Options{Epochs: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = e.LearnNetwork(t.Context(), func(_, _ int, loss float64) {
+		if err := binary.Write(to, binary.LittleEndian, loss); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := e.Project(t.Context(), points)
+	if err == nil {
+		err = binary.Write(to, binary.LittleEndian, again.X)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

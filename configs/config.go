@@ -138,11 +138,14 @@ type Cache struct {
 
 // Model configures the model, a table's initial positions, and what is saved.
 type Model struct {
-	Kind      string  `key:"kind" words:"table mlp"`
+	Kind      string  `key:"kind" words:"table network mlp"`
 	Init      string  `key:"init" as:"start"`        // a table's; see InitPath
 	InitNames *string `key:"init_names" as:"column"` // of the rows of an earlier embedding
 	KeepData  bool    `key:"keep_data"`              // for projection
 }
+
+// HasTable reports whether the positions of training points are learnt without a network.
+func (m *Model) HasTable() bool { return m.Kind != "mlp" }
 
 // InitPath returns the run folder or file of the earlier embedding that initialises a
 // table, or "".
@@ -225,17 +228,17 @@ func (d *Device) OfConvolutions() op.Precision {
 
 // conflicts lists the conflicts between keys that the library does not know.
 func (c *Config) conflicts() []*option.Error {
-	table, d := c.Model.Kind == "table", &c.Data
+	d := &c.Data
 	hasGraph, named, earlier := c.Graph.File != nil, d.Names != nil, c.Model.InitPath() != ""
 	pulls := slices.ContainsFunc(c.Embed.FitOptions().Phases, func(p train.Phase) bool { return p.Pull > 0 })
 	onGPU := c.Device.Name != "auto" && c.Device.Name != "cpu"
 	return []*option.Error{
 		conflictIf(c.Device.Precision == BF16, "device.precision", "model.kind", "tf32 or float32; bf16 is for cne simclr"),
 		conflictIf(c.Embed.Float64 && onGPU, "model.dtype", "device.name", "float32, or the device cpu"),
-		conflictIf(earlier && !table, "model.init", "model.kind", "pca; a network starts with random weights"),
+		conflictIf(earlier && !c.Model.HasTable(), "model.init", "model.kind", "pca; an mlp starts with random weights"),
 		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
 		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
-		conflictIf(c.Model.KeepData && !table, "model.keep_data", "model.kind", "false"),
+		conflictIf(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind", "false"),
 		conflictIf(c.Loss.Towards != nil && !pulls, "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
 		conflictIf(d.Sample != nil && c.Loss.Towards != nil && !named, "data.sample", "loss.towards", "null, or data.names to match the points"),
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",

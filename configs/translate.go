@@ -78,7 +78,7 @@ func (d *Data) Refuses() bool { return d.Missing != "drop" && !d.FillsMissing() 
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
 	o.AllowMissing = !d.Refuses()
-	if d.ZeroRows != "drop" && (c.Model.Kind == "table" || c.Embed.OnComponents) {
+	if d.ZeroRows != "drop" && (c.Model.HasTable() || c.Embed.OnComponents) {
 		o.StreamAbove = c.Embed.ReducesAbove()
 	}
 	return o
@@ -92,7 +92,7 @@ func (d *ImageData) Options() images.Options {
 // Options returns the options of the embedding, without hooks, checkpoints and device.
 func (c *Config) Options() cne.Options {
 	o := c.Embed
-	if c.Model.Kind == "table" {
+	if c.Model.HasTable() {
 		o.Hidden = nil
 	} else if o.Hidden == nil {
 		o.Hidden = []int{}

@@ -29,11 +29,12 @@ const (
 	rowsPerPiece = 96
 )
 
-// An MLP is a network of linear layers with ReLU between them. It maps points to
-// positions. T is the type of the computation. Any number of goroutines may project points
+// An MLP is a network of linear layers with activations between them, ReLU but in those that
+// NewLandmarkMLP makes. It maps points to positions. T is the type of the computation. Any number of goroutines may project points
 // at once, unless the network is being trained or moved to another device.
 type MLP[T op.Float] struct {
-	widths []int // in, hidden …, out
+	widths []int           // in, hidden …, out
+	acts   []op.Activation // of each layer
 	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients.
 	// They have the names of a torch.nn.Sequential whose every second module is a ReLU.
 	parameters []Parameter
@@ -70,7 +71,7 @@ func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], er
 	return n, nil
 }
 
-// newMLP returns a network whose parameters are zero.
+// newMLP returns a network with ReLU between the layers whose parameters are zero.
 func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 	size := 0
 	for i, w := range widths {
@@ -84,7 +85,8 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 			size += w * widths[i-1]
 		}
 	}
-	n := &MLP[T]{widths: widths}
+	n := &MLP[T]{widths: widths, acts: slices.Repeat([]op.Activation{op.ReLUActivation}, len(widths)-1)}
+	n.acts[len(n.acts)-1] = op.NoActivation
 	dtype := op.Dtype[T]()
 	for l := range len(widths) - 1 {
 		w, errW := op.NewArray(nil, dtype, widths[l+1], widths[l])
@@ -111,13 +113,18 @@ func (n *MLP[T]) ready() *blas.Chain[T] {
 	if n.chain != nil || n.onDevice != nil {
 		return n.chain
 	}
-	return blas.NewChain(n.widths, func(l int) (weights, bias []T) {
-		return op.Data[T](n.parameters[2*l].Value), op.Data[T](n.parameters[2*l+1].Value)
+	return blas.NewChain(n.widths, func(l int) (weights, bias []T, then blas.Activation) {
+		return op.Data[T](n.parameters[2*l].Value), op.Data[T](n.parameters[2*l+1].Value), n.acts[l]
 	})
 }
 
-// UseDevice moves the network to a device, as ResNet.UseDevice does.
+// UseDevice moves the network to a device, as ResNet.UseDevice does. Networks of landmarks stay
+// on the CPU.
 func (n *MLP[T]) UseDevice(d *Device) error {
+	if slices.Contains(n.acts, op.SoftmaxActivation) {
+		d.Note("the network of landmarks runs on the CPU: the GPU has no kernel for its softmax")
+		return nil
+	}
 	err := n.deviceUse.UseDevice(d)
 	if n.chain = nil; n.frozen {
 		n.Freeze()
@@ -159,15 +166,11 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node,
 			shape := slices.Clone(p.Value.Shape())
 			nodes = append(nodes, gorgonia.NewTensor(g, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(p.Name)))
 		}
-		act := op.ReLUActivation
-		if l == len(n.widths)-2 {
-			act = op.NoActivation
-		}
 		var err error
 		if w, b := nodes[2*l], nodes[2*l+1]; l == 0 {
-			y, err = first(w, b, act)
+			y, err = first(w, b, n.acts[l])
 		} else {
-			y, err = op.Linear(y, w, b, act)
+			y, err = op.Linear(y, w, b, n.acts[l])
 		}
 		if err != nil {
 			return nil, nil, err

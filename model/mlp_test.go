@@ -228,22 +228,24 @@ func TestProjectionOneByOne(t *testing.T) {
 	const rows, in = 1100, 37
 	x := to32(normals(rows*in, 1))
 	for name, network := range map[string]model.Mapper{
-		"float32": newMLP[float32](t, in, []int{100, 33}, 3, 1),
-		"float64": newMLP[float64](t, in, []int{100, 33}, 3, 1),
+		"float32":   newMLP[float32](t, in, []int{100, 33}, 3, 1),
+		"float64":   newMLP[float64](t, in, []int{100, 33}, 3, 1),
+		"landmarks": landmarks(t, in, 300, 100),
 	} {
 		t.Run(name, func(t *testing.T) {
+			_, out := network.Size()
 			project := func(x []float32) []float32 {
-				dst := make([]float32, len(x)/in*3)
+				dst := make([]float32, len(x)/in*out)
 				must(t, network.ProjectTo(dst, x))
 				return dst
 			}
 			all := project(x)
 			for _, i := range []int{0, 1, 5, 11, 12, 13, 500, 1023, 1024, 1099} {
-				if got := project(x[i*in : (i+1)*in]); !slices.Equal(got, all[3*i:3*i+3]) {
-					t.Errorf("point %d alone is at %v, among others at %v", i, got, all[3*i:3*i+3])
+				if got := project(x[i*in : (i+1)*in]); !slices.Equal(got, all[out*i:out*i+out]) {
+					t.Errorf("point %d alone is at %v, among others at %v", i, got, all[out*i:out*i+out])
 				}
 			}
-			if got := project(x[3*in : 77*in]); !slices.Equal(got, all[9:3*77]) {
+			if got := project(x[3*in : 77*in]); !slices.Equal(got, all[3*out:77*out]) {
 				t.Error("a part of the points is projected otherwise than all")
 			}
 			for _, procs := range []int{1, 3} {
@@ -280,6 +282,7 @@ func TestSaveAndLoad(t *testing.T) {
 		"float32":   newMLP[float32](t, 5, nil, 2, 1),
 		"float64":   newMLP[float64](t, 5, nil, 2, 1),
 		"no hidden": newMLP[float32](t, 5, []int{}, 2, 1),
+		"landmarks": landmarks(t, 5, 20, 12),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := description()
@@ -419,6 +422,8 @@ func TestLoadRefusesSealed(t *testing.T) {
 		"kind":           {network, "model", 2, set("architecture", `{"kind":"resnet50","dtype":"float32"}`), `it has the architecture "resnet50", which this version of cne does not know; use the version that wrote it`},
 		"another kind":   {network, "model", 2, set("architecture", `{"kind":"resnet18","widths":[4,16,8],"dtype":"float32"}`), `no tensor "conv1.weight"`},
 		"activation":     {network, "model", 2, set("architecture", `{"kind":"mlp","activation":"tanh","dtype":"float32"}`), `with the activation "tanh"`},
+		"activations":    {network, "model", 2, set("architecture", `{"kind":"mlp","widths":[5,100,100,2],"activations":["relu","sigmoid","none"],"dtype":"float32"}`), `with the activation "relu, sigmoid, none"`},
+		"activations of": {network, "model", 2, set("architecture", `{"kind":"mlp","widths":[5,100,100,2],"activations":["relu","none"],"dtype":"float32"}`), `with the activation "relu, none"`},
 		"unknown field":  {network, "model", 2, set("architecture", `{"kind":"mlp","activation":"relu","normalisation":"layer"}`), "architecture: json: unknown field \"normalisation\""},
 		"no kind":        {network, "model", 2, set("architecture", `null`), `it has the architecture "mlp" with the activation "", which this version of cne does not know; use the version that wrote it`},
 		"widths":         {network, "model", 2, set("architecture", `{"kind":"mlp","widths":[5,100,2],"activation":"relu","dtype":"float32"}`), "widths of the layers: got [5 100 100 100 2], want [5 100 2] as described"},

@@ -69,8 +69,11 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 			name = strconv.Itoa(2 * l)
 		}
 		x = gemm(g, name, x, weights.Name, values, bias.Name, singles(op.Data[T](bias.Value)), out, in)
-		if name != "positions" {
-			x = g.add(strconv.Itoa(2*l+1), "Relu", []string{x})
+		switch after := strconv.Itoa(2*l + 1); n.acts[l] {
+		case op.ReLUActivation:
+			x = g.add(after, "Relu", []string{x})
+		case op.SoftmaxActivation:
+			x = g.add(after, "Softmax", []string{x}, onnxAttribute{Name: "axis", Value: 1})
 		}
 	}
 	return g.write(w, onnxValue{Name: "points", Shape: []any{"N", width}}, onnxValue{Name: "positions", Shape: []any{"N", out}}, remarks)

@@ -137,9 +137,10 @@ const (
 type architecture struct {
 	Kind string `json:"kind"` // mlp, resnet18 or table
 	// Widths are the widths of an MLP's layers, with Activation between them, or the widths
-	// of ResNetOptions.
-	Widths     []int  `json:"widths,omitempty"`
-	Activation string `json:"activation,omitempty"`
+	// of ResNetOptions. Layers have Activations, one each.
+	Widths      []int    `json:"widths,omitempty"`
+	Activation  string   `json:"activation,omitempty"`
+	Activations []string `json:"activations,omitempty"`
 	// Points and Dim are an Embedding's size.
 	Points int    `json:"points,omitempty"`
 	Dim    int    `json:"dim,omitempty"`
@@ -154,6 +155,9 @@ const (
 	activationReLU = "relu"
 )
 
+// activations are the words of activations in files.
+var activations = [...]string{op.NoActivation: "none", op.ReLUActivation: activationReLU, op.SoftmaxActivation: "softmax"}
+
 // Save writes the network to a safetensors file, atomically. The tensors have the names
 // and shapes of a torch.nn.Sequential of Linear and ReLU modules; the metadata holds d and
 // a checksum. A nil d means an empty one.
@@ -165,7 +169,14 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 	for _, p := range n.parameters {
 		f.Tensors[p.Name] = tensorOf[T](p.Value)
 	}
-	return save(path, f, architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}, d)
+	a := architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}
+	if slices.Contains(n.acts, op.SoftmaxActivation) {
+		a.Activation = ""
+		for _, act := range n.acts {
+			a.Activations = append(a.Activations, activations[act])
+		}
+	}
+	return save(path, f, a, d)
 }
 
 // Save writes the coordinates to a safetensors file as MLP.Save writes a network, with the
@@ -239,7 +250,7 @@ func decode(f *safetensors.File) (*Saved, error) {
 	var err error
 	switch a.Kind {
 	case kindMLP:
-		err = s.decodeMLP(f, a.Widths)
+		err = s.decodeMLP(f, &a)
 	case kindResNet:
 		s.ResNet, err = decodeResNet(f, a.Widths)
 	case kindTable:
@@ -278,8 +289,12 @@ func (s *Saved) describe(f *safetensors.File, a *architecture) error {
 			return err
 		}
 	}
-	if a.Kind == kindMLP && (a.Activation != activationReLU || a.Widths == nil) {
-		return fmt.Errorf("it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, a.Activation)
+	known := a.Activation == activationReLU && a.Activations == nil
+	if len(a.Activations) == len(a.Widths)-1 && a.Activation == "" {
+		known = !slices.ContainsFunc(a.Activations, func(word string) bool { return !slices.Contains(activations[:], word) })
+	}
+	if a.Kind == kindMLP && (!known || a.Widths == nil) {
+		return fmt.Errorf("it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, cmp.Or(a.Activation, strings.Join(a.Activations, ", ")))
 	}
 	if err := cmp.Or(s.Training.check(), s.Preprocessing.Check()); err != nil {
 		return err
@@ -293,9 +308,8 @@ func (s *Saved) describe(f *safetensors.File, a *architecture) error {
 	return nil
 }
 
-// decodeMLP makes the network from a file's tensors. widths, if any, must agree with the
-// tensors.
-func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
+// decodeMLP makes the network from a file's tensors. Widths, if any, must agree with them.
+func (s *Saved) decodeMLP(f *safetensors.File, a *architecture) error {
 	layers, err := layersOf(f)
 	if err != nil {
 		return err
@@ -304,8 +318,8 @@ func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 	for _, l := range layers {
 		found = append(found, l.weight.Shape[0])
 	}
-	if widths != nil && !slices.Equal(widths, found) {
-		return fmt.Errorf("widths of the layers: got %v, want %v as described", found, widths)
+	if a.Widths != nil && !slices.Equal(a.Widths, found) {
+		return fmt.Errorf("widths of the layers: got %v, want %v as described", found, a.Widths)
 	}
 	dtype := layers[0].weight.DType
 	for _, l := range layers {
@@ -315,9 +329,9 @@ func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 	}
 	switch dtype {
 	case safetensors.F32:
-		s.Network, err = mlpOf[float32](found, layers)
+		s.Network, err = mlpOf[float32](found, layers, a.Activations)
 	case safetensors.F64:
-		s.Network, err = mlpOf[float64](found, layers)
+		s.Network, err = mlpOf[float64](found, layers, a.Activations)
 	default:
 		err = fmt.Errorf("weights: got the type %s, want F32 or F64", dtype)
 	}
@@ -383,10 +397,13 @@ func hasTensor(f *safetensors.File, name string) bool {
 }
 
 // mlpOf makes a network of layers of type T.
-func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
+func mlpOf[T op.Float](widths []int, layers []layer, acts []string) (*MLP[T], error) {
 	n, err := newMLP[T](widths)
 	if err != nil {
 		return nil, err
+	}
+	for l, word := range acts {
+		n.acts[l] = op.Activation(slices.Index(activations[:], word))
 	}
 	for i, l := range layers {
 		for k, from := range []safetensors.Tensor{l.weight, l.bias} {

@@ -173,7 +173,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metri
 	}
 	m.Seconds = rundir.Seconds{
 		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(), Start: t.startTime.Seconds(),
-		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(),
+		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Network: t.networkTime.Seconds(),
 		Quality: time.Since(measuring).Seconds(), Total: time.Since(t.start).Seconds(),
 	}
 	if t.from != nil {
@@ -282,7 +282,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	if err := in.CheckFiles(); err != nil {
 		return nil, err
 	}
-	if t.config.Model.Kind == "table" {
+	if t.config.Model.HasTable() {
 		if err := e.UseDevice(t.device); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/text"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -81,6 +82,7 @@ type training struct {
 	pointRun
 	embedded               *cne.Embedding
 	startTime, projectTime time.Duration
+	networkTime            time.Duration
 }
 
 // result returns the results of the run so far.
@@ -102,7 +104,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	var m cne.Trainable
 	if t.near, err = t.in.Prepare(ctx, &o, t.dir); err == nil {
 		begun := time.Now()
-		m, err = t.near.NewModel(ctx, &o)
+		if err = t.checkNetwork(); err == nil {
+			m, err = t.near.NewModel(ctx, &o)
+		}
 		t.startTime, err = time.Since(begun), configs.Explain(err)
 	}
 	if err != nil && ctx.Err() != nil {
@@ -113,6 +117,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	}
 	if err == nil {
 		err = t.fit(ctx, m, &o)
+	}
+	if err == nil && c.Model.Kind == "network" {
+		err = t.learn(ctx)
 	}
 	if err == nil {
 		err = t.save()
@@ -194,7 +201,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		}
 		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
 			also := ""
-			if c.Model.Kind == "table" {
+			if c.Model.HasTable() {
 				also = " or model.init_std"
 			}
 			return t.diverged(diverged, rateOf(c.Embed.Phases, diverged.Phase), also)
@@ -208,6 +215,41 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		learnt, _ := t.in.Files()
 		return t.endedEarly(err, epochs, "embedding", learnt+".npy", t.keep)
 	})
+}
+
+// checkNetwork refuses points that a network cannot learn before they are embedded.
+func (t *training) checkNetwork() error {
+	switch x := t.near.Reduced; {
+	case t.config.Model.Kind != "network":
+	case x.Metric == data.Precomputed:
+		return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for distances, which it cannot see; want table"}
+	case x.CSR != nil:
+		return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for sparse points; set graph.pca: 100, whose components it can see"}
+	}
+	return nil
+}
+
+// learn makes a network learn the map. If that is interrupted, the map is kept without it.
+func (t *training) learn(ctx context.Context) error {
+	begun, last := time.Now(), 0.0
+	t.Log.Info("a network learns the map")
+	progress := t.ProgressLogger("steps of the network")
+	err := t.embedded.LearnNetwork(ctx, func(done, of int, loss float64) {
+		last = loss
+		progress(done, of)
+	})
+	t.networkTime = time.Since(begun)
+	if err == nil {
+		t.Log.Info("the network has learnt the map", "mean_distance", last, "unit", "the map's standard deviation", "seconds", t.networkTime.Seconds())
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted while a network learnt the map; --resume %s begins that again", text.Escape(t.dir.Root()))
+	}
+	if kept := t.keep(); kept != nil {
+		return fmt.Errorf("%w; the map could not be kept: %w", err, kept)
+	}
+	return fmt.Errorf("%w; the map is in %s", err, t.dir.Path("embedding.npy"))
 }
 
 // keep saves the embedding of a run that ended early. The rest of a sample is not placed.

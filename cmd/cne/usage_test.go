@@ -47,6 +47,7 @@ var wrongValues = map[string][]string{
 	"--towards":      nil,
 	"--loss":         {"tsne", "1"},
 	"--preset":       {"best", "1"},
+	"--network":      {"resnet", "true"},
 	"--plot":         {"x.txt", "x"},
 
 	"cne spectrum --s":             {"1,", ",", "1,x", "1,1", "0 1", "NaN", "101"},

@@ -333,7 +333,9 @@ func (p *PCA) Transformer() *Transformer { return p.transform(p.origin(nil)) }
 func (p *PCA) transform(origin []float64) *Transformer {
 	floats.Scale(-1, origin)
 	return &Transformer{
-		chain:  blas.NewChain([]int{p.D, p.K}, func(int) (weights, bias []float64) { return p.Axes, origin }),
+		chain: blas.NewChain([]int{p.D, p.K}, func(int) ([]float64, []float64, blas.Activation) {
+			return p.Axes, origin, blas.NoActivation
+		}),
 		spaces: sync.Pool{New: func() any { return new([]float64) }},
 	}
 }

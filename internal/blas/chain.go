@@ -5,17 +5,29 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"cne/internal/simd"
 )
 
 // chainRows is the number of rows that pass all layers of a Chain together, a multiple of
 // the rows of the tiles. Their activations stay in a core's cache.
 const chainRows = 96
 
-// A Chain is a sequence of layers with ReLU between them, as Linear computes them, bit for
-// bit. It holds copies of the weights in the form of the inner loops, and so is fast for a
+// An Activation is what a Chain does to the sums of a layer.
+type Activation int
+
+const (
+	NoActivation Activation = iota
+	ReLU                    // max(0, x)
+	Softmax                 // exp(x)/Σ exp(x), with the sum over a row
+)
+
+// A Chain is a sequence of layers as Linear computes them, bit for bit, with activations between
+// them. It holds copies of the weights in the form of the inner loops, and so is fast for a
 // single row, too. Any number of goroutines may use a Chain at once.
 type Chain[T Float] struct {
 	layers  []product[T] // without A and C
+	softmax []bool       // of each layer
 	kernels *kernels     // that the weights are packed for
 	widest  int          // width of a hidden layer
 	spaces  sync.Pool    // of chainSpaces
@@ -30,18 +42,22 @@ type chainSpace[T Float] struct {
 
 // NewChain returns the chain of layers of the given widths, from the input to the output.
 // Layer l has the weights [widths[l+1], widths[l]] and bias [widths[l+1]] that layer
-// returns. Other lengths panic.
-func NewChain[T Float](widths []int, layer func(l int) (weights, bias []T)) *Chain[T] {
+// returns, and then the activation. Other lengths panic.
+func NewChain[T Float](widths []int, layer func(l int) (weights, bias []T, then Activation)) *Chain[T] {
 	c := &Chain[T]{kernels: inUse(), spaces: sync.Pool{New: func() any { return new(chainSpace[T]) }}}
 	for l, n := range widths[1:] {
 		k := widths[l]
-		w, bias := layer(l)
+		w, bias, then := layer(l)
 		if n < 1 || k < 1 || len(w) != n*k || len(bias) != n {
 			panic(fmt.Sprintf("blas: %d weights and a bias of %d elements for a layer of %d×%d", len(w), len(bias), n, k))
 		}
 		p := product[T]{n: n, k: k, alpha: 1, b: newOperand(w, k, k, n, true), bias: slices.Clone(bias), floor: T(math.Inf(-1)), alone: true}
+		if then == ReLU {
+			p.floor = 0
+		}
+		c.softmax = append(c.softmax, then == Softmax)
 		if l < len(widths)-2 {
-			p.floor, c.widest = 0, max(c.widest, n)
+			c.widest = max(c.widest, n)
 		}
 		switch p := any(&p).(type) {
 		case *product[float32]:
@@ -117,6 +133,9 @@ func (c *Chain[T]) Run(y, x []T) {
 				multiplyDoubles(p, c.kernels)
 			}
 			from = to[:rows*p.n]
+			if c.softmax[l] {
+				simd.SoftmaxRows(from, p.n)
+			}
 		}
 	}
 	s.product, s.packedB = product[float32]{}, nil // the matrices are not held

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // chainOf returns a chain of drawn weights, and the rows that Linear computes layer by layer.
@@ -15,16 +16,27 @@ func chainOf[T Float](widths []int, m int) (c *Chain[T], x, want []T) {
 	s := rng.New(uint64(len(widths)), rng.Sample)
 	x = convert[T](stored(m, widths[0], widths[0], &s))
 	want = x
-	c = NewChain(widths, func(l int) (w, b []T) {
+	c = NewChain(widths, func(l int) (w, b []T, then Activation) {
 		n, k := widths[l+1], widths[l]
 		w, b = convert[T](stored(n, k, k, &s)), convert[T](stored(1, n, n, &s))
 		y := make([]T, m*n)
-		Linear(m, n, k, want, k, nil, w, k, b, l < len(widths)-2, y, n)
+		Linear(m, n, k, want, k, nil, w, k, b, l < len(widths)-2 && l != 2, y, n)
 		want = y
-		return w, b
+		switch l {
+		case len(widths) - 2:
+			return w, b, NoActivation
+		case 2: // as in networks of landmarks
+			for i := range m {
+				softmax(y[i*n : (i+1)*n])
+			}
+			return w, b, Softmax
+		}
+		return w, b, ReLU
 	})
 	return c, x, want
 }
+
+func softmax[T Float](x []T) { simd.Scale(x, T(1/simd.RowExp(x, slices.Max(x)))) }
 
 func testChain[T Float](t *testing.T) {
 	for _, widths := range [][]int{{1, 1}, {3, 2}, {784, 100, 100, 100, 2}, {50, 7, 33, 3}, {512, 64, 256, 40}, {530, 200, 5}} {

@@ -156,6 +156,14 @@ func rowExp[T Float](x []T, top T) (sum float64) {
 	return sum
 }
 
+// SoftmaxRows replaces each row of x [n, d], d ≥ 1, by its softmax, exp(x)/Σ exp(x).
+func SoftmaxRows[T Float](x []T, d int) {
+	for ; len(x) > 0; x = x[d:] {
+		row := x[:d]
+		Scale(row, T(1/RowExp(row, RowMax(row, T(math.Inf(-1))))))
+	}
+}
+
 // RowNeg is NegNegative for many pairs. The vector forms bound c to
 // [1.2e-38, 1e20].
 func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {

@@ -13,17 +13,19 @@ import (
 )
 
 // An Activation is the function that a layer applies to its sums.
-type Activation int
+type Activation = blas.Activation
 
 const (
 	// NoActivation leaves the sums unchanged.
-	NoActivation Activation = iota
+	NoActivation = blas.NoActivation
 	// ReLUActivation is max(0, x), with derivative 0 at 0. NaN stays NaN.
-	ReLUActivation
+	ReLUActivation = blas.ReLU
+	// SoftmaxActivation is exp(x)/Σ exp(x), with the sum over a row. It has no kernel for devices.
+	SoftmaxActivation = blas.Softmax
 )
 
 func checkActivation(act Activation) error {
-	if act != NoActivation && act != ReLUActivation {
+	if act < NoActivation || act > SoftmaxActivation {
 		return kind.Errorf(ErrInput, "op: activation: got %d, want a constant of this package", int(act))
 	}
 	return nil
@@ -54,6 +56,7 @@ type linear struct {
 	act     Activation
 	indexed bool // the second input is the index
 	block   rowBlock
+	softmax softmax
 }
 
 func newLinear(act Activation, indexed bool) (*linear, error) {
@@ -61,8 +64,11 @@ func newLinear(act Activation, indexed bool) (*linear, error) {
 		return nil, err
 	}
 	o := &linear{base: base{name: "linear"}, act: act, indexed: indexed}
-	if act == ReLUActivation {
+	switch act {
+	case ReLUActivation:
 		o.name = "linear_relu"
+	case SoftmaxActivation:
+		o.name, o.id = "linear_softmax", newID()
 	}
 	if indexed {
 		o.name += "_rows"
@@ -106,11 +112,17 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 	} else {
 		blas.Linear(m, n, k, x.f32, k, rows, w.f32, k, b.f32, relu, dst.f32, n)
 	}
+	if o.act == SoftmaxActivation {
+		o.softmax.run(dst)
+	}
 	return nil
 }
 
 // Launch implements Launcher.
 func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
+	if o.act == SoftmaxActivation {
+		return kind.Errorf(ErrInput, "op: %s has no kernel for devices", o.name)
+	}
 	x, index, w, b := o.operands(in)
 	if w.Rows() <= mostNarrow {
 		rows, cols := dst.shape[0], w.shape[1]
@@ -150,10 +162,14 @@ func (o *linear) DiffWRT(int) []bool {
 
 func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
-	if o.act == ReLUActivation {
-		if grad, err = apply(newReLUGrad(matrix), out, grad); err != nil {
-			return nil, err
-		}
+	switch o.act {
+	case ReLUActivation:
+		grad, err = apply(newReLUGrad(matrix), out, grad)
+	case SoftmaxActivation:
+		grad, err = apply(newSoftmaxGrad(), out, grad)
+	}
+	if err != nil {
+		return nil, err
 	}
 	x, weights := in[0], in[1]
 	if o.indexed {

@@ -74,6 +74,8 @@ func TestGradientsByFiniteDifferences(t *testing.T) {
 		"relu":           ofLayer(op.ReLUActivation, false),
 		"linear of rows": ofLayer(op.NoActivation, true),
 		"relu of rows":   ofLayer(op.ReLUActivation, true),
+		"softmax":        ofLayer(op.SoftmaxActivation, false),
+		"softmax, rows":  ofLayer(op.SoftmaxActivation, true),
 		"pool": func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes) {
 			x := imagesOf(g, tensor.Float64, "x", normals(2*3*3*5, 1), 2, 3, 5, 3)
 			return gorgonia.Must(op.GlobalAvgPool(x)), gorgonia.Nodes{x}
@@ -118,6 +120,33 @@ func allOptions() map[string]op.ContrastiveOptions {
 		}
 	}
 	return out
+}
+
+// Deviation is the mean distance of rows, and its gradient that by finite differences; rows
+// without a distance have no gradient.
+func TestDeviation(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x, y := normals(15, 1), normals(15, 2)
+	copy(x[6:9], y[6:9])
+	want := 0.0
+	for i := 0; i < 15; i += 3 {
+		want += math.Sqrt(math.Pow(x[i]-y[i], 2)+math.Pow(x[i+1]-y[i+1], 2)+math.Pow(x[i+2]-y[i+2], 2)) / 5
+	}
+	node := matrixOf(g, tensor.Float64, "x", 5, 3, x)
+	loss := gorgonia.Must(op.Deviation(node, matrixOf(g, tensor.Float64, "y", 5, 3, y)))
+	grads := gradients(t, loss, node)
+	m := machines["vm"](t, g, append(gorgonia.Nodes{loss}, grads...)...)
+	defer m.Close()
+	evaluate := func() float64 { return evaluated(t, m, loss) }
+	closeTo(t, "deviation", []float64{evaluate()}, []float64{want}, 1e-12)
+	got, others := valuesOf(t, grads...)[0], differences(x, evaluate)
+	if slices.ContainsFunc(got[6:9], func(v float64) bool { return v != 0 }) {
+		t.Errorf("equal rows have the gradient %v", got[6:9])
+	}
+	closeTo(t, "gradient", slices.Concat(got[:6], got[9:]), slices.Concat(others[:6], others[9:]), 1e-7)
+	if err := runOf(op.Deviation(node, matrixOf(g, tensor.Float64, "z", 3, 5, y))); err == nil || !strings.Contains(err.Error(), "two matrices of one shape") {
+		t.Errorf("other shapes: %v", err)
+	}
 }
 
 func TestContrastiveByFiniteDifferences(t *testing.T) {

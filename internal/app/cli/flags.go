@@ -30,6 +30,8 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 		flag, words := AddKeyFlag(cmd, given, f.name, f.short, f.key, f.usage), s.Words(f.key)
 		if slices.Equal(words, []string{"true", "false"}) {
 			flag.Value, flag.NoOptDefVal = switchFlag{flag.Value}, "true"
+		} else if f.name == "network" {
+			flag.NoOptDefVal = f.name
 		} else if words != nil {
 			MustComplete(cmd, f.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
@@ -45,6 +47,7 @@ var keyFlags = []struct{ name, short, key, usage string }{
 	{"layer", "", "data.layer", "`layer` of a .h5ad file to read, X or raw; genome of a .h5 file"},
 	{"obsm", "", "data.obsm", "`member` of obsm of a .h5ad file to read as points, such as X_pca"},
 	{"names", "", "data.names", "`column` with names of the points, a file, or FILE:COLUMN"},
+	{"network", "", "model.kind", "also train a `network`, which places new points"},
 	{"metric", "", "graph.metric", "`distance`: euclidean, cosine, correlation, manhattan, hamming, jaccard, haversine or precomputed (distances between all points)"},
 	{"preset", "", "preset", "`settings`: auto, tsne, umap, million, fast or paper"},
 	{"drop-text", "", "data.drop_text", "leave out columns that are not numbers"},

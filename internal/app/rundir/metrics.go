@@ -130,6 +130,7 @@ type Seconds struct {
 	Start    float64 `json:"start"` // of the model, before it learns: positions, for a table
 	Optimize float64 `json:"optimize"`
 	Project  float64 `json:"project,omitempty"` // of points that were not trained on
+	Network  float64 `json:"network,omitempty"` // that learnt the map
 	Quality  float64 `json:"quality"`
 	Total    float64 `json:"total"`
 }

@@ -1,0 +1,179 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/data"
+	"cne/internal/kind"
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// Landmarks describe a network that learns a map: see NewLandmarkMLP.
+type Landmarks struct {
+	// Points [m, in] are the landmarks, and Positions [m, out] where the map has them.
+	Points, Positions *data.Matrix
+	// Sharpness is β > 0 of the weights exp(−β‖x−c‖²) of landmarks c for a point x.
+	Sharpness float64
+	// Hidden is the width of the two ReLU layers, at least 2·in.
+	Hidden int
+	// Spread is the standard deviation of the points' values. Weights that do not pass
+	// points on are drawn with Seed, for values of this size.
+	Spread float64
+	Seed   uint64
+}
+
+// NewLandmarkMLP returns a network of the widths in, Hidden, Hidden, in, m, out with ReLU after
+// the first two layers and softmax after the fourth. It maps a point x to
+//
+//	Σ pₖ·yₖ with p = softmax over k of 2β(cₖ·h − ‖cₖ‖²/2), which is proportional to exp(−β‖h−cₖ‖²)
+//
+// where cₖ and yₖ are the landmarks and their positions, and h, which the first three layers
+// compute from x, is x itself at first: relu(x) − relu(−x). All of it can then be trained.
+func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
+	if l.Points == nil || l.Positions == nil || l.Points.CSR != nil || l.Points.N != l.Positions.N || !(l.Sharpness > 0) || !(l.Spread > 0) || l.Hidden < 2*l.Points.D {
+		return nil, kind.Errorf(ErrInput, "model: landmarks: want dense ones, as many positions, a positive sharpness and spread, and hidden layers twice as wide as points")
+	}
+	in, m := l.Points.D, l.Points.N
+	n, err := newMLP[float32]([]int{in, l.Hidden, l.Hidden, in, m, l.Positions.D})
+	if err != nil {
+		return nil, err
+	}
+	n.acts[2], n.acts[3] = op.NoActivation, op.SoftmaxActivation
+	for layer := range 2 {
+		width := n.widths[layer]
+		bound := 1 / math.Sqrt(float64(width))
+		if layer == 0 {
+			bound /= l.Spread
+		}
+		w, b := n.layer(layer)
+		stream := rng.New(l.Seed, rng.Init, uint64(layer))
+		for i := 2 * in * width; i < len(w); i++ {
+			w[i] = float32(bound * (float64(2*stream.Float64()) - 1))
+		}
+		for i := 2 * in; i < len(b); i++ {
+			b[i] = float32(bound * (float64(2*stream.Float64()) - 1))
+		}
+	}
+	first, _ := n.layer(0)
+	second, _ := n.layer(1)
+	third, _ := n.layer(2)
+	for j := range in {
+		first[j*in+j], first[(in+j)*in+j] = 1, -1
+		second[j*l.Hidden+j], second[(in+j)*l.Hidden+in+j] = 1, 1
+		third[j*l.Hidden+j], third[j*l.Hidden+in+j] = 1, -1
+	}
+	assign, bias := n.layer(3)
+	for k := range m {
+		squares := 0.0
+		for j, v := range l.Points.Row(k) {
+			assign[k*in+j] = float32(2 * l.Sharpness * float64(v))
+			squares += float64(float64(v) * float64(v))
+		}
+		bias[k] = float32(-l.Sharpness * squares)
+	}
+	last, _ := n.layer(4)
+	for k := range m {
+		for j, v := range l.Positions.Row(k) {
+			last[j*m+k] = v
+		}
+	}
+	return n, nil
+}
+
+// layer returns the weights and the bias of a layer.
+func (n *MLP[T]) layer(l int) (weights, bias []T) {
+	return op.Data[T](n.parameters[2*l].Value), op.Data[T](n.parameters[2*l+1].Value)
+}
+
+// Refer changes the network f to spread·f((x − center)/unit) + middle, by its first and last
+// layers. center has a value for each value of a point, and middle for each of a position.
+func (n *MLP[T]) Refer(center []float64, unit float64, middle []float64, spread float64) {
+	w, b := n.layer(0)
+	in := n.widths[0]
+	for i := range b {
+		sum := float64(b[i])
+		for j, c := range center {
+			v := float64(w[i*in+j]) / unit
+			w[i*in+j] = T(v)
+			sum -= float64(v * c)
+		}
+		b[i] = T(sum)
+	}
+	w, b = n.layer(len(n.acts) - 1)
+	for i, v := range w {
+		w[i] = T(float64(v) * spread)
+	}
+	for i, v := range b {
+		b[i] = T(float64(float64(v)*spread) + middle[i])
+	}
+	n.chain = nil
+}
+
+// An Imitation is a network with the graph by which it learns the positions of points: its loss
+// is op.Deviation.
+type Imitation struct {
+	program *vm.Program
+	in, out int
+	x, y    *op.Array
+	loss    *op.Array
+	params  []Parameter
+}
+
+// NewImitation returns the graph of a network.
+func NewImitation(network *MLP[float32]) (*Imitation, error) {
+	m := new(Imitation)
+	m.in, m.out = network.Size()
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(1, m.in), gorgonia.WithName("x"))
+	targets := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(1, m.out), gorgonia.WithName("y"))
+	y, nodes, err := network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
+		return op.Linear(x, w, b, act)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	loss, err := op.Deviation(y, targets)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	one := g.AddNode(gorgonia.NewConstant(float32(1)))
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, nodes)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if m.program, err = vm.Compile(nil, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	m.x, m.y, m.loss = m.program.Input(x), m.program.Input(targets), m.program.Output(loss)
+	for i, p := range network.parameters {
+		p.Grad = m.program.Output(grads[i])
+		m.params = append(m.params, p)
+		w := p.Value
+		err = errors.Join(err, m.program.Input(nodes[i]).View(w, 0, w.Shape()...))
+	}
+	return m, err
+}
+
+// Parameters returns the weights and biases, layer by layer, with the gradients of the last Step.
+func (m *Imitation) Parameters() []Parameter { return m.params }
+
+// Step returns the mean distance of where the network places points x [r, in] from y [r, out],
+// and computes its gradients.
+func (m *Imitation) Step(x, y []float32) (float64, error) {
+	rows := len(y) / m.out
+	err := errors.Join(op.Share(m.x, x, rows, m.in), op.Share(m.y, y, rows, m.out))
+	if err == nil {
+		err = m.program.Run()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("model: %w", err)
+	}
+	return float64(op.Data[float32](m.loss)[0]), nil
+}

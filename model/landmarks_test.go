@@ -1,0 +1,92 @@
+package model_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"cne/data"
+	"cne/model"
+	"cne/model/op"
+)
+
+// landmarks returns a network of m drawn landmarks of in values, in the plane.
+func landmarks(t *testing.T, in, m, hidden int) *model.MLP[float32] {
+	t.Helper()
+	n, err := model.NewLandmarkMLP(model.Landmarks{
+		Points: matrix(normals(m*in, 1), in), Positions: matrix(normals(2*m, 2), 2), Sharpness: 0.7, Hidden: hidden, Spread: 1, Seed: 3,
+	})
+	must(t, err)
+	return n
+}
+
+func matrix(x []float64, d int) *data.Matrix { return &data.Matrix{N: len(x) / d, D: d, X: to32(x)} }
+
+// Before training, a network of landmarks gives the mean of their positions with the weights
+// exp(−β‖x−c‖²), and Refer changes its units.
+func TestLandmarks(t *testing.T) {
+	const in, m, beta = 6, 30, 0.7
+	x, c, y := normals(50*in, 4), to32(normals(m*in, 1)), to32(normals(2*m, 2))
+	n := landmarks(t, in, m, 20)
+	want := make([]float64, 2*50)
+	for i := range 50 {
+		total := 0.0
+		for k := range m {
+			d2 := 0.0
+			for j := range in {
+				d2 += math.Pow(float64(float32(x[i*in+j])-c[k*in+j]), 2)
+			}
+			w := math.Exp(-beta * d2)
+			total += w
+			want[2*i] += w * float64(y[2*k])
+			want[2*i+1] += w * float64(y[2*k+1])
+		}
+		want[2*i] /= total
+		want[2*i+1] /= total
+	}
+	got := make([]float32, len(want))
+	compare := func(what string, x, want []float64) {
+		t.Helper()
+		must(t, n.ProjectTo(got, to32(x)))
+		for i, v := range got {
+			if math.Abs(float64(v)-want[i]) > 1e-4*math.Max(1, math.Abs(want[i])) {
+				t.Fatalf("%s: value %d is %v, want %v", what, i, v, want[i])
+			}
+		}
+	}
+	compare("new", x, want)
+	center, moved, larger := normals(in, 5), slices.Clone(x), slices.Clone(want)
+	for i := range moved {
+		moved[i] = 10*moved[i] + center[i%in]
+	}
+	for i := range larger {
+		larger[i] = 3*larger[i] + []float64{100, -7}[i%2]
+	}
+	n.Refer(center, 10, []float64{100, -7}, 3)
+	compare("referred", moved, larger)
+	if _, err := model.NewLandmarkMLP(model.Landmarks{Points: matrix(normals(8, 1), 4), Positions: matrix(normals(4, 1), 2), Sharpness: 1, Spread: 1, Hidden: 7}); !errors.Is(err, model.ErrInput) {
+		t.Errorf("hidden layers that cannot pass the points: %v", err)
+	}
+}
+
+// The gradients of an Imitation lower its loss.
+func TestImitation(t *testing.T) {
+	const in, n = 6, 20
+	x, y := to32(normals(n*in, 4)), to32(normals(2*n, 5))
+	m, err := model.NewImitation(landmarks(t, in, 30, 20))
+	must(t, err)
+	before, err := m.Step(x, y)
+	must(t, err)
+	for _, p := range m.Parameters() {
+		for i, g := range op.Data[float32](p.Grad) {
+			op.Data[float32](p.Value)[i] -= 0.001 * g
+		}
+	}
+	if after, err := m.Step(x, y); err != nil || !(after < before) || !(before > 0.1) {
+		t.Errorf("the loss went from %v to %v (%v)", before, after, err)
+	}
+	if _, err := m.Step(x[1:], y); !errors.Is(err, op.ErrInput) {
+		t.Errorf("a point without a position: %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+	"cne/train"
+)
+
+// spiral returns points in six dimensions on a curve, and their positions along a line: a map
+// that no linear function gives.
+func spiral(n int, seed uint64) (x, y *data.Matrix) {
+	s := rng.New(seed, rng.Sample)
+	x, y = data.NewMatrix(n, 6), data.NewMatrix(n, 2)
+	for i := range n {
+		at := s.Float64()
+		for j := range 6 {
+			v := at
+			for range j {
+				v = 3.9 * v * (1 - v) // each column folds the one before
+			}
+			x.Row(i)[j] = float32(v + 0.001*s.Normal())
+		}
+		y.Row(i)[0], y.Row(i)[1] = float32(100+50*at), float32(-7)
+	}
+	return x, y
+}
+
+// A network places points of a curve that it has not seen where the map has their neighbours,
+// with the same bits on any number of cores.
+func TestImitate(t *testing.T) {
+	x, y := spiral(2000, 1)
+	others, want := spiral(300, 2)
+	var before []float32
+	for _, procs := range []int{1, 3} {
+		func() {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			calls, last := 0, 0.0
+			network, err := train.Imitate(t.Context(), x, y, 1, func(done, of int, loss float64) {
+				calls++
+				if last = loss; done != 100*calls || done > of {
+					t.Errorf("step %d of %d after %d calls", done, of, calls)
+				}
+			})
+			must(t, err)
+			got := make([]float32, len(want.X))
+			must(t, network.ProjectTo(got, others.X))
+			var far []float32
+			for i := range want.N {
+				far = append(far, max(got[2*i]-want.X[2*i], want.X[2*i]-got[2*i]))
+			}
+			slices.Sort(far)
+			if median := far[len(far)/2]; median > 0.3 || last > 0.05 {
+				t.Errorf("the median distance is %v of a map 50 wide, the loss %v", median, last)
+			}
+			if before != nil && !slices.Equal(got, before) {
+				t.Errorf("%d cores give other bits", procs)
+			}
+			before = got
+		}()
+	}
+}
+
+func TestImitateRefuses(t *testing.T) {
+	x, y := spiral(50, 1)
+	for name, c := range map[string]struct{ points, positions *data.Matrix }{
+		"few":             {x.Rows(0, 5), y.Rows(0, 5)},
+		"equal points":    {data.NewMatrix(50, 6), y},
+		"equal positions": {x, data.NewMatrix(50, 2)},
+		"sparse":          {x.Sparse(), y},
+	} {
+		if _, err := train.Imitate(t.Context(), c.points, c.positions, 1, nil); !errors.Is(err, train.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := train.Imitate(ctx, x, y, 1, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: %v", err)
+	}
+}
