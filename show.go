@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"cne/data"
 	"cne/data/images"
@@ -34,10 +35,17 @@ type PictureOptions struct {
 	Trained, Held string
 	// Panels are several embeddings, which replace Positions, Labels and HeldOut. They are
 	// drawn side by side, Columns in a row (0: chosen from their number), with one legend.
-	// Title, Width and Height are then not used.
 	Panels  []PicturePanel
 	Columns int
-	// Width and Height are in inches. Height defaults to 5, Width to 5 plus the legend.
+	// Cells [len(Panels)], ascending and counted row by row from 0, are where Panels are; nil
+	// leaves no gaps.
+	Cells []int
+	// ColumnTitles stand above the columns of Panels, and RowTitles to the left of the rows.
+	ColumnTitles, RowTitles []string
+	// Letters writes a, b, c … in the upper left corners of Panels.
+	Letters bool
+	// Width and Height are in inches. Height defaults to 5, Width to 5 plus the legend. Each
+	// of Panels is as high as it is wide, by default 2.4; Height is then not used.
 	Width, Height float64
 	// DPI is the number of pixels per inch, 200 by default.
 	DPI int
@@ -83,7 +91,7 @@ func (o *PictureOptions) Undrawn() string {
 	if o.Format == "svg" {
 		return ""
 	}
-	texts := append([]string{o.Title}, o.Labels.ClassNames()...)
+	texts := slices.Concat([]string{o.Title}, o.ColumnTitles, o.RowTitles, o.Labels.ClassNames())
 	for _, p := range o.Panels {
 		texts = append(append(texts, p.Title), p.Labels.ClassNames()...)
 	}
@@ -105,7 +113,8 @@ func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
 
 // strip returns the picture of the panels. A class has one colour in all of them.
 func (o *PictureOptions) strip() (*plot.Strip, error) {
-	strip := &plot.Strip{Columns: o.Columns, DPI: o.DPI}
+	strip := &plot.Strip{Title: o.Title, Cells: o.Cells, Columns: o.Columns, ColumnTitles: o.ColumnTitles, RowTitles: o.RowTitles,
+		Letters: o.Letters, Width: o.Width, DPI: o.DPI}
 	labels, several := make([]*data.Labels, len(o.Panels)), false
 	for i, p := range o.Panels {
 		if p.Embedding == nil {

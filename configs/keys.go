@@ -184,9 +184,12 @@ func (s *keySet) fullName(name string) string {
 	return name
 }
 
-// unknownKey returns the error for an unknown key, with a hint: a key of another command,
-// or a similar one.
-func (s *keySet) unknownKey(source, k string) *Error {
+// CheckKey returns an *Error for an unknown key, with a hint: a key of another command, or a
+// similar one.
+func (s *keySet) CheckKey(source, k string) error {
+	if s.Has(k) {
+		return nil
+	}
 	problem := fmt.Sprintf("unknown key; %q lists all keys", s.printer)
 	if other := s.otherCommand(k); other != "" {
 		problem = fmt.Sprintf("a key of %q, not of %q", other, s.command)

@@ -191,10 +191,10 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 // set checks the value of a key and sets it in a layer. source is the value's source, and
 // path its file, or "".
 func (s *keySet) set(l *layer, path, k string, node *yaml.Node, source string) error {
-	known, ok := find(s.keys, k)
-	if !ok {
-		return s.unknownKey(source, k)
+	if err := s.CheckKey(source, k); err != nil {
+		return err
 	}
+	known, _ := find(s.keys, k)
 	value, p := known.read(node)
 	if p == nil {
 		l.value[k], l.origin[k] = value, source

@@ -378,19 +378,25 @@ func (s *Schema[C]) Differences(all []*C) []string {
 		if aboutResults.MatchString(k.Key) || freeKeys.MatchString(k.Key) {
 			continue
 		}
-		more, name := slices.Clone(texts), strings.TrimSuffix(k.Key, ".name")
+		more := slices.Clone(texts)
 		for i, c := range all {
 			if more[i] != "" {
 				more[i] += ", "
 			}
-			value := k.inline(k.value(reflect.ValueOf(c).Elem()))
-			more[i] += name[strings.LastIndexByte(name, '.')+1:] + " = " + strings.TrimSuffix(value, ".0")
+			name, value := s.Setting(c, k.Key)
+			more[i] += name + " = " + value
 		}
 		if different(more) > different(texts) {
 			texts = more
 		}
 	}
 	return texts
+}
+
+// Setting returns a key and its value in a configuration for a title, such as s and 0.5.
+func (s *Schema[C]) Setting(c *C, key string) (name, value string) {
+	name = strings.TrimSuffix(key, ".name")
+	return name[strings.LastIndexByte(name, '.')+1:], strings.TrimSuffix(s.inline(c, key), ".0")
 }
 
 // aboutResults matches the keys about results of a trained model.

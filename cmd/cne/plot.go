@@ -37,7 +37,7 @@ dimensions are drawn in the plane of the first two principal axes. Several
 inputs are drawn side by side, each at its own scale, without held-out points;
 with --join they are the parts of one embedding, one below the other. The titles
 of runs are the settings in which they differ. SWEEP/* means the runs of a
-sweep.
+sweep; --grid arranges them by two keys.
 
 Labels are the column "label" of a table, as cne train writes it, another column
 (--label-column), or files (--labels). Words, and whole numbers that look like
@@ -65,6 +65,7 @@ embedding.html or curves.png in the run folder.`,
   cne plot runs/mnist10k --html
   cne plot table.csv --label-column species --drop id --title Penguins
   cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
+  cne plot runs/s/* --grid loss.s,seed --letters --width 180mm -o s.pdf
   cne plot --join part1.npy part2.npy part3.npy -o all.png
   cne plot --metrics runs/neg runs/nc -o curves.svg`,
 		Args: p.arguments,
@@ -99,12 +100,14 @@ embedding.html or curves.png in the run folder.`,
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with a label per point (text, .npy or IDX), or FILE:COLUMN; repeatable")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels, by name or number (1: first, -1: last)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
-	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points; repeatable, one per input (default: settings or names)")
+	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the picture, or repeated: above each input (default: settings or names)")
 	flags.BoolVar(&p.join, "join", false, "the inputs are the parts of one embedding, in this order")
-	flags.IntVar(&p.plot.Columns, "columns", 0, "`number` of inputs side by side in a row; 0: automatic")
+	flags.IntVar(&p.plot.Columns, "columns", 0, "`number` of panels in a row; 0: automatic")
+	flags.StringVar(&p.grid, "grid", "", "`keys` of the rows and the columns of runs, such as loss.s,seed")
+	flags.BoolVar(&p.plot.Letters, "letters", false, "write a, b, c … in the corners of the panels")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter in typographic `points`, at most 100; 0: automatic, density from 50 000 points")
-	flags.Float64Var(&p.plot.Width, "width", 0, "width of the picture in `cm`, at most 100; 0: automatic")
-	flags.Float64Var(&p.plot.Height, "height", 0, "height of the picture in `cm`, at most 100; 0: automatic")
+	flags.StringVar(&p.width, "width", "0", "`length` of the lower side, such as 18cm, 180mm or 7in; without a unit: cm; 0: automatic")
+	flags.StringVar(&p.height, "height", "0", "`length` of the left side; 0: automatic")
 	flags.BoolVar(&p.plot.NameClasses, "class-names", false, "write the name of each class at the median of its points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
@@ -130,7 +133,9 @@ type plotting struct {
 	inputs []string // all of them
 	output string   // "" for the default
 	data   file.Options
-	plot   cne.PictureOptions // sizes in cm, up to draw
+	plot   cne.PictureOptions
+
+	grid, width, height string // as on the command line
 
 	titles  []string
 	join    bool // the inputs are parts of one
@@ -154,16 +159,19 @@ func (p *plotting) endings() []string {
 // check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
-	for _, size := range []struct {
-		flag  string
-		value float64
-	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.Width}, {"--height", p.plot.Height}} {
-		if !(size.value >= 0 && size.value <= 100) {
-			return fmt.Errorf("%s: got %v, want a number from 0 to 100", size.flag, size.value)
-		}
-		if page && size.value != 0 {
-			return fmt.Errorf("%s is for pictures; a page fits its window", size.flag)
-		}
+	var errWidth, errHeight error
+	p.plot.Width, errWidth = inches("--width", p.width)
+	p.plot.Height, errHeight = inches("--height", p.height)
+	if err := cmp.Or(errWidth, errHeight); err != nil {
+		return err
+	}
+	if rows, columns, ok := strings.Cut(p.grid, ","); p.grid != "" && (!ok || rows == columns) {
+		return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
+	} else if err := cmp.Or(configs.Train.CheckKey("--grid", rows), configs.Train.CheckKey("--grid", columns)); p.grid != "" && err != nil {
+		return err
+	}
+	if !(p.plot.PointSize >= 0 && p.plot.PointSize <= 100) {
+		return fmt.Errorf("--point-size: got %v, want a number from 0 to 100", p.plot.PointSize)
 	}
 	hasLabels := len(p.data.Labels) > 0 || p.data.LabelColumn != "" || len(p.data.Drop) > 0
 	for _, fault := range []struct {
@@ -178,13 +186,17 @@ func (p *plotting) check() error {
 		{p.metrics && n > 1 && p.output == "", "--metrics of several runs needs --output, the file for their picture"},
 		{p.html && p.metrics, "--html and --metrics: got both, want one of them"},
 		{p.html && strip, fmt.Sprintf("--html: got %d embeddings, want one", n)},
+		{page && (p.plot.Width != 0 || p.plot.Height != 0 || p.plot.PointSize != 0),
+			"--width, --height and --point-size are for pictures; a page fits its window"},
 		{p.plot.Columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 (automatic)", p.plot.Columns)},
-		{p.plot.Columns > 0 && !strip, "--columns is for several embeddings"},
-		{len(p.titles) > 1 && !strip, fmt.Sprintf("--title: got %d for one picture, want 1", len(p.titles))},
+		{p.grid != "" && !strip, "--grid is for several embeddings"},
+		{p.grid != "" && p.plot.Columns > 0, "--grid and --columns: got both, want one of them"},
+		{(p.plot.Columns > 0 || p.plot.Letters) && !strip && !p.metrics, "--columns and --letters are for several embeddings, or curves"},
+		{strip && p.plot.Height > 0, "--height is for one embedding, or curves; several are as high as wide"},
+		{len(p.titles) > 1 && (!strip || p.grid != ""), fmt.Sprintf("--title: got %d for one picture, want 1", len(p.titles))},
 		{strip && p.output == "", fmt.Sprintf("%d embeddings need --output, the file for their picture", n)},
-		{strip && len(p.titles) > 0 && len(p.titles) != n,
-			fmt.Sprintf("--title: got %d for %d embeddings, want one for each or none", len(p.titles), n)},
-		{strip && (p.plot.Width != 0 || p.plot.Height != 0), fmt.Sprintf("--width and --height: got %d embeddings, want one", n)},
+		{strip && len(p.titles) > 1 && len(p.titles) != n,
+			fmt.Sprintf("--title: got %d for %d embeddings, want one for each, or one for all", len(p.titles), n)},
 		{!page && len(p.images) > 0, "--images is for pages; add --html"},
 		{!page && p.wanted.AutoLabels, "--auto-labels is for pages; add --html"},
 		{!page && (p.wanted.Names != "" || len(p.wanted.Columns) > 0),
@@ -194,8 +206,8 @@ func (p *plotting) check() error {
 			return errors.New(fault.what)
 		}
 	}
-	if len(p.titles) == 1 && !strip {
-		p.plot.Title = p.titles[0]
+	if len(p.titles) == 1 {
+		p.plot.Title, p.titles = p.titles[0], nil
 	}
 	if p.output == "" {
 		return nil
@@ -232,22 +244,40 @@ func (p *plotting) chooseOutput() error {
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 
-// centimetres in an inch.
-const centimetres = 2.54
+// inches returns a length that a flag gives in inches. Without a unit it is in cm.
+func inches(flag, length string) (float64, error) {
+	number, unit := strings.TrimSuffix(length, "cm"), 1.
+	for name, cm := range map[string]float64{"mm": 0.1, "in": 2.54} {
+		if before, ok := strings.CutSuffix(length, name); ok {
+			number, unit = before, cm
+		}
+	}
+	v, err := text.Decimal(strings.TrimSpace(number))
+	if v *= unit; err != nil || !(v >= 0 && v <= 100) {
+		return 0, fmt.Errorf("%s: got %s, want at most 100 cm, such as 18cm, 180mm or 7in", flag, text.Quote(length))
+	}
+	return v / 2.54, nil
+}
 
 // draw writes the picture or page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var err error
 	var write func() error
 	o := p.plot
-	o.Width, o.Height = o.Width/centimetres, o.Height/centimetres
 	switch {
 	case p.metrics:
 		var curves *plot.Curves
 		curves, err = report.OpenCurves(ctx, p.inputs, o)
 		write = func() error { return curves.Save(p.output) }
 	case p.isStrip():
-		o.Panels, err = report.OpenPanels(ctx, p.inputs, p.titles, p.data)
+		inputs := p.inputs
+		if rows, columns, ok := strings.Cut(p.grid, ","); ok {
+			inputs, err = report.Grid(&o, inputs, rows, columns)
+			p.titles = make([]string, len(inputs))
+		}
+		if err == nil {
+			o.Panels, err = report.OpenPanels(ctx, inputs, p.titles, p.data)
+		}
 		write = func() error { return report.Map{}.SavePicture(log, p.output, o) }
 	default:
 		p.leaveOut(ctx)

@@ -147,13 +147,40 @@ func TestPlot(t *testing.T) {
 func TestPlotSize(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t)
-	mustRun(t, "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8")
-	f, err := os.Open("a.png")
-	must(t, err)
-	defer f.Close()
-	c, err := png.DecodeConfig(f)
-	if err != nil || c.Width != 4*200 || c.Height != 2*200 {
-		t.Errorf("%d×%d pixels (%v), want 4 × 2 inches of 200 pixels", c.Width, c.Height, err)
+	for _, size := range [][2]string{{"10.16", "5.08"}, {"101.6mm", "2in"}, {"4 in", "5.08cm"}} {
+		mustRun(t, "plot", "a.npy", "--width", size[0], "--height", size[1], "--point-size", "8")
+		f, err := os.Open("a.png")
+		must(t, err)
+		c, err := png.DecodeConfig(f)
+		f.Close()
+		if err != nil || c.Width != 4*200 || c.Height != 2*200 {
+			t.Errorf("%v: %d×%d pixels (%v), want 4 × 2 inches of 200 pixels", size, c.Width, c.Height, err)
+		}
+	}
+}
+
+// Runs stand in the rows and columns of two keys, in the order of the values, with a gap for
+// a missing run.
+func TestPlotGrid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	for _, run := range []string{"1 10", "1 2", "0 2"} {
+		s, seed, _ := strings.Cut(run, " ")
+		mustRun(t, "train", "points.csv", "-q", "--drop-text", "--epochs", "2", "--set", "loss.name=neg", "--s", s, "--seed", seed, "-o", "runs/"+s+"-"+seed)
+	}
+	args := []string{"runs/1-10", "runs/1-2", "runs/0-2", "--grid", "loss.s,seed", "--width", "150mm", "-o", "grid.svg"}
+	texts := plotTexts(t, append(args, "--title", "Whole", "--letters")...)
+	for _, want := range []string{"Whole", "s = 0", "s = 1", "seed = 2", "seed = 10", "a", "b", "c"} {
+		if at := slices.Index(texts, want); at < 0 || slices.Contains(texts[at+1:], want) {
+			t.Errorf("the picture does not say %q once: %q", want, texts)
+		}
+	}
+	if slices.Index(texts, "seed = 2") > slices.Index(texts, "seed = 10") {
+		t.Errorf("the columns are not in the order of their numbers: %q", texts)
+	}
+	code, _, stderr := runCne(t.Context(), "plot", "runs/1-10", "runs/1-2", "runs/0-2", "--grid", "loss.s,graph.k", "-o", "x.png")
+	if want := "got runs/1-10 and runs/1-2 with the same loss.s and graph.k"; code != exitFailure || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d: %s, want %q", code, stderr, want)
 	}
 }
 

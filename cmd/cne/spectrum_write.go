@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"cne"
@@ -105,10 +106,7 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 // draw makes the pictures and the explorer.
 func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	labels := s.in.Points.Labels
-	picture := cne.PictureOptions{}
-	if s.axis.Pulls != nil {
-		picture.Columns = len(s.axis.Values)
-	}
+	picture, across := cne.PictureOptions{}, len(s.axis.Values)
 	page := &cne.PageOptions{
 		Title:  s.in.Points.Name + ", " + s.config.Embed.Loss.Info().Title,
 		Slider: s.axis.Symbol(), Rows: len(s.axis.Pulls),
@@ -118,7 +116,16 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 			return err
 		}
 		title := s.axis.Title(x.place)
-		picture.Panels = append(picture.Panels, cne.PicturePanel{Title: title, Embedding: x.embedded.Positions, Labels: labels})
+		panel := cne.PicturePanel{Title: title, Embedding: x.embedded.Positions, Labels: labels}
+		if column, row, isGrid := strings.Cut(title, ", "); isGrid {
+			if panel.Title, picture.Columns = "", across; i < across {
+				picture.ColumnTitles = append(picture.ColumnTitles, column)
+			}
+			if i%across == 0 {
+				picture.RowTitles = append(picture.RowTitles, row)
+			}
+		}
+		picture.Panels = append(picture.Panels, panel)
 		page.Views = append(page.Views, cne.PageView{Name: title, Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
 	}
 	m := report.Map{Positions: s.stops[0].embedded.Positions, Labels: labels}

@@ -32,6 +32,12 @@ type Curves struct {
 	// Panels are the charts, row by row; at least one.
 	Panels []Panel
 
+	// Columns is the number of panels in a row; by default up to 3.
+	Columns int
+
+	// Letters writes a, b, c … in the upper left corners of the panels.
+	Letters bool
+
 	// Width and Height are the size of the image in inches, up to 100; by
 	// default each panel gets 3 × 2.2 inches.
 	Width, Height float64
@@ -164,6 +170,9 @@ func (p *Panel) check() error {
 // columns returns the number of panels in a row.
 func (c *Curves) columns() int {
 	n := len(c.Panels)
+	if c.Columns > 0 {
+		return min(c.Columns, n)
+	}
 	if n == 4 {
 		return 2
 	}
@@ -213,7 +222,11 @@ func (c *Curves) layout() (*layout, error) {
 		to.FillText(titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(l.height - margin - 0.4*titleHeight)}, title)
 		legend.draw(to, margin, l.height-margin-beforeLegend)
 		for i := range c.Panels {
-			charts[i/columns][i%columns].Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: canvases[i/columns][i%columns].Rectangle})
+			at := canvases[i/columns][i%columns].Rectangle
+			charts[i/columns][i%columns].Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: at})
+			if c.Letters {
+				to.FillText(letterStyle, vg.Point{X: at.Min.X, Y: at.Max.Y - letterStyle.Font.Size/2}, letterOf(i))
+			}
 		}
 	})
 	return l, nil

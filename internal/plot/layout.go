@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/text"
@@ -70,8 +71,14 @@ func style(size font.Length, x text.XAlignment, y text.YAlignment) text.Style {
 
 var (
 	titleStyle  = style(12, text.XCenter, text.YCenter)
+	letterStyle = bold(style(12, text.XLeft, text.YCenter))
 	legendStyle = style(9, text.XLeft, text.YCenter)
 )
+
+func bold(sty text.Style) text.Style {
+	sty.Font.Weight = xfont.WeightBold
+	return sty
+}
 
 // A layout is a plot with everything in its place. Lengths are printer's
 // points, from the lower left corner.
@@ -110,8 +117,14 @@ func (s *Scatter) layout() (*layout, error) {
 	}
 	l := &layout{height: 72 * s.height()}
 	top := l.height - margin
-	title := Printable(s.Title)
-	if title != "" {
+	title, beforeTitle := Printable(s.Title), 0.
+	if s.letter != "" {
+		beforeTitle = letterStyle.Width(s.letter).Points() + markerGap
+		l.add(func(c draw.Canvas) {
+			c.FillText(letterStyle, vg.Point{X: margin, Y: vg.Length(l.height - margin - 0.4*titleHeight)}, s.letter)
+		})
+	}
+	if title != "" || s.letter != "" {
 		top -= titleHeight
 	}
 	if note != "" {
@@ -155,10 +168,10 @@ func (s *Scatter) layout() (*layout, error) {
 		if txt == "" {
 			return
 		}
-		txt = fit(sty, txt, l.width-2*margin)
+		txt = fit(sty, txt, l.width-2*margin-beforeTitle)
 		x, y := margin+w/2, free+0.6*height
-		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w { // wider than the points: use the space next to them
-			sty.XAlign, x = text.XLeft, margin
+		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w-2*beforeTitle { // wider than the points: use the space next to them
+			sty.XAlign, x = text.XLeft, margin+beforeTitle
 		}
 		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
 		free += height

@@ -29,7 +29,7 @@ func init() { // the same picture is the same bytes
 }
 
 // A pdfCanvas is gonum's canvas, which takes the bytes of text for characters of
-// Windows-1252, and fails for fonts that are no plain TrueType, as the system's may be. Other
+// Windows-1252, and fails for fonts that are bold or no plain TrueType, as the system's may be. Other
 // characters and fonts are drawn as outlines. It writes an arc as a path of its own within
 // another, which PDF does not allow: stray dots are seen.
 type pdfCanvas struct{ *vgpdf.Canvas }
@@ -73,7 +73,7 @@ func (c pdfCanvas) FillString(face font.Face, at vg.Point, text string) {
 	coded, rest := make([]byte, 0, len(text)), text
 	for i, r := range text {
 		b, ok := charmap.Windows1252.EncodeRune(r)
-		if rest = text[i:]; !ok || face.Font.Typeface != sans {
+		if rest = text[i:]; !ok || face.Font.Typeface != sans || face.Font.Weight != 0 {
 			break
 		}
 		coded, rest = append(coded, b), ""

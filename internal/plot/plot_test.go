@@ -850,6 +850,9 @@ func TestRefusals(t *testing.T) {
 		"curves, too many pixels": {&Curves{Width: 100, Height: 100, DPI: 1200, Panels: of(falling("", 2))}, ErrInput, "pixels, want at most 2e+08"},
 		"strip, no panels":        {&Strip{}, ErrInput, ""},
 		"strip, columns":          {&Strip{Panels: []*Scatter{row(1, "")}, Columns: -1}, ErrInput, ""},
+		"strip, width":            {&Strip{Panels: []*Scatter{row(1, "")}, Width: 101}, ErrInput, ""},
+		"strip, cells":            {&Strip{Panels: []*Scatter{row(1, ""), row(1, "")}, Cells: []int{2, 1}}, ErrInput, ""},
+		"strip, too few cells":    {&Strip{Panels: []*Scatter{row(1, ""), row(1, "")}, Cells: []int{2}}, ErrInput, ""},
 		"strip, resolution":       {&Strip{Panels: []*Scatter{row(1, "")}, DPI: 1201}, ErrInput, ""},
 		"strip, missing number":   {&Strip{Panels: []*Scatter{{Embedding: &data.Matrix{N: 1, D: 2, X: []float32{1}}}}}, ErrInput, ""},
 	} {

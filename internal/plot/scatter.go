@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -133,6 +134,8 @@ type Scatter struct {
 	// beside, in a Strip, has the classes or values of all panels. They determine the scale
 	// of the colours and the legend, which the Strip draws.
 	beside *Scatter
+
+	letter string // in a Strip, the bold letter in the upper left corner; "" for none
 }
 
 // A drawable returns its layout, or an error.
@@ -293,6 +296,9 @@ func Printable(text string) string {
 // A Strip is several plots next to each other, each with its own scale bar, and one
 // legend for all of them, as in the paper's figures of a spectrum.
 type Strip struct {
+	// Title stands above all panels; none by default.
+	Title string
+
 	// Panels are the plots, from left to right and then from top to bottom.
 	// Their titles stand above them; their Width, Height and DPI are not used.
 	// All of them have Classes, or Values, or neither. The first panel's
@@ -302,6 +308,21 @@ type Strip struct {
 	// Columns is the number of plots in a row; by default there are as many,
 	// up to 5, as give rows of nearly equal length.
 	Columns int
+
+	// Cells, one for each of Panels, ascending and counted row by row from 0, are where they
+	// are; nil leaves no gaps.
+	Cells []int
+
+	// ColumnTitles stand above the columns, and RowTitles to the left of the rows; none by
+	// default.
+	ColumnTitles, RowTitles []string
+
+	// Letters writes a, b, c … in the upper left corners of the panels.
+	Letters bool
+
+	// Width is the width of the image in inches, up to 100. A panel is as high as it is wide;
+	// by default 2.4 inches.
+	Width float64
 
 	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
 	// density in an SVG or PDF, up to 1200; 200 by default.
@@ -318,6 +339,9 @@ const stripSide = 2.4 * 72
 // columns returns the number of panels in a row.
 func (s *Strip) columns() int {
 	n := len(s.Panels)
+	if s.Cells != nil {
+		return max(1, s.Columns)
+	}
 	if s.Columns > 0 {
 		return min(s.Columns, n)
 	}
@@ -331,22 +355,48 @@ func (s *Strip) layout() (*layout, error) {
 	switch {
 	case n == 0:
 		return nil, fmt.Errorf("%w: panels: got none", ErrInput)
+	case s.Cells != nil && (len(s.Cells) != n || s.Cells[0] < 0 || !slices.IsSorted(s.Cells)):
+		return nil, fmt.Errorf("%w: cells: got %v, want %d in ascending order", ErrInput, s.Cells, n)
 	case s.Columns < 0:
 		return nil, fmt.Errorf("%w: columns: got %d, want a positive number, or 0 for the default", ErrInput, s.Columns)
 	}
-	if err := checkSizes([]size{{"DPI", float64(s.DPI), maxDPI}}); err != nil {
+	if err := checkSizes([]size{{"Width", s.Width, maxInches}, {"DPI", float64(s.DPI), maxDPI}}); err != nil {
 		return nil, err
 	}
-	all, side, columns := s.together(), float64(stripSide), s.columns()
-	rows := (n + columns - 1) / columns
-	whole := &layout{width: float64(columns) * side, height: float64(rows) * side}
-	// If some panels have a title, all are as high as with one.
-	hasTitle := func(p *Scatter) bool { return strings.TrimSpace(p.Title) != "" }
+	all, columns, cells := s.together(), s.columns(), s.Cells
+	for i := 0; s.Cells == nil && i < n; i++ {
+		cells = append(cells, i)
+	}
+	// If some panels have a title or a letter, all are as high as with one.
+	hasTitle := func(p *Scatter) bool { return strings.TrimSpace(p.Title) != "" || s.Letters }
 	titled := slices.ContainsFunc(s.Panels, hasTitle)
+	head, left, title := 0., 0., Printable(s.Title) // room above the panels and to the left of them
+	for _, there := range []bool{title != "", s.ColumnTitles != nil} {
+		if there {
+			head += titleHeight
+		}
+	}
+	if s.RowTitles != nil {
+		left = titleHeight
+	}
+	side, legend, height, across := float64(stripSide), legend{}, 0., float64(columns)
+	for before := 0.; side != before; { // smaller panels have a lower and wider legend
+		before, height = side, float64(cells[n-1]/columns+1)*side
+		if _, _, legend = all.colour(height - 2*margin); legend.draw != nil {
+			legend.width += legendGap
+		}
+		if s.Width > 0 {
+			side = max(1, (72*s.Width-left-legend.width)/across)
+		}
+	}
+	whole := &layout{width: cmp.Or(72*s.Width, left+across*side+legend.width), height: height + head}
 	for i, p := range s.Panels {
 		panel := *p
 		panel.beside = all
 		panel.Width, panel.Height = side/72, side/72
+		if s.Letters {
+			panel.letter = letterOf(i)
+		}
 		if titled && !hasTitle(p) {
 			panel.Height -= titleHeight / 72.
 		}
@@ -354,20 +404,33 @@ func (s *Strip) layout() (*layout, error) {
 		if err != nil {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
 		}
-		whole.insert(l, float64(i%columns)*side, whole.height-float64(i/columns+1)*side)
+		whole.insert(l, left+float64(cells[i]%columns)*side, height-float64(cells[i]/columns+1)*side)
 	}
-	_, _, legend := all.colour(whole.height - 2*margin)
+	write := func(sty text.Style, txt string, x, y, width float64) {
+		txt = fit(sty, Printable(txt), width-2*margin)
+		whole.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
+	}
+	write(titleStyle, title, left+across*side/2, whole.height-0.6*titleHeight, across*side)
+	for i, title := range s.ColumnTitles {
+		write(titleStyle, title, left+(float64(i)+0.5)*side, height+0.3*titleHeight, side)
+	}
+	upright := titleStyle
+	upright.Rotation = math.Pi / 2
+	for i, title := range s.RowTitles {
+		write(upright, title, 0.6*titleHeight, height-(float64(i)+0.5)*side, side)
+	}
 	if legend.draw != nil {
-		left := whole.width + legendGap - margin
-		top := whole.height - margin
+		top := height - margin
 		if titled {
 			top -= titleHeight
 		}
-		whole.add(func(c draw.Canvas) { legend.draw(c, left, top) })
-		whole.width = left + legend.width + margin
+		whole.add(func(c draw.Canvas) { legend.draw(c, whole.width+legendGap-margin-legend.width, top) })
 	}
 	return whole, nil
 }
+
+// letterOf returns the letter of a panel, counted from 0: a to z, then aa to zz and so on.
+func letterOf(panel int) string { return strings.Repeat(string(rune('a'+panel%26)), panel/26+1) }
 
 // together returns one plot with the classes or values of all panels.
 func (s *Strip) together() *Scatter {

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -61,6 +62,46 @@ func TestStripLayout(t *testing.T) {
 	for text, want := range map[string]int{">one<": 1, ">two<": 1, ">three<": 1, ">even<": 1, ">odd<": 1, ">0.2<": 1, ">10<": 1, ">1<": 1} {
 		if got := strings.Count(svg, text); got != want {
 			t.Errorf("%s stands %d times in the picture, want %d", text, got, want)
+		}
+	}
+}
+
+// A strip of a given width has panels that are as high as wide, titles at its rim, letters,
+// and gaps.
+func TestStripGrid(t *testing.T) {
+	s := &Strip{
+		Title: "whole", Panels: []*Scatter{row(1, ""), row(40, ""), row(7, "")}, Columns: 3, Cells: []int{0, 2, 4},
+		ColumnTitles: []string{"left", "middle", "right"}, RowTitles: []string{"upper", "lower"}, Letters: true, Width: 7,
+	}
+	l := layoutOf(t, s)
+	side := (l.height - 2*titleHeight) / 2
+	if l.width != 7*72 || side <= l.width/4 || titleHeight+3*side >= l.width-10 {
+		t.Errorf("the picture is %v × %v points, want 7 inches with room for the legend", l.width, l.height)
+	}
+	for k, corner := range [][2]float64{{0, 1}, {2, 1}, {1, 0}} {
+		left, bottom := titleHeight+corner[0]*side, corner[1]*side
+		for i, x := range l.layers[k].x {
+			if y := l.layers[k].y[i]; x < left || x > left+side || y < bottom || y > bottom+side {
+				t.Errorf("panel %d: point %d is at %v, %v, outside its square with the corner %v, %v", k, i, x, y, left, bottom)
+			}
+		}
+	}
+	svg := string(write(t, s, SVG))
+	for _, text := range []string{"whole", "left", "middle", "right", "upper", "lower", "a", "b", "c"} {
+		if got := strings.Count(svg, ">"+text+"<"); got != 1 {
+			t.Errorf("%s stands %d times in the picture", text, got)
+		}
+	}
+	if pdf := write(t, s, PDF); len(pdf) == 0 {
+		t.Error("the PDF is empty")
+	}
+	s.Width = 1
+	if _, err := s.layout(); !errors.Is(err, ErrInput) {
+		t.Errorf("one inch for three panels: %v", err)
+	}
+	for panel, want := range map[int]string{0: "a", 25: "z", 26: "aa", 27: "bb"} {
+		if got := letterOf(panel); got != want {
+			t.Errorf("panel %d has the letter %q, want %q", panel, got, want)
 		}
 	}
 }

@@ -87,16 +87,56 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 	return panels, nil
 }
 
+// Grid arranges runs by the values of two keys, with titles such as "s = 0.5", and returns
+// the runs in the order of their cells.
+func Grid(o *cne.PictureOptions, inputs []string, rows, columns string) (runs []string, err error) {
+	all, err := runConfigs(inputs)
+	if err != nil {
+		return nil, fmt.Errorf("--grid: want runs: %w", err)
+	}
+	sorted := func(key string) (class []int32, titles []string) {
+		name, values := "", make([]string, len(all))
+		for i, c := range all {
+			name, values[i] = configs.Train.Setting(c, key)
+		}
+		l := data.NewLabels(values)
+		for _, value := range l.Names {
+			titles = append(titles, name+" = "+value)
+		}
+		return l.Class, titles
+	}
+	row, rowTitles := sorted(rows)
+	column, columnTitles := sorted(columns)
+	o.RowTitles, o.ColumnTitles, o.Columns = rowTitles, columnTitles, len(columnTitles)
+	for cell := range len(rowTitles) * o.Columns {
+		for i, input := range inputs {
+			if int(row[i])*o.Columns+int(column[i]) == cell {
+				runs, o.Cells = append(runs, input), append(o.Cells, cell)
+			}
+		}
+		if n := len(runs); n > 1 && o.Cells[n-2] == cell {
+			return nil, fmt.Errorf("--grid: got %s and %s with the same %s and %s, want runs that differ in these keys only", runs[n-2], runs[n-1], rows, columns)
+		}
+	}
+	return runs, nil
+}
+
+// runConfigs returns the configurations of runs.
+func runConfigs(inputs []string) (all []*configs.Config, err error) {
+	for _, input := range inputs {
+		c, _, err := configs.Train.Load(&configs.Sources{File: filepath.Join(input, rundir.ConfigFile)})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
 // settingsOr returns a title for each input: its settings if these tell all runs apart and
 // are short, and otherwise the given one.
 func settingsOr(titles, inputs []string) []string {
-	all := make([]*configs.Config, len(inputs))
-	var err error
-	for i, input := range inputs {
-		if err == nil {
-			all[i], _, err = configs.Train.Load(&configs.Sources{File: filepath.Join(input, rundir.ConfigFile)})
-		}
-	}
+	all, err := runConfigs(inputs)
 	if err != nil {
 		return titles
 	}
@@ -132,7 +172,7 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 	has := func(name string) bool {
 		return slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Has(name) })
 	}
-	c := &plot.Curves{Title: p.Title, Width: p.Width, Height: p.Height}
+	c := &plot.Curves{Title: p.Title, Columns: p.Columns, Letters: p.Letters, Width: p.Width, Height: p.Height}
 	names := runNames(paths)
 	if len(runs) > 1 {
 		names = settingsOr(names, paths)
