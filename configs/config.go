@@ -172,6 +172,7 @@ type Quality struct {
 	Recall          bool `key:"recall"`
 	Partition       bool `key:"partition"`
 	KL              bool `key:"kl"`
+	Density         bool `key:"density"`
 	Accuracy        bool `key:"accuracy"`
 }
 

@@ -45,6 +45,9 @@ searched among these: graph.pca):
                    quality.k nearest in the data, about 0.5 by chance
   Spearman         rank correlation of the distances between a sample of points
                    (quality.spearman_sample)
+  density correlation
+                   between the logarithms of the mean squared distances to the
+                   quality.k nearest
 With labels:
   kNN accuracy     of a 10-nearest-neighbour classifier in the embedding, tested
                    on a random seventh of the points

@@ -213,11 +213,11 @@ func TestEvaluatePrintsATable(t *testing.T) {
 		name, _, _ := strings.Cut(line, "  ")
 		names = append(names, name)
 	}
-	want := []string{"", "coordinates", "kNN recall (k = 15) ↑", "trustworthiness (k = 15) ↑", "Spearman correlation ↑", "kNN accuracy (k = 10) ↑", "partition function",
+	want := []string{"", "coordinates", "kNN recall (k = 15) ↑", "trustworthiness (k = 15) ↑", "Spearman correlation ↑", "density correlation (k = 15) ↑", "kNN accuracy (k = 10) ↑", "partition function",
 		"KL divergence ↓"}
 	var e report.Evaluation
 	must(t, json.Unmarshal([]byte(readText(t, "report.json")), &e))
-	want = append(want, "against mine.npy: kNN recall (k = 15)", "against mine.npy: Spearman")
+	want = append(want, "against mine.npy: kNN recall (k = 15)", "against mine.npy: Spearman", "against mine.npy: density correlation (k = 15)")
 	if !slices.Equal(names[:len(names)-1], want) {
 		t.Errorf("rows %q, want %q", names[:len(names)-1], want)
 	}

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
+	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/elementary"
 )
 
 // A Metric is a figure that Measure returns; several are joined by |.
@@ -21,6 +24,7 @@ const (
 	MetricKL
 	MetricAccuracy
 	MetricTrustworthiness
+	MetricDensity
 )
 
 // Figures are the quality figures of an embedding. A figure that was skipped, needs
@@ -37,6 +41,8 @@ type Figures struct {
 	KNNRecallError         *float64 `json:"knn_recall_error,omitempty"`
 	Spearman               *float64 `json:"spearman,omitempty"` // of distances
 	SpearmanError          *float64 `json:"spearman_error,omitempty"`
+	Density                *float64 `json:"density_correlation,omitempty"` // of the logarithms of local radii
+	DensityError           *float64 `json:"density_correlation_error,omitempty"`
 	PartitionFunction      *float64 `json:"partition_function,omitempty"` // from 0 to n(n−1)
 	PartitionFunctionError *float64 `json:"partition_function_error,omitempty"`
 	KL                     *float64 `json:"kl,omitempty"` // between graph and embedding, in nats
@@ -111,6 +117,12 @@ var table = []Figure{
 		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, f.SpearmanError },
 		measure: (*measurement).spearman,
 	}, {
+		Metric: MetricDensity, Key: "density_correlation", Option: "density", Title: "density correlation", Format: "%.3f", Better: 1,
+		Needs: NeedsPoints | NeedsNeighbors, K: func(k int) int { return k },
+		Meaning: "The correlation between the logarithms of the local radii in the data and in the embedding: how well dense and sparse places are kept. The local radius of a point is the mean squared distance to its k nearest neighbours. From −1 to 1, higher is better.",
+		Of:      func(f *Figures) (v, e *float64) { return f.Density, f.DensityError },
+		measure: (*measurement).density,
+	}, {
 		Metric: MetricKL, Key: "kl", Option: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
 		Meaning: "How much the similarities of points in the embedding differ from the similarities in the graph, as Kullback–Leibler divergence in nats. Lower is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.KL, f.KLError },
@@ -182,24 +194,76 @@ func (f *Figure) Direction() string {
 func (f *Figure) Arrow() string { return []string{" ↓", "", " ↑"}[1+f.Better] }
 
 func (m *measurement) recall(ctx context.Context) error {
-	near, err := m.nearest(ctx, m.points, &m.Neighbors)
-	if err != nil {
-		return err
-	}
-	found, err := m.nearestInEmbedding(ctx)
+	near, found, err := m.neighbors(ctx)
 	if err != nil {
 		return err
 	}
 	var compare func(q, j int, limit float64) float64
 	tie := 0.
 	if m.points != nil {
-		compare, tie = neighbors.Compare(m.points, m.points), neighbors.Tie(m.points)
-		if all := compare; m.sample != nil {
-			compare = func(q, j int, limit float64) float64 { return all(m.sample[q], j, limit) }
-		}
+		compare, tie = m.compare(m.points), neighbors.Tie(m.points)
 	}
 	e, err := fairRecall(near, found, m.K, m.embedding.N, m.embedding.N, compare, tie)
 	return keep(e, err, &m.figures.KNNRecall, &m.figures.KNNRecallError)
+}
+
+// neighbors returns the rows of the K nearest of each point of the sample, in the data and in
+// the embedding.
+func (m *measurement) neighbors(ctx context.Context) (near, found []int32, err error) {
+	if near, err = m.nearest(ctx, m.points, &m.Neighbors); err == nil {
+		found, err = m.nearestInEmbedding(ctx)
+	}
+	return near, found, err
+}
+
+// compare returns neighbors.Compare for the points of the sample and all points.
+func (m *measurement) compare(points *data.Matrix) func(q, j int, limit float64) float64 {
+	all := neighbors.Compare(points, points)
+	if m.sample == nil {
+		return all
+	}
+	return func(q, j int, limit float64) float64 { return all(m.sample[q], j, limit) }
+}
+
+// density correlates the logarithms of the local radii, as densMAP does (Narayan, Berger and
+// Cho, 2021), with equal weights of the K nearest. Points with K copies do not count.
+func (m *measurement) density(ctx context.Context) error {
+	near, found, err := m.neighbors(ctx)
+	if err != nil {
+		return err
+	}
+	inData, inEmbedding := m.compare(m.points), m.compare(m.embedding)
+	isDistance := m.points.Metric.Direct() && m.points.Metric != data.Haversine // not squared
+	var x, y []float64
+	for q := range len(near) / m.K {
+		var a, b float64
+		for e := q * m.K; e < (q+1)*m.K; e++ {
+			v := inData(q, int(near[e]), math.Inf(1))
+			if isDistance {
+				v = float64(v * v)
+			}
+			a, b = a+v, b+inEmbedding(q, int(found[e]), math.Inf(1))
+		}
+		if a > 0 && b > 0 {
+			x, y = append(x, elementary.Log(a)), append(y, elementary.Log(b))
+		}
+	}
+	meanX, meanY := estimateMean(x, len(x)).Mean, estimateMean(y, len(y)).Mean
+	var xx, yy, xy float64
+	for q := range x {
+		x[q], y[q] = x[q]-meanX, y[q]-meanY
+		xx, yy, xy = xx+float64(x[q]*x[q]), yy+float64(y[q]*y[q]), xy+float64(x[q]*y[q])
+	}
+	if min(xx, yy) <= 1e-10*float64(len(x)) {
+		return nil // all radii of one side are equal but for rounding
+	}
+	r := xy / math.Sqrt(xx*yy)
+	for q := range x { // the influence of the point on r
+		a, b := x[q]/math.Sqrt(xx), y[q]/math.Sqrt(yy)
+		x[q] = float64(len(x)) * (float64(a*b) - float64(r/2*(float64(a*a)+float64(b*b))))
+	}
+	e := Estimate{Mean: r, Error: estimateMean(x, m.embedding.N).Error, Exact: m.sample == nil}
+	return keep(e, nil, &m.figures.Density, &m.figures.DensityError)
 }
 
 func (m *measurement) spearman(ctx context.Context) error {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"cne/data"
 	"cne/data/neighbors"
 )
@@ -79,6 +81,72 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// The density correlation is what its definition gives, in the metric of the points.
+func TestDensityCorrelation(t *testing.T) {
+	const n, k = 120, 6
+	points, embedding := matrix(normal[float32](1, n, 3, 2), 3), matrix(normal[float32](2, n, 2, 1), 2)
+	for i := range n {
+		for j := range points.Row(i) {
+			points.Row(i)[j] *= float32(1 + i%5)
+		}
+		embedding.Row(i)[0] *= float32(1 + i%5)
+	}
+	for i := 1; i <= k; i++ { // copies, whose radii are 0, do not count
+		copy(points.Row(i), points.Row(0))
+	}
+	logRadius := func(m *data.Matrix, i int) float64 {
+		d2 := make([]float64, n)
+		for j := range d2 {
+			for l, v := range m.Row(i) {
+				d := float64(v) - float64(m.Row(j)[l])
+				if m.Metric == data.Manhattan {
+					d2[j] += math.Abs(d)
+				} else {
+					d2[j] += d * d
+				}
+			}
+			if m.Metric == data.Manhattan {
+				d2[j] *= d2[j]
+			}
+		}
+		slices.Sort(d2)
+		sum := 0.
+		for _, v := range d2[1 : k+1] {
+			sum += v / k
+		}
+		return math.Log(sum)
+	}
+	for _, metric := range []data.Metric{"", data.Manhattan} {
+		points.Metric = metric
+		var x, y []float64
+		for i := range n {
+			if a := logRadius(points, i); !math.IsInf(a, -1) {
+				x, y = append(x, a), append(y, logRadius(embedding, i))
+			}
+		}
+		f := need(Measure(t.Context(), points, embedding, Options{K: k, Skip: ^MetricDensity}))(t)
+		if want := stat.Correlation(x, y, nil); len(x) != n-k-1 || f.Density == nil || math.Abs(*f.Density-want) > 1e-5 || want < 0.2 {
+			t.Errorf("%q: got %v, want %v of %d points", metric, f.Density, want, len(x))
+		}
+	}
+	points.Metric = ""
+	twice := matrix(slices.Clone(points.X), 3)
+	for i := range twice.X {
+		twice.X[i] *= 2
+	}
+	if f := need(Measure(t.Context(), points, twice, Options{K: k, Skip: ^MetricDensity}))(t); f.Density == nil || math.Abs(*f.Density-1) > 1e-12 {
+		t.Errorf("the points themselves have the correlation %v, want 1", f.Density)
+	}
+	ring := data.NewMatrix(n, 2)
+	for i := range n {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / n)
+		ring.Row(i)[0], ring.Row(i)[1] = float32(sin), float32(cos)
+	}
+	if f := need(Measure(t.Context(), points, ring, Options{K: k, Skip: ^MetricDensity}))(t); f.Density != nil {
+		t.Errorf("equal radii have the correlation %v, want none", *f.Density)
+	}
+}
+
 // What is missing leaves figures out, as does Skip.
 func TestMeasureLeavesOut(t *testing.T) {
 	// with returns the metrics that need no more than these.
@@ -115,7 +183,7 @@ func TestMeasureLeavesOut(t *testing.T) {
 		"points":             {points, embedding, Options{K: 5}, with(ofPoints)},
 		"neighbours by half": {points, embedding, Options{K: 20}, with(ofPoints) &^ MetricTrustworthiness},
 		"collapsed":          {points, data.NewMatrix(40, 2), Options{K: 5, Skip: ^(none | MetricSpearman)}, none},
-		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1}, with(ofPoints) &^ (MetricTrustworthiness | MetricSpearman)},
+		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1}, with(ofPoints) &^ (MetricTrustworthiness | MetricSpearman | MetricDensity)},
 		"skipped":            {points, embedding, Options{Skip: ^MetricSpearman}, MetricSpearman},
 	} {
 		var got Metric

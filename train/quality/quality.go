@@ -1,7 +1,8 @@
 // Package quality measures how well an embedding shows its data. KNNRecall measures how
 // many neighbours it keeps, Trustworthiness how near the neighbours in the embedding are
 // in the data, Spearman how well it keeps large distances, and KNNAccuracy how well it
-// separates classes. PartitionFunction is the sum of all similarities, and KL the
+// separates classes. Figures.Density says how well dense and sparse places are kept.
+// PartitionFunction is the sum of all similarities, and KL the
 // Kullback–Leibler divergence between graph and embedding. HeldOutAccuracy is about points
 // that were placed after training. Align rotates one embedding onto another.
 //

@@ -79,6 +79,7 @@ func compared(got, exact *Figures) map[string]estimated {
 		"partition function": {got.PartitionFunction, got.PartitionFunctionError, exact.PartitionFunction},
 		"KL":                 {got.KL, got.KLError, exact.KL},
 		"accuracy":           {got.Accuracy, got.AccuracyError, exact.Accuracy},
+		"density":            {got.Density, got.DensityError, exact.Density},
 		"trustworthiness":    {got.Trustworthiness, got.TrustworthinessError, exact.Trustworthiness},
 	}
 }
@@ -102,6 +103,9 @@ func TestSampledFigures(t *testing.T) {
 				sampleAbove = n - 1
 				got := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 				for what, f := range compared(got, exact) {
+					if what == "density" && name == "an outlier" {
+						continue // most samples lack the point that alone lowers the correlation
+					}
 					if f.exact == nil || f.value == nil || f.err == nil {
 						t.Fatalf("%s is missing: %v", what, f)
 					}

@@ -359,7 +359,7 @@ class Page:
 
 
 def evaluate(embedding, X, y=None, *, config=None):
-    """Return figures of an embedding of X as a dict: recall, trustworthiness, KL divergence and others.
+    """Return figures of an embedding of X as a dict: recall, trustworthiness, densities, KL divergence and others.
 
     embedding is an array, of this package or another, or a fitted CNE, whose graph is then
     used. With classes y there is the accuracy of a kNN classifier. config has keys of the
