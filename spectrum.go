@@ -135,6 +135,9 @@ func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 		x.EarlyExaggeration = false
 		x.Phases = append(slices.Clone(early), p)
 		x.Epochs = totalEpochs(x.Phases)
+		if !x.pulls() {
+			x.Towards = nil
+		}
 		each = append(each, x)
 	}
 	return each, len(early)

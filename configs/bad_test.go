@@ -133,7 +133,6 @@ var badFiles = []struct{ text, want string }{
 	{"model: {kind: mlp, input: pca}\ngraph: {pca: 0}", `run.yaml:1: model.input: got pca with graph.pca 0 (run.yaml:2), want points, or a number of components`},
 	{"model: {input: pca}", `run.yaml:1: model.input: got pca with model.kind table (default), want points`},
 	{"data: {holdout_labels: l.txt}", `run.yaml:1: data.holdout_labels: got [l.txt] with data.holdout null (default), want [], or paths of held-out points there`},
-	{"data: {sample: 100}\nmodel: {init: runs/a}", `run.yaml:1: data.sample: got 100 with model.init runs/a (run.yaml:2), want null, or data.names to match the points`},
 	{"graph: {search: approximate, file: g.npz}", `run.yaml:1: graph.search: got approximate with graph.file g.npz, want auto`},
 	{"train: {epochs: 1, phases: [{epochs: 1}, {epochs: 2}]}", `run.yaml:1: train.epochs: got 1 with train.phases of 3 epochs, want null, or more than all phases but the last have`},
 	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2: got 1 with loss.name umap (run.yaml:1), want a loss with a spectrum: neg and infonc`},

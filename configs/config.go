@@ -227,11 +227,15 @@ func (d *Device) OfConvolutions() op.Precision {
 	return op.Float32
 }
 
+// pulls reports whether a phase pulls.
+func (c *Config) pulls() bool {
+	return slices.ContainsFunc(c.Embed.FitOptions().Phases, func(p train.Phase) bool { return p.Pull > 0 })
+}
+
 // conflicts lists the conflicts between keys that the library does not know.
 func (c *Config) conflicts() []*option.Error {
 	d := &c.Data
 	hasGraph, named, earlier := c.Graph.File != nil, d.Names != nil, c.Model.InitPath() != ""
-	pulls := slices.ContainsFunc(c.Embed.FitOptions().Phases, func(p train.Phase) bool { return p.Pull > 0 })
 	onGPU := c.Device.Name != "auto" && c.Device.Name != "cpu"
 	return []*option.Error{
 		conflictIf(c.Device.Precision == BF16, "device.precision", "model.kind", "tf32 or float32; bf16 is for cne simclr"),
@@ -240,11 +244,9 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
 		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
 		conflictIf(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind", "false"),
-		conflictIf(c.Loss.Towards != nil && !pulls, "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
-		conflictIf(d.Sample != nil && c.Loss.Towards != nil && !named, "data.sample", "loss.towards", "null, or data.names to match the points"),
+		conflictIf(c.Loss.Towards != nil && !c.pulls(), "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",
 			"data.holdout", "[], or paths of held-out points there"),
-		conflictIf(d.Sample != nil && earlier && !named, "data.sample", "model.init", "null, or data.names to match the points"),
 		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),
 		conflictIf(c.Output.AutoLabels && c.Data.Names == nil, "output.auto_labels", "data.names",
 			"false, or the texts of the points there (--names)"),

@@ -223,7 +223,7 @@ func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
 // of any size.
 func (s *Schema[C]) check(c *C, origins Origins) error {
 	for _, e := range of(c).conflicts() {
-		if e != nil {
+		if e != nil && !(s.alongSpectrum && e.Key == "loss.towards") { // --pull may give the pull
 			e.Got = s.inline(c, e.Key)
 			if e.Other != "" {
 				e.OtherGot = s.inline(c, e.Other)

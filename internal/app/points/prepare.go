@@ -127,8 +127,8 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 		}
 	}
 	names, _ := in.Names()
-	if o.Start, err = in.Earlier.Start(in.log, h, names, c.Embed.Seed); err == nil {
-		o.Towards, err = in.Towards.Start(in.log, h, names, c.Embed.Seed)
+	if o.Start, err = in.Earlier.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed); err == nil {
+		o.Towards, err = in.Towards.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed)
 	}
 	if err == nil && o.Towards != nil {
 		p.TowardsKey, err = rundir.PointsKey(ctx, o.Towards)

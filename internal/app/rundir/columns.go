@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,6 +162,8 @@ type EarlierEmbedding struct {
 	Positions *data.Matrix
 	key, path string   // of the configuration
 	names     []string // of its points; nil if they have none
+	drawn     bool     // the points to train on are drawn, or listed
+	held      []int    // the rows that its run held out, if these were drawn
 }
 
 // ReadEarlier reads the earlier embedding of a key, or returns nil without a path. names is
@@ -177,7 +180,12 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	e := &EarlierEmbedding{Positions: set.Points, key: key, path: path}
+	e := &EarlierEmbedding{Positions: set.Points, key: key, path: path, drawn: c.DrawsPoints() || c.Data.Sample != nil}
+	if found != path {
+		if e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32); err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+	}
 	if d := set.Points.D; d != c.Embed.Dim {
 		return nil, fmt.Errorf("%s: %s: got %d coordinates, want %d as in model.dim", key, text.Quote(path), d, c.Embed.Dim)
 	}
@@ -196,14 +204,15 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names
 	return e, nil
 }
 
-// Start returns positions of a neighborhood's points; new points are near their neighbours.
-// names are the names of the points, or nil. It returns nil without an earlier embedding.
-func (e *EarlierEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
+// Start returns positions of a neighborhood's points, those of total rows that a division
+// trains on; new points are near their neighbours. names are the names of the points, or nil.
+// It returns nil without an earlier embedding.
+func (e *EarlierEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, d *cne.Division, total int, seed uint64) (*data.Matrix, error) {
 	if e == nil {
 		return nil, nil
 	}
 	n := h.Graph.N
-	rows, err := e.rows(names, n)
+	rows, err := e.rows(names, d, total)
 	if err != nil {
 		return nil, err
 	}
@@ -215,15 +224,27 @@ func (e *EarlierEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []
 	return h.StartFrom(e.Positions, rows, seed)
 }
 
-// rows returns which row of the earlier embedding each of n points has, or −1: by their
-// names, if both have some, or nil if its rows are the first points.
-func (e *EarlierEmbedding) rows(names []string, n int) ([]int, error) {
+// rows returns which row of the earlier embedding each point has, or −1: by their
+// names, if both have some; by their rows, if it has all rows of the data; or nil if its rows
+// are the points, or the first of points that are not drawn.
+func (e *EarlierEmbedding) rows(names []string, d *cne.Division, total int) ([]int, error) {
+	n := len(d.Trained)
 	if e.names == nil || names == nil {
-		if e.Positions.N > n {
-			return nil, fmt.Errorf("%s: %s: got %d points, want at most %d, or names of both (data.names) to match them",
-				e.key, text.Quote(e.path), e.Positions.N, n)
+		got, exact := e.Positions.N, e.drawn || e.held != nil
+		others, want := "", fmt.Sprintf("at most %d", n)
+		if exact {
+			want = fmt.Sprintf("%d (one per row of the data) or %d (one per row that is trained on)", total, n)
 		}
-		return nil, nil
+		switch {
+		case got == total && n < total:
+			return d.Trained, nil
+		case e.held != nil && !slices.Equal(e.held, d.Held):
+			others = " and other held-out rows"
+		case got == n || got < n && !exact:
+			return nil, nil
+		}
+		return nil, fmt.Errorf("%s: %s: got %d points%s, want %s, or names of both (data.names) to match them",
+			e.key, text.Quote(e.path), got, others, want)
 	}
 	at := make(map[string]int, len(e.names))
 	for row, name := range e.names {
