@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,13 +164,15 @@ func (s *Sweep) Values(run int) map[string]string {
 	return values
 }
 
-// Describe returns the varied keys of a run, such as "loss.name=neg seed=1".
+// Describe returns the varied keys that a run sets, such as "loss.name=neg seed=1".
 func (s *Sweep) Describe(run int) string {
-	words := make([]string, len(s.Varied))
-	for i, k := range s.Varied {
-		words[i] = k + "=" + text.Shorten(s.Values(run)[k])
+	var words []string
+	for _, k := range s.Varied {
+		if v, ok := s.Values(run)[k]; ok { // listed runs may set other keys
+			words = append(words, k+"="+text.Shorten(v))
+		}
 	}
-	return strings.Join(words, " ")
+	return cmp.Or(strings.Join(words, " "), "no key")
 }
 
 // parseSweep reads the text of a file that describes a sweep.

@@ -34,12 +34,12 @@ func TestReadSweep(t *testing.T) {
 		},
 		"listed": {
 			"output: there\nruns: [{loss.name: neg, loss.s: 0.5}, {loss.name: nc}]", "there",
-			[]string{"loss.name=neg loss.s=0.5", "loss.name=nc loss.s="},
+			[]string{"loss.name=neg loss.s=0.5", "loss.name=nc"},
 			138,
 		},
 		"listed, with axes": {
 			"runs: [{loss.name: umap}, {}]\naxes: {seed: [1, 2]}", "runs/sweep",
-			[]string{"loss.name=umap seed=1", "loss.name=umap seed=2", "loss.name= seed=1", "loss.name= seed=2"}, 400,
+			[]string{"loss.name=umap seed=1", "loss.name=umap seed=2", "seed=1", "seed=2"}, 400,
 		},
 		"lists and mappings": {
 			"axes:\n  train.phases: [[{epochs: 3, s: 1}], []]\n  data.path: [[a, b], '1 2']", "runs/sweep",
@@ -134,7 +134,8 @@ var badSweeps = []struct{ text, want string }{
 	{"runs: []", "sweep.yaml: got no runs"},
 	{"runs: [1]", `sub/sweep.yaml:1: a run: got 1, want a mapping of keys, such as {seed: 1}`},
 	{"axes: {seed: [0, 1, 1]}", "sweep.yaml: the runs 01 (seed=1) and 02 (seed=1) are equal"},
-	{"runs: [{seed: 1}, {loss.name: infonc, seed: 1}]", "sweep.yaml: the runs 00 (seed=1 loss.name=) and 01 (seed=1 loss.name=infonc) are equal"},
+	{"runs: [{seed: 1}, {loss.name: infonc, seed: 1}]", "sweep.yaml: the runs 00 (seed=1) and 01 (seed=1 loss.name=infonc) are equal"},
+	{"runs: [{}, {loss.name: infonc}]", "sweep.yaml: the runs 00 (no key) and 01 (loss.name=infonc) are equal"},
 	{"axes: {output.dir: [a, b]}", `sub/sweep.yaml:1: output.dir: set by the sweep itself; leave it out`},
 	{"axes: {train: [{epochs: 1}]}", `sub/sweep.yaml:1: train: got a section, want one of its keys, such as train.epochs`},
 	{"command: evaluate\naxes: {seed: [1]}", `sub/sweep.yaml: command: got "cne evaluate", want train or simclr pretrain`},

@@ -97,7 +97,7 @@ embedding.html or curves.png in the run folder.`,
 	flags.StringVar(&p.wanted.Names, "names", "", "`column` with names for the page, a file with a name per line, or FILE:COLUMN")
 	flags.BoolVar(&p.wanted.AutoLabels, "auto-labels", false, "label regions of the page by words of the --names of their points")
 	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "`column` that colours the page, a file (.npy, too), or FILE:COLUMN; repeatable")
-	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with a label per point (text, .npy or IDX), or FILE:COLUMN; repeatable")
+	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with a label per point (text, .npy or IDX), FILE:COLUMN, or a column of the table; repeatable")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels, by name or number (1: first, -1: last)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
 	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the picture, or repeated: above each input (default: settings or names)")
@@ -264,6 +264,9 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var err error
 	var write func() error
 	o := p.plot
+	if p.data.LabelColumn == "" { // --labels may name a column
+		p.data = (&configs.Data{Path: p.inputs, Labels: p.data.Labels, Drop: p.data.Drop}).Options()
+	}
 	switch {
 	case p.metrics:
 		var curves *plot.Curves

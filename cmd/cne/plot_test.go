@@ -100,6 +100,8 @@ func TestPlot(t *testing.T) {
 		{"plain.csv -o p.svg --labels numbers.txt", "p.svg", []string{"4", "5", "6", "7"}},
 		{"kinds.csv -o k.svg --drop id --label-column kind", "k.svg", words},
 		{"kinds.csv -o k.svg --drop 1 --label-column -1", "k.svg", words},
+		{"kinds.csv -o k.svg --drop id --labels kind", "k.svg", words},
+		{"kinds.csv -o k.svg --drop id --labels kinds.csv:kind", "k.svg", words},
 		{"kinds.csv -o k.svg --drop id --drop kind", "k.svg", nil},
 		{"both.csv -o b.svg --drop kind", "b.svg", []string{"0", "1"}},
 		{"both.csv -o b.svg --label-column kind", "b.svg", words},
