@@ -229,7 +229,7 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
 	p := explorer.Page{Title: o.Title, Slider: o.Slider, Rows: o.Rows, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
-		Neighbors: o.Neighbors}
+		Neighbors: o.Neighbors, Dates: o.Labels.Dates()}
 	for i, v := range views {
 		if v.Embedding == nil {
 			return badOption("Views: got no embedding for view %d (counted from 0)", i)
@@ -249,7 +249,7 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		return err
 	}
 	for _, c := range o.Columns {
-		column := explorer.Column{Name: c.Name}
+		column := explorer.Column{Name: c.Name, Dates: c.Labels.Dates()}
 		what := fmt.Sprintf("column %q", c.Name)
 		if column.Classes, column.ClassNames, column.ClassColours, column.Values, err = colours(what, c.Labels, n); err != nil {
 			return err

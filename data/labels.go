@@ -175,6 +175,11 @@ func (l *Labels) Categorical() bool {
 	return distinct <= fewClasses || consecutive && !isDate
 }
 
+// Dates reports whether some labels are dates.
+func (l *Labels) Dates() bool {
+	return l != nil && slices.ContainsFunc(l.Names, func(name string) bool { _, ok := text.ParseDays(name, text.DateClear); return ok })
+}
+
 // Known returns the points that have a label, and the labels of only these points. An
 // label such as NaN, NA or an empty field of a table is missing (see text.IsMissing). For a
 // nil *Labels it returns nil, nil.

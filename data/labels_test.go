@@ -54,6 +54,17 @@ func TestNewLabels(t *testing.T) {
 	}
 }
 
+func TestDates(t *testing.T) {
+	for label, want := range map[string]bool{"2020-02-29": true, "1 Mar 1999": true, "2020": false, "1.5": false, "ant": false} {
+		if got := data.NewLabels([]string{"NA", label}).Dates(); got != want {
+			t.Errorf("%s is a date: %v", label, got)
+		}
+	}
+	if (*data.Labels)(nil).Dates() {
+		t.Error("no labels are dates")
+	}
+}
+
 func TestCategorical(t *testing.T) {
 	// numbers returns label(0), …, label(n−1), each as often as repeat says.
 	numbers := func(n, repeat int, label func(i int) float64) []string {

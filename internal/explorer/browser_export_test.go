@@ -109,7 +109,7 @@ func TestBrowserSavesPNG(t *testing.T) {
 			size := get[[]float64](b, "(() => { const b = document.getElementById('stage').getBoundingClientRect(); return [b.width, b.height]; })()")
 			for _, by := range []float64{1, 4} {
 				before := b.pixel(1)
-				b.after("click #save-open; click "+map[float64]string{1: "#save-png", 4: "#save-large"}[by], "document.getElementById('save').hidden", "true")
+				b.after("click #save-open; click "+map[float64]string{1: "#save-png", 4: "#save-large"}[by]+"; away", "document.getElementById('save').hidden", "true")
 				picture, err := png.Decode(bytes.NewReader(read(map[float64]string{1: "Three-groups-s-=-0.png", 4: "Three-groups-s-=-0-large.png"}[by])))
 				must(t, err)
 				if got, want := picture.Bounds().Size(), image.Pt(int(math.Round(size[0]*by)), int(math.Round(size[1]*by))); got != want {

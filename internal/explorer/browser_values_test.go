@@ -243,13 +243,49 @@ func TestBrowserMeanings(t *testing.T) {
 	b.expect("tapped elsewhere", card, "false")
 }
 
+// Two figures are in sight, and a key or a button shows the others above the footer, which
+// does not move the map.
+func TestBrowserFigures(t *testing.T) {
+	t.Parallel()
+	p := three()
+	p.Views[0].Facts = []Fact{{"recall", ".5", ""}, {"Spearman", ".6", ""}, {"accuracy", ".7", "A share."}, {"KL divergence", "8", ""}}
+	for _, s := range []setting{{}, {width: 360, height: 640, phone: true}} {
+		b := show(t, p, s).ready()
+		const opened = "document.getElementById('more-facts').checkVisibility()"
+		b.says("#facts", "recall .5 Spearman .6")
+		b.expect("at first", opened, "false")
+		stage := get[string](b, "JSON.stringify(document.getElementById('stage').getBoundingClientRect())")
+		b.after("key f", opened, "true", "JSON.stringify(document.getElementById('stage').getBoundingClientRect())", stage)
+		b.says("#more-facts", "accuracy .7 KL divergence 8")
+		b.expect("in the window", "(() => { const r = document.getElementById('more-facts').getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth && r.bottom <= document.getElementById('foot').getBoundingClientRect().top; })()", "true")
+		b.after("key Escape", opened, "false")
+		b.after("click #more summary", opened, "true")
+		b.after("click #more summary", opened, "false")
+	}
+	b := show(t, three(), setting{}).ready()
+	b.expect("of two figures, none is behind the key", "document.getElementById('more').hidden && document.querySelector('.figures').hidden", "true")
+}
+
+// Values that are dates are shown as such.
+func TestBrowserDates(t *testing.T) {
+	t.Parallel()
+	l := data.NewLabels([]string{"2020-02-29", "2021-12-31", "2020-11-05 06:30", "2020-06-01"})
+	p := valued(l.Value...)
+	p.Dates = l.Dates()
+	b := show(t, p, setting{}).ready()
+	b.says("#range-text", "2020-02-29 – 2021-12-31")
+	b.says("#colours .marks", "2020-02-29 2021-12-31")
+	b.after("hover 0", "document.getElementById('tip-label').textContent", "2020-02-29")
+	b.after("hover 2", "document.getElementById('tip-label').textContent", "2020-11-05 06:30")
+}
+
 func TestBrowserHint(t *testing.T) {
 	t.Parallel()
 	const shown = "document.getElementById('hint').checkVisibility()"
-	const clear = `["zoom", "scale"].every((id) => { const a = document.getElementById("hint").getBoundingClientRect(), b = document.getElementById(id).getBoundingClientRect();
-	  return a.left >= 0 && a.right <= innerWidth && (a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom < a.top); })`
+	const clear = `["zoom", "scale", "stage"].every((id) => { const a = document.getElementById("hint").getBoundingClientRect(), b = document.getElementById(id).getBoundingClientRect();
+	  return a.left >= 0 && a.right <= innerWidth && (a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom <= a.top); })`
 	for _, end := range []string{"key w", "click #hint-close", "find row 1"} {
-		b := show(t, three(), setting{}).ready()
+		b := show(t, three(), setting{first: true}).ready()
 		b.expect("at the first visit", shown, "true")
 		b.expect("in words", "document.getElementById('hint').innerText.replace(/\\s+/g, ' ').trim()", "drag, wheel move, zoom / search Shift drag lasso ? all keys")
 		b.expect("beside what is there", clear, "true")
@@ -257,12 +293,12 @@ func TestBrowserHint(t *testing.T) {
 		b.after("hover 0", "cne.hovered", "0", shown, "true")
 		b.after(end, shown, "false", "localStorage.getItem('cne-hint')", "seen", "JSON.stringify(document.getElementById('stage').getBoundingClientRect())", stage)
 	}
-	b := show(t, three(), setting{before: "localStorage.setItem('cne-hint', 'seen');"}).ready()
+	b := show(t, three(), setting{}).ready()
 	b.expect("at the second", shown, "false")
 	b = show(t, three(), setting{before: "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } });"}).ready()
 	b.expect("without storage", shown, "true")
 	b.after("key w", shown, "false")
-	b = show(t, three(), setting{width: 360, height: 640, phone: true}).ready()
+	b = show(t, three(), setting{width: 360, height: 640, phone: true, first: true}).ready()
 	b.expect("beside what is there", shown+" && "+clear, "true")
 	if text := get[string](b, "document.getElementById('hint').innerText"); !strings.Contains(text, "pinch") || strings.Contains(text, "Shift") {
 		t.Errorf("on a phone it says %q", text)

@@ -20,7 +20,7 @@ func (p *Page) columns() []Column {
 	if p.Classes == nil && p.Values == nil {
 		return p.Columns
 	}
-	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.ClassColours, p.Values}}, p.Columns)
+	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.ClassColours, p.Values, p.Dates}}, p.Columns)
 }
 
 // addColumns adds a block for each column to colour points by, column-k for the k-th, and
@@ -34,6 +34,9 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 			about.Classes, bytes = column.encodeClasses()
 		} else {
 			about.Values, bytes = encodeValues(column.Values)
+		}
+		if about.Values != nil {
+			about.Values.Dates = column.Dates
 		}
 		if len(about.Classes) == 0 && about.Values == nil {
 			continue // no row has a value

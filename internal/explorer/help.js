@@ -38,6 +38,7 @@ function showHint() {
   const done = (e) => {
     if (e.key === "Tab" || e.type === "pointerdown" && box.contains(e.target)) return;
     if (box.contains(document.activeElement)) byId("points").focus(); // its button goes
+    box.parentElement.style.minHeight = box.getBoundingClientRect().height + "px"; // or the map would move
     box.hidden = true;
     for (const name of events) document.removeEventListener(name, done, true);
     try { localStorage.setItem(key, "seen"); } catch { /* see above */ }

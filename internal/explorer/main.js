@@ -85,10 +85,10 @@ class App {
   labelOf(row) { return this.textOf(this.data, row); }
 
   /** What a row is in a column, as text; empty if there is neither a class nor a value. */
-  textOf({ classes, category, values }, row) {
+  textOf({ classes, category, values, scale }, row) {
     const { noLabel } = this.data;
     if (category) return classes[category[row]]?.name ?? noLabel;
-    if (values) return Number.isNaN(values[row]) ? noLabel : String(values[row]);
+    if (values) return Number.isNaN(values[row]) ? noLabel : scale.dates ? dateText(values[row]) : String(values[row]);
     return "";
   }
 
@@ -674,11 +674,12 @@ class App {
       c: () => this.toggleSide(),
       t: () => this.setTheme(this.dark ? "light" : "dark"),
       o: () => this.toggleCard("settings"),
+      f: () => { byId("more").open = !byId("more").open; },
       v: () => { this.toggleCard("save"); if (!byId("save").hidden) byId("save-png").focus(); },
       "?": () => byId("help").showModal(),
     };
     let run = keys[event.key.length === 1 ? event.key.toLowerCase() : ""] ?? (own ? undefined : arrows[event.key]);
-    if (event.key === " " && several && !target.matches("button, input[type=checkbox]")) run = () => this.player.toggle();
+    if (event.key === " " && several && !target.matches("button, summary, input[type=checkbox]")) run = () => this.player.toggle();
     if (!run) return;
     event.preventDefault();
     run();
@@ -691,6 +692,7 @@ class App {
       field.dispatchEvent(new Event("input"));
       field.blur();
     } else if (cards.some((name) => !byId(name).hidden)) cards.forEach((name) => this.toggleCard(name, false));
+    else if (byId("more").open) byId("more").open = false;
     else if (this.line) this.pointers.cancel();
     else if (this.lassoing) this.setLassoing(false);
     else if (this.pinned >= 0) this.pinned = -1;

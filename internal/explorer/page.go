@@ -102,6 +102,9 @@ type Page struct {
 	// (Above 100 000 rows it looks at evenly spaced rows.)
 	Values []float64
 
+	// Dates reports that Values are dates, as years with fractions (data.LabelValue).
+	Dates bool
+
 	// Columns are further data about the rows. The page starts with Classes or Values, if
 	// any, under the name "label". It can instead colour the points by each of these
 	// columns.
@@ -128,14 +131,15 @@ type Page struct {
 	Images *images.Set
 }
 
-// A Column has data to colour points by: Classes with their names, or Values, as in a
-// Page.
+// A Column has data to colour points by: Classes with their names, or Values, which may be
+// Dates, as in a Page.
 type Column struct {
 	Name         string
 	Classes      []int32
 	ClassNames   []string
 	ClassColours []int32
 	Values       []float64
+	Dates        bool
 }
 
 // A View is one embedding of the points of a Page.
@@ -266,6 +270,7 @@ type aboutValues struct {
 	valueCoding
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
+	Dates bool    `json:"dates"`
 	Inks  []ink   `json:"inks"` // at equal steps from Low to High
 	Ticks []tick  `json:"ticks"`
 }

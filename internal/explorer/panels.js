@@ -236,6 +236,7 @@ class Legend {
 
 /* Slider and facts --------------------------------------------------------- */
 
+const mostFacts = 2; // in sight; the others are behind a button
 const glideTime = 450; // milliseconds to the next view
 
 class Player {
@@ -314,12 +315,13 @@ class Player {
 
   _makeFacts() {
     const names = [...new Set(this.views.flatMap((v) => v.facts.map((f) => f[0])))];
-    this.facts = names.map((name) => {
+    byId("more").hidden = document.querySelector(".figures").hidden = names.length <= mostFacts;
+    this.facts = names.map((name, k) => {
       const values = this.views.map((v) => v.facts.find((f) => f[0] === name)?.[1] ?? "");
       const row = make("div");
       const value = make("dd");
       row.append(make("dt", "", name), value);
-      byId("facts").append(row);
+      byId(k < mostFacts ? "facts" : "more-facts").append(row);
       const meaning = this.app.data.meanings?.[name];
       if (meaning) explain(row, meaning);
       return { values, row, value };

@@ -112,6 +112,7 @@ type setting struct {
 	width, height int64 // 800 × 560 by default
 	phone, dark   bool
 	before        string // a script that runs before the page's
+	first         bool   // visit, which begins with a hint
 }
 
 // show opens a page. When the test ends, nothing may have gone wrong in it.
@@ -154,7 +155,7 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	call(b, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: s.phone, MaxTouchPoints: 2})
 	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if no other tab were in front
 	b.prefer(s.dark)
-	added, err := chromedp.Call(ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: ownStorage + s.before})
+	added, err := chromedp.Call(ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: ownStorage + map[bool]string{false: "localStorage.setItem('cne-hint', 'seen');"}[s.first] + s.before})
 	must(t, err)
 	script = added.Identifier
 	b.run(chromedp.Navigate(b.url))

@@ -10,6 +10,12 @@ function number(v) {
   return a >= 1e-4 && a < 1e6 || v === 0 ? String(v) : v.toExponential().replace("e+", "e");
 }
 
+/** Writes a year with its fraction as a date, as 2020-02-29, and the time of day if it is not midnight. */
+function dateText(v, withTime = true) {
+  const text = new Date(Math.round((v - 1970) * 365.2425 * 24 * 60) * 60000).toISOString().replace("T", " ");
+  return text.slice(0, withTime && !text.endsWith("00:00:00.000Z") ? -8 : -14);
+}
+
 /** Returns the first place in an increasing array of what is not below v. */
 function firstFrom(array, v) {
   let from = 0, to = array.length;
@@ -33,7 +39,7 @@ class ValueScale {
   }
 
   constructor(app, { scale, values }) {
-    Object.assign(this, { app, values, min: scale.low, max: scale.high, inks: scale.inks, round: scale.ticks.map((t) => t.value) });
+    Object.assign(this, { app, values, dates: scale.dates, min: scale.low, max: scale.high, inks: scale.inks, round: scale.ticks.map((t) => t.value) });
     const every = Math.ceil(values.length / mostSampled);
     const some = values.filter((v, i) => i % every === 0 && !Number.isNaN(v)).sort();
     const quantile = (of, q) => of[Math.round(q * (of.length - 1))];
@@ -43,7 +49,7 @@ class ValueScale {
     this.digits = within(3 + Math.ceil(Math.log10(largest / (this.max - this.min) || 1) - 0.3), 3, 17);
     // Where the middle 90 % would have less than a tenth of the colours, they get more.
     const narrow = quantile(some, 0.95) / 2 - quantile(some, 0.05) / 2 < 0.1 * (this.max / 2 - this.min / 2);
-    this.usual = narrow ? "log" : "linear";
+    this.usual = narrow && !this.dates ? "log" : "linear";
     this._measure(this.usual);
   }
 
@@ -93,7 +99,7 @@ class ValueScale {
     return within(Number(v.toPrecision(this.digits)), this.min, this.max);
   }
 
-  text(v, digits = this.digits) { return number(Number(v.toPrecision(digits))); }
+  text(v, digits = this.digits) { return this.dates ? dateText(v, this.max - this.min < 0.05) : number(Number(v.toPrecision(digits))); }
 
   /** Returns the colour at a place in a theme. All colours together span the range. */
   ink(t, dark) { return this.inks[this.step(t)][dark]; }
@@ -140,7 +146,7 @@ class ValueScale {
     const { kind, min, max, round } = this;
     const groups = []; // of texts and places that are shown together, the most important first
     const add = (values) => groups.push(values.filter((v) => v >= min && v <= max).map((v) => [number(v), this.place(v)]));
-    if (kind === "quantile") {
+    if (kind === "quantile" || this.dates) {
       for (const group of [[0, 1], [0.5], [0.25, 0.75]]) groups.push(group.map((t) => [this.text(this.valueAt(t)), t]));
     } else {
       if (kind === "log") {

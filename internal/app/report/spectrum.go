@@ -118,7 +118,7 @@ func spectrumColumns() []column {
 func SpectrumFacts(m *rundir.StopMetrics) []cne.Fact {
 	facts := Facts(&m.Figures, m.Z)
 	if m.ZBar != nil {
-		facts = append([]cne.Fact{roundedFact("Z̄", *m.ZBar, "The normalisation constant of Neg-t-SNE for this embedding. The larger it is, the more attraction prevails, and the more compact are the clusters.")}, facts...)
+		facts = append(facts, roundedFact("Z̄", *m.ZBar, "The normalisation constant of Neg-t-SNE for this embedding. The larger it is, the more attraction prevails, and the more compact are the clusters."))
 	}
 	return facts
 }

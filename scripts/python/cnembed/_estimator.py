@@ -355,7 +355,7 @@ class Page:
 
     def _repr_html_(self):
         # In a sandbox the page can neither read the notebook nor be styled by it.
-        return ('<iframe sandbox="allow-scripts allow-downloads" style="width:100%%;height:600px;border:0" srcdoc="%s"></iframe>' % html.escape(self.html))
+        return ('<iframe title="Map of the points" sandbox="allow-scripts allow-downloads" style="width:100%%;height:600px;border:0" srcdoc="%s"></iframe>' % html.escape(self.html))
 
 
 def evaluate(embedding, X, y=None, *, config=None):
