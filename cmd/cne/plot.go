@@ -106,8 +106,8 @@ embedding.html or curves.png in the run folder.`,
 	flags.StringVar(&p.grid, "grid", "", "`keys` of the rows and the columns of runs, such as loss.s,seed")
 	flags.BoolVar(&p.plot.Letters, "letters", false, "write a, b, c … in the corners of the panels")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter in typographic `points`, at most 100; 0: automatic, density from 50 000 points")
-	flags.StringVar(&p.width, "width", "0", "`length` of the lower side, such as 18cm, 180mm or 7in; without a unit: cm; 0: automatic")
-	flags.StringVar(&p.height, "height", "0", "`length` of the left side; 0: automatic")
+	flags.Var((*cli.Length)(&p.plot.Width), "width", "width of the picture, a `length` such as 180mm, 7in, 18cm or 18; 0: automatic")
+	flags.Var((*cli.Length)(&p.plot.Height), "height", "height of the picture, a `length`; 0: automatic")
 	flags.BoolVar(&p.plot.NameClasses, "class-names", false, "write the name of each class at the median of its points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
@@ -134,8 +134,7 @@ type plotting struct {
 	output string   // "" for the default
 	data   file.Options
 	plot   cne.PictureOptions
-
-	grid, width, height string // as on the command line
+	grid   string
 
 	titles  []string
 	join    bool // the inputs are parts of one
@@ -159,12 +158,6 @@ func (p *plotting) endings() []string {
 // check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
-	var errWidth, errHeight error
-	p.plot.Width, errWidth = inches("--width", p.width)
-	p.plot.Height, errHeight = inches("--height", p.height)
-	if err := cmp.Or(errWidth, errHeight); err != nil {
-		return err
-	}
 	if rows, columns, ok := strings.Cut(p.grid, ","); p.grid != "" && (!ok || rows == columns) {
 		return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
 	} else if err := cmp.Or(configs.Train.CheckKey("--grid", rows), configs.Train.CheckKey("--grid", columns)); p.grid != "" && err != nil {
@@ -242,21 +235,6 @@ func (p *plotting) chooseOutput() error {
 	}
 	inputs := file.Paths(slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Columns, []string{p.wanted.Names}))
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
-}
-
-// inches returns a length that a flag gives in inches. Without a unit it is in cm.
-func inches(flag, length string) (float64, error) {
-	number, unit := strings.TrimSuffix(length, "cm"), 1.
-	for name, cm := range map[string]float64{"mm": 0.1, "in": 2.54} {
-		if before, ok := strings.CutSuffix(length, name); ok {
-			number, unit = before, cm
-		}
-	}
-	v, err := text.Decimal(strings.TrimSpace(number))
-	if v *= unit; err != nil || !(v >= 0 && v <= 100) {
-		return 0, fmt.Errorf("%s: got %s, want at most 100 cm, such as 18cm, 180mm or 7in", flag, text.Quote(length))
-	}
-	return v / 2.54, nil
 }
 
 // draw writes the picture or page.

@@ -117,14 +117,8 @@ func (s *Scatter) layout() (*layout, error) {
 	}
 	l := &layout{height: 72 * s.height()}
 	top := l.height - margin
-	title, beforeTitle := Printable(s.Title), 0.
-	if s.letter != "" {
-		beforeTitle = letterStyle.Width(s.letter).Points() + markerGap
-		l.add(func(c draw.Canvas) {
-			c.FillText(letterStyle, vg.Point{X: margin, Y: vg.Length(l.height - margin - 0.4*titleHeight)}, s.letter)
-		})
-	}
-	if title != "" || s.letter != "" {
+	title := Printable(s.Title)
+	if title != "" || s.indent > 0 {
 		top -= titleHeight
 	}
 	if note != "" {
@@ -168,10 +162,10 @@ func (s *Scatter) layout() (*layout, error) {
 		if txt == "" {
 			return
 		}
-		txt = fit(sty, txt, l.width-2*margin-beforeTitle)
+		txt = fit(sty, txt, l.width-2*margin-s.indent)
 		x, y := margin+w/2, free+0.6*height
-		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w-2*beforeTitle { // wider than the points: use the space next to them
-			sty.XAlign, x = text.XLeft, margin+beforeTitle
+		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w-2*s.indent { // wider than the points: use the space next to them
+			sty.XAlign, x = text.XLeft, margin+s.indent
 		}
 		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
 		free += height

@@ -135,7 +135,7 @@ type Scatter struct {
 	// of the colours and the legend, which the Strip draws.
 	beside *Scatter
 
-	letter string // in a Strip, the bold letter in the upper left corner; "" for none
+	indent float64 // of the title in a Strip: room for a letter
 }
 
 // A drawable returns its layout, or an error.
@@ -369,16 +369,8 @@ func (s *Strip) layout() (*layout, error) {
 	}
 	// If some panels have a title or a letter, all are as high as with one.
 	hasTitle := func(p *Scatter) bool { return strings.TrimSpace(p.Title) != "" || s.Letters }
-	titled := slices.ContainsFunc(s.Panels, hasTitle)
-	head, left, title := 0., 0., Printable(s.Title) // room above the panels and to the left of them
-	for _, there := range []bool{title != "", s.ColumnTitles != nil} {
-		if there {
-			head += titleHeight
-		}
-	}
-	if s.RowTitles != nil {
-		left = titleHeight
-	}
+	titled, title, room := slices.ContainsFunc(s.Panels, hasTitle), Printable(s.Title), map[bool]float64{true: titleHeight}
+	head, left := room[title != ""]+room[s.ColumnTitles != nil], room[s.RowTitles != nil] // above the panels, and next to them
 	side, legend, height, across := float64(stripSide), legend{}, 0., float64(columns)
 	for before := 0.; side != before; { // smaller panels have a lower and wider legend
 		before, height = side, float64(cells[n-1]/columns+1)*side
@@ -390,25 +382,22 @@ func (s *Strip) layout() (*layout, error) {
 		}
 	}
 	whole := &layout{width: cmp.Or(72*s.Width, left+across*side+legend.width), height: height + head}
+	write := func(sty text.Style, txt string, x, y, width float64) {
+		txt = fit(sty, Printable(txt), width-2*margin)
+		whole.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
+	}
 	for i, p := range s.Panels {
-		panel := *p
-		panel.beside = all
-		panel.Width, panel.Height = side/72, side/72
+		panel, x, y := *p, left+float64(cells[i]%columns)*side, height-float64(cells[i]/columns+1)*side
+		panel.beside, panel.Width, panel.Height = all, side/72, (side-room[titled && !hasTitle(p)])/72
 		if s.Letters {
-			panel.letter = letterOf(i)
-		}
-		if titled && !hasTitle(p) {
-			panel.Height -= titleHeight / 72.
+			panel.indent = letterStyle.Width(letterOf(i)).Points() + markerGap
+			write(letterStyle, letterOf(i), x+margin, y+side-margin-0.4*titleHeight, side)
 		}
 		l, err := panel.layout()
 		if err != nil {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
 		}
-		whole.insert(l, left+float64(cells[i]%columns)*side, height-float64(cells[i]/columns+1)*side)
-	}
-	write := func(sty text.Style, txt string, x, y, width float64) {
-		txt = fit(sty, Printable(txt), width-2*margin)
-		whole.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
+		whole.insert(l, x, y)
 	}
 	write(titleStyle, title, left+across*side/2, whole.height-0.6*titleHeight, across*side)
 	for i, title := range s.ColumnTitles {
@@ -420,11 +409,9 @@ func (s *Strip) layout() (*layout, error) {
 		write(upright, title, 0.6*titleHeight, height-(float64(i)+0.5)*side, side)
 	}
 	if legend.draw != nil {
-		top := height - margin
-		if titled {
-			top -= titleHeight
-		}
-		whole.add(func(c draw.Canvas) { legend.draw(c, whole.width+legendGap-margin-legend.width, top) })
+		whole.add(func(c draw.Canvas) {
+			legend.draw(c, whole.width+legendGap-margin-legend.width, height-margin-room[titled])
+		})
 	}
 	return whole, nil
 }

@@ -60,7 +60,32 @@ func Complete(root *cobra.Command) {
 }
 
 // allowedValues describes the values of the types of flags.
-var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number"}
+var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number",
+	"length": "at most 100 cm, such as 18cm, 180mm or 7in"}
+
+// A Length is a flag for a length of at most 100 cm, in inches. Without a unit, it takes cm.
+type Length float64
+
+// Set parses a number with a unit.
+func (l *Length) Set(s string) error {
+	number, cm := strings.TrimSuffix(s, "cm"), 1.
+	for unit, size := range map[string]float64{"mm": 0.1, "in": 2.54} {
+		if before, ok := strings.CutSuffix(s, unit); ok {
+			number, cm = before, size
+		}
+	}
+	v, err := text.Decimal(strings.TrimSpace(number))
+	if *l = Length(v * cm / 2.54); err == nil && !(v >= 0 && v*cm <= 100) {
+		err = errors.New("out of range")
+	}
+	return err
+}
+
+// String returns "", since there is no default.
+func (*Length) String() string { return "" }
+
+// Type is the word for the values in messages.
+func (*Length) Type() string { return "length" }
 
 // explain rewrites an error about a flag of a command or its value in plain words; other
 // errors are returned unchanged.
