@@ -170,13 +170,7 @@ func (p *Panel) check() error {
 // columns returns the number of panels in a row.
 func (c *Curves) columns() int {
 	n := len(c.Panels)
-	if c.Columns > 0 {
-		return min(c.Columns, n)
-	}
-	if n == 4 {
-		return 2
-	}
-	return min(n, 3)
+	return min(n, cmp.Or(c.Columns, map[int]int{4: 2}[n], 3))
 }
 
 // layout places everything. All charts have the same size, and their axes are aligned.
@@ -220,7 +214,9 @@ func (c *Curves) layout() (*layout, error) {
 
 	l.add(func(to draw.Canvas) {
 		to.FillText(titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(l.height - margin - 0.4*titleHeight)}, title)
-		legend.draw(to, margin, l.height-margin-beforeLegend)
+		for _, draw := range legend.entries {
+			draw(to, vg.Point{X: margin, Y: vg.Length(l.height - margin - beforeLegend)})
+		}
 		for i := range c.Panels {
 			at := canvases[i/columns][i%columns].Rectangle
 			charts[i/columns][i%columns].Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: at})
@@ -274,32 +270,21 @@ func (c *Curves) colours(width float64) (map[seriesName]color.NRGBA, *legendRows
 				x = 0
 				legend.height += legendLine
 			}
-			legend.entries = append(legend.entries, legendEntry{entry, x, legend.height - legendLine})
+			corner := vg.Point{X: vg.Length(x), Y: vg.Length(legendLine - legend.height)}
+			legend.entries = append(legend.entries, func(to draw.Canvas, at vg.Point) {
+				entry.Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: vg.Rectangle{Min: at.Add(corner), Max: at.Add(corner)}})
+			})
 			x += w + columnGap
 		}
 	}
 	return colours, legend
 }
 
-// legendRows is a legend in rows above the charts.
+// legendRows is a legend in rows above the charts: gonum's legend of each series, drawn with
+// the upper left corner of all at a place.
 type legendRows struct {
-	entries []legendEntry
+	entries []func(to draw.Canvas, at vg.Point)
 	height  float64
-}
-
-// A legendEntry is a series in the legend: gonum's legend of only that series.
-type legendEntry struct {
-	gonum.Legend
-	x, y float64 // of its upper left corner; y from the top of the legend
-}
-
-// draw draws the legend with its upper left corner at x, y.
-func (l *legendRows) draw(to draw.Canvas, x, y float64) {
-	for i := range l.entries {
-		e := &l.entries[i]
-		corner := vg.Point{X: vg.Length(x + e.x), Y: vg.Length(y - e.y)}
-		e.Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: vg.Rectangle{Min: corner, Max: corner}})
-	}
 }
 
 // line returns the line through some points of the series.

@@ -172,20 +172,19 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names
 	if path == "" {
 		return nil, nil
 	}
+	e := &EarlierEmbedding{key: key, path: path, drawn: c.DrawsPoints() || c.Data.Sample != nil}
 	var set *data.Dataset
 	found, err := EmbeddingFile(path)
+	if err == nil && found != path {
+		e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32)
+	}
 	if err == nil {
 		set, err = OpenEmbedding(ctx, []string{found}, file.Options{})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	e := &EarlierEmbedding{Positions: set.Points, key: key, path: path, drawn: c.DrawsPoints() || c.Data.Sample != nil}
-	if found != path {
-		if e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-	}
+	e.Positions = set.Points
 	if d := set.Points.D; d != c.Embed.Dim {
 		return nil, fmt.Errorf("%s: %s: got %d coordinates, want %d as in model.dim", key, text.Quote(path), d, c.Embed.Dim)
 	}
