@@ -176,8 +176,7 @@ type Options struct {
 	FixZ bool    `key:"loss.learn_z" words:"true false"`
 
 	// Pull draws positions without a network towards Towards [n, Dim], or the first principal
-	// components: see train.Phase. The positions are turned to fit them at the start. Without a
-	// Pull, also of the last phases of a Spectrum, Towards is not used.
+	// components: see train.Phase. The positions are turned to fit them at the start.
 	Pull    float64 `key:"loss.pull" in:"[0,1e6]"`
 	Towards *data.Matrix
 
@@ -443,6 +442,8 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca"}
 	case o.Start != nil && o.Init != InitGiven:
 		return badOption("got Start without InitGiven")
+	case o.Towards != nil && !o.pulls():
+		return badOption("got Towards without Pull")
 	}
 	return cmp.Or(checkPositions("Start", o.Start, n, dim), checkPositions("Towards", o.Towards, n, dim))
 }

@@ -135,6 +135,9 @@ func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 		x.EarlyExaggeration = false
 		x.Phases = append(slices.Clone(early), p)
 		x.Epochs = totalEpochs(x.Phases)
+		if !x.pulls() {
+			x.Towards = nil
+		}
 		each = append(each, x)
 	}
 	return each, len(early)
@@ -230,6 +233,9 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 	}
 	o.Phases = o.Phases[:shared]
 	o.Epochs = totalEpochs(o.Phases)
+	if !o.pulls() {
+		o.Towards = nil
+	}
 	keep, from, err := o.SpectrumCheckpoints.of(-1)
 	if err != nil {
 		return nil, err
