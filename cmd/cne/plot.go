@@ -242,8 +242,9 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var err error
 	var write func() error
 	o := p.plot
-	if p.data.LabelColumn == "" { // --labels may name a column
-		p.data = (&configs.Data{Path: p.inputs, Labels: p.data.Labels, Drop: p.data.Drop}).Options()
+	named := (&configs.Data{Path: p.inputs, Labels: p.data.Labels, Drop: p.data.Drop}).Options()
+	if _, err := file.FindColumn(ctx, p.inputs, named.LabelColumn, named); err == nil && named.LabelColumn != "" { // --labels names a column
+		p.data = named
 	}
 	switch {
 	case p.metrics:

@@ -67,7 +67,10 @@ func ArrangeLikeRun(l *data.Labels, folder string) {
 func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([]cne.PicturePanel, error) {
 	var panels []cne.PicturePanel
 	if len(titles) == 0 {
-		titles = settingsOr(runNames(inputs), inputs)
+		for _, input := range inputs {
+			titles = append(titles, filepath.Base(file.TrimEnding(input)))
+		}
+		titles = settingsOr(titles, inputs)
 	}
 	for i, input := range inputs {
 		found, err := rundir.EmbeddingFile(input)
@@ -265,7 +268,7 @@ func runNames(paths []string) []string {
 		if at, err := filepath.Abs(path); err == nil {
 			path = at
 		}
-		short[i] = filepath.Base(file.TrimEnding(path))
+		short[i] = filepath.Base(path)
 	}
 	for i, name := range short {
 		names[i] = name
