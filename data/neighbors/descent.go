@@ -74,7 +74,7 @@ type descentSettings struct {
 }
 
 const (
-	emptyEntry = math.MaxUint64 // stands after the last of a list that is not full
+	emptyEntry = math.MaxInt64 // stands after the last of a list that is not full
 	// newOwn marks an entry that has not been in the row of the list's point, newReverse
 	// an entry whose point has not had the list's point in its row.
 	newOwn, newReverse = 1, 2
@@ -299,30 +299,7 @@ func below(d2 float32) float32 {
 // insert puts an entry into a list and drops the last one, unless it comes after the last
 // or is there already. It reports whether it did.
 func insert(list []uint64, key uint64) bool {
-	last := len(list) - 1
-	if key >= list[last]&^marks {
-		return false
-	}
-	at := last
-	for at > 0 && list[at-1] > key {
-		if at > 256 && list[at/2] > key { // halve long lists
-			at /= 2
-		} else {
-			at--
-		}
-	}
-	if at > 0 && list[at-1]|marks == key {
-		return false
-	}
-	if last-at > 64 {
-		copy(list[at+1:], list[at:last])
-	} else {
-		for e := last; e > at; e-- {
-			list[e] = list[e-1]
-		}
-	}
-	list[at] = key
-	return true
+	return key < list[len(list)-1]&^marks && simd.InsertWord(list, key, marks)
 }
 
 // A descentWork holds the buffers of one goroutine.

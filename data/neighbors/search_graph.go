@@ -42,7 +42,7 @@ const (
 	// the neighbours, or roughShare in a rough search. Bytes may miss bytesShare more than
 	// float32.
 	calibratedK, calibratedPoints = 15, 500
-	leastRough, leastKept         = 30, 34
+	leastRough, leastKept         = 32, 36
 	mostKept                      = 160
 	calibratedShare, roughShare   = 0.975, 0.955
 	bytesShare                    = 0.01
@@ -115,16 +115,18 @@ func (c *pointSet) newSearchTree(t *forestTree) searchTree {
 
 // dot returns the inner product of y with the first values of x.
 func dot(x, y []float32) float64 {
-	var even, odd float64 // the products are exact
+	var sum [4]float64 // the products are exact
 	x = x[:len(y)]
-	for ; len(y) >= 2 && len(x) >= 2; x, y = x[2:], y[2:] {
-		even += float64(float64(x[0]) * float64(y[0]))
-		odd += float64(float64(x[1]) * float64(y[1]))
+	for ; len(y) >= 4 && len(x) >= 4; x, y = x[4:], y[4:] {
+		sum[0] += float64(float64(x[0]) * float64(y[0]))
+		sum[1] += float64(float64(x[1]) * float64(y[1]))
+		sum[2] += float64(float64(x[2]) * float64(y[2]))
+		sum[3] += float64(float64(x[3]) * float64(y[3]))
 	}
-	if len(y) > 0 {
-		even += float64(float64(x[0]) * float64(y[0]))
+	for l, v := range y {
+		sum[l] += float64(float64(x[l]) * float64(v))
 	}
-	return even + odd
+	return (sum[0] + sum[1]) + (sum[2] + sum[3])
 }
 
 // calibrate chooses what the search compares and how many points it keeps, by the share of
@@ -154,9 +156,9 @@ func (g *searchGraph) calibrate(ctx context.Context, base, lifted *data.Matrix, 
 			defer g.works.Put(w)
 			for i := lo; i < hi; i++ {
 				query := lifted.Row(rows[i])
-				w.set(g, query)
-				w.search(g, w.leafOf(g, &g.trees[0]), k, g.kept, int32(i*g.n/points))
-				w.rank(g, best, nb, i, lifted, query)
+				if w.set(g, query) && w.search(g, w.leafOf(g, &g.trees[0]), k, g.kept, int32(i*g.n/points)) {
+					w.rank(g, best, nb, i, lifted, query)
+				}
 			}
 		})
 		found := 0
@@ -188,7 +190,7 @@ type quantization struct {
 	bytes  []uint8   // [n, stride]
 	low    []float32 // [width]: the least value of each column
 	steps  float32   // in 1
-	most   float32   // bounds how far a level may be from a byte, so that squared distances stay below 2³¹
+	most   float64   // bounds how far a level may be from a byte, so that squared distances stay below 2³¹
 }
 
 // quantize returns bytes for the points of a set, or nil if they have none.
@@ -209,7 +211,7 @@ func quantize(c *pointSet) *quantization {
 	if q.steps > 0 {
 		q.steps = 255 / q.steps
 	}
-	q.most = float32(math.Floor(math.Sqrt(math.MaxInt32 / float64(q.stride))))
+	q.most = math.Floor(math.Sqrt(math.MaxInt32 / float64(q.stride)))
 	q.bytes = make([]uint8, c.n*q.stride)
 	memory.UseHugePages(q.bytes)
 	parallel.For(c.n, descentGrain, func(_, lo, hi int) {
@@ -222,10 +224,10 @@ func quantize(c *pointSet) *quantization {
 	return q
 }
 
-// level returns the level of a value of column l: from 0 to 255 within the base, and beyond in
-// the same steps.
-func (q *quantization) level(v float32, l int) float32 {
-	return float32(math.Floor(float64(float32((v-q.low[l])*q.steps)) + 0.5))
+// level returns the level of a value of column l and up to 1 more: from 0 to 255 within the
+// base, and beyond in the same steps.
+func (q *quantization) level(v float32, l int) float64 {
+	return float64(float32((v-q.low[l])*q.steps)) + 0.5
 }
 
 // A searchWork holds the buffers of one goroutine.
@@ -251,25 +253,13 @@ func (g *searchGraph) newWork() *searchWork {
 }
 
 // set sets the query and reports whether it is near enough to the base for distances in
-// float32, or of bytes.
+// float32.
 func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	for l, v := range query {
 		w.row[l] = v * g.scale
 		if !(math.Abs(float64(w.row[l])) <= searchMaxCoordinate) {
 			return false
 		}
-	}
-	if g.quantization != nil {
-		for l, v := range w.row {
-			level := g.level(v, l)
-			if !(level >= 255-g.most && level <= g.most) {
-				return false
-			}
-			w.levels[l] = int16(level)
-		}
-	}
-	if g.sizes != nil {
-		w.size = sizes(w.row, g.width)[0]
 	}
 	return true
 }
@@ -287,8 +277,20 @@ func (w *searchWork) leafOf(g *searchGraph, t *searchTree) span {
 }
 
 // search makes the list of points near to the query, without self. leaf is its leaf in the
-// first tree.
-func (w *searchWork) search(g *searchGraph, leaf span, k, kept int, self int32) {
+// first tree. It reports whether the query is near enough to the base for distances of bytes.
+func (w *searchWork) search(g *searchGraph, leaf span, k, kept int, self int32) bool {
+	if q := g.quantization; q != nil {
+		for l, v := range w.row {
+			level := q.level(v, l) + q.most
+			if !(level >= 255 && level < 2*q.most+1) {
+				return false
+			}
+			w.levels[l] = int16(int32(level) - int32(q.most))
+		}
+	}
+	if g.sizes != nil {
+		w.size = sizes(w.row, g.width)[0]
+	}
 	clear(w.met[:])
 	w.list = slices.Grow(w.list[:0], kept)[:kept]
 	for e := range w.list {
@@ -321,6 +323,7 @@ func (w *searchWork) search(g *searchGraph, leaf span, k, kept int, self int32) 
 			}
 		}
 	}
+	return true
 }
 
 // upcoming returns the points whose edges are followed next, and marks them as followed.
@@ -449,13 +452,8 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 		defer g.works.Put(w)
 		best := newTopK(nb.K)
 		for _, s := range order[lo:hi] {
-			found := s.leaf.size() > 0
-			if found {
-				w.set(g, queries.Row(s.query))
-				w.search(g, s.leaf, nb.K, kept, -1)
-				found = w.rank(g, best, nb, s.query, x.base, queries.Row(s.query))
-			}
-			if !found {
+			query := queries.Row(s.query)
+			if s.leaf.size() == 0 || !w.set(g, query) || !w.search(g, s.leaf, nb.K, kept, -1) || !w.rank(g, best, nb, s.query, x.base, query) {
 				nb.unlimit(s.query)
 				mu.Lock()
 				failed = append(failed, int32(s.query))

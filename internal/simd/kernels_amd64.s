@@ -25158,44 +25158,138 @@ words_done:
 TEXT ·holdsWord(SB), NOSPLIT, $0-41
 	MOVQ         list_base+0(FP), AX
 	MOVQ         list_len+8(FP), CX
-	MOVQ         word+24(FP), SI
+	MOVQ         word+24(FP), DX
 	MOVQ         set+32(FP), DI
-	VMOVQ        SI, X0
+	VMOVQ        DX, X0
 	VPBROADCASTQ X0, Y0
 	VMOVQ        DI, X1
 	VPBROADCASTQ X1, Y1
 	VPXOR        Y2, Y2, Y2
-	XORQ         DX, DX
-	MOVQ         CX, BX
-	ANDQ         $-4, BX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
 
 vectors:
-	CMPQ     DX, BX
+	CMPQ     BX, SI
 	JGE      rest
-	VPOR     (AX)(DX*8), Y1, Y3
+	VPOR     (AX)(BX*8), Y1, Y3
 	VPCMPEQQ Y0, Y3, Y3
 	VPOR     Y3, Y2, Y2
-	ADDQ     $0x04, DX
+	ADDQ     $0x04, BX
 	JMP      vectors
 
 rest:
-	CMPQ DX, CX
-	JGE  done
-	MOVQ (AX)(DX*8), BX
-	ORQ  DI, BX
-	CMPQ BX, SI
+	CMPQ BX, CX
+	JGE  searched
+	MOVQ (AX)(BX*8), SI
+	ORQ  DI, SI
+	CMPQ SI, DX
 	JEQ  held
-	INCQ DX
+	INCQ BX
 	JMP  rest
 
-done:
+searched:
 	VPTEST Y2, Y2
-	SETNE  ret+40(FP)
+	JNE    held
+	MOVB   $0x00, ret+40(FP)
 	VZEROUPPER
 	RET
 
 held:
 	MOVB $0x01, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func insertWord(list []uint64, word uint64, set uint64) bool
+// Requires: AVX, AVX2
+TEXT ·insertWord(SB), NOSPLIT, $0-41
+	MOVQ         list_base+0(FP), AX
+	MOVQ         list_len+8(FP), CX
+	MOVQ         word+24(FP), DX
+	MOVQ         set+32(FP), DI
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+	VMOVQ        DI, X1
+	VPBROADCASTQ X1, Y1
+	VPXOR        Y2, Y2, Y2
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+
+vectors:
+	CMPQ     BX, SI
+	JGE      rest
+	VPOR     (AX)(BX*8), Y1, Y3
+	VPCMPEQQ Y0, Y3, Y3
+	VPOR     Y3, Y2, Y2
+	ADDQ     $0x04, BX
+	JMP      vectors
+
+rest:
+	CMPQ BX, CX
+	JGE  searched
+	MOVQ (AX)(BX*8), SI
+	ORQ  DI, SI
+	CMPQ SI, DX
+	JEQ  held
+	INCQ BX
+	JMP  rest
+
+searched:
+	VPTEST    Y2, Y2
+	JNE       held
+	VMOVDQU   (AX), Y1
+	VPERMQ    $0x93, Y1, Y3
+	VPXOR     Y5, Y5, Y5
+	VPBLENDD  $0x03, Y5, Y3, Y5
+	VPCMPGTQ  Y0, Y1, Y6
+	VBLENDVPD Y6, Y0, Y1, Y1
+	VPCMPGTQ  Y0, Y5, Y6
+	VBLENDVPD Y6, Y5, Y1, Y1
+	VMOVDQU   -32(AX)(CX*8), Y2
+	VPERMQ    $0x93, Y2, Y3
+
+move:
+	CMPQ      CX, $0x08
+	JL        last
+	VMOVDQU   -64(AX)(CX*8), Y4
+	VPERMQ    $0x93, Y4, Y5
+	VPBLENDD  $0x03, Y5, Y3, Y6
+	VMOVDQA   Y5, Y3
+	VMOVDQA   Y6, Y5
+	VPCMPGTQ  Y0, Y2, Y6
+	VBLENDVPD Y6, Y0, Y2, Y2
+	VPCMPGTQ  Y0, Y5, Y6
+	VBLENDVPD Y6, Y5, Y2, Y2
+	VMOVDQU   Y2, -32(AX)(CX*8)
+	VMOVDQA   Y4, Y2
+	SUBQ      $0x04, CX
+	TESTQ     $0x0000003c, CX
+	JNE       move
+	CMPQ      -8(AX)(CX*8), DX
+	JG        move
+	JMP       done
+
+last:
+	CMPQ      CX, $0x04
+	JE        whole
+	VMOVDQU   -40(AX)(CX*8), Y5
+	VPCMPGTQ  Y0, Y2, Y6
+	VBLENDVPD Y6, Y0, Y2, Y2
+	VPCMPGTQ  Y0, Y5, Y6
+	VBLENDVPD Y6, Y5, Y2, Y2
+	VMOVDQU   Y2, -32(AX)(CX*8)
+
+whole:
+	VMOVDQU Y1, (AX)
+
+done:
+	MOVB $0x01, ret+40(FP)
+	VZEROUPPER
+	RET
+
+held:
+	MOVB $0x00, ret+40(FP)
 	VZEROUPPER
 	RET
 

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"cne/internal/rng"
@@ -59,4 +60,53 @@ func TestHoldsWord(t *testing.T) {
 			}
 		}
 	})
+}
+
+// InsertWord does what sorting does, and changes nothing where the word is held.
+func TestInsertWord(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for n := range 200 {
+			s := rng.New(uint64(n), rng.Sample)
+			for range 30 {
+				list := make([]uint64, n+1)
+				for i := range list {
+					list[i] = uint64(s.IntN(4*n+4))<<40 | uint64(s.IntN(4))
+				}
+				slices.Sort(list)
+				list[n] = 1<<63 - 1
+				word := uint64(s.IntN(4*n+4))<<40 | 3
+				held := slices.ContainsFunc(list, func(e uint64) bool { return e|3 == word })
+				want := list
+				if !held {
+					want = append(slices.Clone(list[:n]), word)
+					slices.Sort(want)
+				}
+				room := append(slices.Clone(list), 42)
+				if got := InsertWord(room[:n+1], word, 3); got == held || !slices.Equal(room[:n+1], want) || room[n+1] != 42 {
+					t.Fatalf("%x in %x: %v, %x", word, list, got, room)
+				}
+			}
+		}
+	})
+}
+
+// BenchmarkInsertWord inserts words at random places of lists of each length.
+func BenchmarkInsertWord(b *testing.B) {
+	for _, n := range []int{16, 30, 100, 500, 2000, 10000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s, list, shares := rng.New(1, rng.Sample), make([]uint64, n), make([]float64, 1<<14)
+			for i := range shares {
+				shares[i] = s.Float64()
+			}
+			for i := range b.N {
+				if i%(2*n) == 0 {
+					for e := range list {
+						list[e] = uint64(e+1) * (1 << 61 / uint64(n))
+					}
+				}
+				word := uint64(shares[i%len(shares)]*float64(list[n-1])) &^ 3
+				InsertWord(list, word|3, 3)
+			}
+		})
+	}
 }

@@ -265,5 +265,8 @@ TEXT ·scatterWords(SB), NOSPLIT, $0-0
 TEXT ·holdsWord(SB), NOSPLIT, $0-0
 	UNDEF
 
+TEXT ·insertWord(SB), NOSPLIT, $0-0
+	UNDEF
+
 TEXT ·fetchRows(SB), NOSPLIT, $0-0
 	UNDEF

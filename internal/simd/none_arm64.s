@@ -36,3 +36,6 @@ TEXT ·planesVector(SB), NOSPLIT, $0-0
 
 TEXT ·holdsWord(SB), NOSPLIT, $0-0
 	UNDEF
+
+TEXT ·insertWord(SB), NOSPLIT, $0-0
+	UNDEF

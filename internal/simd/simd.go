@@ -2,6 +2,7 @@ package simd
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -391,6 +392,23 @@ func ScatterWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 func HoldsWord(list []uint64, word, set uint64) bool {
 	// In Go, reading what another goroutine may write would be a race.
 	return vectors() && runtime.GOARCH == "amd64" && holdsWord(list, word, set)
+}
+
+// InsertWord puts a word in its place in an ascending list, and drops the last element, which
+// is above the word. It does not if e|set is the word for an element e, and reports whether it
+// did. All words are below 1<<63. Lengths that are multiples of 4 are fastest.
+func InsertWord(list []uint64, word, set uint64) bool {
+	const long = 256 // faster in Go
+	if vectors() && runtime.GOARCH == "amd64" && len(list) >= 4 && len(list) <= long {
+		return insertWord(list, word, set)
+	}
+	at, _ := slices.BinarySearch(list, word)
+	if at > 0 && list[at-1]|set == word || list[at] == word {
+		return false
+	}
+	copy(list[at+1:], list[at:])
+	list[at] = word
+	return true
 }
 
 func uint64s[T ~uint64](x []T) []uint64 {

@@ -437,6 +437,11 @@ func scatterWords(order []uint64, words []uint64, choice []uint8, next []int)
 //go:noescape
 func holdsWord(list []uint64, word uint64, set uint64) bool
 
+// insertWord is InsertWord for at least 4 elements.
+//
+//go:noescape
+func insertWord(list []uint64, word uint64, set uint64) bool
+
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
 //
 //go:noescape

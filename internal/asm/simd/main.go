@@ -30,6 +30,7 @@ func amd64(f *target.File) {
 	avx2.planes()
 	avx2.scatterWords()
 	avx2.holdsWord()
+	avx2.insertWord()
 	avx2.fetch()
 }
 

@@ -36,12 +36,10 @@ func (s *isa) scatterWords() {
 	s.RET()
 }
 
-func (s *isa) holdsWord() {
-	s.TEXT("holdsWord", attr.NOSPLIT, "func(list []uint64, word, set uint64) bool")
-	s.Doc("holdsWord is HoldsWord.")
-	list, n, i, end := s.Load(s.Param("list").Base(), s.GP64()), s.Load(s.Param("list").Len(), s.GP64()), s.GP64(), s.GP64()
-	word, set := s.Load(s.Param("word"), s.GP64()), s.Load(s.Param("set"), s.GP64())
-	words, sets, found, v := s.YMM(), s.YMM(), s.YMM(), s.YMM()
+// unlessHeld emits a jump to held if e|set is word for an element e of list.
+func (s *isa) unlessHeld(list, n, word Register, words VecVirtual) {
+	i, end, set, one := s.GP64(), s.GP64(), s.Load(s.Param("set"), s.GP64()), s.GP64()
+	sets, found, v := s.YMM(), s.YMM(), s.YMM()
 	s.VMOVQ(word, words.AsX())
 	s.VPBROADCASTQ(words.AsX(), words)
 	s.VMOVQ(set, sets.AsX())
@@ -60,21 +58,86 @@ func (s *isa) holdsWord() {
 	s.JMP(LabelRef("vectors"))
 	s.Label("rest")
 	s.CMPQ(i, n)
-	s.JGE(LabelRef("done"))
-	one := s.GP64()
+	s.JGE(LabelRef("searched"))
 	s.MOVQ(Mem{Base: list, Index: i, Scale: 8}, one)
 	s.ORQ(set, one)
 	s.CMPQ(one, word)
 	s.JEQ(LabelRef("held"))
 	s.INCQ(i)
 	s.JMP(LabelRef("rest"))
-	s.Label("done")
+	s.Label("searched")
 	s.VPTEST(found, found)
-	s.SETNE(s.memory(s.ReturnIndex(0)))
+	s.JNE(LabelRef("held"))
+}
+
+// result emits the end of a function that returns a truth.
+func (s *isa) result(truth uint8) {
+	s.MOVB(U8(truth), s.memory(s.ReturnIndex(0)))
 	s.VZEROUPPER()
 	s.RET()
+}
+
+func (s *isa) holdsWord() {
+	s.TEXT("holdsWord", attr.NOSPLIT, "func(list []uint64, word, set uint64) bool")
+	s.Doc("holdsWord is HoldsWord.")
+	s.unlessHeld(s.pointer("list"), s.Load(s.Param("list").Len(), s.GP64()), s.Load(s.Param("word"), s.GP64()), s.YMM())
+	s.result(0)
 	s.Label("held")
-	s.MOVB(U8(1), s.memory(s.ReturnIndex(0)))
-	s.VZEROUPPER()
-	s.RET()
+	s.result(1)
+}
+
+// insertWord moves four elements at a time, from the end: each becomes the one before it, if
+// that is above the word, or the word, if the element is. The place of the word decides only
+// one branch in every 64 elements. Loads that overlap with earlier stores wait for them, so
+// loads and stores are of the same four.
+func (s *isa) insertWord() {
+	s.TEXT("insertWord", attr.NOSPLIT, "func(list []uint64, word, set uint64) bool")
+	s.Doc("insertWord is InsertWord for at least 4 elements.")
+	list, i, word := s.pointer("list"), s.Load(s.Param("list").Len(), s.GP64()), s.Load(s.Param("word"), s.GP64())
+	words, first, v, turned, next, before, above := s.YMM(), s.YMM(), s.YMM(), s.YMM(), s.YMM(), s.YMM(), s.YMM()
+	s.unlessHeld(list, i, word, words)
+	insert := func(v VecVirtual) {
+		s.VPCMPGTQ(words, v, above)
+		s.VBLENDVPD(above, words, v, v)
+		s.VPCMPGTQ(words, before, above)
+		s.VBLENDVPD(above, before, v, v)
+	}
+	turn := func(v, turned VecVirtual) { s.VPERMQ(Imm(0b10_01_00_11), v, turned) }
+	element := func(at int) Mem { return Mem{Base: list, Index: i, Scale: 8, Disp: 8 * at} }
+	s.VMOVDQU(Mem{Base: list}, first)
+	turn(first, turned)
+	s.VPXOR(before, before, before)
+	s.VPBLENDD(Imm(0b11), before, turned, before) // nothing is before the first
+	insert(first)
+	s.VMOVDQU(element(-4), v)
+	turn(v, turned)
+	s.Label("move")
+	s.CMPQ(i, Imm(8))
+	s.JL(LabelRef("last"))
+	s.VMOVDQU(element(-8), next)
+	turn(next, before)
+	s.VPBLENDD(Imm(0b11), before, turned, above)
+	s.VMOVDQA(before, turned)
+	s.VMOVDQA(above, before)
+	insert(v)
+	s.VMOVDQU(v, element(-4))
+	s.VMOVDQA(next, v)
+	s.SUBQ(Imm(4), i)
+	s.TESTQ(U32(60), i)
+	s.JNE(LabelRef("move"))
+	s.CMPQ(element(-1), word)
+	s.JG(LabelRef("move"))
+	s.JMP(LabelRef("done"))
+	s.Label("last")
+	s.CMPQ(i, Imm(4))
+	s.JE(LabelRef("whole"))
+	s.VMOVDQU(element(-5), before)
+	insert(v)
+	s.VMOVDQU(v, element(-4))
+	s.Label("whole")
+	s.VMOVDQU(first, Mem{Base: list})
+	s.Label("done")
+	s.result(1)
+	s.Label("held")
+	s.result(0)
 }
