@@ -42,10 +42,11 @@ const (
 	// the neighbours, or roughShare in a rough search. Bytes may miss bytesShare more than
 	// float32.
 	calibratedK, calibratedPoints = 15, 500
-	leastRough, leastKept         = 32, 36
+	leastRough, leastKept         = 32, 40
 	mostKept                      = 160
 	calibratedShare, roughShare   = 0.975, 0.955
 	bytesShare                    = 0.01
+	byteSlack                     = 1.5   // distances of bytes are mostly within half of it, in levels
 	leastGain                     = 0.002 // of the share, for a list that is longer by a quarter
 )
 
@@ -177,11 +178,14 @@ func (g *searchGraph) calibrate(ctx context.Context, base, lifted *data.Matrix, 
 		}
 	}
 	for before := -1.0; found < want && found > before+leastGain && g.kept < mostKept; {
-		before, g.kept = found, min(mostKept, g.kept+g.kept/4)
+		before, g.kept = found, min(mostKept, inEights(g.kept+g.kept/4))
 		found = share()
 	}
 	return nil
 }
+
+// inEights rounds the length of a list up to what is fastest for simd.InsertWord.
+func inEights(length int) int { return (length + 7) &^ 7 }
 
 // A quantization has rows of bytes. Their distances have nearly the order of the distances of
 // points.
@@ -400,14 +404,19 @@ func (w *searchWork) compare(g *searchGraph, n int, self int32) {
 	}
 }
 
-// rank sets row i of nb to the nearest of the list, and reports whether there are enough.
+// rank sets row i of nb to the nearest of the list, and reports whether there are enough. It
+// leaves out those that bytes show to be farther than k others.
 func (w *searchWork) rank(g *searchGraph, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
 	if w.list[nb.K-1] == emptyEntry {
 		return false
 	}
-	near := w.ahead[:0]
+	near, limit := w.ahead[:0], uint64(emptyEntry)
+	if g.quantization != nil && g.sizes == nil {
+		d := math.Sqrt(float64(worst(w.list[:nb.K]))) + byteSlack
+		limit = keyOf(float32(d*d), 0)
+	}
 	for _, key := range w.list[:min(len(w.list), nb.K+nb.K/4+searchMinSpare)] {
-		if key != emptyEntry {
+		if key < limit {
 			near = append(near, g.index[numberOf(key)])
 		}
 	}
@@ -445,7 +454,7 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 		return nil, err
 	}
 	slices.SortFunc(order, func(a, b start) int { return cmp.Or(a.leaf.lo-b.leaf.lo, a.query-b.query) })
-	kept := max(g.kept*max(nb.K, calibratedK)/calibratedK, nb.K+searchMinSpare)
+	kept := inEights(max(g.kept*max(nb.K, calibratedK)/calibratedK, nb.K+searchMinSpare))
 	var mu sync.Mutex
 	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()

@@ -25293,6 +25293,47 @@ held:
 	VZEROUPPER
 	RET
 
+// func insertWordWide(list []uint64, word uint64, set uint64) bool
+// Requires: AVX, AVX512F
+TEXT ·insertWordWide(SB), NOSPLIT, $0-41
+	MOVQ         list_base+0(FP), AX
+	MOVQ         list_len+8(FP), CX
+	VPBROADCASTQ word+24(FP), Z0
+	VPBROADCASTQ set+32(FP), Z1
+	KXORW        K2, K2, K2
+	XORQ         DX, DX
+
+search:
+	VPORQ    (AX)(DX*8), Z1, Z2
+	VPCMPEQQ Z0, Z2, K1
+	KORW     K1, K2, K2
+	ADDQ     $0x08, DX
+	CMPQ     DX, CX
+	JL       search
+	KORTESTW K2, K2
+	JNE      held
+	VPXORQ   Z3, Z3, Z3
+	XORQ     DX, DX
+
+move:
+	VMOVDQU64 (AX)(DX*8), Z2
+	VALIGNQ   $0x07, Z3, Z2, Z1
+	VMOVDQA64 Z2, Z3
+	VPMINSQ   Z0, Z2, Z2
+	VPMAXSQ   Z1, Z2, Z2
+	VMOVDQU64 Z2, (AX)(DX*8)
+	ADDQ      $0x08, DX
+	CMPQ      DX, CX
+	JL        move
+	MOVB      $0x01, ret+40(FP)
+	VZEROUPPER
+	RET
+
+held:
+	MOVB $0x00, ret+40(FP)
+	VZEROUPPER
+	RET
+
 // func fetchRows(x *byte, stride int, lines int, rows []int32)
 // Requires: MMX+
 TEXT ·fetchRows(SB), NOSPLIT, $0-48

@@ -268,5 +268,8 @@ TEXT ·holdsWord(SB), NOSPLIT, $0-0
 TEXT ·insertWord(SB), NOSPLIT, $0-0
 	UNDEF
 
+TEXT ·insertWordWide(SB), NOSPLIT, $0-0
+	UNDEF
+
 TEXT ·fetchRows(SB), NOSPLIT, $0-0
 	UNDEF

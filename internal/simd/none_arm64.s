@@ -39,3 +39,6 @@ TEXT ·holdsWord(SB), NOSPLIT, $0-0
 
 TEXT ·insertWord(SB), NOSPLIT, $0-0
 	UNDEF
+
+TEXT ·insertWordWide(SB), NOSPLIT, $0-0
+	UNDEF

@@ -396,10 +396,14 @@ func HoldsWord(list []uint64, word, set uint64) bool {
 
 // InsertWord puts a word in its place in an ascending list, and drops the last element, which
 // is above the word. It does not if e|set is the word for an element e, and reports whether it
-// did. All words are below 1<<63. Lengths that are multiples of 4 are fastest.
+// did. All words are below 1<<63. Lengths that are multiples of 8 are fastest.
 func InsertWord(list []uint64, word, set uint64) bool {
 	const long = 256 // faster in Go
-	if vectors() && runtime.GOARCH == "amd64" && len(list) >= 4 && len(list) <= long {
+	switch {
+	case len(list) > long || !vectors() || runtime.GOARCH != "amd64":
+	case len(list)%8 == 0 && current == AVX512:
+		return insertWordWide(list, word, set)
+	case len(list) >= 4:
 		return insertWord(list, word, set)
 	}
 	at, _ := slices.BinarySearch(list, word)

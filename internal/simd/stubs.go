@@ -442,6 +442,11 @@ func holdsWord(list []uint64, word uint64, set uint64) bool
 //go:noescape
 func insertWord(list []uint64, word uint64, set uint64) bool
 
+// insertWordWide is InsertWord with AVX-512 for a multiple of 8 elements.
+//
+//go:noescape
+func insertWordWide(list []uint64, word uint64, set uint64) bool
+
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
 //
 //go:noescape

@@ -31,6 +31,7 @@ func amd64(f *target.File) {
 	avx2.scatterWords()
 	avx2.holdsWord()
 	avx2.insertWord()
+	avx512.insertWordWide()
 	avx2.fetch()
 }
 

@@ -141,3 +141,41 @@ func (s *isa) insertWord() {
 	s.Label("held")
 	s.result(0)
 }
+
+// insertWordWide moves eight elements at a time, from the start.
+func (s *isa) insertWordWide() {
+	s.TEXT("insertWordWide", attr.NOSPLIT, "func(list []uint64, word, set uint64) bool")
+	s.Doc("insertWordWide is InsertWord with AVX-512 for a multiple of 8 elements.")
+	list, n, i := s.pointer("list"), s.Load(s.Param("list").Len(), s.GP64()), s.GP64()
+	word, set, held, found := s.ZMM(), s.ZMM(), s.K(), s.K()
+	v, before, moved := s.ZMM(), s.ZMM(), s.ZMM()
+	s.VPBROADCASTQ(s.memory(s.Param("word")), word)
+	s.VPBROADCASTQ(s.memory(s.Param("set")), set)
+	eight := Mem{Base: list, Index: i, Scale: 8}
+	s.KXORW(found, found, found)
+	s.XORQ(i, i)
+	s.Label("search")
+	s.VPORQ(eight, set, v)
+	s.VPCMPEQQ(word, v, held)
+	s.KORW(held, found, found)
+	s.ADDQ(Imm(8), i)
+	s.CMPQ(i, n)
+	s.JL(LabelRef("search"))
+	s.KORTESTW(found, found)
+	s.JNE(LabelRef("held"))
+	s.VPXORQ(before, before, before) // nothing is before the first
+	s.XORQ(i, i)
+	s.Label("move")
+	s.VMOVDQU64(eight, v)
+	s.VALIGNQ(Imm(7), before, v, moved)
+	s.VMOVDQA64(v, before)
+	s.VPMINSQ(word, v, v)
+	s.VPMAXSQ(moved, v, v)
+	s.VMOVDQU64(v, eight)
+	s.ADDQ(Imm(8), i)
+	s.CMPQ(i, n)
+	s.JL(LabelRef("move"))
+	s.result(1)
+	s.Label("held")
+	s.result(0)
+}
