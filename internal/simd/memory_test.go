@@ -65,7 +65,7 @@ func TestHoldsWord(t *testing.T) {
 // InsertWord does what sorting does, and changes nothing where the word is held.
 func TestInsertWord(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		for n := range 200 {
+		for n := range 270 {
 			s := rng.New(uint64(n), rng.Sample)
 			for range 30 {
 				list := make([]uint64, n+1)
