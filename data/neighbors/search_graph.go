@@ -244,6 +244,7 @@ type searchWork struct {
 	ahead  []int32 // points whose edges are followed next
 	dist   []float32
 	found  []uint64
+	exact  []float64            // distances of the nearest
 	never  []float32            // limits that no point is within
 	met    [1 << metBits]uint32 // the points and 1, by their hashes; a later one replaces another
 }
@@ -423,8 +424,14 @@ func (w *searchWork) rank(g *searchGraph, best *topK, nb *Neighbors, i int, base
 	w.ahead = near
 	simd.Fetch(base.X, base.D, near)
 	best.resetAll()
-	for _, j := range near {
-		best.offer(g.measure.of(query, base.Row(int(j)), best.limit), j)
+	w.exact = slices.Grow(w.exact[:0], len(near))[:len(near)]
+	exact := g.measure == euclidean && simd.SquaredDistances(w.exact, base.X, query, near)
+	for e, j := range near {
+		if exact {
+			best.offer(w.exact[e], j)
+		} else {
+			best.offer(g.measure.of(query, base.Row(int(j)), best.limit), j)
+		}
 	}
 	best.store(nb, i)
 	return true

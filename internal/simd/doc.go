@@ -25,8 +25,8 @@
 //     from a step of a train.Optimizer;
 //   - the rows of DescendRows come from a step of a train.Optimizer; all optimizers check
 //     them first;
-//   - the rows that NearRows, NearBytes, NearTiles, ProjectRows and Fetch read are numbers that an
-//     approximate search of package neighbors gave its own points;
+//   - the rows that NearRows, NearBytes, NearTiles, ProjectRows, SquaredDistances and Fetch read are
+//     numbers that an approximate search of package neighbors gave its own points;
 //   - the edges of Attract come from train.Fit;
 //   - the positions that ScatterWords writes to come from a count of the same choices, in
 //     train's shuffler.

@@ -137,3 +137,41 @@ func BenchmarkNearBytes(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/pair")
 }
+
+// SquaredDistances gives the bits of four sums in Go, for all widths.
+func TestSquaredDistances(t *testing.T) {
+	s := rng.New(3, rng.Sample)
+	for width := range 40 {
+		const n = 9
+		x, row := make([]float32, n*width), make([]float32, width)
+		for i := range x {
+			x[i] = float32(s.Normal())
+		}
+		for l := range row {
+			row[l] = float32(s.Normal() * 1e3)
+		}
+		rows, dst := []int32{8, 0, 3, 3, 7}, make([]float64, 6)
+		forms(t, func(t *testing.T) {
+			dst[5] = 42
+			if got, want := SquaredDistances(dst, x, row, rows), vectors() && current != NEON; got != want || !got {
+				if got != want {
+					t.Errorf("%d columns: done: %v", width, got)
+				}
+				return
+			}
+			for i, r := range rows {
+				var sum [4]float64
+				for l, v := range row {
+					d := float64(v) - float64(x[int(r)*width+l])
+					sum[l%4] += float64(d * d)
+				}
+				if want := (sum[0] + sum[1]) + (sum[2] + sum[3]); dst[i] != want {
+					t.Errorf("%d columns: row %d: %v, want %v", width, r, dst[i], want)
+				}
+			}
+			if dst[5] != 42 {
+				t.Error("writes beyond the rows")
+			}
+		})
+	}
+}

@@ -165,6 +165,7 @@ func TestGatheredKernelsStayWithinTheirArrays(t *testing.T) {
 				forms(t, func(*testing.T) {
 					NearRows(dst, make([]uint64, 1), x, row, cols, 1, limits)
 					ProjectRows(dst, x, row, along, cols)
+					SquaredDistances(make([]float64, n), x, row, cols)
 				})
 				bytes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(guarded(t, rows*width*8, before)))), rows*width*32)
 				words := unsafe.Slice((*int16)(unsafe.Pointer(unsafe.SliceData(guarded(t, width*16, before)))), width*32)

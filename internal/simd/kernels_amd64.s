@@ -25334,6 +25334,62 @@ held:
 	VZEROUPPER
 	RET
 
+// func squaredDistances(dst []float64, x []float32, row []float32, rows []int32)
+// Requires: AVX
+TEXT ·squaredDistances(SB), NOSPLIT, $0-96
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    row_base+48(FP), DX
+	MOVQ    rows_base+72(FP), BX
+	MOVQ    row_len+56(FP), SI
+	MOVQ    SI, DI
+	ANDQ    $-4, DI
+	LEAQ    firstLanes<>+64(SB), R8
+	MOVQ    DI, R9
+	SUBQ    SI, R9
+	VMOVUPS (R8)(R9*4), X0
+	MOVQ    rows_len+80(FP), R8
+	XORQ    R9, R9
+
+rows:
+	CMPQ    R9, R8
+	JGE     rows_done
+	MOVLQSX (BX)(R9*4), R10
+	IMULQ   SI, R10
+	LEAQ    (CX)(R10*4), R10
+	VXORPD  Y1, Y1, Y1
+	XORQ    R11, R11
+
+columns:
+	CMPQ      R11, DI
+	JGE       rest
+	VCVTPS2PD (R10)(R11*4), Y2
+	VCVTPS2PD (DX)(R11*4), Y3
+	VSUBPD    Y3, Y2, Y2
+	VMULPD    Y2, Y2, Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x04, R11
+	JMP       columns
+
+rest:
+	VMASKMOVPS   (R10)(R11*4), X0, X2
+	VMASKMOVPS   (DX)(R11*4), X0, X3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    X3, Y3
+	VSUBPD       Y3, Y2, Y2
+	VMULPD       Y2, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VHADDPD      X2, X1, X2
+	VHADDPD      X2, X2, X2
+	VMOVSD       X2, (AX)(R9*8)
+	INCQ         R9
+	JMP          rows
+
+rows_done:
+	VZEROUPPER
+	RET
+
 // func fetchRows(x *byte, stride int, lines int, rows []int32)
 // Requires: MMX+
 TEXT ·fetchRows(SB), NOSPLIT, $0-48

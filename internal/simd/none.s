@@ -271,5 +271,8 @@ TEXT ·insertWord(SB), NOSPLIT, $0-0
 TEXT ·insertWordWide(SB), NOSPLIT, $0-0
 	UNDEF
 
+TEXT ·squaredDistances(SB), NOSPLIT, $0-0
+	UNDEF
+
 TEXT ·fetchRows(SB), NOSPLIT, $0-0
 	UNDEF

@@ -42,3 +42,6 @@ TEXT ·insertWord(SB), NOSPLIT, $0-0
 
 TEXT ·insertWordWide(SB), NOSPLIT, $0-0
 	UNDEF
+
+TEXT ·squaredDistances(SB), NOSPLIT, $0-0
+	UNDEF

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"math"
+	"runtime"
 	"unsafe"
 
 	"cne/internal/elementary"
@@ -242,6 +243,17 @@ func NearBytes(dst []float32, found []uint64, x []uint8, row []int16, cols []int
 			found[c/64] |= 1 << (c % 64)
 		}
 	}
+}
+
+// SquaredDistances sets dst[i] to the squared distance of row from row rows[i] of x, in float64:
+// four sums of every fourth column, added in pairs. Without AVX it does nothing and returns
+// false.
+func SquaredDistances(dst []float64, x, row []float32, rows []int32) bool {
+	if !vectors() || runtime.GOARCH != "amd64" {
+		return false
+	}
+	squaredDistances(dst[:len(rows)], x, row, rows)
+	return true
 }
 
 // NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c]

@@ -447,6 +447,11 @@ func insertWord(list []uint64, word uint64, set uint64) bool
 //go:noescape
 func insertWordWide(list []uint64, word uint64, set uint64) bool
 
+// squaredDistances is SquaredDistances.
+//
+//go:noescape
+func squaredDistances(dst []float64, x []float32, row []float32, rows []int32)
+
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
 //
 //go:noescape

@@ -425,3 +425,51 @@ func (s *isa) nearBytes() {
 	})
 	s.end()
 }
+
+// squaredDistances adds up in four lanes, in float64.
+func (s *isa) squaredDistances() {
+	s.TEXT("squaredDistances", attr.NOSPLIT, "func(dst []float64, x, row []float32, rows []int32)")
+	s.Doc("squaredDistances is SquaredDistances.")
+	dst, x, row, rows := s.pointer("dst"), s.pointer("x"), s.pointer("row"), s.pointer("rows")
+	width, whole, mask := s.Load(s.Param("row").Len(), s.GP64()), s.GP64(), s.XMM()
+	s.MOVQ(width, whole)
+	s.ANDQ(I32(-4), whole)
+	zeros, rest := s.GP64(), s.GP64()
+	s.LEAQ(s.Table("firstLanes", 32, func(i int) Constant { return I32(i/16 - 1) }).Offset(4*16), zeros)
+	s.MOVQ(whole, rest)
+	s.SUBQ(width, rest)
+	s.VMOVUPS(at(zeros, rest), mask)
+	s.forEach("rows", "rows", func(i Register) {
+		from, l, sum, a, b := s.GP64(), s.GP64(), s.YMM(), s.YMM(), s.YMM()
+		s.MOVLQSX(at(rows, i), from)
+		s.IMULQ(width, from)
+		s.LEAQ(at(x, from), from)
+		add := func() {
+			s.VSUBPD(b, a, a)
+			s.VMULPD(a, a, a)
+			s.VADDPD(a, sum, sum)
+		}
+		s.VXORPD(sum, sum, sum)
+		s.XORQ(l, l)
+		s.Label("columns")
+		s.CMPQ(l, whole)
+		s.JGE(LabelRef("rest"))
+		s.VCVTPS2PD(at(from, l), a)
+		s.VCVTPS2PD(at(row, l), b)
+		add()
+		s.ADDQ(Imm(4), l)
+		s.JMP(LabelRef("columns"))
+		s.Label("rest") // of 0 to 3 columns
+		s.VMASKMOVPS(at(from, l), mask, a.AsX())
+		s.VMASKMOVPS(at(row, l), mask, b.AsX())
+		s.VCVTPS2PD(a.AsX(), a)
+		s.VCVTPS2PD(b.AsX(), b)
+		add()
+		s.VEXTRACTF128(Imm(1), sum, a.AsX())
+		s.VHADDPD(a.AsX(), sum.AsX(), a.AsX())
+		s.VHADDPD(a.AsX(), a.AsX(), a.AsX())
+		s.VMOVSD(a.AsX(), Mem{Base: dst, Index: i, Scale: 8})
+	})
+	s.VZEROUPPER()
+	s.RET()
+}

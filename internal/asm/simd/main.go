@@ -32,6 +32,7 @@ func amd64(f *target.File) {
 	avx2.holdsWord()
 	avx2.insertWord()
 	avx512.insertWordWide()
+	avx2.squaredDistances()
 	avx2.fetch()
 }
 
