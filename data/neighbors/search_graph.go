@@ -287,7 +287,7 @@ func (w *searchWork) search(g *searchGraph, leaf span, k, kept int, self int32) 
 	if q := g.quantization; q != nil {
 		for l, v := range w.row {
 			level := q.level(v, l) + q.most
-			if !(level >= 255 && level < 2*q.most+1) {
+			if !(level >= 255 && level < q.most+q.most+1) {
 				return false
 			}
 			w.levels[l] = int16(int32(level) - int32(q.most))
