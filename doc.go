@@ -12,8 +12,10 @@
 //
 //	e, err := cne.Embed(ctx, points, cne.Options{Hidden: model.DefaultHidden})
 //
-// Both place new points of the same kind, and both can be saved:
+// Both place new points of the same kind, and both can be saved. A network that has learnt
+// a map without one places them nearly as well as the map:
 //
+//	err = e.LearnNetwork(ctx, nil)
 //	positions, err := e.Project(ctx, more)
 //	err = e.Save("model.safetensors")
 //	e, err = cne.Load("model.safetensors")

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/data"
+	"cne/internal/blas"
 	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/model/op"
@@ -114,6 +116,38 @@ func (n *MLP[T]) Refer(center []float64, unit float64, middle []float64, spread 
 		b[i] = T(float64(float64(v)*spread) + middle[i])
 	}
 	n.chain = nil
+}
+
+// After returns the network that maps x to f(axes·(x − mean)), where f is n: points then have the
+// width of mean, and n takes their components. Other weights are shared with n, which must not be
+// used any more.
+func (n *MLP[T]) After(axes, mean []float64) (*MLP[T], error) {
+	width := len(mean)
+	after, err := newMLP[T](slices.Concat([]int{width}, n.widths[1:]))
+	if err != nil {
+		return nil, err
+	}
+	after.acts = n.acts
+	w, b := n.layer(0)
+	wide, in, hidden := make([]float64, len(w)), n.widths[0], n.widths[1]
+	for i, v := range w {
+		wide[i] = float64(v)
+	}
+	product := make([]float64, hidden*width)
+	blas.Gemm(false, false, hidden, width, in, 1, wide, in, axes, width, 0, product, width)
+	first, bias := after.layer(0)
+	for i := range bias {
+		sum := float64(b[i])
+		for j, v := range product[i*width : (i+1)*width] {
+			first[i*width+j] = T(v)
+			sum -= float64(v * mean[j])
+		}
+		bias[i] = T(sum)
+	}
+	for i := 2; i < len(n.parameters); i++ {
+		after.parameters[i].Value = n.parameters[i].Value
+	}
+	return after, nil
 }
 
 // An Imitation is a network with the graph by which it learns the positions of points: its loss

@@ -65,6 +65,25 @@ func TestLandmarks(t *testing.T) {
 	}
 	n.Refer(center, 10, []float64{100, -7}, 3)
 	compare("referred", moved, larger)
+	// The first two of three columns, moved.
+	axes, mean := []float64{0, 1, 0, 1, 0, 0}, []float64{5, 6, 7}
+	small := landmarks(t, 2, 20, 10)
+	flat := to32(normals(2*20, 6))
+	placed := make([]float32, len(flat))
+	must(t, small.ProjectTo(placed, flat))
+	wide := make([]float64, 0, 60)
+	for i := 0; i < len(flat); i += 2 {
+		wide = append(wide, float64(flat[i+1])+5, float64(flat[i])+6, 100)
+	}
+	after, err := small.After(axes, mean)
+	must(t, err)
+	got = make([]float32, len(placed))
+	must(t, after.ProjectTo(got, to32(wide)))
+	for i, v := range got {
+		if math.Abs(float64(v-placed[i])) > 1e-4 {
+			t.Fatalf("after components: value %d is %v, want %v", i, v, placed[i])
+		}
+	}
 	if _, err := model.NewLandmarkMLP(model.Landmarks{Points: matrix(normals(8, 1), 4), Positions: matrix(normals(4, 1), 2), Sharpness: 1, Spread: 1, Hidden: 7}); !errors.Is(err, model.ErrInput) {
 		t.Errorf("hidden layers that cannot pass the points: %v", err)
 	}

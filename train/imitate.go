@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/parallel"
@@ -18,9 +19,10 @@ import (
 // Sizes of the networks of Imitate, and of their training. docs/results.md says what else was
 // tried.
 const (
-	mostLandmarks     = 4000
+	mostLandmarks     = 8000
 	pointsPerLandmark = 4
-	leastHidden       = 256
+	hiddenWidth       = 256
+	mostValues        = 100 // of a point; wider ones have components
 	imitationBatch    = 512
 	imitationPasses   = 20
 	leastSteps        = 1000
@@ -50,7 +52,18 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 	if points.CSR != nil || points.N < fewest {
 		return nil, kind.Errorf(ErrInput, "train: a network learns a map of at least %d dense points", fewest)
 	}
-	center, x := centered(points)
+	x := &data.Matrix{N: points.N, D: points.D, X: points.X} // without an Offset
+	var components *pca.PCA
+	if x.D > mostValues {
+		var err error
+		if components, err = pca.Fit(ctx, x, min(mostValues, x.N), nil); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		if x, err = components.Transform(ctx, x, nil); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+	}
+	center, x := centered(x)
 	middle, y := centered(positions)
 	stream := rng.New(seed, rng.Rows, 1)
 	landmarks := stream.Perm(points.N)[:min(mostLandmarks, max(fewest, points.N/pointsPerLandmark))]
@@ -64,7 +77,7 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 	}
 	simd.Divide(y.X, float32(spread))
 	network, err := model.NewLandmarkMLP(model.Landmarks{
-		Points: chosen, Positions: y.Take(landmarks), Sharpness: sharpness, Hidden: max(leastHidden, 2*points.D+64),
+		Points: chosen, Positions: y.Take(landmarks), Sharpness: sharpness, Hidden: hiddenWidth,
 		Spread: spreadOf(x), Seed: seed,
 	})
 	if err != nil {
@@ -78,6 +91,11 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 		return nil, err
 	}
 	network.Refer(center, unit, middle, spread)
+	if components != nil {
+		if network, err = network.After(components.Axes, components.Mean); err != nil {
+			return nil, err
+		}
+	}
 	network.Freeze()
 	return network, nil
 }

@@ -219,14 +219,11 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 
 // checkNetwork refuses points that a network cannot learn before they are embedded.
 func (t *training) checkNetwork() error {
-	switch x := t.near.Reduced; {
-	case t.config.Model.Kind != "network":
-	case x.Metric == data.Precomputed:
-		return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for distances, which it cannot see; want table"}
-	case x.CSR != nil:
-		return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for sparse points; set graph.pca: 100, whose components it can see"}
+	if t.config.Model.Kind != "network" || t.near.Reduced.CSR == nil {
+		return nil
 	}
-	return nil
+	return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind",
+		Problem: "got network for sparse points; set graph.pca: 100, whose components it can see"}
 }
 
 // learn makes a network learn the map. If that is interrupted, the map is kept without it.

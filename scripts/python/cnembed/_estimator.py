@@ -63,7 +63,8 @@ class CNE:
     pull : float, strength of a pull towards the principal components: 0.05, 0.15 or 0.5 for ever
         more of their layout
     towards : array (n_samples, n_components), positions to pull towards instead
-    parametric : bool, train a network, which places new points by itself
+    parametric : bool or "network". True trains the paper's network, which places new points by
+        itself. "network" makes the map as ever, and then a network that learns it places them
     precomputed_knn : the neighbours of all points, not searched for then: a tuple of their
         row numbers (integers) and distances (floats), in either order and both n_samples ×
         k; an array of row numbers; or a scipy matrix: symmetric with a weight for each edge,
@@ -305,7 +306,7 @@ class CNE:
             if value is not None and name not in leave:
                 settings.append(_setting(key, value))
         if self.parametric:
-            settings.append("model.kind=mlp")
+            settings.append(_setting("model.kind", self.parametric if isinstance(self.parametric, str) else "mlp"))
         elif command == ["train"]:
             settings.append("model.keep_data=true")
         if self.precomputed_knn is not None:
