@@ -5,8 +5,7 @@
 // An Augmentation draws views, such as the paper's (Paper), and also prepares images for
 // evaluation, without randomness. A view depends only on the seed, the epoch, the image's
 // row and the view's number (ViewStream), so any core can draw it at any time, and a
-// resumed run sees the same views as an uninterrupted one. Grid draws a picture of images
-// next to their views.
+// resumed run sees the same views as an uninterrupted one.
 //
 // A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a graph whose
 // edges join the two views of each image. The views of the next batch are drawn while the

@@ -3,7 +3,6 @@ package simclr_test
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"testing"
 
@@ -44,7 +43,6 @@ func TestImagesOutOfRange(t *testing.T) {
 				"Pixels":      func() error { return errorOf(simclr.Pixels(im, rows)) },
 				"BatchTo":     func() error { return a.BatchTo(dst, im, rows, 0, 0, 1) },
 				"EvalBatchTo": func() error { return a.EvalBatchTo(dst, im, rows) },
-				"Grid":        func() error { return a.Grid(io.Discard, im, rows, 2, 0, 1, 1) },
 				"FitLogistic": func() error {
 					return errorOf(simclr.FitLogistic(t.Context(), features, classes, rows, 2, simclr.LogisticOptions{}))
 				},

@@ -1,10 +1,7 @@
 package simclr_test
 
 import (
-	"bytes"
 	"errors"
-	"image/png"
-	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -242,10 +239,6 @@ func TestErrors(t *testing.T) {
 		{"grey images", func() error {
 			return paper.EvalBatchTo(nil, &images.Set{C: 1, N: 3, H: 4, W: 4, Pixels: set.Pixels[:48]}, nil)
 		}, simclr.ErrShape, "images: got 48 bytes for 3 images of 4×4 with 1 colours, want 3 colours"},
-		{"grid of nothing", func() error { return paper.Grid(io.Discard, set, nil, 3, 0, 1, 1) }, simclr.ErrOption, "0 images"},
-		{"zoom", func() error { return paper.Grid(io.Discard, set, rows(1), 3, 0, 1, 0) }, simclr.ErrOption, "magnified 0 times"},
-		{"large grid", func() error { return paper.Grid(io.Discard, set, rows(2), 3, 0, 1, 1000) }, simclr.ErrOption, "pixels"},
-		{"grid of missing rows", func() error { return paper.Grid(io.Discard, set, rows(3), 3, 0, 1, 1) }, simclr.ErrShape, "image 2"},
 	} {
 		err := c.f()
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
@@ -257,49 +250,6 @@ func TestErrors(t *testing.T) {
 	}
 	if err := paper.BatchTo(nil, set, nil, 0, 0, 1); err != nil {
 		t.Errorf("an empty batch: %v", err)
-	}
-}
-
-// The grid shows the images in its first column and the views in the others.
-func TestGrid(t *testing.T) {
-	images := noise(5, 8, 8)
-	a := simclr.Paper()
-	a.Size = 8
-	var file bytes.Buffer
-	index := []int32{4, 1}
-	must(t, a.Grid(&file, images, index, 3, 6, 1, 2))
-	img, err := png.Decode(&file)
-	must(t, err)
-	if b := img.Bounds(); b.Dx() != 4*20-4 || b.Dy() != 2*20-4 {
-		t.Fatalf("the grid has %v", b)
-	}
-	at := func(x, y int) [3]float32 {
-		r, g, b, _ := img.At(x, y).RGBA()
-		return [3]float32{float32(r>>8) / 255, float32(g>>8) / 255, float32(b>>8) / 255}
-	}
-	if at(16, 0) != [3]float32{1, 1, 1} || at(0, 17) != [3]float32{1, 1, 1} {
-		t.Error("the lines are not white")
-	}
-	for column := range 4 {
-		want := make([]float32, 2*3*64)
-		if column == 0 {
-			err = a.EvalBatchTo(want, images, index)
-		} else {
-			err = a.BatchTo(want, images, index, 6, column-1, 1)
-		}
-		must(t, err)
-		for row := range 2 {
-			for i := range 16 * 16 {
-				x, y := i%16, i/16
-				got := at(20*column+x, 20*row+y)
-				for c, v := range got {
-					w := want[row*192+c*64+y/2*8+x/2]*a.Std[c] + a.Mean[c]
-					if math.Abs(float64(v-w)) > 0.51/255 {
-						t.Fatalf("column %d, row %d, pixel (%d, %d), colour %d: %g, want %g", column, row, x, y, c, v, w)
-					}
-				}
-			}
-		}
 	}
 }
 

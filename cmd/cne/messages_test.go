@@ -72,7 +72,7 @@ func TestNastyNames(t *testing.T) {
 		{"plot", nasty + "/run", "--html"},
 		{"project", "--model", nasty, table, "-o", nasty + ".npy"},
 		{"simclr", nasty},
-		{"simclr", "views", "--set", "data.path=" + nasty},
+		{"simclr", "pretrain", "--set", "data.path=" + nasty},
 		{"spectrum", "--s", nasty},
 	} {
 		for _, more := range [][]string{nil, {"--log-format", "json"}} {

@@ -34,7 +34,7 @@ The configuration has keys of its own: see "cne simclr config".`,
 		Args: cli.KnownCommand,
 		RunE: cli.ShowHelp,
 	}
-	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd(), simclrViewsCmd())
+	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd())
 	return cmd
 }
 
@@ -176,59 +176,4 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 	return err
-}
-
-func simclrViewsCmd() *cobra.Command {
-	var output string
-	var count, views, epoch, zoom int
-	cmd := &cobra.Command{
-		Use:   "views",
-		Short: "Draw images next to their random views",
-		Long: `Draw some images, each in a row with random views of it, to see what the
-augmentation does, and print the path of the picture (PNG). The first two views
-are those that pretraining with this configuration sees in the given epoch.`,
-		Example: `  cne simclr views --config configs/simclr-cifar10.yaml
-  cne simclr views --set data.path=photos --set data.size=64 --set views.size=64 --set views.hue=0.5 -o strong.png`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if count < 1 || views < 1 || zoom < 1 || epoch < 1 {
-				return cli.Usage(cmd, fmt.Errorf("--images, --views, --zoom and --epoch: want 1 or more"))
-			}
-			if err := cli.CheckEnding("--output", output, ".png"); err != nil {
-				return cli.Usage(cmd, err)
-			}
-			c, _, err := cli.Config(configs.Pretrain, cmd)
-			if err != nil {
-				return err
-			}
-			if err := (cli.Output{Flag: "--output", Path: output}).Check(c.Inputs()...); err != nil {
-				return err
-			}
-			images, err := openImages(cmd.Context(), cli.NewReporter(cmd, c.Log.Format), &c.Data, "data.path")
-			if err != nil {
-				return err
-			}
-			rows := make([]int32, min(count, images.N))
-			for i := range rows {
-				rows[i] = int32(i * images.N / len(rows))
-			}
-			a := c.Pretraining().Augmentation
-			if err := rundir.WriteFile(output, func(w io.Writer) error {
-				return a.Grid(w, images, rows, views, epoch-1, c.Pretrain.Seed, zoom)
-			}); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
-			return err
-		},
-	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` with the keys that differ from the defaults")
-	flags := cmd.Flags()
-	flags.StringVarP(&output, "output", "o", "views.png", "`file` for the picture, .png")
-	flags.IntVar(&count, "images", 8, "`number` of images, evenly spaced among all")
-	flags.IntVar(&views, "views", 8, "`number` of views of each image")
-	flags.IntVar(&epoch, "epoch", 1, "`epoch` of the views, counted from 1")
-	flags.IntVar(&zoom, "zoom", 3, "`size` of a pixel of a view in the picture")
-	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"png"}, cobra.ShellCompDirectiveFilterFileExt))
-	return cmd
 }

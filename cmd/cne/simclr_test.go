@@ -372,26 +372,6 @@ func TestSimCLRUsesNetworksOfAnyPrecision(t *testing.T) {
 	}
 }
 
-func TestSimCLRViews(t *testing.T) {
-	folderOfImages(t)
-	stdout, _ := mustRun(t, "simclr", "views", "--set", "data.path=images", "--set", "views.size=8", "--images", "4", "--views", "3", "--zoom", "2", "-o", "grid.png")
-	if stdout != "grid.png\n" {
-		t.Errorf("stdout %q", stdout)
-	}
-	im, err := png.Decode(strings.NewReader(readText(t, "grid.png")))
-	must(t, err)
-	if size := im.Bounds().Size(); size != image.Pt(4*20-4, 4*20-4) {
-		t.Errorf("size %v", size)
-	}
-	first := readText(t, "grid.png")
-	mustRun(t, "simclr", "views", "--set", "data.path=images", "--set", "views.size=8", "--images", "4", "--views", "3", "--zoom", "2", "-o", "grid.png", "--epoch", "2")
-	if readText(t, "grid.png") == first {
-		t.Error("the views of two epochs are the same")
-	}
-	// There are no more rows than images.
-	mustRun(t, "simclr", "views", "--set", "data.path=images", "--set", "views.size=8", "--images", "100", "--zoom", "1")
-}
-
 // The images of a run are known, and found from elsewhere.
 func TestSimCLREvaluateKnowsTheImages(t *testing.T) {
 	folderOfImages(t)

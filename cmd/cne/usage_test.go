@@ -28,7 +28,7 @@ var wrongValues = map[string][]string{
 	"--labels":       nil,
 	"--layer":        nil,
 	"--obsm":         nil,
-	"--images":       nil, // paths, but for simclr views
+	"--images":       nil, // paths
 	"--graph":        {"\xff"},
 	"--against":      nil,
 	"--label-column": nil,
@@ -62,11 +62,6 @@ var wrongValues = map[string][]string{
 	"cne simclr project --output":  {"x.txt", "x"},
 	"cne simclr evaluate --output": {"x.txt"},
 	"cne simclr features --output": {"x.txt"},
-	"cne simclr views --output":    {"x.txt"},
-	"cne simclr views --images":    {"0", "-1"},
-	"cne simclr views --views":     {"0", "-1"},
-	"cne simclr views --epoch":     {"0", "-1"},
-	"cne simclr views --zoom":      {"0", "-1"},
 }
 
 // neededArguments are what commands cannot do without.
