@@ -433,6 +433,8 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 		return fault("loss.name", loss.Word+" with --s", "a loss with a spectrum: "+op.LossesWithSpectrum()+"; --m compares numbers of negatives")
 	case a.Flag == "zbar" && loss.Constant != op.FixedZ:
 		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+"; --m compares numbers of negatives")
+	case c.Model.Kind == "network":
+		return fault("model.kind", "network with cne spectrum", "table or mlp")
 	case c.Data.Holdout != nil:
 		return fault("data.holdout", "held-out points with cne spectrum", "null")
 	case c.Data.Sample != nil:
