@@ -227,8 +227,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds
-	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load,
-		s.PCA, s.Graph, s.Start, s.Optimize, s.Quality)
+	network := ""
+	if s.Network > 0 {
+		network = fmt.Sprintf(", network %.1f", s.Network)
+	}
+	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f%s, quality %.1f)", s.Total, s.Load,
+		s.PCA, s.Graph, s.Start, s.Optimize, network, s.Quality)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
 	m.Computing.Rows(t.device, row)
 	return table.Flush()
