@@ -243,8 +243,10 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var write func() error
 	o := p.plot
 	named := (&configs.Data{Path: p.inputs, Labels: p.data.Labels, Drop: p.data.Drop}).Options()
-	if _, err := file.FindColumn(ctx, p.inputs, named.LabelColumn, named); err == nil && named.LabelColumn != "" { // --labels names a column
-		p.data = named
+	if named.LabelColumn != "" {
+		if _, err := file.FindColumn(ctx, p.inputs, named.LabelColumn, named); err == nil { // --labels names a column
+			p.data = named
+		}
 	}
 	switch {
 	case p.metrics:
