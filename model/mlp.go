@@ -30,13 +30,14 @@ const (
 )
 
 // An MLP is a network of linear layers with activations between them, ReLU but in those that
-// NewLandmarkMLP makes. It maps points to positions. T is the type of the computation. Any number of goroutines may project points
-// at once, unless the network is being trained or moved to another device.
+// NewLandmarkMLP makes. It maps points to positions. T is the type of the computation. Any
+// number of goroutines may project points at once, unless the network is being trained or moved
+// to another device.
 type MLP[T op.Float] struct {
 	widths []int           // in, hidden …, out
 	acts   []op.Activation // of each layer
 	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients.
-	// They have the names of a torch.nn.Sequential whose every second module is a ReLU.
+	// They have the names of a torch.nn.Sequential whose every second module is an activation.
 	parameters []Parameter
 	// frozen reports whether chain, the network ready for the CPU, is kept.
 	frozen  bool

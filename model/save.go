@@ -159,8 +159,9 @@ const (
 var activations = [...]string{op.NoActivation: "none", op.ReLUActivation: activationReLU, op.SoftmaxActivation: "softmax"}
 
 // Save writes the network to a safetensors file, atomically. The tensors have the names
-// and shapes of a torch.nn.Sequential of Linear and ReLU modules; the metadata holds d and
-// a checksum. A nil d means an empty one.
+// and shapes of a torch.nn.Sequential of Linear modules, each but the last followed by its
+// activation (torch.nn.Identity if it has none); the metadata holds d and a checksum. A nil d
+// means an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err

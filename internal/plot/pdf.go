@@ -29,9 +29,9 @@ func init() { // the same picture is the same bytes
 }
 
 // A pdfCanvas is gonum's canvas, which takes the bytes of text for characters of
-// Windows-1252, and fails for fonts that are bold or no plain TrueType, as the system's may be. Other
-// characters and fonts are drawn as outlines. It writes an arc as a path of its own within
-// another, which PDF does not allow: stray dots are seen.
+// Windows-1252, and fails for fonts that are bold or no plain TrueType, as the system's may
+// be. Other characters and fonts are drawn as outlines. It writes an arc as a path of its own
+// within another, which PDF does not allow: stray dots are seen.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
 // A straightColor is a colour for gonum's canvas, which takes what RGBA returns for a colour

@@ -2,9 +2,9 @@
 // many neighbours it keeps, Trustworthiness how near the neighbours in the embedding are
 // in the data, Spearman how well it keeps large distances, and KNNAccuracy how well it
 // separates classes. Figures.Density says how well dense and sparse places are kept.
-// PartitionFunction is the sum of all similarities, and KL the
-// Kullback–Leibler divergence between graph and embedding. HeldOutAccuracy is about points
-// that were placed after training. Align rotates one embedding onto another.
+// PartitionFunction is the sum of all similarities, and KL the Kullback–Leibler divergence
+// between graph and embedding. HeldOutAccuracy is about points that were placed after
+// training. Align rotates one embedding onto another.
 //
 // Measure returns all figures for the matrices of points and embedding in one call.
 // MeasureHeldOut returns the figures of held-out points.
