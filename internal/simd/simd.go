@@ -354,18 +354,6 @@ func Best() Set {
 	return Portable
 }
 
-// Sets returns the sets that the processor has.
-func Sets() []Set {
-	switch best := Best(); best {
-	case AVX512:
-		return []Set{Portable, AVX2, AVX512}
-	case Portable:
-		return []Set{Portable}
-	default:
-		return []Set{Portable, best}
-	}
-}
-
 // BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.
 func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }
 

@@ -434,3 +434,15 @@ func BenchmarkKernels(b *testing.B) {
 		}
 	}
 }
+
+// Sets returns the sets that the processor has.
+func Sets() []Set {
+	switch best := Best(); best {
+	case AVX512:
+		return []Set{Portable, AVX2, AVX512}
+	case Portable:
+		return []Set{Portable}
+	default:
+		return []Set{Portable, best}
+	}
+}

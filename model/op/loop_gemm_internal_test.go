@@ -215,8 +215,8 @@ func TestDenseOnEverySet(t *testing.T) {
 		return
 	}
 	off := map[simd.Set]string{simd.Portable: "cpu.avx512f=off,cpu.avx2=off", simd.AVX2: "cpu.avx512f=off"}
-	for _, set := range simd.Sets() {
-		if set == simd.Best() || runtime.GOARCH != "amd64" { // others cannot switch theirs off
+	for set := range off {
+		if set >= simd.Best() || runtime.GOARCH != "amd64" { // others cannot switch theirs off
 			continue
 		}
 		t.Run(set.String(), func(t *testing.T) {
