@@ -192,30 +192,14 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 	})
 }
 
-// The first batch takes longer. The next measuredBatches batches are measured, to
-// estimate the time of a run, which is logged from longRun on.
-const (
-	measuredBatches = 3
-	longRun         = time.Minute
-)
-
 // OnBatch returns a function for train.Options.OnBatch that reports the progress within
-// epochs, whose batches have perBatch units, and logs once how long a long run will take.
-// For accuracy see EpochHook.
+// epochs, whose batches have perBatch units. For accuracy see EpochHook.
 func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
-	var first time.Time            // when the first of them was over
-	estimated := false
 	return func(epoch, done, batches int, loss float64) {
 		at := (epoch-1)*batches + done
 		if start < 0 {
-			start, first = at-1, time.Now()
-		}
-		if measured := at - start - 1; !estimated && measured >= measuredBatches {
-			estimated = true
-			if left := time.Since(first) / time.Duration(measured) * time.Duration(epochs*batches-start-1); left >= longRun {
-				r.Log.Info(fmt.Sprintf("estimated %s for %d epochs on this machine", formatDuration(left), epochs-epoch+1))
-			}
+			start = at - 1
 		}
 		if done == batches {
 			return // the hook of the epoch comes next

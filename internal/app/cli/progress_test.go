@@ -208,25 +208,6 @@ func TestRecordsWithinAnEpoch(t *testing.T) {
 	}
 }
 
-// A long run is estimated once, from the batches after the first.
-func TestEstimate(t *testing.T) {
-	for epochs, want := range map[int]int{1 << 30: 1, 2: 0} {
-		var b bytes.Buffer
-		r := newReporter(&b, "text", false)
-		onBatch := r.OnBatch("images", epochs, 256, func() *float64 { return nil })
-		for at := range 8 {
-			onBatch(1+at/4, 1+at%4, 4, 3)
-			time.Sleep(time.Millisecond)
-			if n := strings.Count(b.String(), "estimated "); n != 0 && at < 3 {
-				t.Errorf("estimated after batch %d: %s", at+1, b.String())
-			}
-		}
-		if n := strings.Count(b.String(), "estimated "); n != want || n > 0 && !strings.Contains(b.String(), " for 1073741824 epochs on this machine\n") {
-			t.Errorf("%d epochs: got %q", epochs, b.String())
-		}
-	}
-}
-
 // Only what takes long is told.
 func TestWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
