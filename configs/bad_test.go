@@ -87,7 +87,7 @@ var badFiles = []struct{ text, want string }{
 	{"loss: {name: infonca}", `run.yaml:1: loss.name: got "infonca", want ` + losses + `; did you mean infonc?`},
 	{"loss: {name: largevis}", `run.yaml:1: loss.name: got "largevis", want ` + losses},
 	{"loss: {metric: euclidian}", `run.yaml:1: loss.metric: got "euclidian", want euclidean or cosine; did you mean euclidean?`},
-	{"model: {kind: resnet18}", `run.yaml:1: model.kind: got "resnet18", want table or mlp`},
+	{"model: {kind: resnet18}", `run.yaml:1: model.kind: got "resnet18", want table, network or mlp`},
 
 	// Phases.
 	{"model: {hidden: 0}", `run.yaml:1: model.hidden: got 0, want a list of whole numbers from 1 to 65536, such as [100, 100]`},
