@@ -123,7 +123,9 @@ func (n *MLP[T]) ready() *blas.Chain[T] {
 // on the CPU.
 func (n *MLP[T]) UseDevice(d *Device) error {
 	if slices.Contains(n.acts, op.SoftmaxActivation) {
-		d.Note("the network of landmarks runs on the CPU: the GPU has no kernel for its softmax")
+		if !d.OnHost() {
+			d.Note("the network of landmarks runs on the CPU: the GPU has no kernel for its softmax")
+		}
 		return nil
 	}
 	err := n.deviceUse.UseDevice(d)
