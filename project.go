@@ -130,22 +130,20 @@ func (e *Embedding) WriteONNX(w io.Writer) error {
 }
 
 // LearnNetwork makes a network learn where the map has its training points (train.Imitate). From
-// then on the network places new points, some hundred thousand a second, and is saved instead of
-// the training points. Positions stay those of the map, in which the network's positions of the
-// same points differ a little. step is called now and then with the number of steps taken, of how
-// many, and the mean distance of the two, in units of the map's standard deviation; nil stands
-// for none.
+// then on the network places new points, and is saved instead of the training points. Positions
+// stay those of the map; the network's of the same points differ a little. It computes in
+// float32. step may be nil; otherwise it is called now and then with the number of steps taken,
+// of how many, and the mean distance of the two in the last steps, in units of the map's standard
+// deviation.
 //
 // It is an error if the embedding has a network (ErrPoints), lacks its training points
 // (ErrNoTrainingPoints), or if they are sparse, distances, too few or all equal (ErrPoints). If
 // ctx is done, the embedding stays as it was.
 func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, loss float64)) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, without := e.mapper.(*train.Projector)
-	switch points := e.trainPoints; {
-	case e.mapper != nil && !without:
-		return fmt.Errorf("%w: the embedding has a network already", ErrPoints)
+	points := e.trainPoints
+	switch {
+	case e.hasNetwork():
+		return errNetwork
 	case e.model == nil || e.Positions == nil:
 		return errEmpty
 	case points == nil:
@@ -155,16 +153,51 @@ func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, lo
 	case points.Metric == data.Precomputed:
 		return fmt.Errorf("%w: got distances, which a network cannot learn", ErrPoints)
 	}
-	network, err := train.Imitate(ctx, e.trainPoints, e.trainedPositions(), e.Description.Training.Seed, step)
+	network, err := train.Imitate(ctx, points, e.trainedPositions(), e.Description.Training.Seed, step)
 	if err != nil {
 		if errors.Is(err, train.ErrInput) {
 			err = fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 		return err
 	}
+	e.use(network)
+	return nil
+}
+
+// UseNetwork makes the network of another embedding of the same points place new points, as
+// after LearnNetwork. It is an error (ErrPoints) if this embedding has a network, or the other has
+// none for points and positions of the same widths.
+func (e *Embedding) UseNetwork(of *Embedding) error {
+	if e.hasNetwork() {
+		return errNetwork
+	}
+	network, ok := of.mapper.(*model.MLP[float32])
+	if e.model == nil || !ok {
+		return fmt.Errorf("%w: got no network to use", ErrPoints)
+	}
+	width, errOwn := e.Width()
+	others, errOther := of.Width()
+	if err := errors.Join(errOwn, errOther); err != nil || width != others || e.Dim() != of.Dim() {
+		return fmt.Errorf("%w: got a network for points of another width, or to another dimension", ErrPoints)
+	}
+	e.use(network)
+	return nil
+}
+
+var errNetwork = fmt.Errorf("%w: the embedding has a network already", ErrPoints)
+
+func (e *Embedding) hasNetwork() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, without := e.mapper.(*train.Projector)
+	return e.mapper != nil && !without
+}
+
+func (e *Embedding) use(network *model.MLP[float32]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.mapper, e.model, e.trainPoints = network, network, nil
 	e.placer.Store(nil)
-	return nil
 }
 
 // UseTrainingPoints sets the training points [n, p] of an embedding without a network that

@@ -121,7 +121,6 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 	}
 	w := o.Workload(size)
 	w.Held, w.Columns, w.Spearman, w.Embeddings = held, len(c.Output.HTMLColumns), *c.Quality.SpearmanSample, embeddings
-	w.Learns = c.Model.Kind == "network"
 	if c.Data.Names != nil {
 		w.Columns++
 	}

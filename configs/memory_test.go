@@ -43,11 +43,6 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 			t.Errorf("%s: %d bytes more, want at least %d", what, more, tc.least)
 		}
 	}
-	wide := func(c *Config) { c.Embed.Components = new(0) }
-	learnt := liveOf(t, data.SizeOf(1000, 20_000), func(c *Config) { wide(c); c.Model.Kind = "network" })
-	if more := learnt - liveOf(t, data.SizeOf(1000, 20_000), wide); more < 16*40_000*40_000 {
-		t.Errorf("a network that learns wide points: %d bytes more", more)
-	}
 	size.Storage = data.AsBytes
 	if bytes := liveOf(t, size, none); bytes < 1000*n || bytes > 2*1000*n {
 		t.Errorf("as bytes: %d", bytes)

@@ -62,7 +62,7 @@ func TestConflictsNameKeys(t *testing.T) {
 	all := append(c.conflicts(), s.conflicts()...)
 	check(Train.keys, all[:len(all)-2])
 	for i, e := range all {
-		if e == nil && i != 2 { // which needs an earlier embedding
+		if e == nil && i != 2 && i != 5 { // which need an earlier embedding, and a network that learns a map
 			t.Errorf("conflict %d is not found", i)
 		}
 	}

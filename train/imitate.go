@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"cne/data"
 	"cne/data/pca"
@@ -12,7 +13,6 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
-	"cne/internal/simd"
 	"cne/model"
 )
 
@@ -36,21 +36,26 @@ const (
 	// noise bounds what is added to the values of a point, in units of the distance to the
 	// nearest landmark, divided by the square root of their number.
 	noise = 1.2
-	// probes is the number of points that the distance to the nearest landmark is measured from.
+	// probes is the number of points from which the scale of all is found.
 	probes = 2000
+	// farthest bounds the values of a point in training, in units of their spread: no outlier
+	// must decide the steps.
+	farthest = 1000
 )
+
+// FewestToImitate is the smallest number of points that Imitate takes.
+const FewestToImitate = 10
 
 // Imitate trains a network of landmarks (model.NewLandmarkMLP) to place dense points [n, in]
 // where a map has them, at positions [n, d]. It minimizes the mean distance with Adam. The
-// landmarks are a sample of the points. step is called after some steps with the number of
-// steps taken, of how many, and the loss in units of the map's standard deviation; nil stands
-// for none.
+// landmarks are a sample of the points. step may be nil; otherwise it is called after every 100th
+// step and the last with the number of steps taken, of how many, and their mean loss since the
+// call before, in units of the map's standard deviation.
 //
 // Errors about points that are too few, sparse, or all equal wrap ErrInput.
 func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, step func(done, of int, loss float64)) (*model.MLP[float32], error) {
-	const fewest = 10
-	if points.CSR != nil || points.N < fewest {
-		return nil, kind.Errorf(ErrInput, "train: a network learns a map of at least %d dense points", fewest)
+	if points.CSR != nil || points.N < FewestToImitate || points.N != positions.N {
+		return nil, kind.Errorf(ErrInput, "train: a network learns a map of at least %d dense points", FewestToImitate)
 	}
 	x := &data.Matrix{N: points.N, D: points.D, X: points.X} // without an Offset
 	var components *pca.PCA
@@ -63,34 +68,27 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 			return nil, fmt.Errorf("train: %w", err)
 		}
 	}
-	center, x := centered(x)
-	middle, y := centered(positions)
 	stream := rng.New(seed, rng.Rows, 1)
-	landmarks := stream.Perm(points.N)[:min(mostLandmarks, max(fewest, points.N/pointsPerLandmark))]
-	chosen := x.Take(landmarks)
-	spread, unit := spreadOf(y), nearest(x, chosen)
-	if !(unit > 0) || !(spread > 0) {
+	landmarks := stream.Perm(x.N)[:min(mostLandmarks, max(FewestToImitate, x.N/pointsPerLandmark))]
+	i := imitation{x: x, y: positions, in: inUnits(x), out: unitsOf(positions), stream: &stream}
+	chosen, at := x.Take(landmarks), positions.Take(landmarks)
+	i.in.unit = nearest(x, chosen)
+	if !(i.in.unit > 0) || !(i.out.unit > 0) {
 		return nil, kind.Errorf(ErrInput, "train: all points are equal, or have equal positions, which a network cannot learn")
 	}
-	for _, v := range [][]float32{x.X, chosen.X} {
-		simd.Divide(v, float32(unit))
-	}
-	simd.Divide(y.X, float32(spread))
+	spread := i.in.limit / farthest / i.in.unit
+	i.in.apply(chosen.X, chosen.X)
+	i.out.apply(at.X, at.X)
 	network, err := model.NewLandmarkMLP(model.Landmarks{
-		Points: chosen, Positions: y.Take(landmarks), Sharpness: sharpness, Hidden: hiddenWidth,
-		Spread: spreadOf(x), Seed: seed,
+		Points: chosen, Positions: at, Sharpness: sharpness, Hidden: hiddenWidth, Spread: spread, Seed: seed,
 	})
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.NewImitation(network)
-	if err != nil {
+	if err := i.train(ctx, network, step); err != nil {
 		return nil, err
 	}
-	if err := imitate(ctx, m, x, y, &stream, step); err != nil {
-		return nil, err
-	}
-	network.Refer(center, unit, middle, spread)
+	network.Refer(i.in.center, i.in.unit, i.out.center, i.out.unit)
 	if components != nil {
 		if network, err = network.After(components.Axes, components.Mean); err != nil {
 			return nil, err
@@ -100,10 +98,86 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 	return network, nil
 }
 
-// imitate trains the network of m to place x [n, in] at y [n, d].
-func imitate(ctx context.Context, m *model.Imitation, x, y *data.Matrix, stream *rng.Stream, step func(done, of int, loss float64)) error {
-	n := x.N
-	params := m.Parameters()
+// An imitation trains a network to place x [n, in] at y [n, d].
+type imitation struct {
+	x, y    *data.Matrix
+	in, out units
+	stream  *rng.Stream
+}
+
+// units are those that a network computes in.
+type units struct {
+	center []float64
+	unit   float64
+	limit  float64 // bounds the distance of a value from its center, in units of the data
+}
+
+// apply writes rows in these units to dst.
+func (u *units) apply(dst, rows []float32) {
+	for i, v := range rows {
+		from := min(max(float64(v)-u.center[i%len(u.center)], -u.limit), u.limit)
+		dst[i] = float32(from / u.unit)
+	}
+}
+
+// inUnits returns the units of points, but for the unit. Medians keep outliers from deciding.
+func inUnits(x *data.Matrix) units {
+	u := units{center: make([]float64, x.D)}
+	count := min(x.N, probes)
+	column := make([]float64, count)
+	var far []float64
+	for j := range x.D {
+		for i := range column {
+			column[i] = float64(x.Row(probe(i, count, x.N))[j])
+		}
+		slices.Sort(column)
+		u.center[j] = column[count/2]
+	}
+	for i := range count {
+		sum := 0.0
+		for j, v := range x.Row(probe(i, count, x.N)) {
+			d := float64(v) - u.center[j]
+			sum += float64(d * d)
+		}
+		far = append(far, math.Sqrt(sum/float64(x.D)))
+	}
+	slices.Sort(far)
+	// Where most points are equal, the others have the spread.
+	first := sort.Search(count-1, func(i int) bool { return far[i] > 0 })
+	u.limit = farthest * far[(first+count)/2]
+	return u
+}
+
+// unitsOf returns the units of positions: their mean and standard deviation.
+func unitsOf(y *data.Matrix) units {
+	u := units{center: make([]float64, y.D), limit: math.Inf(1)}
+	for i := range y.N {
+		for j, v := range y.Row(i) {
+			u.center[j] += float64(v) / float64(y.N)
+		}
+	}
+	sum := 0.0
+	for i := range y.N {
+		for j, v := range y.Row(i) {
+			d := float64(v) - u.center[j]
+			sum += float64(d * d)
+		}
+	}
+	u.unit = math.Sqrt(sum / float64(len(y.X)))
+	return u
+}
+
+// probe returns the row of n of the i-th of count probes.
+func probe(i, count, n int) int { return int(int64(i) * int64(n) / int64(count)) }
+
+func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step func(done, of int, loss float64)) error {
+	graph, err := model.NewImitation(network)
+	if err != nil {
+		return err
+	}
+	// Two parameters for each layer: three before the landmarks, the weights of landmarks, and
+	// the positions.
+	params := graph.Parameters()
 	parts := []struct {
 		Adam
 		params []model.Parameter
@@ -116,27 +190,29 @@ func imitate(ctx context.Context, m *model.Imitation, x, y *data.Matrix, stream 
 			return err
 		}
 	}
+	n := m.x.N
 	size := min(n, imitationBatch)
 	steps := min(mostSteps, max(leastSteps, imitationPasses*n/size))
 	var order []int
 	next, sum := n, 0.0
-	most := noise / math.Sqrt(float64(x.D))
-	in, out := data.NewMatrix(size, x.D), data.NewMatrix(size, y.D)
+	most := noise / math.Sqrt(float64(m.x.D))
+	x, y := data.NewMatrix(size, m.x.D), data.NewMatrix(size, m.y.D)
+	reported := 0
 	for t := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if next+size > n {
-			order, next = stream.Perm(n), 0
+			order, next = m.stream.Perm(n), 0
 		}
 		for i, r := range order[next : next+size] {
-			copy(out.Row(i), y.Row(r))
-			to := in.Row(i)
-			for j, v := range x.Row(r) {
-				to[j] = v + float32(float64(most*(2*stream.Float64()-1)))
-			}
+			m.out.apply(y.Row(i), m.y.Row(r))
+			m.in.apply(x.Row(i), m.x.Row(r))
 		}
-		loss, err := m.Step(in.X, out.X)
+		for i, v := range x.X {
+			x.X[i] = v + float32(float64(most*(2*m.stream.Float64()-1)))
+		}
+		loss, err := graph.Step(x.X, y.X)
 		if err != nil {
 			return err
 		}
@@ -149,41 +225,14 @@ func imitate(ctx context.Context, m *model.Imitation, x, y *data.Matrix, stream 
 			parts[i].Step(nil, f*parts[i].rate, 0)
 		}
 		sum += loss
-		if step != nil && (t+1)%stepsPerReport == 0 {
-			step(t+1, steps, sum/stepsPerReport)
-			sum = 0
+		if done := t + 1; done%stepsPerReport == 0 || done == steps {
+			if step != nil {
+				step(done, steps, sum/float64(done-reported))
+			}
+			sum, reported = 0, done
 		}
 	}
 	return nil
-}
-
-// centered returns the means of the columns of a dense matrix, and a copy without them.
-func centered(m *data.Matrix) (means []float64, c *data.Matrix) {
-	means, c = make([]float64, m.D), m.Clone()
-	for i := range m.N {
-		for j, v := range m.Row(i) {
-			means[j] += float64(v)
-		}
-	}
-	for j := range means {
-		means[j] /= float64(m.N)
-	}
-	for i := range c.N {
-		row := c.Row(i)
-		for j, v := range row {
-			row[j] = float32(float64(v) - means[j])
-		}
-	}
-	return means, c
-}
-
-// spreadOf returns the standard deviation of the values of a matrix whose columns are centred.
-func spreadOf(m *data.Matrix) float64 {
-	sum := 0.0
-	for _, v := range m.X {
-		sum += float64(float64(v) * float64(v))
-	}
-	return math.Sqrt(sum / float64(len(m.X)))
 }
 
 // nearest returns the median distance of some of the points to the nearest landmark with other
@@ -193,7 +242,7 @@ func nearest(points, landmarks *data.Matrix) float64 {
 	distances := make([]float64, count)
 	parallel.For(count, 16, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row, least := points.Row(int(int64(i)*int64(points.N)/int64(count))), math.Inf(1)
+			row, least := points.Row(probe(i, count, points.N)), math.Inf(1)
 			for k := range landmarks.N {
 				d2 := 0.0
 				for j, v := range landmarks.Row(k) {

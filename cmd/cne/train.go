@@ -16,7 +16,6 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/text"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -219,15 +218,30 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 
 // checkNetwork refuses points that a network cannot learn before they are embedded.
 func (t *training) checkNetwork() error {
-	if t.config.Model.Kind != "network" || t.near.Reduced.CSR == nil {
+	problem, x := "", t.near.Reduced
+	switch {
+	case t.config.Model.Kind != "network":
+		return nil
+	case x.CSR != nil:
+		problem = "sparse points, which it cannot see; want table, or their components (graph.pca: 100, with graph.metric euclidean or cosine)"
+	case x.N < train.FewestToImitate:
+		problem = fmt.Sprintf("%d points; want table, or at least %d", x.N, train.FewestToImitate)
+	case x.Distinct() == 1:
+		problem = "points that are all equal; want table"
+	default:
 		return nil
 	}
-	return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind",
-		Problem: "got network for sparse points; set graph.pca: 100, whose components it can see"}
+	return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for " + problem}
 }
 
-// learn makes a network learn the map. If that is interrupted, the map is kept without it.
+// learn makes a network learn the map. A finished run has one. If learning is interrupted, the
+// map is kept without a network.
 func (t *training) learn(ctx context.Context) error {
+	if e := t.embedded; t.from != nil && e.Result.Epochs == t.epochsBefore() {
+		if before, err := cne.Load(t.dir.Path(rundir.ModelFile)); err == nil && e.UseNetwork(before) == nil {
+			return nil
+		}
+	}
 	begun, last := time.Now(), 0.0
 	t.Log.Info("a network learns the map")
 	progress := t.ProgressLogger("steps of the network")
@@ -238,10 +252,13 @@ func (t *training) learn(ctx context.Context) error {
 	t.networkTime = time.Since(begun)
 	if err == nil {
 		t.Log.Info("the network has learnt the map", "mean_distance", last, "unit", "the map's standard deviation", "seconds", t.networkTime.Seconds())
+		if last > 0.5 {
+			t.Log.Warn("the network places points far from where the map has them; without --network (model.kind: table) new points are placed among their neighbours")
+		}
 		return nil
 	}
 	if ctx.Err() != nil {
-		err = fmt.Errorf("interrupted while a network learnt the map; --resume %s begins that again", text.Escape(t.dir.Root()))
+		err = errors.New("interrupted while a network learnt the map")
 	}
 	if kept := t.keep(); kept != nil {
 		return fmt.Errorf("%w; the map could not be kept: %w", err, kept)

@@ -53,8 +53,6 @@ type Points struct {
 	Components, Neighbors   int
 	Approximate, KeepsInput bool
 	Hidden                  []int
-	// Learns reports whether a network of landmarks learns the map of a table.
-	Learns bool
 	// Moments is the number of the optimiser's arrays that are as large as the parameters,
 	// and Listed the number of negatives that each head of a batch draws separately.
 	// Embeddings is the number of embeddings trained at a time, and Spearman the number of
@@ -127,12 +125,6 @@ func (p *Points) Estimate() (e Estimate) {
 	e.step("the model is trained", columns, input, components, nearest, graph, weights,
 		Part{"the order of the edges", "graph.k", at * perEdge * edges}, Part{"negatives", "loss.negatives", at * 4 * b * float64(p.Listed)},
 		Part{"a batch", "train.batch_size", at * (48*b + number*(2.5*min(n, 2*b)*layers+32*b*dim))})
-
-	if p.Learns { // see train.Imitate
-		hidden, landmarks := max(256, 2*width+64), min(4000, n/4)
-		e.step("a network learns the map", columns, input, components, nearest, graph, Part{"a copy of the points", "", 4 * n * width},
-			Part{"the network's weights with their gradients and moments", "", 16 * (hidden*(2*width+hidden) + landmarks*(width+dim))})
-	}
 
 	s := min(float64(p.Spearman), n)
 	e.step("the quality is measured", columns, input, components, nearest, graph,

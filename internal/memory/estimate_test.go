@@ -44,8 +44,6 @@ func TestMoreTakesMore(t *testing.T) {
 		"as bytes":     {func(p *Points) { p.ValueBytes, p.Components, p.Width = 1, 50, 5000 }, func(p *Points) { p.ValueBytes = 4 }},
 		"dense":        {func(p *Points) { p.Nonzeros, p.Components, p.Width = 1e8, 20, 5000 }, func(p *Points) { p.Components = 0 }},
 		"for networks": {func(p *Points) { network(p); p.Components = 20 }, func(p *Points) { p.KeepsInput = true }},
-		"learnt":       {func(p *Points) { p.Width = 2000 }, func(p *Points) { p.Learns = true }},
-		"learnt, wide": {func(p *Points) { p.N, p.Width, p.Learns = 1000, 20000, true }, func(p *Points) { p.Width++ }},
 	} {
 		p := points(1e6)
 		if tc.base != nil {
