@@ -245,6 +245,7 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
 		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
 		conflictIf(c.Model.Kind == "network" && c.Embed.GraphMetric == data.Precomputed, "model.kind", "graph.metric", "table; a network cannot see distances"),
+		conflictIf(c.Model.Kind == "network" && c.Embed.OnComponents, "model.input", "model.kind", "points"),
 		conflictIf(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind", "false"),
 		conflictIf(c.Loss.Towards != nil && !c.pulls(), "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/option"
 )
@@ -58,11 +59,13 @@ func TestConflictsNameKeys(t *testing.T) {
 	s := mustLoadSimCLR(t, "{}")
 	s.SimCLR.Method, s.Pretrain.Epochs = tsimcne, 1
 	check(Pretrain.keys, s.conflicts())
-	c.Model.Init = "pca" // which has no rows with names
-	all := append(c.conflicts(), s.conflicts()...)
-	check(Train.keys, all[:len(all)-2])
-	for i, e := range all {
-		if e == nil && i != 2 && i != 5 { // which need an earlier embedding, and a network that learns a map
+	learns := *c
+	learns.Model, learns.Embed.GraphMetric, learns.Embed.OnComponents = Model{Kind: "network", Init: "pca"}, data.Precomputed, true
+	learns.Model.InitNames = new("b") // of no earlier embedding
+	check(Train.keys, learns.conflicts())
+	others := append(learns.conflicts(), s.conflicts()...)
+	for i, e := range append(c.conflicts(), s.conflicts()...) {
+		if e == nil && others[i] == nil {
 			t.Errorf("conflict %d is not found", i)
 		}
 	}

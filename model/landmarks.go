@@ -39,7 +39,7 @@ type Landmarks struct {
 // where cₖ and yₖ are the landmarks and their positions, and h, which the first three layers
 // compute from x, is x itself at first: relu(x) − relu(−x). All of it can then be trained.
 func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
-	if l.Points == nil || l.Positions == nil || l.Points.CSR != nil || l.Points.N != l.Positions.N || !(l.Sharpness > 0) || !(l.Spread > 0) || l.Hidden < 2*l.Points.D {
+	if l.Points == nil || l.Positions == nil || l.Points.CSR != nil || l.Positions.CSR != nil || l.Points.N != l.Positions.N || !(l.Sharpness > 0) || !(l.Spread > 0) || l.Hidden < 2*l.Points.D {
 		return nil, kind.Errorf(ErrInput, "model: landmarks: want dense ones, as many positions, a positive sharpness and spread, and hidden layers twice as wide as points")
 	}
 	in, m := l.Points.D, l.Points.N

@@ -158,7 +158,7 @@ func (p *plotting) endings() []string {
 // check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
-	if rows, columns, ok := strings.Cut(p.grid, ","); p.grid != "" && (!ok || rows == columns) {
+	if rows, columns, ok := strings.Cut(p.grid, ","); p.grid != "" && (!ok || rows == columns || strings.Contains(columns, ",")) {
 		return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
 	} else if err := cmp.Or(configs.Train.CheckKey("--grid", rows), configs.Train.CheckKey("--grid", columns)); p.grid != "" && err != nil {
 		return err

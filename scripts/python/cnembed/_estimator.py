@@ -125,10 +125,11 @@ class CNE:
         return self._output(self.fit(X, y).embedding_, X)
 
     def transform(self, X):
-        """Place new points in the embedding, each next to its nearest training points.
+        """Place new points in the embedding.
 
-        A point that is a training point gets its position; of equal training points, the
-        position of the first. The first call starts the program, which keeps the model until
+        Without a network, each is placed next to its nearest training points: a point that is
+        a training point gets its position; of equal training points, the position of the
+        first. A network places all points itself, training points too. The first call starts the program, which keeps the model until
         the estimator is fitted again or no longer used; a further call takes less than a
         millisecond for a few points.
         """
