@@ -194,6 +194,36 @@ func TestReduces(t *testing.T) {
 	}
 }
 
+// Auto takes components of points that noise makes equally far from each other, for all metrics
+// that have them, and of no others.
+func TestComponentsOfNoise(t *testing.T) {
+	const n, d = 300, 200
+	points := func(noise float64) *data.Matrix {
+		stream := rng.New(3, rng.Rows, 0)
+		m := data.NewMatrix(n, d)
+		for i := range m.X {
+			m.X[i] = float32(5 + float64(i/d%4*(i%3)) + noise*stream.Normal())
+		}
+		return m
+	}
+	for _, metric := range []data.Metric{data.Euclidean, data.Cosine, data.Correlation, data.Manhattan} {
+		for _, components := range []int{cne.AutoComponents, 0} {
+			for noise, want := range map[float64]bool{0.3: false, 6: components != 0 && metric != data.Manhattan} {
+				var log strings.Builder
+				o := cne.Options{GraphMetric: metric, Components: &components, Log: slog.New(slog.NewTextHandler(&log, nil))}
+				h, err := cne.Prepare(t.Context(), &data.Dataset{Points: points(noise)}, o)
+				must(t, err)
+				if got := h.PCA != nil; got != want || want && h.Reduced.D != cne.DefaultComponents {
+					t.Errorf("%s, graph.pca %d, noise %v: components: %v, want %v", metric, components, noise, got, want)
+				}
+				if got := strings.Contains(log.String(), "hardly nearer"); got != want || strings.Contains(log.String(), "WARN") {
+					t.Errorf("%s, graph.pca %d, noise %v: the log is %s", metric, components, noise, log.String())
+				}
+			}
+		}
+	}
+}
+
 // What auto has chosen is logged, with the share of the variance that components hold.
 func TestLogOfChoices(t *testing.T) {
 	m := data.NewMatrix(200, 4)

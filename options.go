@@ -66,10 +66,10 @@ const (
 const SparseComponents = 100
 
 // AutoComponents as Options.Components means 50 components, or 100 for sparse points (see
-// ChooseComponents). Dense points have two exceptions. The points themselves are used if an exact search over them is cheap (up to 22 000 images of
-// MNIST). They are also used if GraphMetric is data.Cosine or data.Correlation and points
-// have at most 1024 values. Neither exception applies if a network sees the components
-// (OnComponents).
+// ChooseComponents). Dense points are used as they are if an exact search over them is cheap (up
+// to 22 000 images of MNIST), or if GraphMetric is data.Cosine or data.Correlation and points have
+// at most 1024 values; but not if all their distances are alike (neighbors.Contrast above 0.85),
+// or if a network sees the components (OnComponents).
 const AutoComponents = -1
 
 // maxExactWork and maxExactValues are the largest n²·d and n·d for which AutoComponents
@@ -236,7 +236,7 @@ type Options struct {
 	Resume              *train.Checkpoint
 	SpectrumCheckpoints *SpectrumCheckpoints
 
-	spread bool // the points are sparse or counts, see ChooseComponents
+	spread bool // few columns are alike, so that components hold little of the variance
 }
 
 // A Phase is a part of a run with its own schedule: see train.Phase. Fields that are nil

@@ -131,7 +131,9 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	e.Data, in.Held = in.Points.Name, nil
 	o := a.config.Options()
 	in.ChooseComponents(&o)
-	o.Components = new(o.Reduces(in.Points.Dims()))           // they depend on the network
+	if components := o.Reduces(in.Points.Dims()); components > 0 {
+		o.Components = &components // they depend on the network
+	}
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // no network needs the points themselves
 	near, err := in.Prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
 	if err == nil {
@@ -142,7 +144,9 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.Points.Labels
 	e.Edges = y.Graph.Edges()
-	e.GraphRecall, e.Components = rundir.RecallOf(near.Neighborhood), *o.Components
+	if e.GraphRecall = rundir.RecallOf(near.Neighborhood); near.PCA != nil {
+		e.Components = near.PCA.K
+	}
 	if a.config.Graph.File == nil {
 		return y, nil
 	}

@@ -193,3 +193,37 @@ func TestApproximateMetrics(t *testing.T) {
 		}
 	}
 }
+
+// Where all columns but few are noise, neighbours are hardly nearer than other points.
+func TestContrast(t *testing.T) {
+	of := func(n, d int, noise float64, distinct int) *data.Matrix {
+		random := rand.New(rand.NewPCG(7, 8))
+		m := data.NewMatrix(n, d)
+		for i := range n {
+			row := m.Row(i % distinct)
+			copy(m.Row(i), row)
+			for j := range d {
+				if i == i%distinct {
+					m.Row(i)[j] = float32(noise*random.NormFloat64()) + float32(3*((i%5)>>(j%3)&1))
+				}
+			}
+		}
+		return m
+	}
+	for name, tc := range map[string]struct {
+		m           *data.Matrix
+		least, most float64
+	}{
+		"noise in many columns":  {of(3000, 400, 1000, 3000), 0.85, 1},
+		"noise in few columns":   {of(3000, 3, 1000, 3000), 0.01, 0.3},
+		"groups":                 {of(3000, 400, 0.1, 3000), 0.01, 0.2},
+		"distances as in theory": {of(200, 5000, 1000, 200), 0.96, 1},
+		"copies":                 {of(3000, 400, 1000, 20), 0, 0},
+		"few":                    {of(6, 400, 1000, 6), 0, 0},
+		"all equal":              {of(100, 4, 1000, 1), 0, 0},
+	} {
+		if got := Contrast(tc.m); !(got >= tc.least && got <= tc.most) {
+			t.Errorf("%s: %.3f, want %v to %v", name, got, tc.least, tc.most)
+		}
+	}
+}
