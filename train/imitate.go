@@ -69,7 +69,7 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 		}
 	}
 	stream := rng.New(seed, rng.Rows, 1)
-	landmarks := stream.Perm(x.N)[:min(mostLandmarks, max(FewestToImitate, x.N/pointsPerLandmark))]
+	landmarks := different(x, stream.Perm(x.N), min(mostLandmarks, max(FewestToImitate, x.N/pointsPerLandmark)))
 	i := imitation{x: x, y: positions, in: inUnits(x), out: unitsOf(positions), stream: &stream}
 	chosen, at := x.Take(landmarks), positions.Take(landmarks)
 	i.in.unit = nearest(x, chosen)
@@ -233,6 +233,22 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 		}
 	}
 	return nil
+}
+
+// different returns the first rows of an order, at most so many, without copies of earlier ones:
+// two landmarks at a place would leave none for other points.
+func different(x *data.Matrix, order []int, most int) (rows []int) {
+	hashes := make([]uint64, 0, x.N)
+	for _, hash := range x.RowHashes() {
+		hashes = append(hashes, hash)
+	}
+	seen := make(map[uint64]bool)
+	for _, i := range order {
+		if len(rows) < most && !seen[hashes[i]] {
+			seen[hashes[i]], rows = true, append(rows, i)
+		}
+	}
+	return rows
 }
 
 // nearest returns the median distance of some of the points to the nearest landmark with other

@@ -66,6 +66,23 @@ func TestImitate(t *testing.T) {
 	}
 }
 
+// Copies take no landmarks from the few points that differ.
+func TestImitateCopies(t *testing.T) {
+	x, y := data.NewMatrix(300, 2), data.NewMatrix(300, 2)
+	for i := range 3 {
+		x.Row(100 * i)[0], y.Row(100 * i)[1] = float32(i+1), float32(10*i+10)
+	}
+	network, err := train.Imitate(t.Context(), x, y, 1, nil)
+	must(t, err)
+	got := make([]float32, len(y.X))
+	must(t, network.ProjectTo(got, x.X))
+	for _, i := range []int{1, 100, 200} {
+		if d := got[2*i+1] - y.Row(i)[1]; d < -1 || d > 1 {
+			t.Errorf("point %d: got %v, want about %v", i, got[2*i+1], y.Row(i)[1])
+		}
+	}
+}
+
 func TestImitateRefuses(t *testing.T) {
 	x, y := spiral(50, 1)
 	for name, c := range map[string]struct{ points, positions *data.Matrix }{
