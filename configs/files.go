@@ -45,7 +45,6 @@ func (c *Config) files() []keyFiles {
 		{"data.holdout_labels", file.Paths(c.Data.HoldoutLabels)},
 		{"data.sample", rows},
 		{"graph.file", given(c.Graph.File)},
-		{"loss.towards", given(c.Loss.Towards)},
 		{"data.path", c.Data.Path},
 	}
 }
@@ -59,7 +58,7 @@ func (c *Config) Inputs() []string {
 	if path := c.Model.InitPath(); path != "" {
 		inputs = append(inputs, path)
 	}
-	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)))
+	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames), given(c.Loss.Towards)))
 }
 
 // given returns the text of a key as a list: empty for null.
@@ -123,7 +122,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		check("data.holdout_labels", c.Data.HoldoutLabels, nil, o),
 		check("output.html_columns", c.Output.HTMLColumns, points, o))
 	if err == nil && !started {
-		err = c.Model.checkInit()
+		err = cmp.Or(c.Model.checkInit(), keyFiles{"loss.towards", given(c.Loss.Towards)}.check())
 	}
 	if err != nil || started || c.Model.InitNames == nil {
 		return err

@@ -188,8 +188,16 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	if d.Holdout != nil && d.Holdout.Share == 0 { // other files than the points'
 		d.Holdout, d.HoldoutLabels = nil, nil
 	}
-	if d.Holdout == nil && d.Imbalance == nil && d.Options().LabelColumn == "" { // labels choose no points or columns
+	// A name that is no column is of a file, which may be gone. Labels in a file choose no columns.
+	has := func(column string) bool {
+		_, err := file.FindColumn(ctx, d.Path, column, file.Options{Header: d.Header})
+		return err == nil
+	}
+	if d.Holdout == nil && d.Imbalance == nil && !has(d.Options().LabelColumn) {
 		d.Labels = nil
+	}
+	if d.Names != nil && !has(*d.Names) {
+		d.Names = nil
 	}
 	c.Graph.File = nil
 	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
