@@ -223,7 +223,7 @@ func (t *training) checkNetwork() error {
 	case t.config.Model.Kind != "network":
 		return nil
 	case x.CSR != nil:
-		problem = "sparse points, which it cannot see; want table, or their components (graph.pca: 100, with graph.metric euclidean or cosine)"
+		problem = fmt.Sprintf("sparse points, which it cannot see; want table, or their components (graph.pca: %d, with graph.metric euclidean or cosine)", min(100, x.D-1))
 	case x.N < train.FewestToImitate:
 		problem = fmt.Sprintf("%d points; want table, or at least %d", x.N, train.FewestToImitate)
 	case x.Distinct() == 1:

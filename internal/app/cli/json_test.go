@@ -26,11 +26,11 @@ func checkLines(t *testing.T, got string, lines int) {
 
 func TestPrintError(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
-	for _, message := range []string{"plain", "no file " + nasty, "no file " + long + "; name another"} {
+	for _, message := range []string{"plain", "cne: of the library", "no file " + nasty, "no file " + long + "; name another"} {
 		var b bytes.Buffer
 		PrintError(&b, "text", "cne", message)
 		checkLines(t, b.String(), 1)
-		if b.Len() > 400 || !strings.HasPrefix(b.String(), "cne: ") {
+		if b.Len() > 400 || !strings.HasPrefix(b.String(), "cne: ") || strings.Contains(b.String(), "cne: cne: ") {
 			t.Errorf("text: got %s", b.String())
 		}
 		b.Reset()

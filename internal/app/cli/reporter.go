@@ -194,7 +194,7 @@ func PrintError(w io.Writer, format, program, message string, attributes ...any)
 		return
 	}
 	// A failure cannot be reported anywhere.
-	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text.Message(message))
+	_, _ = fmt.Fprintf(w, "%s: %s\n", program, strings.TrimPrefix(text.Message(message), program+": "))
 }
 
 // newJSONHandler returns a handler that writes records as JSON and shortens long names.
