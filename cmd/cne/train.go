@@ -185,7 +185,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			return t.dir.KeepRecords(x.Epoch - 1)
 		}
 		t.Log.Info("training", "loss", c.Embed.Loss, "edges", t.near.Graph.Edges(), "epochs", c.Embed.Epochs)
-		if t.origins != nil && !t.origins.IsDefault("seed") && !o.Random() && !c.DrawsPoints() && t.near.Recall == nil && t.near.Reduced.D >= o.Dim {
+		if t.origins != nil && !t.origins.IsDefault("seed") && !o.Random() && c.Model.Kind != "network" && !c.DrawsPoints() && t.near.Recall == nil && t.near.Reduced.D >= o.Dim {
 			t.Log.Info("the seed has no effect, since nothing is random in this run; model.init=random draws the start", "seed", o.Seed)
 		}
 		t.Progress.Start(c.Embed.Epochs)
