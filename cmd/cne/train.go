@@ -234,10 +234,10 @@ func (t *training) checkNetwork() error {
 	return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for " + problem}
 }
 
-// learn makes a network learn the map. A finished run has one. If learning is interrupted, the
-// map is kept without a network.
+// learn makes a network learn the map. A finished run has one: one that was killed may have that
+// of fewer epochs. If learning is interrupted, the map is kept without a network.
 func (t *training) learn(ctx context.Context) error {
-	if e := t.embedded; t.from != nil && e.Result.Epochs == t.epochsBefore() {
+	if e := t.embedded; rundir.ReadMetrics(t.dir.Root()).Epochs == e.Result.Epochs {
 		if before, err := cne.Load(t.dir.Path(rundir.ModelFile)); err == nil && e.UseNetwork(before) == nil {
 			return nil
 		}
