@@ -502,8 +502,10 @@ def _configured(config):
     if not isinstance(config, (dict, type(None))):
         raise ValueError("config: got a %s, want a dict" % type(config).__name__)
     for key in config or ():
-        if not isinstance(key, str) or key.startswith(_OWN) or key in KEYS.values():
-            raise ValueError("config: got the key %r, want one that is no parameter and chooses neither files nor rows" % (key,))
+        for parameter in (p for p, k in KEYS.items() if k == key):
+            raise ValueError("config: got the key %r, want the parameter %s" % (key, parameter))
+        if not isinstance(key, str) or key.startswith(_OWN):
+            raise ValueError("config: got the key %r, want one that chooses neither model, files nor rows" % (key,))
     return [a for item in (config or {}).items() for a in ("--set", _setting(*item))]
 
 
