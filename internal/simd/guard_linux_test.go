@@ -91,6 +91,7 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				RowNeg(x[0], 1, BoundOf[float32](0))
 				RowUMAP(x[0], BoundOf[float32](0))
 				RowExp(x[0], RowMax(x[0], 0))
+				SoftmaxGrad(x[0], x[1], x[2])
 				RowLogistic(x[0], 0)
 				AddSquares(x[0], x[1], 1)
 				AddDistances(x[0], x[1], 1, 1, 1)

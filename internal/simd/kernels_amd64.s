@@ -4955,6 +4955,106 @@ DATA c3e2aaaaa<>+56(SB)/4, $0x3e2aaaaa
 DATA c3e2aaaaa<>+60(SB)/4, $0x3e2aaaaa
 GLOBL c3e2aaaaa<>(SB), RODATA|NOPTR, $64
 
+// func softmaxGradVector(dst []float32, y []float32, g []float32, rest float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·softmaxGradVector(SB), NOSPLIT, $0-84
+	CMPQ   ·current+0(SB), $0x02
+	JNE    formAVX2
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   y_base+24(FP), CX
+	MOVQ   g_base+48(FP), DX
+	VPXORD Z0, Z0, Z0
+	MOVQ   y_len+32(FP), BX
+	XORQ   SI, SI
+
+sumAVX512:
+	CMPQ    SI, BX
+	JGE     sum_doneAVX512
+	VMOVUPS (CX)(SI*4), Z1
+	VMULPS  (DX)(SI*4), Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	ADDQ    $0x10, SI
+	JMP     sumAVX512
+
+sum_doneAVX512:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VADDSS        rest+72(FP), X0, X0
+	VMOVSS        X0, sum+80(FP)
+	VPBROADCASTD  X0, Z0
+	MOVQ          y_len+32(FP), BX
+	XORQ          SI, SI
+
+loopAVX512:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX512
+	VMOVUPS (DX)(SI*4), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  (CX)(SI*4), Z1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	ADDQ    $0x10, SI
+	JMP     loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   y_base+24(FP), CX
+	MOVQ   g_base+48(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   y_len+32(FP), BX
+	XORQ   SI, SI
+
+sumAVX2:
+	CMPQ    SI, BX
+	JGE     sum_doneAVX2
+	VMOVUPS (CX)(SI*4), Y2
+	VMULPS  (DX)(SI*4), Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	ADDQ    $0x08, SI
+	VMOVUPS (CX)(SI*4), Y2
+	VMULPS  (DX)(SI*4), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x08, SI
+	JMP     sumAVX2
+
+sum_doneAVX2:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VADDSS       rest+72(FP), X0, X0
+	VMOVSS       X0, sum+80(FP)
+	VPBROADCASTD X0, Y0
+	MOVQ         y_len+32(FP), BX
+	XORQ         SI, SI
+
+loopAVX2:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX2
+	VMOVUPS (DX)(SI*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  (CX)(SI*4), Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
 // func rowLogisticVector(x []float32, theta float32) (loss float32, dTheta float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·rowLogisticVector(SB), NOSPLIT, $0-40

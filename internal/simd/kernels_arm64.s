@@ -5154,6 +5154,85 @@ loop_doneNEON:
 	FMOVS F2, sum+32(FP)
 	RET
 
+// func softmaxGradVector(dst []float32, y []float32, g []float32, rest float32) (sum float32)
+TEXT ·softmaxGradVector(SB), NOSPLIT, $0-84
+	MOVD dst_base+0(FP), R0
+	MOVD y_base+24(FP), R1
+	MOVD g_base+48(FP), R2
+	WORD $0x6f00e400 // movi v0.2d, #0
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	MOVD y_len+32(FP), R3
+	MOVD ZR, R5
+
+sumNEON:
+	CMP R3, R5
+	BGE sum_doneNEON
+	ADD R5<<2, R1, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	ADD R5<<2, R2, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x6e3fdc84 // fmul v4.4s, v4.4s, v31.4s
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	ADD $4, R5
+	ADD R5<<2, R1, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	ADD R5<<2, R2, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x6e3fdc84 // fmul v4.4s, v4.4s, v31.4s
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	ADD $4, R5
+	ADD R5<<2, R1, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	ADD R5<<2, R2, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x6e3fdc84 // fmul v4.4s, v4.4s, v31.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	ADD $4, R5
+	ADD R5<<2, R1, R23
+	WORD $0x3dc002e4 // ldr q4, [x23, #0]
+	ADD R5<<2, R2, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x6e3fdc84 // fmul v4.4s, v4.4s, v31.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	ADD $4, R5
+	JMP sumNEON
+
+sum_doneNEON:
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4ec07801 // zip2 v1.2d, v0.2d, v0.2d
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e806801 // trn2 v1.4s, v0.4s, v0.4s
+	WORD $0x4e21d41e // fadd v30.4s, v0.4s, v1.4s
+	WORD $0x6e0407c0 // mov v0.s[0], v30.s[0]
+	FMOVS rest+72(FP), F31
+	WORD $0x4e3fd41e // fadd v30.4s, v0.4s, v31.4s
+	WORD $0x6e0407c0 // mov v0.s[0], v30.s[0]
+	FMOVS F0, sum+80(FP)
+	MOVD y_len+32(FP), R3
+	MOVD ZR, R5
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+
+loopNEON:
+	CMP R3, R5
+	BGE loop_doneNEON
+	ADD R5<<2, R2, R23
+	WORD $0x3dc002e1 // ldr q1, [x23, #0]
+	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
+	ADD R5<<2, R1, R22
+	WORD $0x3dc002df // ldr q31, [x22, #0]
+	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
+	ADD R5<<2, R0, R21
+	WORD $0x3d8002a1 // str q1, [x21, #0]
+	ADD $4, R5
+	JMP loopNEON
+
+loop_doneNEON:
+	RET
+
 // func rowLogisticVector(x []float32, theta float32) (loss float32, dTheta float32)
 TEXT ·rowLogisticVector(SB), NOSPLIT, $0-40
 	MOVD $tables<>(SB), R25

@@ -267,6 +267,18 @@ func rowExpLanes(x []float32, top float32) float32 {
 	return sums.fold()
 }
 
+func softmaxGradLanes(dst, y, g []float32, rest float32) float32 {
+	var sums vector
+	for i, v := range y {
+		sums[i%lanes] += float32(v * g[i])
+	}
+	rest += sums.fold()
+	for i, v := range y {
+		dst[i] = v * (g[i] - rest)
+	}
+	return rest
+}
+
 func rowNegLanes(x []float32, c, invC, limit float32) (loss, dTheta float32) {
 	logs, slopes := logSum32{product: ones()}, vector{}
 	for i := 0; i+lanes <= len(x); i += lanes {

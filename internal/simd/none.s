@@ -121,6 +121,9 @@ TEXT ·rowMaxVector(SB), NOSPLIT, $0-0
 TEXT ·rowExpVector(SB), NOSPLIT, $0-0
 	UNDEF
 
+TEXT ·softmaxGradVector(SB), NOSPLIT, $0-0
+	UNDEF
+
 TEXT ·rowLogisticVector(SB), NOSPLIT, $0-0
 	UNDEF
 

@@ -165,6 +165,23 @@ func SoftmaxRows[T Float](x []T, d int) {
 	}
 }
 
+// SoftmaxGrad writes the gradient of a row before a softmax to dst, which may be y or g:
+// y·(g − Σ y·g), with the softmax y and its gradient g.
+func SoftmaxGrad[T Float](dst, y, g []T) {
+	dst, g = dst[:len(y)], g[:len(y)]
+	f, whole := wholeLanes(y)
+	var sum T
+	for i, v := range y[whole:] {
+		sum += T(v * g[whole+i])
+	}
+	if whole > 0 {
+		sum = T(formOf(softmaxGradVector, softmaxGradLanes)(any(dst).([]float32), f, any(g).([]float32), float32(sum)))
+	}
+	for i, v := range y[whole:] {
+		dst[whole+i] = v * (g[whole+i] - sum)
+	}
+}
+
 // RowNeg is NegNegative for many pairs. The vector forms bound c to
 // [1.2e-38, 1e20].
 func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {

@@ -144,6 +144,20 @@ func TestRowsOfCosines(t *testing.T) {
 	})
 }
 
+func TestSoftmaxGrad(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range rowLengths {
+			y32, y64 := draw(n, 1, (*rng.Stream).Float64)
+			g32, g64 := draw(n, 2, cosines)
+			Scale(y32, 1./1024) // the sum of a softmax is 1
+			Scale(y64, 1./1024)
+			SoftmaxGrad(g32, y32, g32)
+			SoftmaxGrad(g64, y64, g64)
+			near(t, "SoftmaxGrad", g32, g64, 1e-5)
+		}
+	})
+}
+
 // Excluded pairs leave no trace.
 func TestRowsExclude(t *testing.T) {
 	rows := func(mark float64) []float32 {
@@ -237,6 +251,7 @@ func BenchmarkRows(b *testing.B) {
 			{"UMAPNegative", func() { UMAPNegative(work, limit) }},
 			{"Max", func() { RowMax(work, 0) }},
 			{"Exp", func() { RowExp(work, 8) }},
+			{"SoftmaxGrad", func() { SoftmaxGrad(work, work, norms) }},
 			{"Logistic", func() { RowLogistic(work, 1) }},
 		} {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {

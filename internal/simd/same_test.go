@@ -334,6 +334,13 @@ var results = []struct {
 		b.floats(dst...)
 		b.doubles(math.Float64frombits(found[0]))
 	}},
+	{"SoftmaxGrad", func(b *bits, s *source, n int) {
+		y, g, dst := s.numbers(n), s.numbers(n), make([]float32, n)
+		SoftmaxGrad(dst, y, g)
+		b.floats(dst...)
+		SoftmaxGrad(g, y, g)
+		b.floats(g...)
+	}},
 }
 
 func eachBound(run func(b *bits, x []float32, bound Bound[float32])) func(b *bits, s *source, n int) {

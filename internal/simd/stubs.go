@@ -197,6 +197,11 @@ func rowMaxVector(x []float32, least float32) float32
 //go:noescape
 func rowExpVector(x []float32, top float32) (sum float32)
 
+// softmaxGradVector is the vector form of softmaxGrad.
+//
+//go:noescape
+func softmaxGradVector(dst []float32, y []float32, g []float32, rest float32) (sum float32)
+
 // rowLogisticVector is the vector form of LogisticNegative for at most 960 pairs.
 //
 //go:noescape

@@ -65,31 +65,9 @@ func (o *softmaxGrad) piece(_, lo, hi int) {
 	d := o.dst.Cols()
 	for i := lo * d; i < hi*d; i += d {
 		if o.dst.dtype == tensor.Float64 {
-			softmaxGradRow(o.dst.f64[i:i+d], o.y.f64[i:i+d], o.g.f64[i:i+d])
+			simd.SoftmaxGrad(o.dst.f64[i:i+d], o.y.f64[i:i+d], o.g.f64[i:i+d])
 		} else {
-			softmaxGradRow(o.dst.f32[i:i+d], o.y.f32[i:i+d], o.g.f32[i:i+d])
+			simd.SoftmaxGrad(o.dst.f32[i:i+d], o.y.f32[i:i+d], o.g.f32[i:i+d])
 		}
-	}
-}
-
-func softmaxGradRow[T Float](dst, y, g []T) {
-	const lanes = 8 // sums that do not wait for each other
-	var sums [lanes]T
-	whole := len(y) - len(y)%lanes
-	for i := 0; i < whole; i += lanes {
-		a, b := (*[lanes]T)(y[i:]), (*[lanes]T)(g[i:])
-		for l := range sums {
-			sums[l] += T(a[l] * b[l])
-		}
-	}
-	for i := whole; i < len(y); i++ {
-		sums[0] += T(y[i] * g[i])
-	}
-	var mean T
-	for _, s := range sums {
-		mean += s
-	}
-	for i, v := range y {
-		dst[i] = v * (g[i] - mean)
 	}
 }

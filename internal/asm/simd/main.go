@@ -52,7 +52,7 @@ func kernels(emit func(kernel func(s *isa))) {
 		(*isa).descendRows2, (*isa).momentumStep, (*isa).adamStep, (*isa).maskPositive, (*isa).columnSums,
 		(*isa).maxUint32, (*isa).maxMagnitude, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).addDistances, (*isa).inverseSum,
 		(*isa).countBelow, (*isa).markBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
-		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
+		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).softmaxGrad, (*isa).rowLogistic,
 		(*isa).nearRows, (*isa).nearBytes, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
 		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU, (*isa).field, (*isa).attract,
 	} {

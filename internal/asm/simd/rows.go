@@ -317,6 +317,28 @@ func (s *isa) rowExp() {
 	s.end()
 }
 
+// softmaxGrad adds up y·g, and rest at last, then writes y·(g − sum).
+func (s *isa) softmaxGrad() {
+	s.begin("softmaxGrad", "(dst, y, g []float32, rest float32) (sum float32)", "is the vector form of softmaxGrad.")
+	dst, y, g, sums := s.pointer("dst"), s.pointer("y"), s.pointer("g"), s.parted()
+	s.loopParts("y", "sum", 1, func(i Register, part int) {
+		v := s.load(y, i)
+		s.VMULPS(at(g, i), v, v)
+		s.VADDPS(v, sums[part], sums[part])
+	})
+	sum, all := s.fold(sums, s.VADDPS, s.VADDSS).AsX(), s.vec()
+	s.VADDSS(s.memory(s.Param("rest")), sum, sum)
+	s.VMOVSS(sum, s.memory(s.ReturnIndex(0)))
+	s.VPBROADCASTD(sum, all)
+	s.loop("y", "loop", func(i Register) {
+		v := s.load(g, i)
+		s.VSUBPS(all, v, v)
+		s.VMULPS(at(y, i), v, v)
+		s.VMOVUPS(v, at(dst, i))
+	})
+	s.end()
+}
+
 // rowLogistic computes with e = exp(−|x−θ|): the slope 1/(1+e) or, where x is
 // below θ, e/(1+e), and the loss max(x−θ, 0) + log(1+e).
 func (s *isa) rowLogistic() {
