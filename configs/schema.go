@@ -447,6 +447,8 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		return before != nil && now != nil
 	case "model.init": // the file may have moved
 		return !slices.Contains(cne.InitPCA.Words(), before.(string)) && !slices.Contains(cne.InitPCA.Words(), now.(string))
+	case "model.kind": // a network can learn a finished map
+		return before == "table" && now == "network"
 	case "data.holdout":
 		a, okA := before.(Holdout)
 		b, okB := now.(Holdout)
