@@ -22,7 +22,7 @@ import (
 // An Embedding has the positions of points, and can place new points. Any number of
 // goroutines may call Project, ProjectInto, ProjectSet and ProjectRows at once, with the
 // same results as one after the other. They must not run while a field is changed, or
-// UseTrainingPoints, UseDevice, UseNetwork or LearnNetwork runs.
+// UseTrainingPoints, UseDevice or LearnNetwork runs.
 type Embedding struct {
 	// Positions [n, Dim] has a row for each point. It is nil for a network loaded from a file,
 	// which has no training points, or if its device failed.

@@ -246,10 +246,8 @@ func (o *Options) chooseByContrast(ctx context.Context, h *Neighborhood) (err er
 	if !o.autoComponents() || o.GraphMetric.Direct() || o.Graph != nil || d <= DefaultComponents || h.Scaled == nil && !direct {
 		return nil
 	}
-	if h.Scaled == nil {
-		if h.Scaled, err = data.Collect(ctx, h.stored); err != nil {
-			return err
-		}
+	if h.Scaled, err = data.Collect(ctx, h.Source()); err != nil {
+		return err
 	}
 	if h.Scaled.CSR == nil && neighbors.Contrast(h.Scaled) > alike {
 		o.spread = true

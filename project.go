@@ -124,7 +124,7 @@ func (e *Embedding) WriteONNX(w io.Writer) error {
 		WriteONNX(w io.Writer, p *model.Preprocessing) error
 	})
 	if !ok {
-		return fmt.Errorf("%w: it is a map without a network; train one with a network (model.kind: network or mlp)", model.ErrONNX)
+		return fmt.Errorf("%w: it is a map without a network; LearnNetwork (cne train --resume RUN --network) makes one learn it", model.ErrONNX)
 	}
 	return network.WriteONNX(w, e.Description.Preprocessing)
 }
@@ -132,8 +132,8 @@ func (e *Embedding) WriteONNX(w io.Writer) error {
 // LearnNetwork makes a network learn where the map has its training points (train.Imitate). From
 // then on the network places new points, and is saved instead of the training points. Positions
 // stay those of the map; the network's of the same points differ a little. It computes in
-// float32. step may be nil; otherwise it is called now and then with the number of steps taken,
-// of how many, and the mean distance of the two in the last steps, in units of the map's standard
+// float32. step may be nil; otherwise it is called after every step with the number of steps taken,
+// of how many, and the mean distance of the two in that step, in units of the map's standard
 // deviation.
 //
 // It is an error if the embedding has a network (ErrPoints), lacks its training points
@@ -141,9 +141,13 @@ func (e *Embedding) WriteONNX(w io.Writer) error {
 // ctx is done, the embedding stays as it was.
 func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, loss float64)) error {
 	points := e.trainPoints
+	e.mu.Lock()
+	_, without := e.mapper.(*train.Projector)
+	without = without || e.mapper == nil
+	e.mu.Unlock()
 	switch {
-	case e.hasNetwork():
-		return errNetwork
+	case !without:
+		return fmt.Errorf("%w: the embedding has a network already", ErrPoints)
 	case e.model == nil || e.Positions == nil:
 		return errEmpty
 	case points == nil:
@@ -160,44 +164,11 @@ func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, lo
 		}
 		return err
 	}
-	e.use(network)
-	return nil
-}
-
-// UseNetwork makes the network of another embedding of the same points place new points, as
-// after LearnNetwork. It is an error (ErrPoints) if this embedding has a network, or the other has
-// none for points and positions of the same widths.
-func (e *Embedding) UseNetwork(of *Embedding) error {
-	if e.hasNetwork() {
-		return errNetwork
-	}
-	network, ok := of.mapper.(*model.MLP[float32])
-	if e.model == nil || !ok {
-		return fmt.Errorf("%w: got no network to use", ErrPoints)
-	}
-	width, errOwn := e.Width()
-	others, errOther := of.Width()
-	if err := errors.Join(errOwn, errOther); err != nil || width != others || e.Dim() != of.Dim() {
-		return fmt.Errorf("%w: got a network for points of another width, or to another dimension", ErrPoints)
-	}
-	e.use(network)
-	return nil
-}
-
-var errNetwork = fmt.Errorf("%w: the embedding has a network already", ErrPoints)
-
-func (e *Embedding) hasNetwork() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, without := e.mapper.(*train.Projector)
-	return e.mapper != nil && !without
-}
-
-func (e *Embedding) use(network *model.MLP[float32]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mapper, e.model, e.trainPoints = network, network, nil
 	e.placer.Store(nil)
+	return nil
 }
 
 // UseTrainingPoints sets the training points [n, p] of an embedding without a network that

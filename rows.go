@@ -21,7 +21,7 @@ type Division struct {
 
 // DivisionRules say how rows are divided. The zero value trains on all.
 type DivisionRules struct {
-	// Imbalance leaves out a part of each class (data.Dataset.Imbalance).
+	// Imbalance leaves out a part of each class (data.Labels.Imbalance).
 	Imbalance bool
 	// Holdout is the share of the rows that is held out, stratified by known classes
 	// (data.Dataset.Split).

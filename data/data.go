@@ -4,7 +4,7 @@
 // itself a mat.Matrix. FromCSR makes sparse points. Points that stay in their files are a
 // Source, which reads them in blocks, as often as needed.
 //
-// Split holds out some points, Imbalance thins out classes, Scale brings the points to a
+// Split holds out some points, Labels.Imbalance thins out classes, Scale brings the points to a
 // common scale, and Normalize brings them to length 1.
 //
 // Results have the same bits regardless of GOMAXPROCS.

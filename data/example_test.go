@@ -56,12 +56,16 @@ func ExampleDataset_Scale() {
 	// [0 2]
 }
 
-func ExampleDataset_Imbalance() {
+func ExampleLabels_Imbalance() {
 	ds, err := file.Builtin("mnist10k")
 	if err != nil {
 		log.Fatal(err)
 	}
-	kept, rows, err := ds.Imbalance(0)
+	rows, err := ds.Labels.Imbalance(0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	kept, err := ds.Take(rows)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,14 @@ import (
 	"cne/data"
 )
 
+// imbalanced returns the points of ds that Labels.Imbalance keeps, and their rows.
+func imbalanced(ds *data.Dataset, seed uint64) (kept *data.Dataset, rows []int, err error) {
+	if rows, err = ds.Labels.Imbalance(seed); err == nil {
+		kept, err = ds.Take(rows)
+	}
+	return kept, rows, err
+}
+
 func TestImbalance(t *testing.T) {
 	digit := func(i int) string { return fmt.Sprint(i % 10) }
 	for _, tc := range []struct {
@@ -24,7 +32,7 @@ func TestImbalance(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ds := numbered(tc.n, tc.label)
-			kept, rows, err := ds.Imbalance(1)
+			kept, rows, err := imbalanced(ds, 1)
 			must(t, err)
 			if !slices.IsSorted(rows) || len(rows) != kept.Points.N || !kept.Bytes || kept.Name != ds.Name {
 				t.Fatalf("rows %v of %+v", rows, kept)
@@ -43,8 +51,8 @@ func TestImbalance(t *testing.T) {
 				t.Errorf("the classes keep %v points, want %v", got, tc.want)
 			}
 
-			_, again, _ := ds.Imbalance(1)
-			_, other, _ := ds.Imbalance(2)
+			_, again, _ := imbalanced(ds, 1)
+			_, other, _ := imbalanced(ds, 2)
 			if !slices.Equal(again, rows) || tc.n >= 990 && slices.Equal(other, rows) {
 				t.Error("the seed does not decide")
 			}
@@ -56,7 +64,7 @@ func TestImbalance(t *testing.T) {
 // split has left empty does not count.
 func TestImbalanceOrigin(t *testing.T) {
 	ds := numbered(200, func(i int) string { return fmt.Sprint(i % 4) })
-	kept, _, err := ds.Imbalance(1)
+	kept, _, err := imbalanced(ds, 1)
 	must(t, err)
 	train, held, _, err := kept.Split(0.2, 1)
 	must(t, err)
@@ -70,7 +78,7 @@ func TestImbalanceOrigin(t *testing.T) {
 	for i := range ds.Labels.Class {
 		ds.Labels.Class[i] %= 2
 	}
-	if kept, _, err = ds.Imbalance(1); err != nil || kept.Points.N != 150 {
+	if kept, _, err = imbalanced(ds, 1); err != nil || kept.Points.N != 150 {
 		t.Errorf("%d points, %v", kept.Points.N, err)
 	}
 }
@@ -81,7 +89,7 @@ func TestImbalanceIsFair(t *testing.T) {
 	drawn := make([]int, 40)
 	const runs = 2000
 	for seed := range uint64(runs) {
-		_, rows, err := ds.Imbalance(seed)
+		_, rows, err := imbalanced(ds, seed)
 		must(t, err)
 		for _, row := range rows {
 			drawn[row]++
@@ -100,11 +108,10 @@ func TestImbalanceRefuses(t *testing.T) {
 		kind error
 		want string
 	}{
-		"points: got none, want at least one": {&data.Dataset{}, data.ErrEmpty, "points: got none, want at least one"},
-		"no labels":                           {numbered(5, nil), data.ErrLabels, "labels: got none, want the class of each point"},
-		"quantities":                          {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "labels: got quantities (5 distinct numbers)"},
+		"no labels":  {numbered(5, nil), data.ErrLabels, "labels: got none, want the class of each point"},
+		"quantities": {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "labels: got quantities (5 distinct numbers)"},
 	} {
-		_, _, err := tc.ds.Imbalance(1)
+		_, _, err := imbalanced(tc.ds, 1)
 		t.Run(name, func(t *testing.T) { wantError(t, err, tc.kind, tc.want) })
 	}
 }

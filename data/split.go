@@ -165,29 +165,13 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	return part
 }
 
-// Imbalance keeps a share of each class that falls linearly with the class's index, as in
-// the paper's imbalanced MNIST. Of C classes with points, in the order of Labels.Names,
-// the k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For
-// MNIST's digits 0 to 9 the shares are 1, 0.9, …, 0.1, so 38 829 of 70 000 points are
-// kept. The draw depends on the seed. The draws of one class do not depend on the others.
+// Imbalance returns the rows that stay if a share of each class is kept, which falls linearly with
+// the class's index, as in the paper's imbalanced MNIST. Of C classes with points, in the order of
+// Names, the k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For
+// MNIST's digits 0 to 9 the shares are 1, 0.9, …, 0.1, so 38 829 of 70 000 points are kept. The
+// draw depends on the seed. The draws of one class do not depend on the others.
 //
-// The kept points stay in their order and keep their class numbers. rows has their rows in
-// ds, in that order. Points in memory are copied; Stored ones stay where they are. ds does
-// not change.
-//
-// The error wraps ErrLabels if there are no labels or they are not Categorical. Other
-// errors are as for Check.
-func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error) {
-	if err := ds.Check(); err != nil {
-		return nil, nil, err
-	}
-	if rows, err = ds.Labels.Imbalance(seed); err != nil {
-		return nil, nil, err
-	}
-	return ds.take(rows), rows, nil
-}
-
-// Imbalance returns the rows that Dataset.Imbalance keeps.
+// The rows ascend. The error wraps ErrLabels if there are no labels or they are not Categorical.
 func (l *Labels) Imbalance(seed uint64) (rows []int, err error) {
 	if l == nil {
 		return nil, errorf(ErrLabels, "labels: got none, want the class of each point")

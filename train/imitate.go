@@ -28,7 +28,6 @@ const (
 	leastSteps        = 1000
 	mostSteps         = 60_000
 	warmUpSteps       = 50
-	stepsPerReport    = 100
 	sharpness         = 3     // in units of the distance to the nearest landmark
 	layersRate        = 0.001 // of the layers before the landmarks
 	assignmentRate    = 0.06
@@ -48,9 +47,9 @@ const FewestToImitate = 10
 
 // Imitate trains a network of landmarks (model.NewLandmarkMLP) to place dense points [n, in]
 // where a map has them, at positions [n, d]. It minimizes the mean distance with Adam. The
-// landmarks are a sample of the points. step may be nil; otherwise it is called after every 100th
-// step and the last with the number of steps taken, of how many, and their mean loss since the
-// call before, in units of the map's standard deviation.
+// landmarks are a sample of the points. step may be nil; otherwise it is called after every
+// step with the number of steps taken, of how many, and the loss of that step, in units of the
+// map's standard deviation.
 //
 // Errors about points that are too few, sparse, or all equal wrap ErrInput.
 func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, step func(done, of int, loss float64)) (*model.MLP[float32], error) {
@@ -194,10 +193,9 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 	size := min(n, imitationBatch)
 	steps := min(mostSteps, max(leastSteps, imitationPasses*n/size))
 	var order []int
-	next, sum := n, 0.0
+	next := n
 	most := noise / math.Sqrt(float64(m.x.D))
 	x, y := data.NewMatrix(size, m.x.D), data.NewMatrix(size, m.y.D)
-	reported := 0
 	for t := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -224,12 +222,8 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 		for i := range parts {
 			parts[i].Step(nil, f*parts[i].rate, 0)
 		}
-		sum += loss
-		if done := t + 1; done%stepsPerReport == 0 || done == steps {
-			if step != nil {
-				step(done, steps, sum/float64(done-reported))
-			}
-			sum, reported = 0, done
+		if step != nil {
+			step(t+1, steps, loss)
 		}
 	}
 	return nil

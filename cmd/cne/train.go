@@ -234,14 +234,8 @@ func (t *training) checkNetwork() error {
 	return &configs.Error{Source: t.origins["model.kind"], Key: "model.kind", Problem: "got network for " + problem}
 }
 
-// learn makes a network learn the map. A finished run has one: one that was killed may have that
-// of fewer epochs. If learning is interrupted, the map is kept without a network.
+// learn makes a network learn the map. If that is interrupted, the map is kept without a network.
 func (t *training) learn(ctx context.Context) error {
-	if e := t.embedded; rundir.ReadMetrics(t.dir.Root()).Epochs == e.Result.Epochs {
-		if before, err := cne.Load(t.dir.Path(rundir.ModelFile)); err == nil && e.UseNetwork(before) == nil {
-			return nil
-		}
-	}
 	begun, last := time.Now(), 0.0
 	t.Log.Info("a network learns the map")
 	progress := t.ProgressLogger("steps of the network")

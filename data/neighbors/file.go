@@ -19,12 +19,6 @@ import (
 	"cne/internal/simd"
 )
 
-// DecodeNPZ is DecodeFile for a CSR matrix.
-func DecodeNPZ(r io.ReaderAt, size int64) (*Graph, error) {
-	g, _, err := readCSR(r, size, math.MaxInt, false, nil)
-	return g, err
-}
-
 // readCSR reads a CSR matrix of weights or, if distances says so, of distances: see ReadNearest.
 func readCSR(r io.ReaderAt, size int64, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int, err error) {
 	if g, err = decodeCSR(r, size); err != nil {
@@ -239,13 +233,6 @@ func ReadNearest(ctx context.Context, path string, k int, weighted bool, distanc
 		return nil, 0, fmt.Errorf("neighbors: %s: %w", path, err)
 	}
 	return g, most, nil
-}
-
-// DecodeFile is ReadFile for a file's contents of the given size in bytes. Its errors do
-// not name a file.
-func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
-	g, _, err := decodeNearest(r, size, math.MaxInt, false, nil)
-	return g, err
 }
 
 func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Graph) (bool, error)) (g *Graph, most int, err error) {

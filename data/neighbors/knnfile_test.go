@@ -82,7 +82,7 @@ func TestReadFile(t *testing.T) {
 	}
 	// A point may have no neighbours at all.
 	single := table("<i4", "False", 3, 1, []int32{1, -1, -1})
-	g, err := DecodeFile(bytes.NewReader(single), int64(len(single)))
+	g, err := decodeFile(single)
 	if err != nil || !slices.Equal(g.Indptr, []int64{0, 1, 2, 2}) {
 		t.Errorf("a point single: %+v, %v", g, err)
 	}
@@ -105,7 +105,7 @@ func TestReadFileErrors(t *testing.T) {
 		"in an archive": {archiveOf("indices.npy", table("<i4", "False", 1, 1, []int32{5})), "indices.npy: neighbour 0 of row 0"},
 		"another name":  {archiveOf("neighbours.npy", sound), "want format, too"},
 	} {
-		_, err := DecodeFile(bytes.NewReader(tc.file), int64(len(tc.file)))
+		_, err := decodeFile(tc.file)
 		if !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: the error is %v, want one with %q", name, err, tc.want)
 		}
@@ -120,7 +120,7 @@ func FuzzDecodeFile(f *testing.F) {
 		if archived {
 			file = archiveOf("indices.npy", file)
 		}
-		g, err := DecodeFile(bytes.NewReader(file), int64(len(file)))
+		g, err := decodeFile(file)
 		if err != nil {
 			return
 		}

@@ -307,11 +307,9 @@ func Contrast(m *data.Matrix) float64 {
 		return 0
 	}
 	parallel.For(len(ratios), 1, func(_, lo, hi int) {
-		d2 := make([]float64, 0, base)
 		for i := lo; i < hi; i++ {
 			own := i * base / len(ratios) * m.N / base
-			row, total := m.Row(own), 0.0
-			d2 = d2[:0]
+			row, total, d2 := m.Row(own), 0.0, make([]float64, 0, base)
 			for b := range base {
 				if other := b * m.N / base; other != own {
 					sum := 0.0

@@ -62,7 +62,16 @@ func csr() map[string][]byte {
 	}
 }
 
-func decode(b []byte) (*Graph, error) { return DecodeNPZ(bytes.NewReader(b), int64(len(b))) }
+func decode(b []byte) (*Graph, error) {
+	g, _, err := readCSR(bytes.NewReader(b), int64(len(b)), math.MaxInt, false, nil)
+	return g, err
+}
+
+// decodeFile is ReadFile for a file's contents.
+func decodeFile(b []byte) (*Graph, error) {
+	g, _, err := decodeNearest(bytes.NewReader(b), int64(len(b)), math.MaxInt, false, nil)
+	return g, err
+}
 
 func equalGraphs(a, b *Graph) bool {
 	return a.N == b.N && slices.Equal(a.Indptr, b.Indptr) && slices.Equal(a.Indices, b.Indices)

@@ -35,7 +35,7 @@
 // neighbors.ReadFile, Graph.Validate and FromNeighbors (graphs and neighbours), quality's
 // functions and simclr's (rows of images), which check them with more exact messages;
 // checkpoints and models hold no indices. Tests of each have OutOfRange in their names;
-// files of graphs are among the tests of neighbors.DecodeNPZ.
+// files of graphs are among the tests of neighbors.ReadFile.
 package simd
 
 //go:generate go run -C ../asm ./simd ../simd
