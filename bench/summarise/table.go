@@ -13,11 +13,10 @@ import (
 	"cne/train/quality"
 )
 
-// A column is a figure of the table.
+// A column is a figure of the table. It is left out if no run has the figure.
 type column struct {
 	head  string
 	value func(*Metrics) *float64 // nil: the run has none
-	maybe bool                    // left out if no run has the figure
 }
 
 var columns = figureColumns()
@@ -25,13 +24,13 @@ var columns = figureColumns()
 func figureColumns() (all []column) {
 	for _, f := range quality.Table() {
 		of := func(m *Metrics) *float64 { v, _ := f.Of(&m.Figures); return v }
-		all = append(all, column{head: f.Heading(), value: of, maybe: f.Option == ""})
+		all = append(all, column{head: f.Heading(), value: of})
 	}
 	return append(all,
 		column{head: "learnt Z", value: func(m *Metrics) *float64 { return m.Z }},
 		column{head: "loss per edge", value: func(m *Metrics) *float64 { return m.Loss }},
-		column{head: "held-out recall", value: func(m *Metrics) *float64 { return m.Holdout.KNNRecall }, maybe: true},
-		column{head: "held-out accuracy", value: func(m *Metrics) *float64 { return m.Holdout.Accuracy }, maybe: true},
+		column{head: "held-out recall", value: func(m *Metrics) *float64 { return m.Holdout.KNNRecall }},
+		column{head: "held-out accuracy", value: func(m *Metrics) *float64 { return m.Holdout.Accuracy }},
 		column{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
 	)
 }
@@ -42,7 +41,7 @@ const deviations = "Mean ± standard deviation of the sample over the runs of a 
 // writeTable writes a row for each group, and below what the runs have in common.
 func writeTable(w io.Writer, groups []Group) error {
 	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
-		return c.maybe && !slices.ContainsFunc(groups, func(g Group) bool { return len(c.values(g.Runs)) > 0 })
+		return !slices.ContainsFunc(groups, func(g Group) bool { return len(c.values(g.Runs)) > 0 })
 	})
 	var b bytes.Buffer
 	b.WriteString("| run | runs |")
