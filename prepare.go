@@ -238,25 +238,28 @@ func (o *Options) ChooseComponents(sparse, counts bool) {
 // searched among components. Images have .4 to .6, counts of words .5 to .84, cells about .87.
 const alike = 0.85
 
-// chooseByContrast replaces AutoComponents for dense points of which all distances are alike, since
-// most columns are noise.
+// chooseByContrast replaces AutoComponents for dense points whose distances are all alike, and which
+// would be used as they are.
 func (o *Options) chooseByContrast(ctx context.Context, h *Neighborhood) (err error) {
 	n, d := h.Source().Dims()
-	direct := o.Reduces(n, d) == 0
-	if !o.autoComponents() || o.GraphMetric.Direct() || o.Graph != nil || d <= DefaultComponents || h.Scaled == nil && !direct {
+	if !o.autoComponents() || o.GraphMetric.Direct() || d <= DefaultComponents || o.Reduces(n, d) > 0 {
 		return nil
 	}
 	if h.Scaled, err = data.Collect(ctx, h.Source()); err != nil {
 		return err
 	}
-	if h.Scaled.CSR == nil && neighbors.Contrast(h.Scaled) > alike {
-		o.spread = true
-		if direct {
-			o.Components = new(DefaultComponents)
-			o.log("points are hardly nearer to their neighbours than to all others, so neighbours are searched among principal components")
-		}
+	if o.areAlike(h.Scaled) {
+		o.Components, o.spread = new(DefaultComponents), true
+		o.log("points are hardly nearer to their neighbours than to all others, so neighbours are searched among principal components")
 	}
 	return nil
+}
+
+// areAlike reports whether the distances of points are all alike, since most columns are noise. It
+// is false if others have chosen the components or the neighbours, and if points are sparse or not
+// in memory.
+func (o *Options) areAlike(m *data.Matrix) bool {
+	return o.autoComponents() && o.Graph == nil && m != nil && m.CSR == nil && neighbors.Contrast(m) > alike
 }
 
 // needsDense returns the option that sparse points do not allow, or "".
@@ -330,7 +333,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		h.PCADevice = watch()
 	}
 	h.PCATime = time.Since(start)
-	o.logVariance(h.PCA)
+	o.logVariance(h)
 	h.stored = nil
 	if o.dropsScaled() {
 		h.Scaled = nil // the search for neighbours needs the memory more
@@ -429,8 +432,10 @@ const mostOfOne = 0.9
 // reported with a warning.
 const enoughVariance = 0.6
 
-// logVariance logs the share of the variance that the principal components hold.
-func (o *Options) logVariance(p *pca.PCA) {
+// logVariance logs the share of the variance that the principal components hold. Distances are
+// compared only where a warning depends on it.
+func (o *Options) logVariance(h *Neighborhood) {
+	p := h.PCA
 	if o.Log == nil || p == nil || p.TotalVariance == 0 {
 		return
 	}
@@ -440,7 +445,7 @@ func (o *Options) logVariance(p *pca.PCA) {
 	}
 	share := sum / p.TotalVariance
 	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
-	if share < enoughVariance && !o.spread {
+	if share < enoughVariance && !o.spread && !o.areAlike(h.Scaled) {
 		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")
 		return
 	}
