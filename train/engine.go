@@ -217,7 +217,7 @@ func newHostEngine(s *settings, edges []edge) (*hostEngine, error) {
 		memory.UseHugePages(op.Data[float32](p.Value))
 		memory.UseHugePages(op.Data[float64](p.Value))
 	}
-	if h.whole, err = newWholeBatch(s, edges); err != nil {
+	if h.whole, err = newWholeBatch(s, edges, h.params[0].Value); err != nil {
 		return nil, err
 	}
 	return h, errors.Join(s.Optimizer.Init(h.params), s.OptimizerZ.Init([]model.Parameter{h.paramZ}))
@@ -232,10 +232,7 @@ func (h *hostEngine) setLogZ(logZ float64) error {
 
 func (h *hostEngine) arrays() []NamedArray {
 	list := h.settings.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
-	if h.whole != nil {
-		list = append(list, NamedArray{optimizerPrefix + "velocity", h.whole.velocity}, NamedArray{optimizerPrefix + "divided", h.whole.divided})
-	}
-	return list
+	return append(list, h.whole.arrays()...)
 }
 
 func (h *hostEngine) restored() (err error) {
@@ -258,13 +255,7 @@ func (h *hostEngine) stopPrefetcher() {
 func (h *hostEngine) advance(e *epochState) error {
 	if e.Negatives == All {
 		h.stopPrefetcher()
-		e.lr = h.learningRate(e, 0)
-		loss := h.whole.step(e)
-		if !simd.IsFinite(loss) {
-			return h.diverged(e, 0, errNotFinite)
-		}
-		e.sum, e.batch = loss*float64(h.edgesPerEpoch), h.batches
-		return nil
+		return h.whole.advance(e)
 	}
 	if h.prefetcher == nil {
 		_, single := h.model.(*model.Embedding[float32])

@@ -96,6 +96,11 @@ var deviceRuns = map[string]deviceRun{
 		options: train.Options{BatchSize: 100, Clip: 4, LRZ: 0.01, LogZ: -1, Phases: []train.Phase{{Epochs: 2, LR: 0.1, Negatives: 5}, {Epochs: 2, LR: 0.1, Negatives: 5, LogZ: new(float64)}}}},
 	"table, all negatives, mean": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10, Mean: true},
 		options: train.Options{BatchSize: 50, Phases: []train.Phase{{Epochs: 3, LR: 5, Negatives: train.Full}}}},
+	"table, all pairs": {loss: op.ContrastiveOptions{Loss: op.InfoNC},
+		options: train.Options{Phases: []train.Phase{{Epochs: 5, LR: 1, Negatives: train.All}}}},
+	"table, all pairs between batches": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, Weights: unequalWeights(), Phases: []train.Phase{
+			{Epochs: 1, LR: 0.1, Negatives: 5}, {Epochs: 3, LR: 1, Negatives: train.All, Spectrum: train.FromS(0.5)}, {Epochs: 1, LR: 0.1, Negatives: 5}}}},
 	"table, cosine, Adam": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, adam: true,
 		options: train.Options{BatchSize: 100, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Negatives: 5}}}},
 	"table, edges drawn by weight": {loss: op.ContrastiveOptions{Clamp: 1e-10},

@@ -44,9 +44,11 @@ type deviceEngine struct {
 	table   *tableRun   // nil unless the model is an Embedding that needs no graph
 	network *networkRun // nil unless the model is a network with small batches
 
-	batcher  *deviceBatcher
-	preparer *devicePrefetcher
-	chunk    int // the number of batches in the next chunk
+	list     []edge
+	batcher  *deviceBatcher    // nil before the first sampled batch
+	preparer *devicePrefetcher // likewise
+	chunk    int               // the number of batches in the next chunk
+	whole    *wholeBatch       // nil without phases of All negatives
 	// controlled is the window whose control blocks are on the device: its epoch and its
 	// first batch.
 	controlled [2]int
@@ -76,7 +78,7 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 	if !ok {
 		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", s.model, s.Device.Name())
 	}
-	r = &deviceEngine{settings: s, z: s.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
+	r = &deviceEngine{settings: s, z: s.LogZ, chunk: firstChunk, list: edges}
 	r.optimizer, ok = s.Optimizer.(deviceOptimizer)
 	optimizerZ, okZ := s.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
@@ -129,12 +131,31 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.batcher, err = newDeviceBatcher(fanoutOf(len(edges)), s.Device, edges, s.n, s.size, s.Seed); err != nil {
-		return r, err
-	}
-	r.batcher.drawer = newEdgeDrawer(edges, s.Weights, s.Seed)
-	r.preparer, err = newDevicePrefetcher(r.batcher, s.batches, s.epochs, r.layoutFrom)
+	r.whole, err = newWholeBatch(s, edges, r.compiled.Parameters()[0].Value)
 	return r, err
+}
+
+// startBatches prepares for sampled batches from an epoch on.
+func (r *deviceEngine) startBatches(epoch int) (err error) {
+	r.controlled = [2]int{-1, 0}
+	if r.batcher, err = newDeviceBatcher(fanoutOf(len(r.list)), r.Device, r.list, r.n, r.size, r.Seed); err != nil {
+		return err
+	}
+	r.batcher.drawer = newEdgeDrawer(r.list, r.Weights, r.Seed)
+	r.preparer, err = newDevicePrefetcher(r.batcher, r.batches, r.sampledUntil(epoch), r.layoutFrom)
+	return err
+}
+
+// stopBatches frees the memory of sampled batches.
+func (r *deviceEngine) stopBatches() (err error) {
+	if r.preparer != nil {
+		err = r.preparer.close()
+	}
+	if r.batcher != nil {
+		r.batcher.close()
+	}
+	r.preparer, r.batcher = nil, nil
+	return err
 }
 
 // newReport allocates the report for windows of the given number of batches. The status,
@@ -204,7 +225,7 @@ func (r *deviceEngine) setLogZ(logZ float64) error {
 }
 
 func (r *deviceEngine) arrays() []NamedArray {
-	return r.settings.arrays(r.compiled.Parameters(), r.paramZ, r.compiled.Copy)
+	return append(r.settings.arrays(r.compiled.Parameters(), r.paramZ, r.compiled.Copy), r.whole.arrays()...)
 }
 
 func (r *deviceEngine) restored() (err error) {
@@ -223,12 +244,8 @@ func (r *deviceEngine) close(err error) error {
 	if r.images != nil {
 		r.images.Close()
 	}
-	if r.preparer != nil {
-		failed = errors.Join(failed, r.preparer.close())
-	}
-	if r.batcher != nil {
-		r.batcher.close()
-	}
+	failed = errors.Join(failed, r.stopBatches())
+	r.whole.close()
 	if r.table != nil {
 		r.table.close()
 	}
@@ -265,8 +282,17 @@ func free[T interface {
 	}
 }
 
-// advance trains on a chunk of batches of one window.
+// advance trains on a chunk of batches of one window, or takes a step with All negatives.
 func (r *deviceEngine) advance(e *epochState) error {
+	if e.Negatives == All {
+		r.compiled.MarkStale()
+		return errors.Join(r.stopBatches(), r.whole.advance(e))
+	}
+	if r.preparer == nil {
+		if err := r.startBatches(e.epoch); err != nil {
+			return err
+		}
+	}
 	begun := time.Now()
 	w, err := r.preparer.at(e.epoch, e.batch)
 	if err != nil {

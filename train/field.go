@@ -35,7 +35,6 @@ type field struct {
 	masses []float32 // [n, 3] in this order: x, y and 1, as simd.Field takes them
 	cells  []cell    // cell 1 is all points, cells 2c and 2c+1 are the halves of cell c
 	totals []float64 // by leaf: Σ q over its points and all others
-	extent float64   // the sum of the leaves' radii after the last division; 0 before
 	pools  parallel.Pool[[]float32]
 }
 
@@ -57,7 +56,18 @@ func newField(n int) *field {
 	for i := range f.keys {
 		f.keys[i] = uint64(i)
 	}
+	f.place(1, 0, n)
 	return f
+}
+
+// place sets the points' numbers of cell c and of all below it, which depend only on n.
+func (f *field) place(c, first, size int) {
+	f.cells[c] = cell{first: first, size: size}
+	if size > leafPoints {
+		left := leftSize(size)
+		f.place(2*c, first, left)
+		f.place(2*c+1, first+left, size-left)
+	}
 }
 
 // leftSize returns the size of the first half of a cell: all leaves but the last are full.
@@ -66,25 +76,10 @@ func leftSize(size int) int {
 	return (leaves + 1) / 2 * leafPoints
 }
 
-// divide makes the cells for points.
-func (f *field) divide(points []float32) {
-	f.cells[1] = cell{size: f.n}
+// divide makes the cells for points, and returns the sum of the leaves' radii.
+func (f *field) divide(points []float32) (extent float64) {
 	f.divideCell(points, 1)
-	f.extent = f.summarize(points, 1)
-}
-
-// follow updates the cells for new positions of the points. divided has the positions
-// that the cells were made for. If the cells have grown too much since, follow divides
-// them anew and copies points to divided.
-func (f *field) follow(points, divided []float32) {
-	const growth = 1.25
-	if f.extent == 0 {
-		f.divide(divided)
-	}
-	if !(f.summarize(points, 1) <= growth*f.extent) {
-		copy(divided, points)
-		f.divide(points)
-	}
+	return f.summarize(points, 1)
 }
 
 // repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′ for each point x in the
@@ -118,7 +113,7 @@ func (f *field) below(c int, do func(c int)) {
 	}
 }
 
-// divideCell makes the cells below cell c. The points of a leaf are sorted by number, so
+// divideCell brings the points of cell c into the order of its leaves. The points of a leaf are sorted by number, so
 // no result depends on their order before.
 func (f *field) divideCell(points []float32, c int) {
 	at := &f.cells[c]
@@ -130,15 +125,12 @@ func (f *field) divideCell(points []float32, c int) {
 		slices.Sort(keys)
 		return
 	}
-	left := leftSize(at.size)
 	axis := widerAxis(points, keys)
 	for i, k := range keys {
 		p := uint32(k)
 		keys[i] = uint64(selection.Ordered(points[2*p+axis]))<<32 | uint64(p)
 	}
-	selection.Smallest(keys, left)
-	f.cells[2*c] = cell{first: at.first, size: left}
-	f.cells[2*c+1] = cell{first: at.first + left, size: at.size - left}
+	selection.Smallest(keys, f.cells[2*c].size)
 	f.below(c, func(c int) { f.divideCell(points, c) })
 }
 

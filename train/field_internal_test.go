@@ -8,49 +8,66 @@ import (
 	"cne/internal/rng"
 )
 
+// fields have points to compute forces of, by size of the embedding, and how far off they may be.
+var fields = []struct {
+	n    int
+	size float64
+	tol  float64
+}{{1, 1, 1e-6}, {2, 1, 1e-6}, {33, 1, 1e-5}, {1000, 0.01, 1e-4}, {1000, 30, 0.005}, {8000, 100, 0.005}, {3000, 1e5, 0.02}}
+
+// fieldPoints returns points of which some are equal, and the same points a bit further.
+func fieldPoints(n int, size float64) (before, after []float32) {
+	s := rng.New(uint64(n), rng.Sample)
+	before = make([]float32, 2*n)
+	for i := range before {
+		before[i] = float32(size * s.Normal())
+	}
+	for i := range n / 20 {
+		copy(before[2*i:2*i+2], before[n:])
+	}
+	after = slices.Clone(before)
+	for i := range after {
+		after[i] += float32(0.01 * size * s.Normal())
+	}
+	return before, after
+}
+
+// checkForces compares Σ q²·(x−x′) over all points x′ for each x, and Σ q over all ordered pairs,
+// with sums in float64.
+func checkForces(t *testing.T, size, tol float64, points, forces []float32, total float64) {
+	t.Helper()
+	n := len(points) / 2
+	var wantTotal, off, all float64
+	for i := range n {
+		var x, y float64
+		for j := range n {
+			dx, dy := float64(points[2*i]-points[2*j]), float64(points[2*i+1]-points[2*j+1])
+			q := 1 / (1 + dx*dx + dy*dy)
+			if i != j {
+				wantTotal += q
+			}
+			x += q * q * dx
+			y += q * q * dy
+		}
+		off += math.Pow(x-float64(forces[2*i]), 2) + math.Pow(y-float64(forces[2*i+1]), 2)
+		all += x*x + y*y
+	}
+	t.Logf("%d points of size %g: forces off by %.2g, total by %.2g", n, size, math.Sqrt(off/all), total/wantTotal-1)
+	if !(math.Sqrt(off) <= tol*math.Sqrt(all)) || !(math.Abs(total-wantTotal) <= tol*wantTotal) {
+		t.Errorf("%d points of size %g: forces are off by %g of %g, the total is %g, want %g", n, size, math.Sqrt(off), math.Sqrt(all), total, wantTotal)
+	}
+}
+
 // The repulsion is the sum over all pairs, within the error of far cells, after points have
 // moved since the cells were made.
 func TestFieldIsAllPairs(t *testing.T) {
-	for _, tc := range []struct {
-		n    int
-		size float64 // of the embedding
-		tol  float64
-	}{{1, 1, 1e-6}, {2, 1, 1e-6}, {33, 1, 1e-5}, {1000, 0.01, 1e-4}, {1000, 30, 0.005}, {8000, 100, 0.005}, {3000, 1e5, 0.02}} {
-		s := rng.New(uint64(tc.n), rng.Sample)
-		points := make([]float32, 2*tc.n)
-		for i := range points {
-			points[i] = float32(tc.size * s.Normal())
-		}
-		for i := range tc.n / 20 { // some are equal
-			copy(points[2*i:2*i+2], points[tc.n:])
-		}
+	for _, tc := range fields {
+		before, points := fieldPoints(tc.n, tc.size)
 		forces := make([]float32, len(points))
 		f := newField(tc.n)
-		f.divide(points)
-		for i := range points {
-			points[i] += float32(0.01 * tc.size * s.Normal())
-		}
+		f.divide(before)
 		f.summarize(points, 1)
-		total := f.repel(forces)
-		var wantTotal, off, all float64
-		for i := range tc.n {
-			var x, y float64
-			for j := range tc.n {
-				dx, dy := float64(points[2*i]-points[2*j]), float64(points[2*i+1]-points[2*j+1])
-				q := 1 / (1 + dx*dx + dy*dy)
-				if i != j {
-					wantTotal += q
-				}
-				x += q * q * dx
-				y += q * q * dy
-			}
-			off += math.Pow(x-float64(forces[2*i]), 2) + math.Pow(y-float64(forces[2*i+1]), 2)
-			all += x*x + y*y
-		}
-		t.Logf("%d points of size %g: forces off by %.2g, total by %.2g", tc.n, tc.size, math.Sqrt(off/all), total/wantTotal-1)
-		if !(math.Sqrt(off) <= tc.tol*math.Sqrt(all)) || math.Abs(total-wantTotal) > tc.tol*wantTotal {
-			t.Errorf("%d points of size %g: forces are off by %g of %g, the total is %g, want %g", tc.n, tc.size, math.Sqrt(off), math.Sqrt(all), total, wantTotal)
-		}
+		checkForces(t, tc.size, tc.tol, points, forces, f.repel(forces))
 	}
 }
 

@@ -204,15 +204,10 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 }
 
 func (r *run) newEngine() (engine, error) {
-	switch {
-	case r.Device.OnHost():
+	if r.Device.OnHost() {
 		return newHostEngine(r.settings, r.edgeList)
-	case r.wantsAll():
-		r.Device.Note("the run trains on the CPU: the GPU has no kernel for all pairs of points as negatives")
-		return newHostEngine(r.settings, r.edgeList)
-	default:
-		return newDeviceEngine(r.settings, r.edgeList)
 	}
+	return newDeviceEngine(r.settings, r.edgeList)
 }
 
 // trainPhases runs the rest of the phases.

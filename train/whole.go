@@ -27,7 +27,6 @@ import (
 // with Weights w, whose shares are p, it lacks the constant Σ p log w.
 //
 // The model must be a *model.Embedding[float32] in the plane, and the Optimizer plain SGD.
-// The whole run then uses the CPU.
 const All = -2
 
 // wholeMomentum is the momentum of steps with All negatives.
@@ -36,17 +35,32 @@ const wholeMomentum = 0.9
 // A wholeBatch takes steps with All negatives.
 type wholeBatch struct {
 	*settings
-	edges     []edge // by their heads
-	weights   []float32
-	starts    []int // point i has the edges starts[i] to starts[i+1]−1
-	velocity  *op.Array
-	divided   *op.Array // the positions that field was divided for
-	field     *field
-	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges
-	repelled  []float32 // [n, 2]
-	losses    []float64 // Σ w·log(1+‖x−x′‖²), by piece
-	own       []float32 // by point: Σ w over its edges
-	total     float64   // Σ w
+	edges            []edge // by their heads
+	weights          []float32
+	starts           []int     // point i has the edges starts[i] to starts[i+1]−1
+	own              []float32 // by point: Σ w over its edges
+	total            float64   // Σ w
+	points, velocity *op.Array // [n, 2]
+	divided          *op.Array // the positions that the cells were made for
+	extent           float64   // of the cells then; 0 before
+	forces           forces
+}
+
+// forces computes what a wholeBatch's points do to each other, on the CPU or on a device. The
+// points are in cells (see field).
+type forces interface {
+	// divide makes the cells anew for positions at, and returns the sum of the leaves' radii.
+	divide(at *op.Array) (extent float64, err error)
+	// summarize updates the cells for the points' positions, and returns the same sum.
+	summarize() (extent float64, err error)
+	// evaluate computes the forces between the points as they were summarized. It returns
+	// Σ w·log(1+‖x−x′‖²) over the edges, and Σ q over all ordered pairs.
+	evaluate() (attraction, z float64, err error)
+	// scale multiplies the positions.
+	scale(factor float32) error
+	// move takes a step against the evaluated forces.
+	move(lr, clip, repulsion float32) error
+	close()
 }
 
 // pointsPerPiece is the number of points that are worth another core.
@@ -57,27 +71,58 @@ func (o *Options) wantsAll() bool {
 	return slices.ContainsFunc(o.Phases, func(p Phase) bool { return p.Negatives == All })
 }
 
-// newWholeBatch returns a wholeBatch, or nil if no phase has All negatives.
-func newWholeBatch(s *settings, edges []edge) (*wholeBatch, error) {
+// newWholeBatch returns a wholeBatch for points on any device, or nil if no phase has All
+// negatives.
+func newWholeBatch(s *settings, edges []edge, points *op.Array) (w *wholeBatch, err error) {
 	if !s.wantsAll() {
 		return nil, nil
 	}
-	table, ok := s.model.(*model.Embedding[float32])
-	if _, d := s.model.Points(); !ok || d != 2 {
+	if _, ok := s.model.(*model.Embedding[float32]); !ok || points.Cols() != 2 {
+		_, d := s.model.Points()
 		return nil, kind.Errorf(ErrInput,
 			"train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
 	}
-	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]float32, 2*s.n), repelled: make([]float32, 2*s.n)}
+	w = &wholeBatch{settings: s, edges: edges, weights: s.Weights, points: points}
 	if !w.isSymmetric() {
 		w.symmetrize()
 	}
 	w.sort()
-	var err error
-	value := table.Parameters()[0].Value
-	if w.velocity, err = zerosLike(value); err == nil {
-		w.divided, err = zerosLike(value)
+	defer func() {
+		if err != nil {
+			w.close()
+			w = nil
+		}
+	}()
+	if w.velocity, err = zerosLike(points); err != nil {
+		return w, err
 	}
+	if w.divided, err = zerosLike(points); err != nil {
+		return w, err
+	}
+	if points.Device().OnHost() {
+		w.forces = newHostForces(w)
+		return w, nil
+	}
+	w.forces, err = newDeviceForces(w)
 	return w, err
+}
+
+// arrays returns the arrays of the state.
+func (w *wholeBatch) arrays() []NamedArray {
+	if w == nil {
+		return nil
+	}
+	return []NamedArray{{optimizerPrefix + "velocity", w.velocity}, {optimizerPrefix + "divided", w.divided}}
+}
+
+// close frees memory on a device.
+func (w *wholeBatch) close() {
+	if w != nil {
+		free(w.velocity, w.divided)
+		if w.forces != nil {
+			w.forces.close()
+		}
+	}
 }
 
 func head(e edge) int { return int(uint32(e)) }
@@ -152,78 +197,169 @@ func (w *wholeBatch) weightsOf(lo, hi int) []float32 {
 
 var ones = slices.Repeat([]float32{1}, edgesPerCall)
 
-// step takes a step and returns the mean loss of an edge.
-func (w *wholeBatch) step(e *epochState) float64 {
-	points, velocity, divided := op.Data[float32](w.model.Parameters()[0].Value), op.Data[float32](w.velocity), op.Data[float32](w.divided)
-	if w.field == nil {
-		w.field = newField(w.n)
-		w.losses = make([]float64, parallel.Pieces(w.n, pointsPerPiece))
+// advance takes the step of an epoch.
+func (w *wholeBatch) advance(e *epochState) error {
+	e.lr = w.learningRate(e, 0)
+	loss, err := w.step(e)
+	if err != nil {
+		return err
 	}
-	rho := elementary.Exp(w.logConst(e.spectrum, 1, 0))
-	if e.phaseEpoch == 0 {
-		clear(velocity)
-		w.field.divide(points)
-		w.rescale(points, rho)
-		copy(divided, points)
-		w.field.divide(points)
+	if !simd.IsFinite(loss) {
+		return w.diverged(e, 0, errNotFinite)
 	}
-	w.field.follow(points, divided)
-	attraction, z := w.evaluate(points)
-	repulsion := float32(w.total / z / rho)
-	lr, clip := float32(e.lr), float32(bound(w.Clip))
-	parallel.For(w.n, pointsPerPiece, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			if w.own[i] == 0 {
-				continue // a point without edges takes no step
-			}
-			for c := 2 * i; c < 2*i+2; c++ {
-				g := (w.attracted[c] - float32(repulsion*w.repelled[c])) / w.own[i]
-				velocity[c] = float32(wholeMomentum*velocity[c]) - float32(lr*max(-clip, min(clip, g)))
-				points[c] += velocity[c]
-			}
-		}
-	})
-	return attraction + elementary.Log(z) - elementary.Log(w.total)
+	e.sum, e.batch = loss*float64(w.edgesPerEpoch), w.batches
+	return nil
 }
 
-// evaluate sets the forces and returns the mean of −log q of the edges, by their weights,
-// and Σ q over all ordered pairs.
-func (w *wholeBatch) evaluate(points []float32) (attraction, z float64) {
-	z = w.field.repel(w.repelled)
-	parallel.For(w.n, pointsPerPiece, func(piece, lo, hi int) { w.losses[piece] = w.attract(points, lo, hi) })
-	for _, l := range w.losses {
-		attraction += l
+// step takes a step and returns the mean loss of an edge.
+func (w *wholeBatch) step(e *epochState) (float64, error) {
+	rho := elementary.Exp(w.logConst(e.spectrum, 1, 0))
+	if e.phaseEpoch == 0 {
+		if err := w.begin(rho); err != nil {
+			return 0, err
+		}
 	}
-	return attraction / w.total, z
+	if err := w.follow(); err != nil {
+		return 0, err
+	}
+	attraction, z, err := w.forces.evaluate()
+	if err != nil {
+		return 0, err
+	}
+	return attraction/w.total + elementary.Log(z) - elementary.Log(w.total), w.forces.move(float32(e.lr), float32(bound(w.Clip)), float32(w.total/z/rho))
+}
+
+// begin prepares the first step of a phase.
+func (w *wholeBatch) begin(rho float64) error {
+	err := w.velocity.Zero()
+	if err == nil {
+		_, err = w.forces.divide(w.points)
+	}
+	if err == nil {
+		err = w.rescale(rho)
+	}
+	if err == nil {
+		err = w.divide()
+	}
+	return err
+}
+
+// divide makes the cells anew for the points' positions.
+func (w *wholeBatch) divide() (err error) {
+	if err = op.Copy(w.divided, w.points); err == nil {
+		w.extent, err = w.forces.divide(w.points)
+	}
+	return err
+}
+
+// follow updates the cells for new positions of the points. If they have grown too much since
+// they were made, it makes them anew.
+func (w *wholeBatch) follow() (err error) {
+	const growth = 1.25
+	if w.extent == 0 { // the run was resumed
+		if w.extent, err = w.forces.divide(w.divided); err != nil {
+			return err
+		}
+	}
+	if extent, err := w.forces.summarize(); err != nil || extent <= growth*w.extent {
+		return err
+	}
+	return w.divide()
 }
 
 // rescale multiplies the positions by the power of two that makes the loss least: steps would
 // take long to change the size of an embedding of many points. Groups without edges between
 // them lower the loss at any distance, so a gain below worthwhile counts for nothing.
-func (w *wholeBatch) rescale(points []float32, rho float64) {
-	loss := func() float64 {
-		w.field.summarize(points, 1)
-		attraction, z := w.evaluate(points)
-		return attraction + elementary.Log(z)/rho
-	}
-	by := func(factor float32) {
-		for i := range points {
-			points[i] *= factor
+func (w *wholeBatch) rescale(rho float64) error {
+	loss := func(factor float32) (float64, error) {
+		if err := w.forces.scale(factor); err != nil {
+			return 0, err
 		}
+		if _, err := w.forces.summarize(); err != nil {
+			return 0, err
+		}
+		attraction, z, err := w.forces.evaluate()
+		return attraction/w.total + elementary.Log(z)/rho, err
 	}
 	const worthwhile = 1e-3
-	least := loss()
+	least, err := loss(1)
 	for _, factor := range []float32{2, 0.5} {
 		for range 10 {
-			by(factor)
-			if l := loss(); l < least-worthwhile {
+			var l float64
+			if err == nil {
+				l, err = loss(factor)
+			}
+			if err != nil {
+				return err
+			}
+			if l < least-worthwhile {
 				least = l
 				continue
 			}
-			by(1 / factor)
+			err = w.forces.scale(1 / factor)
 			break
 		}
 	}
+	return err
+}
+
+// hostForces are the forces on the CPU.
+type hostForces struct {
+	*wholeBatch
+	field     *field
+	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges
+	repelled  []float32 // [n, 2]
+	losses    []float64 // Σ w·log(1+‖x−x′‖²), by piece
+}
+
+func newHostForces(w *wholeBatch) *hostForces {
+	return &hostForces{wholeBatch: w, field: newField(w.n), losses: make([]float64, parallel.Pieces(w.n, pointsPerPiece)),
+		attracted: make([]float32, 2*w.n), repelled: make([]float32, 2*w.n)}
+}
+
+func (h *hostForces) close() {}
+
+func (h *hostForces) divide(at *op.Array) (extent float64, err error) {
+	return h.field.divide(op.Data[float32](at)), nil
+}
+
+func (h *hostForces) summarize() (extent float64, err error) {
+	return h.field.summarize(op.Data[float32](h.points), 1), nil
+}
+
+func (h *hostForces) evaluate() (attraction, z float64, err error) {
+	z = h.field.repel(h.repelled)
+	points := op.Data[float32](h.points)
+	parallel.For(h.n, pointsPerPiece, func(piece, lo, hi int) { h.losses[piece] = h.attract(points, lo, hi) })
+	for _, l := range h.losses {
+		attraction += l
+	}
+	return attraction, z, nil
+}
+
+func (h *hostForces) scale(factor float32) error {
+	points := op.Data[float32](h.points)
+	for i := range points {
+		points[i] *= factor
+	}
+	return nil
+}
+
+func (h *hostForces) move(lr, clip, repulsion float32) error {
+	points, velocity := op.Data[float32](h.points), op.Data[float32](h.velocity)
+	parallel.For(h.n, pointsPerPiece, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if h.own[i] == 0 {
+				continue // a point without edges takes no step
+			}
+			for c := 2 * i; c < 2*i+2; c++ {
+				g := (h.attracted[c] - float32(repulsion*h.repelled[c])) / h.own[i]
+				velocity[c] = float32(wholeMomentum*velocity[c]) - float32(lr*max(-clip, min(clip, g)))
+				points[c] += velocity[c]
+			}
+		}
+	})
+	return nil
 }
 
 // edgesPerCall is the number of edges that simd.Attract takes at once.
@@ -231,20 +367,20 @@ const edgesPerCall = 512
 
 // attract sets the attraction of the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over their
 // edges.
-func (w *wholeBatch) attract(points []float32, lo, hi int) (loss float64) {
+func (h *hostForces) attract(points []float32, lo, hi int) (loss float64) {
 	var fx, fy [edgesPerCall]float32
-	clear(w.attracted[2*lo : 2*hi])
-	i, last := lo, w.starts[hi]
-	for first := w.starts[lo]; first < last; first += edgesPerCall {
+	clear(h.attracted[2*lo : 2*hi])
+	i, last := lo, h.starts[hi]
+	for first := h.starts[lo]; first < last; first += edgesPerCall {
 		end := min(first+edgesPerCall, last)
-		loss += simd.Attract(fx[:], fy[:], points, w.edges[first:end], w.weightsOf(first, end))
+		loss += simd.Attract(fx[:], fy[:], points, h.edges[first:end], h.weightsOf(first, end))
 		for k := first; k < end; {
-			for w.starts[i+1] <= k {
+			for h.starts[i+1] <= k {
 				i++
 			}
-			sum := w.attracted[2*i : 2*i+2]
+			sum := h.attracted[2*i : 2*i+2]
 			x, y := sum[0], sum[1]
-			for stop := min(w.starts[i+1], end); k < stop; k++ {
+			for stop := min(h.starts[i+1], end); k < stop; k++ {
 				x += fx[k-first]
 				y += fy[k-first]
 			}

@@ -1,0 +1,142 @@
+//go:build cu
+
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/model"
+	"cne/model/op"
+)
+
+// forcesOnDevice returns the forces of points, and of a graph in which each has an edge to each of
+// the next few, both ways, but the last point none.
+func forcesOnDevice(t testing.TB, d *device.Device, points []float32) *deviceForces {
+	t.Helper()
+	n := len(points) / 2
+	var edges []edge
+	for i := range n - 1 {
+		for j := i + 1; j < min(i+40, n-1); j++ {
+			edges = append(edges, edge(i)|edge(j)<<32, edge(j)|edge(i)<<32)
+		}
+	}
+	m, err := model.NewEmbedding(slices.Clone(points), 2, op.ContrastiveOptions{Loss: op.InfoNC})
+	must(t, err)
+	table, err := op.NewArray(d, op.Dtype[float32](), n, 2)
+	must(t, err)
+	must(t, device.Upload(d, table.Pointer(), points))
+	s := &settings{model: m, n: n, edges: len(edges), Options: Options{Phases: []Phase{{Negatives: All}}}}
+	w, err := newWholeBatch(s, edges, table)
+	must(t, err)
+	t.Cleanup(func() { w.close(); table.Free() })
+	return w.forces.(*deviceForces)
+}
+
+func numbersOf(t testing.TB, d *device.Device, at device.Pointer, n int) []float32 {
+	t.Helper()
+	x := make([]float32, n)
+	must(t, device.Download(d, x, at))
+	return x
+}
+
+// Forces are the CPU's, up to the rounding of sums: the same far cells count as one mass.
+func TestForcesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, tc := range append(fields, struct {
+		n         int
+		size, tol float64
+	}{70000, 100, 0}) {
+		before, points := fieldPoints(tc.n, tc.size)
+		if testing.Short() && tc.n > 10000 {
+			continue
+		}
+		f := forcesOnDevice(t, d, before)
+		_, err := f.divide(f.points)
+		must(t, err)
+		must(t, device.Upload(d, f.points.Pointer(), points))
+		extent, err := f.summarize()
+		must(t, err)
+		attraction, z, err := f.evaluate()
+		must(t, err)
+		repelled, attracted := numbersOf(t, d, f.repelled, 2*tc.n), numbersOf(t, d, f.attracted, 2*tc.n)
+		if tc.tol > 0 {
+			checkForces(t, tc.size, tc.tol, points, repelled, z)
+		}
+		there, err := op.ArrayOf(slices.Clone(before), tc.n, 2)
+		must(t, err)
+		host := *f.wholeBatch
+		host.points = there
+		h := newHostForces(&host)
+		_, err = h.divide(there)
+		must(t, err)
+		copy(op.Data[float32](there), points)
+		wantExtent, err := h.summarize()
+		must(t, err)
+		wantAttraction, wantZ, err := h.evaluate()
+		must(t, err)
+		for what, x := range map[string][2]float64{"extent": {extent, wantExtent}, "attraction": {attraction, wantAttraction}, "Σ q": {z, wantZ}} {
+			if !(math.Abs(x[0]-x[1]) <= 1e-5*math.Abs(x[1])+1e-7*float64(tc.n)) {
+				t.Errorf("%d points of size %g: %s is %g, want %g", tc.n, tc.size, what, x[0], x[1])
+			}
+		}
+		for what, x := range map[string][2][]float32{"repulsion": {repelled, h.repelled}, "attraction": {attracted, h.attracted}} {
+			var off, all float64
+			for i, v := range x[1] {
+				off += math.Pow(float64(x[0][i]-v), 2)
+				all += float64(v) * float64(v)
+			}
+			if !(off <= 1e-8*all) {
+				t.Errorf("%d points of size %g: %s is off by %g of %g", tc.n, tc.size, what, math.Sqrt(off), math.Sqrt(all))
+			}
+		}
+	}
+}
+
+// Points that are all equal are one mass, and positions that are not finite end in a loss that
+// is not.
+func TestForcesOfOddPointsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	const n = 3000
+	points := slices.Repeat([]float32{0.1, -3.7}, n)
+	for _, tc := range []struct {
+		x    float32
+		want float64
+	}{{0.1, n * (n - 1)}, {float32(math.NaN()), math.NaN()}, {float32(math.Inf(1)), math.NaN()}} {
+		points[2*1000] = tc.x
+		f := forcesOnDevice(t, d, points)
+		_, err := f.divide(f.points)
+		must(t, err)
+		_, z, err := f.evaluate()
+		must(t, err)
+		if forces := numbersOf(t, d, f.repelled, 2*n); fmt.Sprint(z) != fmt.Sprint(tc.want) || !math.IsNaN(tc.want) && slices.Max(forces) != 0 {
+			t.Errorf("with a coordinate %g Σ q is %g, want %g, or forces are not 0", tc.x, z, tc.want)
+		}
+	}
+}
+
+// BenchmarkStepOfAllPairsOnDevice times a step.
+func BenchmarkStepOfAllPairsOnDevice(b *testing.B) {
+	for _, n := range []int{70000, 1000000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			if testing.Short() {
+				n = 500
+			}
+			d := fakecuda.Open(b)
+			d.Unpooled = false
+			points, _ := fieldPoints(n, math.Sqrt(float64(n))/8)
+			f := forcesOnDevice(b, d, points)
+			must(b, f.wholeBatch.divide())
+			for b.Loop() {
+				must(b, f.follow())
+				_, _, err := f.evaluate()
+				must(b, err)
+				must(b, f.move(1, 4, 1e-9))
+			}
+		})
+	}
+}
