@@ -33,7 +33,7 @@ func newDeviceForces(w *wholeBatch) (f *deviceForces, err error) {
 	if edges > math.MaxInt32 {
 		return f, fmt.Errorf("train: edges on an accelerator: got %d, want at most %d", edges, math.MaxInt32)
 	}
-	if f.memory, err = f.device.AllocPieces(16*cells, 4*cells, 4*f.field.leaves, 4*n, 8*n, 8*n, 16,
+	if f.memory, err = f.device.AllocPieces(16*cells, 4*cells, 4*f.field.leaves, 4*n, 8*leafPoints*f.field.leaves, 8*n, 16,
 		4*(n+1), 4*edges, 4*edges, 4*n, 8*n, 8*n); err != nil {
 		return f, err
 	}

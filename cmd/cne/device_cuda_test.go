@@ -68,24 +68,24 @@ func TestRunSaysWhatIsComputedOnDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	all := []string{"--epochs", "2", "--set", "loss.name=infonc", "--set", "loss.negatives=all", "--set", "graph.pca=3"}
 	mustRun(t, smallRun(t, all...)...)
-	checkDevices(t, "run", "graph:gpu optimize:gpu pca:gpu quality:gpu")
+	checkDevices(t, "run", "graph:gpu optimize:gpu pca:gpu quality:gpu start:cpu")
 	// Components and neighbours come from the cache, then nothing is trained.
 	mustRun(t, smallRun(t, append(all, "--force", "--set", "seed=2")...)...)
-	checkDevices(t, "run", "optimize:gpu quality:gpu")
+	checkDevices(t, "run", "optimize:gpu quality:gpu start:cpu")
 	mustRun(t, smallRun(t, append(all, "--set", "seed=2", "--html")...)...)
-	checkDevices(t, "run", "optimize:gpu quality:gpu")
+	checkDevices(t, "run", "optimize:gpu quality:gpu start:cpu")
 	mustRun(t, smallRun(t, append(all, "--force", "--set", "graph.search=approximate", "--set", "graph.cache=false")...)...)
-	checkDevices(t, "run", "graph:cpu optimize:gpu pca:gpu quality:gpu")
+	checkDevices(t, "run", "graph:cpu optimize:gpu pca:gpu quality:gpu start:cpu")
 	stdout, stderr := mustRun(t, smallRun(t, append(all, "--force", "--set", "graph.pca=0", "--set", "graph.metric=manhattan")...)...)
 	const note = "distances of the metric manhattan are computed on the CPU"
-	if notes := checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu"); !slices.Contains(notes, note) {
+	if notes := checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu start:cpu"); !slices.Contains(notes, note) {
 		t.Errorf("the notes %q lack %q", notes, note)
 	}
 	if !strings.Contains(stderr, note) || !strings.Contains(stdout, note) || !strings.Contains(stdout, "cpu: graph") {
 		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
 	}
 	mustRun(t, smallRun(t, append(all, "--force", "--device", "cpu", "--set", "graph.cache=false")...)...)
-	if notes := checkDevices(t, "run", "graph:cpu optimize:cpu pca:cpu quality:cpu"); notes != nil {
+	if notes := checkDevices(t, "run", "graph:cpu optimize:cpu pca:cpu quality:cpu start:cpu"); notes != nil {
 		t.Errorf("the CPU has the notes %q", notes)
 	}
 }
@@ -98,7 +98,7 @@ func TestCommandsOnDevice(t *testing.T) {
 	if !strings.Contains(stderr, "computing on cuda:0, ") || !strings.Contains(stderr, ", as asked for") {
 		t.Errorf("stderr %s", stderr)
 	}
-	checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu")
+	checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu start:cpu")
 	mustRun(t, "evaluate", "run", "--set", "device=cuda")
 	mustRun(t, smallRun(t, "--epochs", "2", "--set", "model.kind=mlp", "--set", "model.hidden=[8]", "-o", "network")...)
 	mustRun(t, "project", "--model", "network", "points.csv", "-o", "there.npy", "--device", "cuda")
@@ -111,7 +111,7 @@ func TestCommandsOnDevice(t *testing.T) {
 	spectrum := smallRun(t, "--epochs", "4", "-o", "axis")
 	spectrum[0] = "spectrum"
 	mustRun(t, append(spectrum, "--s", "0,1")...)
-	checkDevices(t, "axis/s=1", "graph:gpu optimize:gpu quality:gpu")
+	checkDevices(t, "axis/s=1", "graph:gpu optimize:gpu quality:gpu start:cpu")
 
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny("--device", "cuda", "-o", "images-run")...)
@@ -144,5 +144,5 @@ func TestRunGoesOnElsewhereThanOnDevice(t *testing.T) {
 		t.Error("the checkpoint has changed")
 	}
 	mustRun(t, "train", "--resume", "run", "--epochs", "4", "--device", "cpu")
-	checkDevices(t, "run", "optimize:cpu quality:cpu")
+	checkDevices(t, "run", "optimize:cpu quality:cpu start:cpu")
 }

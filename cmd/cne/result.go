@@ -59,7 +59,7 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 	if held != nil {
 		m.Holdout, err = r.measureHeld(ctx, held)
 	}
-	m.Computing = rundir.Computing{Devices: rundir.Devices{"quality": watch()}, Notes: r.device.Notes()}
+	m.Computing = rundir.Computing{Devices: rundir.Devices{"start": "cpu", "quality": watch()}, Notes: r.device.Notes()}
 	before := rundir.ReadMetrics(r.dir.Root()).Devices // of a finished run that is completed
 	m.Devices.Add("pca", cmp.Or(r.near.PCADevice, before["pca"]))
 	m.Devices.Add("graph", cmp.Or(r.near.GraphDevice, before["graph"]))

@@ -12,19 +12,23 @@ enum { leaf_points = 32 };
 
 DEVICE float distance(float x, float y) { return sqrt_f(x * x + y * y); }
 
+// far is where places has no point: its similarity to others is 0.
+static const float far = 1e15f;
+
 // field_leaves: centres and radii of the leaves; the points' coordinates in order, places
-// [n, 2]; and the radii once more, by leaf. A warp for each leaf.
+// [count, 32, 2]; and the radii once more, by leaf. A warp for each leaf.
 KERNEL_SYNC(field_leaves)(float *cells, float *places, float *radii, const float *points, const int *order, const int *leaves, int n, int count) {
   long leaf = index_of_thread() / 32;
   if (leaf >= count) return;
   long first = leaf * leaf_points, i = first + thread() % 32;
-  int has = i < n;
   const float *at = points + 2l * order[first]; // for equal points this is exactly the mean
   float x0 = at[0], y0 = at[1], x = x0, y = y0;
-  if (has) {
-    x = places[2 * i] = points[2l * order[i]];
-    y = places[2 * i + 1] = points[2l * order[i] + 1];
+  if (i < n) {
+    x = points[2l * order[i]];
+    y = points[2l * order[i] + 1];
   }
+  places[2 * i] = i < n ? x : far;
+  places[2 * i + 1] = i < n ? y : far;
   float size = (float)min_i(leaf_points, n - (int)first);
   float cx = x0 + warp_sum(x - x0) / size, cy = y0 + warp_sum(y - y0) / size;
   float radius = warp_max(distance(x - cx, y - cy));
@@ -52,6 +56,8 @@ KERNEL_SYNC_OF(1024, 0, field_cells)(float *cells, int low, int high) {
   }
 }
 
+DEVICE float similarity(float dx, float dy) { return inverse_approx(1.f + dx * dx + dy * dy); }
+
 // field_repel: for each point the sums over all others of q²·(x−x′), in forces [n, 2], and of q,
 // in sums [n], where cells that are small from afar count as one mass: see train/field.go, whose
 // opening angle and linear distance are angle and linear. A thread for each point, a warp for
@@ -66,19 +72,22 @@ KERNEL(field_repel)(float *forces, float *sums, const float *cells, const int *f
     quad at = load(cells + 4l * c, 4);
     float apart = distance(at.x - own.x, at.y - own.y), reach = at.z + own.z;
     if (at.z == 0.f || reach < VALUE(angle) * apart || reach + apart < VALUE(linear)) {
-      float dx = x - at.x, dy = y - at.y, q = div_approx(1.f, 1.f + dx * dx + dy * dy), w = q * at.w;
+      float dx = x - at.x, dy = y - at.y, q = similarity(dx, dy), w = q * at.w;
       sum += w;
       w *= q;
       fx += w * dx;
       fy += w * dy;
     } else if (at.w <= leaf_points) {
       const float *place = places + 2l * firsts[c];
-      for (int k = 0; k < (int)at.w; k++) {
-        float dx = x - place[2 * k], dy = y - place[2 * k + 1], q = div_approx(1.f, 1.f + dx * dx + dy * dy);
-        sum += q;
+#pragma unroll 4
+      for (int k = 0; k < leaf_points; k += 2) {
+        quad two = load(place + 2 * k, 4);
+        float dx = x - two.x, dy = y - two.y, ex = x - two.z, ey = y - two.w, q = similarity(dx, dy), r = similarity(ex, ey);
+        sum += q + r;
         q *= q;
-        fx += q * dx;
-        fy += q * dy;
+        r *= r;
+        fx += q * dx + r * ex;
+        fy += q * dy + r * ey;
       }
     } else {
       c *= 2; // its first half
@@ -104,7 +113,7 @@ KERNEL_SYNC(field_attract)(float *forces, float *sums, const float *points, cons
     const float *to = points + 2l * tails[k];
     float dx = x - to[0], dy = y - to[1], u = 1.f + dx * dx + dy * dy, w = weights[k];
     sum += w * log_f(u);
-    w = div_approx(w, u);
+    w *= inverse_approx(u);
     fx += w * dx;
     fy += w * dy;
   }

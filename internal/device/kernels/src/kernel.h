@@ -84,10 +84,12 @@ DEVICE u32 two_halves(float a, float b) {
 }
 DEVICE float max_f(float a, float b) { return __nvvm_fmax_f(a, b); }
 DEVICE float min_f(float a, float b) { return __nvvm_fmin_f(a, b); }
-// div_approx is a/b to within 2 ulp, for |b| between 2⁻¹²⁶ and 2¹²⁶. log2_approx has an
+// div_approx is a/b to within 2 ulp, for |b| between 2⁻¹²⁶ and 2¹²⁶. inverse_approx is 1/b to
+// within 1 ulp, for such b, and takes fewer instructions; above it may be 0. log2_approx has an
 // absolute error of 2⁻²² between ½ and 2, and a relative one of 2⁻²² elsewhere; it
 // takes numbers below 2⁻¹²⁶ for 0.
 DEVICE float div_approx(float a, float b) { return __nvvm_div_approx_f(a, b); }
+DEVICE float inverse_approx(float b) { return __nvvm_rcp_approx_ftz_f(b); }
 DEVICE float log2_approx(float x) { return __nvvm_lg2_approx_ftz_f(x); }
 // async_copy_8 and async_copy_4 begin to copy 8 or 4 bytes to shared memory, between
 // addresses aligned to that. async_wait waits for all copies that the thread has begun.
@@ -173,10 +175,12 @@ DEVICE float min_f(float a, float b) { return a < b || b != b ? a : b; }
 #ifdef CNE_HARDWARE // see hardware.c of the stand-in
 float cne_div_approx(float a, float b), cne_log2_approx(float x);
 DEVICE float div_approx(float a, float b) { return cne_div_approx(a, b); }
+DEVICE float inverse_approx(float b) { return cne_div_approx(1.f, b); }
 DEVICE float log2_approx(float x) { return cne_log2_approx(x); }
 #else
 DEVICE float log_f(float x);
 DEVICE float div_approx(float a, float b) { return a / b; }
+DEVICE float inverse_approx(float b) { return 1.f / b; }
 DEVICE float log2_approx(float x) { return log_f(x) * 1.44269504f; }
 #endif
 // Copies are made by async_wait; until then the destination is NaN. They are made here,
