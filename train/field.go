@@ -46,28 +46,30 @@ type cell struct {
 }
 
 func newField(n int) *field {
-	f := &field{n: n, leaves: (n + leafPoints - 1) / leafPoints, keys: make([]uint64, n), masses: make([]float32, 3*n)}
-	cells := 2
-	for size := n; size > leafPoints; size = leftSize(size) {
-		cells *= 2
-	}
-	f.cells, f.totals = make([]cell, cells), make([]float64, f.leaves)
+	f := &field{n: n, leaves: (n + leafPoints - 1) / leafPoints, keys: make([]uint64, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
+	f.totals = make([]float64, f.leaves)
 	f.pools.New = func() *[]float32 { return new([]float32) }
 	for i := range f.keys {
 		f.keys[i] = uint64(i)
 	}
-	f.place(1, 0, n)
 	return f
 }
 
-// place sets the points' numbers of cell c and of all below it, which depend only on n.
-func (f *field) place(c, first, size int) {
-	f.cells[c] = cell{first: first, size: size}
-	if size > leafPoints {
-		left := leftSize(size)
-		f.place(2*c, first, left)
-		f.place(2*c+1, first+left, size-left)
+// cellsOf returns the cells of n points, with their points' places, which depend only on n.
+func cellsOf(n int) []cell {
+	count := 2
+	for size := n; size > leafPoints; size = leftSize(size) {
+		count *= 2
 	}
+	cells := make([]cell, count)
+	cells[1].size = n
+	for c := range count / 2 {
+		if all := cells[c]; all.size > leafPoints {
+			left := leftSize(all.size)
+			cells[2*c], cells[2*c+1] = cell{first: all.first, size: left}, cell{first: all.first + left, size: all.size - left}
+		}
+	}
+	return cells
 }
 
 // leftSize returns the size of the first half of a cell: all leaves but the last are full.

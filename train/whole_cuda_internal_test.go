@@ -37,11 +37,51 @@ func forcesOnDevice(t testing.TB, d *device.Device, points []float32) *deviceFor
 	return w.forces.(*deviceForces)
 }
 
-func numbersOf(t testing.TB, d *device.Device, at device.Pointer, n int) []float32 {
+func numbersOf(t testing.TB, d *device.Device, at device.Pointer, n int) (x []float32) {
 	t.Helper()
-	x := make([]float32, n)
+	for _, w := range wordsOf(t, d, at, n) {
+		x = append(x, math.Float32frombits(w))
+	}
+	return x
+}
+
+func wordsOf(t testing.TB, d *device.Device, at device.Pointer, n int) []uint32 {
+	t.Helper()
+	x := make([]uint32, n)
 	must(t, device.Download(d, x, at))
 	return x
+}
+
+// The cells have the CPU's points, in the same order.
+func TestCellsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, n := range []int{1, 31, 32, 33, 64, 65, 97, 500, 2048, 2049, 5000, 70001} {
+		if testing.Short() && n > 10000 {
+			continue
+		}
+		for kind, change := range map[string]func(i int, v float32) float32{
+			"normal": func(_ int, v float32) float32 { return v }, "few values": func(_ int, v float32) float32 { return float32(math.Round(float64(v))) },
+			"signed zeros": func(i int, _ float32) float32 { return float32(math.Copysign(0, float64(i%3-1))) }, "flat": func(i int, v float32) float32 { return v * float32(i%2) },
+		} {
+			if n > 10000 && kind != "normal" {
+				continue
+			}
+			points, _ := fieldPoints(n, 3)
+			for i, v := range points {
+				points[i] = change(i, v)
+			}
+			f := forcesOnDevice(t, d, points)
+			_, err := f.divide(f.points)
+			must(t, err)
+			want := newField(n)
+			want.divide(points)
+			for i, p := range wordsOf(t, d, f.order, n) {
+				if p != uint32(want.keys[i]) {
+					t.Fatalf("%d points, %s: place %d has point %d, want %d", n, kind, i, p, want.keys[i])
+				}
+			}
+		}
+	}
 }
 
 // Forces are the CPU's, up to the rounding of sums: the same far cells count as one mass.

@@ -7,52 +7,79 @@ import (
 	"slices"
 
 	"cne/internal/device"
+	"cne/internal/parallel"
 	"cne/model/op"
 )
 
-// deviceForces are the forces on a device. The CPU brings the points into the order of cells,
-// which is seldom necessary.
+// deviceForces are the forces on a device.
 type deviceForces struct {
 	*wholeBatch
 	device *device.Device
-	field  *field
+	count  int // of cells, and of places for them
+	leaves int
 	memory device.Pieces
-	// The arrays of kernels/src/field.c. sums [2, n] are those of field_repel and field_attract,
-	// and before that the leaves' radii; totals are two float64.
-	cells, firsts, leaves, order, places, sums, totals        device.Pointer
-	firstEdges, tails, shares, ownShares, attracted, repelled device.Pointer
+	// The arrays of kernels/src/field.c; lists are two. sums [2, n] are those of field_repel and
+	// field_attract, and before that the leaves' radii; totals are two float64.
+	cells, firsts, sizes, rights, leafCells, order, places, sums, totals device.Pointer
+	firstEdges, tails, shares, ownShares, attracted, repelled            device.Pointer
+	lists, spare, halves, counts                                         device.Pointer
 }
 
-// upperCells is the number of threads that summarize a level of so many cells, and all above
-// it, in one block.
-const upperCells = 1024
+const (
+	// upperCells is the number of threads that summarize a level of so many cells, and all
+	// above it, in one block.
+	upperCells = 1024
+	// pointsPerTile, digits and coordinatePasses are those of kernels/src/field.c.
+	pointsPerTile    = 2048
+	digits           = 16
+	coordinatePasses = 8
+)
 
 func newDeviceForces(w *wholeBatch) (f *deviceForces, err error) {
-	f = &deviceForces{wholeBatch: w, device: w.points.Device(), field: newField(w.n)}
-	n, edges, cells := w.n, len(w.edges), len(f.field.cells)
+	n, edges, cells := w.n, len(w.edges), cellsOf(w.n)
+	f = &deviceForces{wholeBatch: w, device: w.points.Device(), count: len(cells), leaves: parallel.Pieces(n, leafPoints)}
 	if edges > math.MaxInt32 {
 		return f, fmt.Errorf("train: edges on an accelerator: got %d, want at most %d", edges, math.MaxInt32)
 	}
-	if f.memory, err = f.device.AllocPieces(16*cells, 4*cells, 4*f.field.leaves, 4*n, 8*leafPoints*f.field.leaves, 8*n, 16,
-		4*(n+1), 4*edges, 4*edges, 4*n, 8*n, 8*n); err != nil {
+	parts := []struct {
+		to    *device.Pointer
+		bytes int
+	}{
+		{&f.cells, 16 * f.count}, {&f.firsts, 4 * f.count}, {&f.sizes, 4 * f.count}, {&f.rights, 4 * f.count}, {&f.leafCells, 4 * f.leaves},
+		{&f.order, 4 * n}, {&f.places, 8 * leafPoints * f.leaves}, {&f.sums, 8 * n}, {&f.totals, 16},
+		{&f.firstEdges, 4 * (n + 1)}, {&f.tails, 4 * edges}, {&f.shares, 4 * edges}, {&f.ownShares, 4 * n},
+		{&f.attracted, 8 * n}, {&f.repelled, 8 * n},
+		{&f.lists, 8 * n}, {&f.spare, 8 * n}, {&f.halves, 4 * n}, {&f.counts, 4 * 2 * digits * parallel.Pieces(n, pointsPerTile)},
+	}
+	var bytes []int
+	for _, p := range parts {
+		bytes = append(bytes, p.bytes)
+	}
+	if f.memory, err = f.device.AllocPieces(bytes...); err != nil {
 		return f, err
 	}
-	for i, p := range []*device.Pointer{&f.cells, &f.firsts, &f.leaves, &f.order, &f.places, &f.sums, &f.totals,
-		&f.firstEdges, &f.tails, &f.shares, &f.ownShares, &f.attracted, &f.repelled} {
-		*p = f.memory.At(i)
+	for i, p := range parts {
+		*p.to = f.memory.At(i)
 	}
-	return f, f.upload()
+	return f, f.upload(cells)
 }
 
 func (f *deviceForces) close() { f.memory.Free() }
 
 // upload copies what no step changes to the device.
-func (f *deviceForces) upload() error {
-	cells, firsts, leaves := make([][4]float32, len(f.field.cells)), make([]int32, len(f.field.cells)), make([]int32, f.field.leaves)
-	for c, cell := range f.field.cells {
-		cells[c][3], firsts[c] = float32(cell.size), int32(cell.first)
-		if 0 < cell.size && cell.size <= leafPoints {
-			leaves[cell.first/leafPoints] = int32(c)
+func (f *deviceForces) upload(cells []cell) error {
+	masses, firsts, sizes, rights := make([][4]float32, f.count), make([]int32, f.count), make([]int32, f.count), make([]int32, f.count)
+	leaves, before := make([]int32, f.leaves), 0
+	for c, at := range cells {
+		if c&(c-1) == 0 { // the first of its level
+			before = 0
+		}
+		masses[c][3], firsts[c], sizes[c], rights[c] = float32(at.size), int32(at.first), int32(at.size), int32(before)
+		switch {
+		case at.size > leafPoints:
+			before += at.size - leftSize(at.size)
+		case at.size > 0:
+			leaves[at.first/leafPoints] = int32(c)
 		}
 	}
 	starts, tails, weights := make([]int32, f.n+1), make([]int32, len(f.edges)), f.weights
@@ -66,36 +93,60 @@ func (f *deviceForces) upload() error {
 		weights = slices.Repeat(ones[:1], len(f.edges))
 	}
 	return errors.Join(
-		device.Upload(f.device, f.cells, cells), device.Upload(f.device, f.firsts, firsts), device.Upload(f.device, f.leaves, leaves),
+		device.Upload(f.device, f.cells, masses), device.Upload(f.device, f.firsts, firsts), device.Upload(f.device, f.sizes, sizes),
+		device.Upload(f.device, f.rights, rights), device.Upload(f.device, f.leafCells, leaves),
 		device.Upload(f.device, f.firstEdges, starts), device.Upload(f.device, f.tails, tails), device.Upload(f.device, f.shares, weights),
 		device.Upload(f.device, f.ownShares, f.own))
 }
 
+// divide makes the cells in the same way as field.divide, but with lists that are sorted: see
+// kernels/src/field.c.
 func (f *deviceForces) divide(at *op.Array) (extent float64, err error) {
-	positions, err := hostCopy(at)
-	if err != nil {
-		return 0, err
+	for pass := range coordinatePasses {
+		if err := f.distribute(at, pass, 0); err != nil {
+			return 0, err
+		}
 	}
-	f.field.divideCell(op.Data[float32](positions), 1)
-	order := make([]int32, f.n)
-	for i, k := range f.field.keys {
-		order[i] = int32(k)
+	for level := 1; level < f.count/2; level *= 2 {
+		if err := f.device.Each("field_halve", f.n, device.Arg(f.halves), device.Arg(f.lists), at.Arg(), device.Arg(f.firsts),
+			device.Arg(f.sizes), device.Arg(f.leafCells), device.Int(level), device.Int(f.n)); err != nil {
+			return 0, err
+		}
+		if err := f.distribute(at, coordinatePasses, level); err != nil {
+			return 0, err
+		}
 	}
-	if err := device.Upload(f.device, f.order, order); err != nil {
+	if err := f.device.Each("field_order", 32*f.leaves, device.Arg(f.order), device.Arg(f.lists), device.Int(f.n)); err != nil {
 		return 0, err
 	}
 	return f.summarizeAt(at)
 }
 
+// distribute distributes the lists of points in a pass.
+func (f *deviceForces) distribute(at *op.Array, pass, level int) error {
+	tiles := parallel.Pieces(f.n, pointsPerTile)
+	each := device.Launch{Grid: 2 * tiles, Block: 256}
+	counts, lists, halves, n := device.Arg(f.counts), device.Arg(f.lists), device.Arg(f.halves), device.Int(f.n)
+	if err := f.device.Launch("field_count", each, counts, lists, at.Arg(), halves, device.Int(pass), n); err != nil {
+		return err
+	}
+	if err := f.device.Launch("shuffle_scan", device.Launch{Grid: 2, Block: 1024}, counts, 0, device.Int(digits*tiles)); err != nil {
+		return err
+	}
+	to := device.Arg(f.spare)
+	f.lists, f.spare = f.spare, f.lists
+	return f.device.Launch("field_scatter", each, to, lists, counts, at.Arg(), halves, device.Arg(f.firsts), device.Arg(f.sizes),
+		device.Arg(f.rights), device.Arg(f.leafCells), device.Int(pass), device.Int(level), n)
+}
+
 func (f *deviceForces) summarize() (extent float64, err error) { return f.summarizeAt(f.points) }
 
 func (f *deviceForces) summarizeAt(at *op.Array) (extent float64, err error) {
-	leaves := f.field.leaves
-	if err := f.device.Each("field_leaves", 32*leaves, device.Arg(f.cells), device.Arg(f.places), device.Arg(f.sums), at.Arg(),
-		device.Arg(f.order), device.Arg(f.leaves), device.Int(f.n), device.Int(leaves)); err != nil {
+	if err := f.device.Each("field_leaves", 32*f.leaves, device.Arg(f.cells), device.Arg(f.places), device.Arg(f.sums), at.Arg(),
+		device.Arg(f.order), device.Arg(f.leafCells), device.Int(f.n), device.Int(f.leaves)); err != nil {
 		return 0, err
 	}
-	level := len(f.field.cells) / 4 // the deepest that has more than leaves
+	level := f.count / 4 // the deepest that has more than leaves
 	for ; level > upperCells; level /= 2 {
 		if err := f.summarizeLevels(level/upperCells, level, level); err != nil {
 			return 0, err
@@ -104,7 +155,7 @@ func (f *deviceForces) summarizeAt(at *op.Array) (extent float64, err error) {
 	if err := f.summarizeLevels(1, 1, level); err != nil {
 		return 0, err
 	}
-	totals, err := f.total(1, leaves)
+	totals, err := f.total(1, f.leaves)
 	return totals[0], err
 }
 
@@ -123,7 +174,7 @@ func (f *deviceForces) total(rows, n int) (totals [2]float64, err error) {
 
 func (f *deviceForces) evaluate() (attraction, z float64, err error) {
 	if err := f.device.Each("field_repel", f.n, device.Arg(f.repelled), device.Arg(f.sums), device.Arg(f.cells), device.Arg(f.firsts),
-		device.Arg(f.places), device.Arg(f.order), device.Arg(f.leaves), device.F32(openingAngle), device.F32(linear), device.Int(f.n)); err != nil {
+		device.Arg(f.places), device.Arg(f.order), device.Arg(f.leafCells), device.F32(openingAngle), device.F32(linear), device.Int(f.n)); err != nil {
 		return 0, 0, err
 	}
 	if err := f.device.Each("field_attract", 32*f.n, device.Arg(f.attracted), device.Arg(f.sums.At(f.n, 4)), f.points.Arg(),

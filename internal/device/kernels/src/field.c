@@ -1,14 +1,114 @@
 // Steps of package train with all pairs of points as negatives, in the plane, as
 // train/field.go and train/whole.go take them on the CPU.
 //
-// The CPU divides the points into cells: cell 1 has all points, cells 2c and 2c+1 are the
-// halves of cell c, and cells of at most 32 points are leaves. order [n] are the points, leaf
-// by leaf: leaf l has those from number 32·l on. leaves has the number of each leaf's cell.
-// cells [cells, 4] are x, y and radius of a cell, and its number of points, which stays: 0 for
-// a cell that there is not. firsts has the number in order of each leaf's first point.
+// The points are in cells: cell 1 has all points, cells 2c and 2c+1 are the halves of cell c,
+// and cells of at most 32 points are leaves. firsts, sizes and rights [cells] depend only on the
+// number of points: a cell's first place and its number of points, 0 for a cell that there is
+// not, and how many points the second halves of the cells before it on its level have. leaves
+// [count] has the cells of the leaves; leaf l has the places from 32·l on. order [n] are the
+// points, place by place. cells [cells, 4] are x, y and radius of a cell, and its number of
+// points, which stays.
 #include "kernel.h"
 
-enum { leaf_points = 32 };
+enum { leaf_points = 32, tile = 2048, digits = 16, coordinate_passes = 8 };
+
+// The points are divided as kd-trees are. Two lists [2, n] have them in the order of each
+// coordinate, cell by cell, at first with all of them in one cell. A cell is halved along the
+// coordinate in which its points spread farther; then both lists are distributed, in their
+// order, over the halves. Sorting is a distribution, too, by four bits of a coordinate at a
+// time, in eight passes; with equal coordinates, the order is the points'.
+
+// digit_of is what a pass distributes point p by: bits of a coordinate, or its half of its cell.
+DEVICE int digit_of(const float *points, const int *halves, int p, int coordinate, int pass) {
+  if (pass == coordinate_passes) return halves[p];
+  u32 bits = as_bits(points[2l * p + coordinate]);
+  return (bits >> 31 ? ~bits : bits | 1u << 31) >> 4 * pass & (digits - 1);
+}
+
+// cell_at is the cell of place i on a level, whose first cell has number level, or the leaf.
+DEVICE int cell_at(const int *leaves, long i, int level) {
+  int c = leaves[i / leaf_points];
+  while (c >= 2 * level) c /= 2;
+  return c;
+}
+
+// field_count: counts [2, digits, tiles], of tiles of a list, by digit. A block for each tile of
+// each list. The first pass takes the points by their numbers.
+KERNEL_SYNC(field_count)(int *counts, const int *lists, const float *points, const int *halves, int pass, int n) {
+  SHARED_ARRAY(int, count, digits);
+  int tiles = blocks() / 2, list = block() / tiles, t = block() % tiles;
+  if (thread() < digits) count[thread()] = 0;
+  barrier();
+  for (int k = 0; k < tile; k += 256) {
+    long i = (long)t * tile + k + thread();
+    if (i < n) __atomic_fetch_add(&count[digit_of(points, halves, pass ? lists[(long)list * n + i] : (int)i, list, pass)], 1, __ATOMIC_RELAXED);
+  }
+  barrier();
+  if (thread() < digits) counts[((long)list * digits + thread()) * tiles + t] = count[thread()];
+}
+
+// field_scatter: the lists to, distributed. counts are their exclusive prefix sums (shuffle_scan).
+// The grid is field_count's.
+KERNEL_SYNC(field_scatter)(int *to, const int *lists, const int *counts, const float *points, const int *halves, const int *firsts, const int *sizes, const int *rights, const int *leaves, int pass, int level, int n) {
+  SHARED_ARRAY(int, next, digits);
+  SHARED_ARRAY(int, warps, 8 * digits);
+  int tiles = blocks() / 2, list = block() / tiles, t = block() % tiles, warp = thread() / 32, lane = thread() % 32;
+  const int *row = counts + (long)list * digits * tiles;
+  if (thread() < digits) next[thread()] = row[(long)thread() * tiles + t];
+  if (thread() < 8 * digits) warps[thread()] = 0;
+  for (int k = 0; k < tile; k += 256) {
+    long i = (long)t * tile + k + thread();
+    int p = i >= n ? 0 : pass ? lists[(long)list * n + i] : (int)i, d = i < n ? digit_of(points, halves, p, list, pass) : digits;
+    u32 alike = match_any((u32)d);
+    int before = __builtin_popcount(alike & ((1u << lane) - 1));
+    barrier();
+    if (i < n && before == 0) warps[warp * digits + d] = __builtin_popcount(alike);
+    barrier();
+    if (i < n) {
+      long at = next[d] + before;
+      for (int w = 0; w < warp; w++) at += warps[w * digits + d];
+      if (pass == coordinate_passes) {
+        int c = cell_at(leaves, i, level);
+        if (sizes[c] <= leaf_points) at = i;
+        else if (d == 0) at += rights[c];
+        else at += firsts[2 * c + 1] - row[tiles] - rights[c]; // row[tiles] points are in first halves
+      }
+      to[(long)list * n + at] = p;
+    }
+    barrier();
+    if (thread() < digits) {
+      for (int w = 0; w < 8; w++) {
+        next[thread()] += warps[w * digits + thread()];
+        warps[w * digits + thread()] = 0;
+      }
+    }
+  }
+}
+
+// field_halve: which half of its cell, on a level, each point is in. A thread for each place.
+KERNEL(field_halve)(int *halves, const int *lists, const float *points, const int *firsts, const int *sizes, const int *leaves, int level, int n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  int c = cell_at(leaves, i, level);
+  if (sizes[c] <= leaf_points) {
+    halves[lists[i]] = 0;
+    return;
+  }
+  long first = firsts[c], last = first + sizes[c] - 1;
+  float across = points[2l * lists[last]] - points[2l * lists[first]];
+  float up = points[2l * lists[n + last] + 1] - points[2l * lists[n + first] + 1];
+  halves[lists[up > across ? n + i : i]] = i >= firsts[2 * c + 1];
+}
+
+// field_order: the order of the points, with the points of a leaf by their numbers. A warp for
+// each leaf.
+KERNEL_SYNC(field_order)(int *order, const int *list, int n) {
+  long first = index_of_thread() / 32 * 32, i = first + thread() % 32;
+  if (first >= n) return;
+  int p = i < n ? list[i] : 0x7fffffff, before = 0;
+  for (int mask = 1; mask < 32; mask++) before += shuffle_xor_i(p, mask) < p;
+  if (i < n) order[first + before] = p;
+}
 
 DEVICE float distance(float x, float y) { return sqrt_f(x * x + y * y); }
 
