@@ -31,10 +31,13 @@ const (
 type field struct {
 	n      int
 	leaves int
-	keys   []uint64  // the points in the order of the leaves, below their coordinates
+	order  []uint32  // the points in the order of the leaves
 	masses []float32 // [n, 3] in this order: x, y and 1, as simd.Field takes them
 	cells  []cell    // cell 1 is all points, cells 2c and 2c+1 are the halves of cell c
 	totals []float64 // by leaf: Σ q over its points and all others
+	byY    []uint32  // while cells are made: their points in the order of y, as order has them by x
+	spare  [2][]uint32
+	halves []uint8 // by point: which half of its cell it is in
 	pools  parallel.Pool[[]float32]
 }
 
@@ -46,12 +49,10 @@ type cell struct {
 }
 
 func newField(n int) *field {
-	f := &field{n: n, leaves: (n + leafPoints - 1) / leafPoints, keys: make([]uint64, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
-	f.totals = make([]float64, f.leaves)
+	f := &field{n: n, leaves: (n + leafPoints - 1) / leafPoints, order: make([]uint32, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
+	f.totals, f.byY, f.halves = make([]float64, f.leaves), make([]uint32, n), make([]uint8, n)
+	f.spare = [2][]uint32{make([]uint32, n), make([]uint32, n)}
 	f.pools.New = func() *[]float32 { return new([]float32) }
-	for i := range f.keys {
-		f.keys[i] = uint64(i)
-	}
 	return f
 }
 
@@ -80,6 +81,7 @@ func leftSize(size int) int {
 
 // divide makes the cells for points, and returns the sum of the leaves' radii.
 func (f *field) divide(points []float32) (extent float64) {
+	parallel.For(2, 1, func(_, c, _ int) { sortBy([2][]uint32{f.order, f.byY}[c], f.spare[c], points, c) })
 	f.divideCell(points, 1)
 	return f.summarize(points, 1)
 }
@@ -115,24 +117,64 @@ func (f *field) below(c int, do func(c int)) {
 	}
 }
 
-// divideCell brings the points of cell c into the order of its leaves. The points of a leaf are sorted by number, so
-// no result depends on their order before.
+// sortBy sets to to the points in the order of coordinate c, and of their numbers where it is
+// equal, by three distributions over 11 bits.
+func sortBy(to, spare []uint32, points []float32, c int) {
+	const bits, passes = 11, 3
+	var next [passes][1 << bits]uint32
+	digit := func(p uint32, pass int) uint32 {
+		return selection.Ordered(points[2*p+uint32(c)]) >> (bits * pass) & (1<<bits - 1)
+	}
+	for p := range uint32(len(to)) {
+		for pass := range passes {
+			next[pass][digit(p, pass)]++
+		}
+		spare[p] = p
+	}
+	for pass := range passes {
+		at := uint32(0)
+		for d, count := range next[pass] {
+			next[pass][d] = at
+			at += count
+		}
+		for _, p := range spare {
+			d := digit(p, pass)
+			to[next[pass][d]] = p
+			next[pass][d]++
+		}
+		to, spare = spare, to
+	}
+	copy(to, spare)
+}
+
+// divideCell divides the points of cell c among the leaves. The points of a leaf are sorted by
+// number, so no result depends on their order before.
 func (f *field) divideCell(points []float32, c int) {
 	at := &f.cells[c]
-	keys := f.keys[at.first : at.first+at.size]
+	first, end := at.first, at.first+at.size
 	if at.size <= leafPoints {
-		for i, k := range keys {
-			keys[i] = uint64(uint32(k))
-		}
-		slices.Sort(keys)
+		slices.Sort(f.order[first:end])
 		return
 	}
-	axis := widerAxis(points, keys)
-	for i, k := range keys {
-		p := uint32(k)
-		keys[i] = uint64(selection.Ordered(points[2*p+axis]))<<32 | uint64(p)
+	by, other := f.order[first:end], f.byY[first:end]
+	across, up := points[2*by[len(by)-1]]-points[2*by[0]], points[2*other[len(by)-1]+1]-points[2*other[0]+1]
+	if up > across { // the points are halved where they spread farther
+		by, other = other, by
 	}
-	selection.Smallest(keys, f.cells[2*c].size)
+	left := f.cells[2*c].size
+	for i, p := range by {
+		f.halves[p] = 0
+		if i >= left {
+			f.halves[p] = 1
+		}
+	}
+	second, left, right := f.spare[0][first:end], 0, 0
+	for _, p := range other {
+		half := int(f.halves[p])
+		other[left], second[right] = p, p
+		left, right = left+1-half, right+half
+	}
+	copy(other[left:], second[:right])
 	f.below(c, func(c int) { f.divideCell(points, c) })
 }
 
@@ -155,10 +197,10 @@ func (f *field) summarize(points []float32, c int) float64 {
 
 // summarizeLeaf sets the mean and radius of a leaf, and its masses.
 func (f *field) summarizeLeaf(points []float32, at *cell) {
-	keys := f.keys[at.first : at.first+at.size]
-	x0, y0 := points[2*keys[0]], points[2*keys[0]+1] // for equal points this is exactly the mean
+	order := f.order[at.first : at.first+at.size]
+	x0, y0 := points[2*order[0]], points[2*order[0]+1] // for equal points this is exactly the mean
 	var sumX, sumY float32
-	for i, p := range keys {
+	for i, p := range order {
 		x, y := points[2*p], points[2*p+1]
 		copy(f.masses[3*(at.first+i):], []float32{x, y, 1})
 		sumX += x - x0
@@ -166,7 +208,7 @@ func (f *field) summarizeLeaf(points []float32, at *cell) {
 	}
 	at.x, at.y = x0+sumX/float32(at.size), y0+sumY/float32(at.size)
 	at.radius = 0
-	for i := range keys {
+	for i := range order {
 		m := f.masses[3*(at.first+i):]
 		at.radius = max(at.radius, distance(at, &cell{x: m[0], y: m[1]}))
 	}
@@ -175,23 +217,6 @@ func (f *field) summarizeLeaf(points []float32, at *cell) {
 func distance(a, b *cell) float32 {
 	x, y := a.x-b.x, a.y-b.y
 	return float32(math.Sqrt(float64(float32(x*x) + float32(y*y))))
-}
-
-// widerAxis returns the coordinate along which the points spread farther.
-func widerAxis(points []float32, keys []uint64) uint32 {
-	first := 2 * uint32(keys[0])
-	leastX, leastY := points[first], points[first+1]
-	mostX, mostY := leastX, leastY
-	for _, k := range keys[1:] {
-		p := 2 * uint32(k)
-		x, y := points[p], points[p+1]
-		leastX, mostX = min(leastX, x), max(mostX, x)
-		leastY, mostY = min(leastY, y), max(mostY, y)
-	}
-	if mostY-leastY > mostX-leastX {
-		return 1
-	}
-	return 0
 }
 
 // repelLeaf sets the forces of a leaf's points. It returns sources, for reuse of its
@@ -214,7 +239,7 @@ func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float
 	var sums [3 * leafPoints]float32
 	simd.Field(&sums, &targets, sources)
 	total := 0.
-	for i, k := range f.keys[at.first : at.first+at.size] {
+	for i, k := range f.order[at.first : at.first+at.size] {
 		total += float64(sums[i]) - 1 // without the point itself
 		forces[2*k], forces[2*k+1] = sums[leafPoints+i], sums[2*leafPoints+i]
 	}

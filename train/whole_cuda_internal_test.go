@@ -76,8 +76,8 @@ func TestCellsOnDevice(t *testing.T) {
 			want := newField(n)
 			want.divide(points)
 			for i, p := range wordsOf(t, d, f.order, n) {
-				if p != uint32(want.keys[i]) {
-					t.Fatalf("%d points, %s: place %d has point %d, want %d", n, kind, i, p, want.keys[i])
+				if p != want.order[i] {
+					t.Fatalf("%d points, %s: place %d has point %d, want %d", n, kind, i, p, want.order[i])
 				}
 			}
 		}
