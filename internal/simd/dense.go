@@ -148,7 +148,15 @@ func DenseScatter[T Float](out []T, d, n, stride int, squares []T, width int, co
 		formOf(denseScatterVector, denseScatterLanes)(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
 		return
 	}
-	denseScatter(out, d, n, stride, squares, width, coefficients)
+	for h := range len(coefficients) / (1 + d) {
+		row := squares[h*width : h*width+n]
+		for k := range 1 + d {
+			f, plane := coefficients[h*(1+d)+k], out[k*stride:k*stride+n]
+			for j, v := range row {
+				plane[j] += T(f * v)
+			}
+		}
+	}
 }
 
 // Fold adds up the Lanes numbers of each of the slots in src, [len(dst), Lanes].
@@ -157,7 +165,13 @@ func Fold[T Float](dst, src []T) {
 		formOf(foldSlotsVector, foldSlotsLanes)(f, any(src).([]float32))
 		return
 	}
-	foldSlots(dst, src)
+	for i := range dst {
+		var sum T
+		for _, v := range src[i*lanes : (i+1)*lanes] {
+			sum += v
+		}
+		dst[i] = sum
+	}
 }
 
 // Planes writes the rows of src, [n, d], to planes: row i's coordinate k goes to
@@ -312,27 +326,5 @@ func denseTotals[T Float](q *HeadBlock[T], squares []T, width int, clamp T) {
 				q.Sums[(h*slots+k)*lanes+lane] += T(*square * v)
 			}
 		}
-	}
-}
-
-func denseScatter[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
-	for h := range len(coefficients) / (1 + d) {
-		row := squares[h*width : h*width+n]
-		for k := range 1 + d {
-			f, plane := coefficients[h*(1+d)+k], out[k*stride:k*stride+n]
-			for j, v := range row {
-				plane[j] += T(f * v)
-			}
-		}
-	}
-}
-
-func foldSlots[T Float](dst, src []T) {
-	for i := range dst {
-		var sum T
-		for _, v := range src[i*lanes : (i+1)*lanes] {
-			sum += v
-		}
-		dst[i] = sum
 	}
 }

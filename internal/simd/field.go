@@ -21,10 +21,6 @@ func Field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 		fieldVector(sums[:], targets[:], sources)
 		return
 	}
-	field(sums, targets, sources)
-}
-
-func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, sources []float32) {
 	// One division serves a target of the first half and one of the second.
 	const half = FieldTargets / 2
 	*sums = [3 * FieldTargets]float32{}

@@ -157,11 +157,6 @@ func DrawOthers(column []int32, state uint64) {
 		first = n - n%lanes
 		drawOthersVector(column[:first], state, others)
 	}
-	drawOthers(column, first, others, state)
-}
-
-// drawOthers fills the column from number first on, which is even.
-func drawOthers(column []int32, first int, others uint32, state uint64) {
 	const gamma = 0x9e3779b97f4a7c15
 	for i := first; i < len(column); i += 2 {
 		word := rng.Mix(state + uint64(i/2+1)*gamma)

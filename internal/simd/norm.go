@@ -147,10 +147,6 @@ func AddReLU[T Float](dst, a, b []T) {
 		addReLUVector(any(dst).([]float32)[:whole], f, any(b).([]float32))
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
-	addReLU(dst, a, b)
-}
-
-func addReLU[T Float](dst, a, b []T) {
 	for i, v := range a {
 		v += b[i]
 		if v < 0 {

@@ -86,7 +86,7 @@ func (h Half) put(word *uint32, x float32) {
 // words.
 func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside) {
 	if pairVectors() {
-		winogradImagePairsVector(dst, to, x, from, channels, inside)
+		pairsFunc(winogradImagePairsTile).run(dst, to, x, from, channels, &inside[0])
 		return
 	}
 	for c := 0; c < channels; c += 16 {
@@ -101,7 +101,7 @@ func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels 
 // WinogradImageHalf is WinogradImage with results in halves of words.
 func WinogradImageHalf(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside, h Half) {
 	if pairVectors() {
-		winogradImageHalfVector(dst, to, x, from, channels, inside, h)
+		[...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h].run(dst, to, x, from, channels, &inside[0])
 		return
 	}
 	for c := 0; c < channels; c += 16 {
@@ -114,7 +114,7 @@ func WinogradImageHalf(dst []uint32, to Grid, x []float32, from Grid, channels i
 // WinogradGradientHalf is WinogradGradient with results in halves of words.
 func WinogradGradientHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, inside *Inside, h Half) {
 	if pairVectors() {
-		winogradGradientHalfVector(dst, to, g, from, channels, inside, h)
+		[...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h].run(dst, to, g, from, channels, &inside[0])
 		return
 	}
 	for c := 0; c < channels; c += 16 {
@@ -127,7 +127,7 @@ func WinogradGradientHalf(dst []uint32, to Grid, g []float32, from Grid, channel
 // WinogradWeightsHalf is WinogradWeights with results in halves of words.
 func WinogradWeightsHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, h Half) {
 	if pairVectors() {
-		winogradWeightsHalfVector(dst, to, g, from, channels, h)
+		[...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h].run(dst, to, g, from, channels, nil)
 		return
 	}
 	for c := 0; c < channels; c += 16 {

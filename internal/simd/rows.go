@@ -34,16 +34,11 @@ const (
 func RowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64) {
 	found = found[:(len(x)+63)/64]
 	clear(found)
-	first := 0
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		first = len(x) - len(x)%lanes
-		rowDistancesVector(f[:first], any(norms).([]float32), float32(norm), float32(slack), float32(near), found)
+	f, whole := wholeVectors(x)
+	if whole > 0 {
+		rowDistancesVector(f, any(norms).([]float32), float32(norm), float32(slack), float32(near), found)
 	}
-	rowDistances(x, norms, norm, slack, near, found, first)
-}
-
-func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, first int) {
-	for j := first; j < len(x); j++ {
+	for j := whole; j < len(x); j++ {
 		sum := norm + norms[j]
 		d2 := max(0, sum+x[j])
 		x[j] = d2
@@ -63,11 +58,7 @@ func MarkBelow(x []float32, limits []uint32, limit uint32, found []uint64) {
 	if whole > 0 {
 		markBelowVector(f, limits[:whole], limit, found)
 	}
-	markBelow(x, limits, limit, found, whole)
-}
-
-func markBelow(x []float32, limits []uint32, limit uint32, found []uint64, first int) {
-	for j := first; j < len(x); j++ {
+	for j := whole; j < len(x); j++ {
 		if math.Float32bits(x[j])&^(1<<31) < max(limit, limits[j]) {
 			found[j/64] |= 1 << (j % 64)
 		}
@@ -84,10 +75,8 @@ func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
 		part := f[:min(len(f), rowChunk)]
 		sum += float64(form(part, float32(clamp)))
 	}
-	return sum + rowSimilarities(x[whole:], clamp)
-}
-
-func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
+	x = x[whole:]
+	var rest float64
 	for j, d2 := range x {
 		if d2 < 0 {
 			x[j] = 0
@@ -95,9 +84,9 @@ func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
 		}
 		q := max(clamp, 1/(1+d2))
 		x[j] = q
-		sum += float64(q)
+		rest += float64(q)
 	}
-	return sum
+	return sum + rest
 }
 
 // RowInfoNC replaces the similarities of one head's negative pairs by
@@ -108,10 +97,6 @@ func RowInfoNC[T Float](q []T, share, clamp T) {
 		rowInfoNCVector(f, float32(share), float32(clamp))
 		q = q[whole:]
 	}
-	rowInfoNC(q, share, clamp)
-}
-
-func rowInfoNC[T Float](q []T, share, clamp T) {
 	for j, v := range q {
 		if v <= clamp {
 			q[j] = 0
@@ -127,14 +112,10 @@ func RowMax[T Float](x []T, least T) T {
 	if f, whole := wholeVectors(x); whole > 0 {
 		least, x = T(rowMaxVector(f, float32(least))), x[whole:]
 	}
-	return rowMax(x, least)
-}
-
-func rowMax[T Float](x []T, m T) T {
 	for _, v := range x {
-		m = max(m, v)
+		least = max(least, v)
 	}
-	return m
+	return least
 }
 
 // RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
@@ -145,16 +126,14 @@ func RowExp[T Float](x []T, top T) (sum float64) {
 		part := f[:min(len(f), rowChunk)]
 		sum += float64(form(part, float32(top)))
 	}
-	return sum + rowExp(x[whole:], top)
-}
-
-func rowExp[T Float](x []T, top T) (sum float64) {
+	x = x[whole:]
+	var rest float64
 	for j, v := range x {
 		e := T(elementary.Exp(float64(v - top)))
 		x[j] = e
-		sum += float64(e)
+		rest += float64(e)
 	}
-	return sum
+	return sum + rest
 }
 
 // SoftmaxRows replaces each row of x [n, d], d ≥ 1, by its softmax, exp(x)/Σ exp(x).

@@ -87,7 +87,12 @@ func Pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
 		pairs2Vector(any(d2).([]float32)[:whole], any(dx).([]float32), any(dy).([]float32), f, head, tails)
 		d2, dx, dy, tails, head = d2[whole:], dx[whole:], dy[whole:], tails[whole:], head+whole
 	}
-	pairs2(d2, dx, dy, features, head, tails)
+	heads := features[2*head : 2*(head+len(tails))]
+	for k, t := range tails {
+		x := heads[2*k] - features[2*t]
+		y := heads[2*k+1] - features[2*t+1]
+		dx[k], dy[k], d2[k] = x, y, FMA(y, y, T(x*x))
+	}
 }
 
 // ScatterGradient2 adds the gradient of each pair to its ends. With g[k] the derivative
@@ -102,7 +107,13 @@ func ScatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 			any(dx).([]float32), any(dy).([]float32), tails)
 		hx, hy, g, dx, dy, tails = hx[whole:], hy[whole:], g[whole:], dx[whole:], dy[whole:], tails[whole:]
 	}
-	scatterGradient2(grad, hx, hy, g, dx, dy, tails)
+	for k, t := range tails {
+		px, py := T(2*g[k]*dx[k]), T(2*g[k]*dy[k])
+		hx[k] += px
+		hy[k] += py
+		grad[2*t] -= px
+		grad[2*t+1] -= py
+	}
 }
 
 // NegPositive replaces squared distances x of positive pairs by the derivative
@@ -158,7 +169,11 @@ func Similarities[T Float](x, total []T, clamp T) {
 		similaritiesVector(f, any(total).([]float32), float32(clamp))
 		x, total = x[whole:], total[whole:]
 	}
-	similarities(x, total, clamp)
+	for i, d2 := range x {
+		q := max(clamp, 1/(1+d2))
+		x[i] = q
+		total[i] += q
+	}
 }
 
 // LogTotals returns weight·Σ log total and replaces each total by
@@ -168,7 +183,12 @@ func LogTotals[T Float](total []T, weight T) (loss float64) {
 		loss = float64(weight) * float64(formOf(logTotalsVector, logTotalsLanes)(f, float32(weight)))
 		total = total[whole:]
 	}
-	return loss + logTotals(total, weight)
+	var sum float64
+	for i, t := range total {
+		sum += elementary.Log(float64(t))
+		total[i] = weight / t
+	}
+	return loss + float64(sum*float64(weight))
 }
 
 // InfoNCPositive replaces similarities q of positive pairs, as Similarities
@@ -180,7 +200,16 @@ func InfoNCPositive[T Float](q, share []T, clamp T) (loss float64) {
 		loss = float64(formOf(infoncPositiveVector, infoncPositiveLanes)(f, any(share).([]float32), float32(clamp)))
 		q, share = q[whole:], share[whole:]
 	}
-	return loss + infoncPositive(q, share, clamp)
+	var rest float64
+	for i, v := range q {
+		rest -= elementary.Log(float64(v))
+		if v <= clamp {
+			q[i] = 0
+			continue
+		}
+		q[i] = FMA(-v, T(share[i]*v), v)
+	}
+	return loss + rest
 }
 
 // InfoNCNegative is InfoNCPositive's counterpart for negative pairs, which
@@ -190,7 +219,13 @@ func InfoNCNegative[T Float](q, share []T, clamp T) {
 		infoncNegativeVector(f, any(share).([]float32), float32(clamp))
 		q, share = q[whole:], share[whole:]
 	}
-	infoncNegative(q, share, clamp)
+	for i, v := range q {
+		if v <= clamp {
+			q[i] = 0
+			continue
+		}
+		q[i] = FMA(-v, T(v*share[i]), 0)
+	}
 }
 
 // Add adds src to dst, which is at least as long.
@@ -208,7 +243,9 @@ func Scale[T Float](x []T, f T) {
 		scaleVector(v, float32(f))
 		x = x[whole:]
 	}
-	scale(x, f)
+	for i := range x {
+		x[i] *= f
+	}
 }
 
 // Divide divides each element of x by a number.
@@ -217,7 +254,9 @@ func Divide[T Float](x []T, by T) {
 		divideVector(v, float32(by))
 		x = x[whole:]
 	}
-	divide(x, by)
+	for i := range x {
+		x[i] /= by
+	}
 }
 
 // MaskPositive sets dst[i] to g[i] where y[i] > 0, else to 0: the gradient of a
@@ -228,7 +267,13 @@ func MaskPositive[T Float](dst, y, g []T) {
 		maskPositiveVector(any(dst).([]float32)[:whole], f, any(g).([]float32))
 		dst, y, g = dst[whole:], y[whole:], g[whole:]
 	}
-	maskPositive(dst, y, g)
+	for i, v := range y {
+		if v > 0 {
+			dst[i] = g[i]
+		} else {
+			dst[i] = 0
+		}
+	}
 }
 
 // ColumnSums adds the rows of x, [n, d], to dst, [d], one after the other. d is
@@ -249,18 +294,23 @@ func AddPlane[T Float](dst, xs, ys []T) {
 		addPlaneVector(f, any(xs).([]float32)[:whole], any(ys).([]float32))
 		dst, xs, ys = dst[2*whole:], xs[whole:], ys[whole:]
 	}
-	addPlane(dst, xs, ys)
+	for i, x := range xs {
+		dst[2*i] += x
+		dst[2*i+1] += ys[i]
+	}
 }
 
 // MaxUint32 returns the largest element of x read as unsigned numbers, so that
 // one comparison finds negative indices too; 0 if x is empty.
-func MaxUint32(x []int32) uint32 {
-	var m uint32
+func MaxUint32(x []int32) (m uint32) {
 	if vectors() && len(x) >= lanes {
 		whole := len(x) - len(x)%lanes
 		m, x = maxUint32Vector(x[:whole]), x[whole:]
 	}
-	return max(m, maxUint32(x))
+	for _, v := range x {
+		m = max(m, uint32(v))
+	}
+	return m
 }
 
 // InverseSum2 returns Σ 1/(1 + (x−xs[i])² + (y−ys[i])²). In float32 it adds
@@ -290,7 +340,9 @@ func AddSquares[T Float](dst, xs []T, x T) {
 		addSquaresVector(any(dst).([]float32), f, float32(x))
 		dst, xs = dst[whole:], xs[whole:]
 	}
-	addSquares(dst, xs, x)
+	for i, xi := range xs {
+		dst[i] = FMA(x-xi, x-xi, dst[i])
+	}
 }
 
 // AddDistances adds min(|x−xs[i]|·scale, most) to dst[i]; dst is at least as long as xs.
@@ -299,7 +351,9 @@ func AddDistances(dst, xs []float32, x, scale, most float32) {
 		addDistancesVector(dst, f, x, scale, most)
 		dst, xs = dst[whole:], xs[whole:]
 	}
-	addDistances(dst, xs, x, scale, most)
+	for i, xi := range xs {
+		dst[i] += min(max(x-xi, xi-x)*scale, most)
+	}
 }
 
 // InverseSum returns Σ 1/(1 + d2[i]), with the precision of InverseSum2.
@@ -308,7 +362,11 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 		sum = float64(formOf(inverseSumVector, inverseSumLanes)(f))
 		d2 = d2[whole:]
 	}
-	return sum + inverseSum(d2)
+	var rest float64
+	for _, v := range d2 {
+		rest += float64(1 / (1 + v))
+	}
+	return sum + rest
 }
 
 // CountBelow adds to counts[k] the number of elements of x below limits[k];

@@ -2,17 +2,19 @@ package simd
 
 import "math"
 
+// The loops here convert each product, which keeps the compiler from fusing it with the
+// addition that follows.
+
 // Descend subtracts step times the gradient, clipped to ±clip, from x.
 func Descend[T Float](x, grad []T, step, clip T) {
 	grad = grad[:len(x)]
-	if len(x) >= lanes {
-		if f, ok := float32s(x); ok {
-			whole := len(x) - len(x)%lanes
-			descendVector(f[:whole], any(grad).([]float32), float32(step), float32(clip))
-			x, grad = x[whole:], grad[whole:]
-		}
+	if f, whole := wholeVectors(x); whole > 0 {
+		descendVector(f, any(grad).([]float32), float32(step), float32(clip))
+		x, grad = x[whole:], grad[whole:]
 	}
-	descend(x, grad, step, clip)
+	for i, g := range grad {
+		x[i] -= T(step * bounded(g, clip))
+	}
 }
 
 // DescendRows is Descend for those rows of table, [n, d], that rows names:
@@ -50,7 +52,12 @@ func MomentumStep[T Float](w, g, buf []T, p *Momentum) {
 			float32(p.Step), float32(p.Clip), float32(p.WeightDecay), float32(p.Momentum))
 		w, g, buf = w[whole:], g[whole:], buf[whole:]
 	}
-	momentumStep(w, g, buf, T(p.Step), T(p.Clip), T(p.WeightDecay), T(p.Momentum))
+	step, clip, decay, keep := T(p.Step), T(p.Clip), T(p.WeightDecay), T(p.Momentum)
+	for i, x := range w {
+		b := T(keep*buf[i]) + (bounded(g[i], clip) + T(decay*x))
+		buf[i] = b
+		w[i] = x - T(step*b)
+	}
 }
 
 // Adam holds the numbers of a step of Adam.
@@ -79,27 +86,8 @@ func AdamStep[T Float](w, g, m, v []T, p *Adam) {
 			float32(p.WeightDecay), float32(1-p.Beta1), float32(p.Beta2), float32(1-p.Beta2), float32(p.Scale), float32(p.Epsilon))
 		w, g, m, v = w[whole:], g[whole:], m[whole:], v[whole:]
 	}
-	adamStep(w, g, m, v, T(p.Step), T(p.Clip), T(p.WeightDecay), T(1-p.Beta1), T(p.Beta2), T(1-p.Beta2), T(p.Scale), T(p.Epsilon))
-}
-
-// The portable forms convert each product, which keeps the compiler from
-// fusing it with the addition that follows.
-
-func descend[T Float](x, grad []T, step, clip T) {
-	for i, g := range grad {
-		x[i] -= T(step * bounded(g, clip))
-	}
-}
-
-func momentumStep[T Float](w, g, buf []T, step, clip, decay, keep T) {
-	for i, x := range w {
-		b := T(keep*buf[i]) + (bounded(g[i], clip) + T(decay*x))
-		buf[i] = b
-		w[i] = x - T(step*b)
-	}
-}
-
-func adamStep[T Float](w, g, m, v []T, step, clip, decay, ofG, keep, ofG2, scale, epsilon T) {
+	step, clip, decay, scale, epsilon := T(p.Step), T(p.Clip), T(p.WeightDecay), T(p.Scale), T(p.Epsilon)
+	ofG, keep, ofG2 := T(1-p.Beta1), T(p.Beta2), T(1-p.Beta2)
 	for i, x := range w {
 		d := bounded(g[i], clip) + T(decay*x)
 		mean := m[i] + T(ofG*(d-m[i]))

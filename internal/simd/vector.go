@@ -2,29 +2,6 @@ package simd
 
 import "unsafe"
 
-// The transforms are called by name, not through a value: their arguments would escape to the
-// heap. Distances are in bytes in assembly.
-
-func winogradImageVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	winogradImageTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, &inside[0])
-}
-
-func winogradGradientVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	winogradGradientTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, &inside[0])
-}
-
-func winogradResultVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	winogradResultTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, &inside[0])
-}
-
-func winogradWeightsVector(dst []float32, to Grid, src []float32, from Grid, channels int) {
-	winogradWeightsTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, nil)
-}
-
-func winogradWeightsGradientVector(dst []float32, to Grid, src []float32, from Grid, channels int) {
-	winogradWeightsGradientTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, nil)
-}
-
 type (
 	negKernel    = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state, constants []float32)
 	umapKernel   = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state []float32, least float32)
@@ -83,20 +60,4 @@ type pairsFunc func(dst *uint32, dstAt, dstRow, dstPixel int, src *float32, srcA
 
 func (f pairsFunc) run(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *uint32) {
 	f(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, inside)
-}
-
-func winogradImagePairsVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	pairsFunc(winogradImagePairsTile).run(dst, to, src, from, channels, &inside[0])
-}
-
-func winogradImageHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
-	[...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h].run(dst, to, src, from, channels, &inside[0])
-}
-
-func winogradGradientHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
-	[...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h].run(dst, to, src, from, channels, &inside[0])
-}
-
-func winogradWeightsHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, h Half) {
-	[...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h].run(dst, to, src, from, channels, nil)
 }

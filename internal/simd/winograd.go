@@ -6,7 +6,8 @@ package simd
 // and pixels d. Over many channels, the products become 36 matrix products, of
 // transformed tiles with transformed weights. The functions here are the
 // transforms and, for the gradients, their transposes; each works on vectors of
-// channels.
+// channels. Their vector forms are called by name, not through a value: their arguments
+// would escape to the heap. Distances are in bytes in assembly.
 
 // WinogradPoints is the number of products of a tile.
 const WinogradPoints = 36
@@ -26,7 +27,7 @@ type Inside [WinogradPoints]uint32
 // multiple of 16.
 func WinogradImage(dst []float32, to Grid, x []float32, from Grid, channels int, inside *Inside) {
 	if vectors() {
-		winogradImageVector(dst, to, x, from, channels, inside)
+		winogradImageTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &x[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, &inside[0])
 		return
 	}
 	winogradTiles(dst, to, x, from, channels, 6, 6, inside, nil, imageRow)
@@ -36,7 +37,7 @@ func WinogradImage(dst []float32, to Grid, x []float32, from Grid, channels int,
 // transpose of WinogradResult.
 func WinogradGradient(dst []float32, to Grid, g []float32, from Grid, channels int, inside *Inside) {
 	if vectors() {
-		winogradGradientVector(dst, to, g, from, channels, inside)
+		winogradGradientTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &g[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, &inside[0])
 		return
 	}
 	winogradTiles(dst, to, g, from, channels, 4, 6, inside, nil, gradientRow)
@@ -45,7 +46,7 @@ func WinogradGradient(dst []float32, to Grid, g []float32, from Grid, channels i
 // WinogradResult writes Aᵀ m A, the 4×4 results, for the 6×6 products of a tile.
 func WinogradResult(dst []float32, to Grid, m []float32, from Grid, channels int, inside *Inside) {
 	if vectors() {
-		winogradResultVector(dst, to, m, from, channels, inside)
+		winogradResultTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &m[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, &inside[0])
 		return
 	}
 	winogradTiles(dst, to, m, from, channels, 6, 4, nil, inside, resultRow)
@@ -54,7 +55,7 @@ func WinogradResult(dst []float32, to Grid, m []float32, from Grid, channels int
 // WinogradWeights writes G g Gᵀ for 3×3 weights.
 func WinogradWeights(dst []float32, to Grid, g []float32, from Grid, channels int) {
 	if vectors() {
-		winogradWeightsVector(dst, to, g, from, channels)
+		winogradWeightsTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &g[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, nil)
 		return
 	}
 	winogradTiles(dst, to, g, from, channels, 3, 6, nil, nil, weightsRow)
@@ -64,7 +65,7 @@ func WinogradWeights(dst []float32, to Grid, g []float32, from Grid, channels in
 // weights.
 func WinogradWeightsGradient(dst []float32, to Grid, h []float32, from Grid, channels int) {
 	if vectors() {
-		winogradWeightsGradientVector(dst, to, h, from, channels)
+		winogradWeightsGradientTile(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &h[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, nil)
 		return
 	}
 	winogradTiles(dst, to, h, from, channels, 6, 3, nil, nil, weightsGradientRow)
