@@ -128,14 +128,9 @@ var viridis = [...]color.NRGBA{
 func ValueColour(t float64) color.NRGBA {
 	at := t * float64(len(viridis)-1)
 	i := min(int(at), len(viridis)-2)
-	part := at - float64(i)
-	return mix(viridis[i], viridis[i+1], part)
-}
-
-// mix returns the opaque colour that is the given share of the way from a to b.
-func mix(a, b color.NRGBA, share float64) color.NRGBA {
-	channel := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-share) + float64(b)*share)) }
-	return color.NRGBA{channel(a.R, b.R), channel(a.G, b.G), channel(a.B, b.B), 0xff}
+	a, b, share := viridis[i], viridis[i+1], at-float64(i)
+	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-share) + float64(b)*share)) }
+	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
 }
 
 // darkFloor is the lightness, in OKLab, that black would get on a dark ground.

@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	gonum "gonum.org/v1/plot"
@@ -67,8 +66,8 @@ type Series struct {
 	X, Y []float64
 
 	// Low and High, if not nil, are bounds below and above Y, one for each point, such as a
-	// standard deviation or the extremes of several runs. They are drawn as a band, or as error bars if there are
-	// markers. NaN means no bound at that point.
+	// standard deviation or the extremes of several runs, drawn as error bars. NaN means no
+	// bound at that point.
 	Low, High []float64
 
 	// Marker draws a dot at each point.
@@ -167,19 +166,14 @@ func (p *Panel) check() error {
 	return nil
 }
 
-// columns returns the number of panels in a row.
-func (c *Curves) columns() int {
-	n := len(c.Panels)
-	return min(n, cmp.Or(c.Columns, map[int]int{4: 2}[n], 3))
-}
-
 // layout places everything. All charts have the same size, and their axes are aligned.
 func (c *Curves) layout() (*layout, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	columns := c.columns()
-	rows := (len(c.Panels) + columns - 1) / columns
+	n := len(c.Panels)
+	columns := min(n, cmp.Or(c.Columns, map[int]int{4: 2}[n], 3))
+	rows := (n + columns - 1) / columns
 	l := &layout{width: cmp.Or(72*c.Width, 2*margin+float64(columns)*(panelWidth+panelGap)-panelGap)}
 	head := 0. // height of the title and the legend
 	title := fit(titleStyle, Printable(c.Title), l.width-2*margin)
@@ -309,7 +303,12 @@ func (p *Panel) chart(colours map[seriesName]color.NRGBA, size vg.Point) *gonum.
 		chart.Add(Mark{scaled(m.X, p.LogX), m.Name})
 	}
 	for k := range p.Series { // below all lines
-		p.addBounds(chart, &p.Series[k], colours[nameOf(p, k)])
+		for i := range p.Series[k].Low {
+			if s := &p.Series[k]; !math.IsNaN(s.Y[i] + s.Low[i] + s.High[i]) {
+				bar := plotter.XYs{p.point(s.X[i], s.Low[i]), p.point(s.X[i], s.High[i])}
+				chart.Add(&plotter.Line{XYs: bar, LineStyle: draw.LineStyle{Color: colours[nameOf(p, k)], Width: 0.75}})
+			}
+		}
 	}
 	for k := range p.Series {
 		p.addLines(chart, &p.Series[k], colours[nameOf(p, k)])
@@ -364,57 +363,20 @@ func (p *Panel) point(x, y float64) plotter.XY {
 	return plotter.XY{X: scaled(x, p.LogX), Y: scaled(y, p.LogY)}
 }
 
-// runs returns the numbers of the points in pieces. Points that are left out separate the
-// pieces.
-func (s *Series) runs(out func(i int) bool) (runs [][]int) {
-	var run []int
-	for i := range s.X {
-		if !out(i) {
-			run = append(run, i)
-		} else if run != nil {
-			runs, run = append(runs, run), nil
-		}
-	}
-	if run != nil {
-		runs = append(runs, run)
-	}
-	return runs
-}
-
-// addBounds adds the band or the error bars.
-func (p *Panel) addBounds(to *gonum.Plot, s *Series, colour color.NRGBA) {
-	if s.Low == nil {
-		return
-	}
-	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i] + s.Low[i] + s.High[i]) }) {
-		var lower, upper plotter.XYs
-		for _, i := range run {
-			low, high := p.point(s.X[i], s.Low[i]), p.point(s.X[i], s.High[i])
-			if s.Marker {
-				to.Add(&plotter.Line{XYs: plotter.XYs{low, high}, LineStyle: draw.LineStyle{Color: colour, Width: 0.75}})
-			}
-			lower, upper = append(lower, low), append(upper, high)
-		}
-		if !s.Marker && len(run) > 1 {
-			band := colour
-			band.A = 0x38
-			slices.Reverse(upper)
-			to.Add(&plotter.Polygon{XYs: []plotter.XYs{append(lower, upper...)}, Color: band})
-		}
-	}
-}
-
 // addLines adds the line and its markers. A point without neighbours is a dot, because no
 // line shows it.
 func (p *Panel) addLines(to *gonum.Plot, s *Series, colour color.NRGBA) {
-	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i]) }) {
-		var points plotter.XYs
-		for _, i := range run {
-			points = append(points, p.point(s.X[i], s.Y[i]))
+	var points plotter.XYs
+	for i, y := range s.Y {
+		if !math.IsNaN(y) {
+			points = append(points, p.point(s.X[i], y))
 		}
-		to.Add(s.line(colour, points))
-		if s.Marker || len(run) == 1 {
-			to.Add(dots(colour, points))
+		if points != nil && (math.IsNaN(y) || i == len(s.Y)-1) {
+			to.Add(s.line(colour, points))
+			if s.Marker || len(points) == 1 {
+				to.Add(dots(colour, points))
+			}
+			points = nil
 		}
 	}
 }

@@ -169,8 +169,8 @@ func TestAxisTicks(t *testing.T) {
 	}
 }
 
-// Series of one name have one colour and one entry in the legend; bands and
-// error bars lie about their lines.
+// Series of one name have one colour and one entry in the legend; error
+// bars lie about their lines.
 func TestCurvesSeries(t *testing.T) {
 	a, b, c := falling("a", 4), falling("b", 4), falling("", 4)
 	b.Low, b.High = []float64{0.9, 0.4, 0.3, 0.2}, []float64{1.1, 0.6, 0.4, 0.3}
@@ -189,16 +189,11 @@ func TestCurvesSeries(t *testing.T) {
 	// In each chart a line and three bars; one line in the legend.
 	for what, n := range map[string][2]int{
 		"lines of a": {len(lines[colourA]), 2*(1+3) + 1}, "dots of a": {len(dots[colourA]), 2*4 + 1},
-		"lines of b": {len(lines[colourB]), 2 + 1}, "lines of the series without a name": {len(lines[colourC]), 1},
+		"lines of b": {len(lines[colourB]), 2*(1+4) + 1}, "lines of the series without a name": {len(lines[colourC]), 1},
 	} {
 		if n[0] != n[1] {
 			t.Errorf("%d %s, want %d", n[0], what, n[1])
 		}
-	}
-	band := ClassColour(2)
-	band.A = 0x38
-	if got := dots[color.Color(band)]; len(got) != 2 || len(got[0]) < 8 {
-		t.Errorf("bands of b: %v", got)
 	}
 	// A single point shows as a dot, though no line goes through it.
 	_, dots, _ = drawn(t, &Curves{Panels: []Panel{{Series: []Series{{X: []float64{1, 2, 3}, Y: []float64{math.NaN(), 5, math.NaN()}}}}}})

@@ -67,17 +67,3 @@ func TestFrameOf(t *testing.T) {
 		}
 	}
 }
-
-func TestQuantile(t *testing.T) {
-	xy := disk(997)
-	var xs []float64
-	for i := 0; i < len(xy); i += 2 {
-		xs = append(xs, xy[i])
-	}
-	slices.Sort(xs)
-	for _, k := range []int{0, 1, 2, 10, 400, 996} {
-		if low, high := quantile(xy, k, 1), quantile(xy, k, -1); low != xs[k] || high != xs[len(xs)-1-k] {
-			t.Errorf("%d: got %v and %v, want %v and %v", k, low, high, xs[k], xs[len(xs)-1-k])
-		}
-	}
-}

@@ -147,37 +147,21 @@ func FrameOf(xy []float64) (low, high [2]float64) {
 		return low, high
 	}
 	for axis := range 2 {
-		first, last := quantile(xy[axis:], k, 1), quantile(xy[axis:], k, -1)
+		sorted := make([]float64, 0, len(xy)/2)
+		for i := axis; i < len(xy); i += 2 {
+			sorted = append(sorted, xy[i])
+		}
+		slices.Sort(sorted)
+		first, last := sorted[k], sorted[len(sorted)-1-k]
 		far := farAlone * (last - first)
 		if far == 0 || low[axis] >= first-far && high[axis] <= last+far {
 			continue // most points are at one place, or none is an outlier
 		}
-		low[axis], high[axis] = first, last
-		for i := axis; i < len(xy); i += 2 {
-			if v := xy[i]; v >= first-far && v <= last+far {
-				low[axis], high[axis] = min(low[axis], v), max(high[axis], v)
-			}
-		}
+		lowest, _ := slices.BinarySearch(sorted, first-far)
+		beyond, _ := slices.BinarySearch(sorted, math.Nextafter(last+far, math.Inf(1)))
+		low[axis], high[axis] = sorted[lowest], sorted[beyond-1]
 	}
 	return low, high
-}
-
-// quantile returns the value that k of every second number are below or, with the sign
-// −1, above. It keeps about k numbers.
-func quantile(of []float64, k int, sign float64) float64 {
-	least, bound := make([]float64, 0, 2*(k+1)), math.Inf(1)
-	for i := 0; i < len(of); i += 2 {
-		v := sign * of[i]
-		if v >= bound {
-			continue
-		}
-		if least = append(least, v); len(least) == cap(least) {
-			slices.Sort(least)
-			least, bound = least[:k+1], least[k]
-		}
-	}
-	slices.Sort(least)
-	return sign * least[k]
 }
 
 // frame returns the bounds of the shown part of the points at these positions. The height
