@@ -668,17 +668,13 @@ func (s *pairSet) reserve(more int) {
 	}
 }
 
-// add adds a point and reports whether it was there. There must be room.
-func (s *pairSet) add(p int32) bool {
+// add adds a point that the set does not have. There must be room.
+func (s *pairSet) add(p int32) {
 	entry := uint32(p) + 1
-	for at := entry * 0x9e3779b1 >> s.shift; ; at = (at + 1) & uint32(len(s.entries)-1) {
-		switch s.entries[at] {
-		case entry:
-			return true
-		case 0:
-			s.entries[at] = entry
-			s.count++
-			return false
-		}
+	at := entry * 0x9e3779b1 >> s.shift
+	for s.entries[at] != 0 {
+		at = (at + 1) & uint32(len(s.entries)-1)
 	}
+	s.entries[at] = entry
+	s.count++
 }

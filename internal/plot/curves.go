@@ -222,24 +222,16 @@ func (c *Curves) layout() (*layout, error) {
 	return l, nil
 }
 
-// A seriesName identifies series that are drawn alike: by their name, or in
-// each panel by their number if they have none.
-type seriesName struct {
-	name   string
-	number int
-}
-
-func nameOf(p *Panel, k int) seriesName {
-	if name := Printable(p.Series[k].Name); name != "" {
-		return seriesName{name: name}
-	}
-	return seriesName{number: k + 1}
+// nameOf identifies series that are drawn alike: by their name, or in different panels by
+// their number, which no name can be.
+func nameOf(p *Panel, k int) string {
+	return cmp.Or(Printable(p.Series[k].Name), "\x00"+strconv.Itoa(k))
 }
 
 // colours returns the colour of every series, and the legend of the series with a name,
 // in rows of the given width.
-func (c *Curves) colours(width float64) (map[seriesName]color.NRGBA, *legendRows) {
-	colours, legend, x := make(map[seriesName]color.NRGBA), &legendRows{}, width
+func (c *Curves) colours(width float64) (map[string]color.NRGBA, *legendRows) {
+	colours, legend, x := make(map[string]color.NRGBA), &legendRows{}, width
 	for i := range c.Panels {
 		p := &c.Panels[i]
 		for k := range p.Series {
@@ -248,7 +240,7 @@ func (c *Curves) colours(width float64) (map[seriesName]color.NRGBA, *legendRows
 				continue
 			}
 			colours[name] = ClassColour(len(colours))
-			if name.name == "" {
+			if name[0] == 0 {
 				continue
 			}
 			thumbs := []gonum.Thumbnailer{s.line(colours[name], nil)}
@@ -258,7 +250,7 @@ func (c *Curves) colours(width float64) (map[seriesName]color.NRGBA, *legendRows
 			entry := gonum.NewLegend()
 			entry.TextStyle, entry.ThumbnailWidth, entry.Left, entry.Top = legendStyle, sampleLength, true, true
 			entry.TextStyle.YAlign = text.YBottom
-			entry.Add(fit(legendStyle, name.name, min(width-2*sampleLength, 2*longestName)), thumbs...)
+			entry.Add(fit(legendStyle, name, min(width-2*sampleLength, 2*longestName)), thumbs...)
 			w := entry.Rectangle(draw.Canvas{}).Size().X.Points()
 			if x+w > width {
 				x = 0
@@ -295,7 +287,7 @@ func dots(colour color.NRGBA, points plotter.XYs) *plotter.Scatter {
 }
 
 // chart returns gonum's plot of the panel, for the given size.
-func (p *Panel) chart(colours map[seriesName]color.NRGBA, size vg.Point) *gonum.Plot {
+func (p *Panel) chart(colours map[string]color.NRGBA, size vg.Point) *gonum.Plot {
 	chart := gonum.New()
 	chart.BackgroundColor = nil
 	chart.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})

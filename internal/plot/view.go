@@ -60,10 +60,12 @@ func onPlane(m *data.Matrix) (xy []float64, note string, err error) {
 	return xy, note, nil
 }
 
-// standing scatters the points of a single coordinate at random between the
-// ground and the density of points at their place, as a share of the frame's length.
+// standing scatters the points of a single coordinate at random between the ground and the
+// density of points at their place, as a share of the frame's length. The density is the
+// number of points in a bin, smoothed with binomial weights, whose standard deviation is a
+// bin.
 func (s *Scatter) standing() []float64 {
-	const height = 0.25 // of the densest place, as a share of the whole length
+	const height, bins = 0.25, 100 // of the densest place, as a share of the whole length
 	x := s.Embedding.X
 	xy := make([]float64, 2*len(x))
 	for i, v := range x {
@@ -71,61 +73,23 @@ func (s *Scatter) standing() []float64 {
 	}
 	low, high := FrameOf(xy)
 	length := high[0] - low[0]
-	density := newDensity(x, low[0], high[0])
-	jitter := rng.New(s.Seed, rng.Sample)
-	for i, v := range x {
-		xy[2*i+1] = height * length * density.value(float64(v)) * jitter.Float64()
+	if length == 0 {
+		return xy
 	}
-	return xy
-}
-
-// A density is the number of values near a position, as a share of the largest such
-// number.
-type density struct {
-	lowest, width float64   // of the first bin
-	bins          []float64 // at their middles
-}
-
-// newDensity counts the numbers from lowest to highest in bins, and smooths the
-// counts with binomial weights, whose standard deviation is one bin.
-func newDensity(x []float32, lowest, highest float64) *density {
-	const n = 100
-	d := &density{lowest, (highest - lowest) / n, make([]float64, n)}
-	if d.width == 0 {
-		return d
-	}
+	bin := func(v float32) int { return int(min(bins-1, max(0, (float64(v)-low[0])/length*bins))) }
+	var density [bins]float64
 	for _, v := range x {
-		if v := float64(v); v >= lowest && v <= highest {
-			d.bins[min(n-1, int((v-lowest)/d.width))]++
-		}
-	}
-	counts := slices.Clone(d.bins)
-	var most float64
-	for i := range d.bins {
-		d.bins[i] = 0
 		for k, weight := range []float64{1, 4, 6, 4, 1} {
-			if j := i + k - 2; j >= 0 && j < n {
-				d.bins[i] += weight * counts[j]
+			if j := bin(v) + k - 2; j >= 0 && j < bins && float64(v) >= low[0] && float64(v) <= high[0] {
+				density[j] += weight
 			}
 		}
-		most = max(most, d.bins[i])
 	}
-	for i := range d.bins {
-		d.bins[i] /= most
+	most, jitter := slices.Max(density[:]), rng.New(s.Seed, rng.Sample)
+	for i, v := range x {
+		xy[2*i+1] = height * length * density[bin(v)] / most * jitter.Float64()
 	}
-	return d
-}
-
-// at interpolates between the middles of the bins.
-func (d *density) value(x float64) float64 {
-	if d.width == 0 {
-		return 0
-	}
-	last := len(d.bins) - 1
-	position := min(float64(last), max(0, (x-d.lowest)/d.width-0.5))
-	i := min(last-1, int(position))
-	share := position - float64(i)
-	return (1-share)*d.bins[i] + share*d.bins[i+1]
+	return xy
 }
 
 // Bounds of the outliers that FrameOf leaves out.
