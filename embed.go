@@ -416,7 +416,7 @@ func (h *Neighborhood) turn(ctx context.Context, coordinates *data.Matrix, o *Op
 	}
 	towards, err := h.towards(ctx, o)
 	if err == nil {
-		_, _, err = quality.Align(coordinates, towards)
+		_, _, err = quality.Align(coordinates, towards, false)
 	}
 	if errors.Is(err, quality.ErrUndefined) {
 		return nil // all points coincide

@@ -23,7 +23,7 @@ func TestPull(t *testing.T) {
 		other.Row(i)[0], other.Row(i)[1] = float32(i%3)+1e3, float32(i%5)
 	}
 	unlike := func(positions, towards *data.Matrix) float64 {
-		_, disparity, err := quality.Align(positions.Clone(), towards)
+		_, disparity, err := quality.Align(positions.Clone(), towards, false)
 		must(t, err)
 		return disparity
 	}

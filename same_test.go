@@ -158,7 +158,7 @@ func embedInto(t *testing.T, to io.Writer, o cne.Options, points *data.Matrix) {
 		t.Fatal(err)
 	}
 	_, width := e.Positions.Dims()
-	scale, disparity, err := quality.Align(e.Positions, clusters(n, width))
+	scale, disparity, err := quality.Align(e.Positions, clusters(n, width), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cne/data"
 	"cne/data/neighbors"
 	"cne/model"
 	"cne/model/op"
@@ -894,12 +895,9 @@ func TestMeasure(t *testing.T) {
 					if s.Epoch%2 == 0 || s.Epoch == 5 {
 						x := make([]float32, 40)
 						must(t, e.EmbedTo(x))
-						z, err := quality.PartitionFunction(t.Context(), x, 2, nil)
+						f, err := quality.Measure(t.Context(), nil, &data.Matrix{N: 20, D: 2, X: x}, quality.Options{Graph: graph})
 						must(t, err)
-						heads, tails := graph.EdgeList()
-						kl, err := quality.KL(t.Context(), heads, tails, x, 2, z, nil)
-						must(t, err)
-						want = fmt.Sprint(z, kl)
+						want = fmt.Sprint(*f.PartitionFunction, *f.KL)
 					}
 					wanted = append(wanted, want)
 					return nil

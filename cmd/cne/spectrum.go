@@ -261,15 +261,12 @@ func (s *spectrum) measure(ctx context.Context) error {
 	s.Log.Info("measuring the quality", "embeddings", len(s.stops))
 	for i, x := range s.stops {
 		if i > 0 {
-			align := quality.Align
-			if s.config.Embed.Metric == op.Cosine {
-				align = quality.AlignDirections // angles are seen from the origin
-			}
 			before := i - 1
 			if i%len(s.axis.Values) == 0 {
 				before = i - len(s.axis.Values)
 			}
-			scale, disparity, err := align(x.embedded.Positions, s.stops[before].embedded.Positions)
+			scale, disparity, err := quality.Align(x.embedded.Positions, s.stops[before].embedded.Positions,
+				s.config.Embed.Metric == op.Cosine) // whose angles are seen from the origin
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
 				s.Log.Warn("all points coincide; nothing to align", "at", s.axis.Title(x.place))

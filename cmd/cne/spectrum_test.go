@@ -102,12 +102,12 @@ func TestSpectrumIsMadeOfRuns(t *testing.T) {
 				t.Errorf("%s: other bits than those of its run", folder)
 			}
 		} else {
-			scale, disparity, err := quality.Align(want, got)
+			scale, disparity, err := quality.Align(want, got, false)
 			if err != nil || math.Abs(scale-1) > 1e-5 || disparity > 1e-9 {
 				t.Errorf("%s: its run is of scale %v and disparity %v to it (%v)", folder, scale, disparity, err)
 			}
 			again := &data.Matrix{N: got.N, D: got.D, X: slices.Clone(got.X)}
-			_, _, err = quality.Align(again, previous)
+			_, _, err = quality.Align(again, previous, false)
 			must(t, err)
 			for k, v := range again.X {
 				if math.Abs(float64(v-got.X[k])) > 1e-3 {
@@ -125,7 +125,7 @@ func TestGridIsMadeOfRuns(t *testing.T) {
 	mustRun(t, shortSpectrum("--s", "0,1", "--pull", "0,0.3")...)
 	for _, folder := range []string{"s=0,pull=0.3", "s=1,pull=0.3"} {
 		mustRun(t, "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder)
-		scale, disparity, err := quality.Align(readPositions(t, filepath.Join(folder, "embedding.npy")), readPositions(t, filepath.Join("run", folder, "embedding.npy")))
+		scale, disparity, err := quality.Align(readPositions(t, filepath.Join(folder, "embedding.npy")), readPositions(t, filepath.Join("run", folder, "embedding.npy")), false)
 		if err != nil || math.Abs(scale-1) > 1e-5 || disparity > 1e-9 {
 			t.Errorf("%s: its run is of scale %v and disparity %v to it (%v)", folder, scale, disparity, err)
 		}

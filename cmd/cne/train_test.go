@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
 	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/train"
@@ -189,29 +188,18 @@ func TestTrainLabels(t *testing.T) {
 func TestTrainMeasures(t *testing.T) {
 	folderOf(t, 200, 6)
 	mustRun(t, short(set("loss.name=nc", "data.scale=none", "quality.k=7")...)...)
-	nearest := func(m *data.Matrix) []int32 {
-		t.Helper()
-		nb, err := neighbors.KNN(t.Context(), m, 7, neighbors.Options{})
-		must(t, err)
-		return nb.Index
-	}
 	points, err := file.Read(t.Context(), []string{"points.csv"}, file.Options{LabelColumn: "kind"})
 	must(t, err)
 	embedding := readPositions(t, "run/embedding.npy")
-	recall, err := quality.KNNRecall(nearest(points.Points), nearest(embedding), 7, embedding.N, embedding.N)
-	must(t, err)
-	partition, err := quality.PartitionFunction(t.Context(), embedding.X, 2, nil)
-	must(t, err)
 	graph, err := neighbors.ReadFile(t.Context(), "run/graph.npz")
 	must(t, err)
-	heads, tails := graph.EdgeList()
-	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, partition, nil)
+	f, err := quality.Measure(t.Context(), points.Points, embedding, quality.Options{K: 7, Graph: graph})
 	must(t, err)
 	records := readRecords(t, "run/metrics.jsonl")
 	last := records[len(records)-1]
 	m := readMetrics(t, "run/metrics.json")
 	for key, want := range map[string]float64{
-		"knn_recall": recall.Mean, "partition_function": partition, "kl": kl, "z": math.Exp(*last.LogZ) * 200 * 199, "loss": last.Loss, "n": 200, "epochs": 8, "seed": 0,
+		"knn_recall": *f.KNNRecall, "partition_function": *f.PartitionFunction, "kl": *f.KL, "z": math.Exp(*last.LogZ) * 200 * 199, "loss": last.Loss, "n": 200, "epochs": 8, "seed": 0,
 	} {
 		if got := m[key].(float64); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("%s is %g, want %g", key, got, want)

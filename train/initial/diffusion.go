@@ -97,7 +97,7 @@ func ownComponents(ctx context.Context, points, all *data.Matrix, members [][]in
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := quality.Align(own, all.Take(rows)); err != nil {
+		if _, _, err := quality.Align(own, all.Take(rows), false); err != nil {
 			continue // the points are identical
 		}
 		for k, i := range rows {

@@ -12,6 +12,10 @@ import (
 // distances between the two positions of each point (the orthogonal Procrustes problem).
 // Distances in the embedding do not change, up to rounding.
 //
+// If directions is set, embeddings are about the directions of their points as seen from the
+// origin (the cosine similarity). The origin then replaces both centres, and nothing is
+// translated.
+//
 // Align does not scale. scale is the factor about the centre that would minimise the sum
 // further: 1 for a rotated copy of the reference, 2 for a copy of half the size.
 // disparity is what would then remain, relative to the reference's sum of squared
@@ -20,18 +24,7 @@ import (
 //
 // Errors wrap ErrInput or ErrNotFinite; if all points of one embedding coincide, the
 // scale is undefined and the error wraps ErrUndefined.
-func Align(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
-	return align(embedding, reference, true)
-}
-
-// AlignDirections is Align for embeddings that are about the directions of their points
-// as seen from the origin (the cosine similarity). The origin replaces both centres, and
-// nothing is translated.
-func AlignDirections(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
-	return align(embedding, reference, false)
-}
-
-func align(embedding, reference *data.Matrix, translate bool) (scale, disparity float64, err error) {
+func Align(embedding, reference *data.Matrix, directions bool) (scale, disparity float64, err error) {
 	for _, m := range []*data.Matrix{embedding, reference} {
 		if _, err := rows(m, "embedding"); err != nil {
 			return 0, 0, err
@@ -47,7 +40,7 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	copy(embedding.X, embedding.Relative(nil).X)
 	embedding.Offset = nil
 	from, to := make([]float64, d), make([]float64, d)
-	if translate {
+	if !directions {
 		from, to = centre(embedding), centre(reference)
 	}
 	spread, wanted := spreadAbout(from, embedding), spreadAbout(to, reference)

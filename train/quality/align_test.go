@@ -42,7 +42,7 @@ func TestAlign(t *testing.T) {
 					}
 				}
 				before := pairwise(moved)
-				scale, disparity, err := Align(moved, reference)
+				scale, disparity, err := Align(moved, reference, false)
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -78,7 +78,7 @@ func TestAlignIsBest(t *testing.T) {
 	for i := range moved.N {
 		turn(moved.Row(i), 1)
 	}
-	if _, _, err := Align(moved, reference); err != nil {
+	if _, _, err := Align(moved, reference, false); err != nil {
 		t.Fatal(err)
 	}
 	distance := func(m *data.Matrix) (sum float64) {
@@ -122,7 +122,7 @@ func TestAlignScaleAndDisparity(t *testing.T) {
 		"two points":       {around(2, 2, 3), around(2, 2, 4)},
 		"points of a line": {line, around(20, 2, 5)},
 	} {
-		scale, disparity, err := Align(tt.embedding, tt.reference)
+		scale, disparity, err := Align(tt.embedding, tt.reference, false)
 		must(t, err)
 		n, d := tt.reference.N, tt.reference.D
 		centre := make([]float64, d) // of both, after the alignment
@@ -159,7 +159,7 @@ func TestAlignDirections(t *testing.T) {
 			row[0], row[1] = 2*row[0]+by, 2*row[1]
 		}
 		before := slices.Clone(moved.X)
-		scale, disparity, err := AlignDirections(moved, reference)
+		scale, disparity, err := Align(moved, reference, true)
 		must(t, err)
 		if same := nearly(scale, 0.5, 1e-5) && disparity < 1e-6; same != (by == 0) {
 			t.Errorf("moved by %v: scale %v and disparity %v", by, scale, disparity)
@@ -190,7 +190,7 @@ func TestAlignRefuses(t *testing.T) {
 		"coinciding points":      {data.NewMatrix(4, 2), good, ErrUndefined},
 		"coinciding reference":   {good, data.NewMatrix(4, 2), ErrUndefined},
 	} {
-		if _, _, err := Align(tt.embedding, tt.reference); !errors.Is(err, tt.want) {
+		if _, _, err := Align(tt.embedding, tt.reference, false); !errors.Is(err, tt.want) {
 			t.Errorf("%s: error %v, want %v", name, err, tt.want)
 		}
 	}
@@ -205,9 +205,9 @@ func TestAlignRelatesOffsets(t *testing.T) {
 		far.X[i] = near.X[i] - 32
 	}
 	far.Offset = []float64{32, 32}
-	for name, align := range map[string]func(a, b *data.Matrix) (float64, float64, error){"Align": Align, "AlignDirections": AlignDirections} {
+	for name, directions := range map[string]bool{"Align": false, "directions": true} {
 		moved := far.Clone()
-		scale, disparity, err := align(moved, near)
+		scale, disparity, err := Align(moved, near, directions)
 		if err != nil || math.Abs(scale-1) > 1e-6 || disparity > 1e-6 || moved.Offset != nil {
 			t.Errorf("%s: scale %v, disparity %v, offset %v, %v", name, scale, disparity, moved.Offset, err)
 		}
@@ -216,7 +216,7 @@ func TestAlignRelatesOffsets(t *testing.T) {
 				t.Fatalf("%s: coordinate %d is %v, want %v", name, i, v, near.X[i])
 			}
 		}
-		if scale, disparity, err := align(near.Clone(), far); err != nil || math.Abs(scale-1) > 1e-6 || disparity > 1e-6 {
+		if scale, disparity, err := Align(near.Clone(), far, directions); err != nil || math.Abs(scale-1) > 1e-6 || disparity > 1e-6 {
 			t.Errorf("%s to one with an offset: scale %v, disparity %v, %v", name, scale, disparity, err)
 		}
 	}

@@ -89,7 +89,7 @@ func ExamplePartitionFunction() {
 func ExampleAlign() {
 	reference, _ := data.FromRows([][]float64{{0, 0}, {2, 0}, {0, 1}})
 	turned, _ := data.FromRows([][]float64{{5, 5}, {5, 6}, {4.5, 5}}) // by 90°, moved, and half as large
-	scale, disparity, err := quality.Align(turned, reference)
+	scale, disparity, err := quality.Align(turned, reference, false)
 	fmt.Printf("%.2f %.2f %v\n", scale, disparity, err)
 	// Output:
 	// 2.00 0.00 <nil>

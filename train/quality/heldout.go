@@ -47,8 +47,10 @@ func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held He
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	if held.Points != nil {
-		if _, err := inData(held.Points, "held-out points"); err != nil {
+		if of, err := inData(held.Points, "held-out points"); err != nil {
 			return nil, err
+		} else if of != n {
+			return nil, fmt.Errorf("%w: held-out points: got %d, want %d as in their embedding", ErrInput, of, n)
 		}
 		if points != nil && points.CSR == nil {
 			if held.Points, err = held.Points.Dense(); err != nil {

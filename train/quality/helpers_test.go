@@ -2,6 +2,7 @@ package quality
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"cne/data"
@@ -31,13 +32,13 @@ func mean(e Estimate, err error) (float64, error) { return e.Mean, err }
 
 // knnRecall, trustworthinessOf and knnAccuracy are of all points.
 func knnRecall(inData, inEmbedding []int32, k, points int) (float64, error) {
-	return mean(KNNRecall(inData, inEmbedding, k, points, len(inData)/max(1, k)))
+	return mean(fairRecall(inData, inEmbedding, k, points, len(inData)/max(1, k), nil, 0))
 }
 
-func trustworthinessOf(ranks []int32, k int) (float64, error) {
-	return mean(Trustworthiness(ranks, k, len(ranks)/max(1, k)))
+func trustworthinessOf(ranks []int32, k int) float64 {
+	return trustworthiness(ranks, k, len(ranks)/k).Mean
 }
 
 func knnAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, share float64, seed uint64, on *Device) (float64, error) {
-	return mean(KNNAccuracy(ctx, embedding, classes, k, share, seed, 0, on))
+	return mean(splitAccuracy(ctx, embedding, classes, k, int(math.Round(share*float64(len(classes)))), seed, 0, on))
 }

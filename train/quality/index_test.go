@@ -34,7 +34,6 @@ func TestPointsOutOfRange(t *testing.T) {
 			broken.Indices = append([]int32(nil), graph.Indices...)
 			broken.Indices[at] = bad
 			for name, measure := range map[string]func() error{
-				"KL":               func() error { _, err := KL(t.Context(), good(), index, x, 2, 1, nil); return err },
 				"KNNRecall":        func() error { _, err := knnRecall(index, good(), k, n); return err },
 				"KNNRecall, found": func() error { _, err := knnRecall(good(), index, k, n); return err },
 				"Options.Neighbors": func() error {

@@ -58,11 +58,11 @@ func TestMeasure(t *testing.T) {
 	z, err := PartitionFunction(ctx, embedding.X, 2, nil)
 	check("partition function", f.PartitionFunction)(z, err)
 	check("recall", f.KNNRecall)(knnRecall(near.Nearest(k).Index, found.Index, k, n))
-	check("Spearman", f.Spearman)(mean(Spearman(ctx, points, embedding, 100, 0)))
+	check("Spearman", f.Spearman)(mean(spearman(ctx, points, embedding, 100, 0)))
 	heads, tails := graph.EdgeList()
-	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z, nil))
+	check("KL", f.KL)(klOf(ctx, heads, tails, embedding.X, 2, z, nil))
 	ranks := need(neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{}))(t)
-	check("trustworthiness", f.Trustworthiness)(trustworthinessOf(ranks, k))
+	check("trustworthiness", f.Trustworthiness)(trustworthinessOf(ranks, k), nil)
 	labelled := data.NewMatrix(0, 2)
 	var class []int32
 	for i, c := range labels.Class {
@@ -286,8 +286,8 @@ func TestMeasureStops(t *testing.T) {
 		"partition function":       errorOf(PartitionFunction(ended, embedding.X, 2, nil)),
 		"partition function, wide": errorOf(PartitionFunction(ended, points.X, 3, nil)),
 		"partition function, 64":   errorOf(PartitionFunction(ended, make([]float64, 9), 3, nil)),
-		"KL":                       errorOf(KL(ended, heads, tails, embedding.X, 2, 1, nil)),
-		"Spearman":                 errorOf(Spearman(ended, points, embedding, 300, 1)),
+		"KL":                       errorOf(klOf(ended, heads, tails, embedding.X, 2, 1, nil)),
+		"Spearman":                 errorOf(spearman(ended, points, embedding, 300, 1)),
 		"accuracy":                 errorOf(knnAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
 		"held-out accuracy":        errorOf(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),
 		"held-out figures":         errorOf(MeasureHeldOut(ended, points, embedding, HeldOut{Points: points, Embedding: embedding}, Options{})),

@@ -2,7 +2,6 @@ package quality
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"cne/internal/elementary"
@@ -36,7 +35,7 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 	return 2 * sum, err
 }
 
-// KL returns the Kullback–Leibler divergence in nats, at least 0,
+// klOf returns the Kullback–Leibler divergence in nats, at least 0,
 //
 //	KL(p ‖ q/Z) = (1/E) Σ_(ij edge) −log q_ij + log Z − log E
 //
@@ -46,45 +45,17 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 //
 // Edge number e goes from point heads[e] to point tails[e], counted from 0;
 // both directions of an edge are in the list. The embedding holds points of d
-// coordinates, row after row, and partition is PartitionFunction of it.
-// Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are no
-// edges, or are the context's.
+// coordinates, row after row.
 //
 // On a device, nil for the CPU, the result agrees to 1e-6 with the CPU's, and errors may be the
 // device's. Embeddings of float64 stay on the CPU.
-func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (float64, error) {
-	n, err := points(embedding, d, "embedding")
-	if err != nil {
-		return 0, err
-	}
-	if err := checkEdges(heads, tails, n); err != nil {
-		return 0, err
-	}
-	if !(partition > 0) || math.IsInf(partition, 0) {
-		return 0, fmt.Errorf("%w: partition function: got %v, want a positive number", ErrInput, partition)
-	}
+func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (float64, error) {
 	attraction, err := attractionOf(ctx, on, heads, tails, embedding, d)
 	if err != nil {
 		return 0, err
 	}
 	edges := float64(len(heads))
 	return attraction/edges + elementary.Log(partition) - elementary.Log(edges), nil
-}
-
-// checkEdges checks a list of edges of n points.
-func checkEdges(heads, tails []int32, n int) error {
-	if len(heads) != len(tails) {
-		return fmt.Errorf("%w: edges: got %d heads and %d tails, want as many of both", ErrInput, len(heads), len(tails))
-	}
-	if len(heads) == 0 {
-		return fmt.Errorf("%w: the divergence from a graph without edges", ErrUndefined)
-	}
-	for e := range heads {
-		if i, j := heads[e], tails[e]; i < 0 || int(i) >= n || j < 0 || int(j) >= n {
-			return fmt.Errorf("%w: edge %d (counted from 0): got points %d and %d, want 0 to %d", ErrInput, e, i, j, n-1)
-		}
-	}
-	return nil
 }
 
 // edgeGrain is how many edges make a piece of work.

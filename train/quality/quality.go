@@ -1,9 +1,8 @@
-// Package quality measures how well an embedding shows its data. KNNRecall measures how
-// many neighbours it keeps, Trustworthiness how near the neighbours in the embedding are
-// in the data, Spearman how well it keeps large distances, and KNNAccuracy how well it
-// separates classes. Figures.Density says how well dense and sparse places are kept.
-// PartitionFunction is the sum of all similarities, and KL the Kullback–Leibler divergence
-// between graph and embedding. HeldOutAccuracy is about points that were placed after
+// Package quality measures how well an embedding shows its data: how many neighbours it
+// keeps, how near the neighbours in the embedding are in the data, how well it keeps large
+// distances and dense and sparse places, and how well it separates classes.
+// PartitionFunction is the sum of all similarities, and the Kullback–Leibler divergence
+// compares graph and embedding. HeldOutAccuracy is about points that were placed after
 // training. Align rotates one embedding onto another.
 //
 // Measure returns all figures for the matrices of points and embedding in one call.

@@ -132,7 +132,7 @@ func TestGolden(t *testing.T) {
 	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
 		t.Fatalf("%d edges, want %d", len(heads), want[0])
 	}
-	near(t, "KL", need(KL(t.Context(), heads, tails, y, 2, z, nil))(t), value(t, f, "kl")[0], tolerance)
+	near(t, "KL", need(klOf(t.Context(), heads, tails, y, 2, z, nil))(t), value(t, f, "kl")[0], tolerance)
 
 	if got := nearestNaive(x, 20, k); !slices.Equal(got, inData) {
 		// The order within a row may differ; the sets may not.
@@ -150,7 +150,7 @@ func TestGolden(t *testing.T) {
 	for i, v := range x {
 		x32[i] = float32(v)
 	}
-	rho := need(Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0))(t)
+	rho := need(spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0))(t)
 	near(t, "Spearman", rho.Mean, value(t, f, "spearman")[0], 1e-5)
 }
 
@@ -255,25 +255,25 @@ func TestKL(t *testing.T) {
 	// Four points, by hand: q is 1/2 on both edges.
 	e := []float64{0, 1, 5, 6}
 	z, _ := PartitionFunction(t.Context(), e, 1, nil)
-	got := need(KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z, nil))(t)
+	got := need(klOf(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z, nil))(t)
 	near(t, "by hand", got, math.Log(0.25/(0.5/z)), 1e-14)
 
 	const n = 400
 	x := normal[float64](7, n, 2, 2)
 	heads, tails := symmetric(nearestNaive(x, 2, 5), 5)
 	z, _ = PartitionFunction(t.Context(), x, 2, nil)
-	want, _ := KL(t.Context(), heads, tails, x, 2, z, nil)
+	want, _ := klOf(t.Context(), heads, tails, x, 2, z, nil)
 	if !(want > 0) {
 		t.Errorf("KL = %v; it is positive unless the embedding is perfect", want)
 	}
 	slices.Reverse(heads)
 	slices.Reverse(tails)
-	got, _ = KL(t.Context(), heads, tails, rotated(x, 2), 2, z, nil)
+	got, _ = klOf(t.Context(), heads, tails, rotated(x, 2), 2, z, nil)
 	near(t, "rotated, edges reversed", got, want, 1e-12)
 	sameBits(t, "KL", func() (float64, error) {
 		big := normal[float32](8, n, 3, 1)
 		h, u := slices.Repeat(heads, 20), slices.Repeat(tails, 20)
-		return KL(t.Context(), h, u, big, 3, 1000, nil)
+		return klOf(t.Context(), h, u, big, 3, 1000, nil)
 	})
 }
 
@@ -347,7 +347,7 @@ func spearmanNaive[T Float](a []T, da int, b []T, db int) float64 {
 // spearmanOf is the correlation over all points.
 func spearmanOf(t *testing.T, x []float32, dx int, y []float32, dy int) float64 {
 	t.Helper()
-	e := need(Spearman(t.Context(), matrix(x, dx), matrix(y, dy), maxSample, 0))(t)
+	e := need(spearman(t.Context(), matrix(x, dx), matrix(y, dy), len(x), 0))(t)
 	if !e.Exact || e.Error != 0 {
 		t.Errorf("all points give %+v", e)
 	}
@@ -450,7 +450,7 @@ func TestSpearmanSample(t *testing.T) {
 		for _, sample := range []int{60, 250} {
 			var off, squares, claimed float64
 			for seed := range uint64(repetitions) {
-				e := need(Spearman(t.Context(), x, y, sample, seed))(t)
+				e := need(spearman(t.Context(), x, y, sample, seed))(t)
 				off += (e.Mean - all) / repetitions
 				squares += (e.Mean - all) * (e.Mean - all) / repetitions
 				claimed += e.Error / repetitions
@@ -460,7 +460,7 @@ func TestSpearmanSample(t *testing.T) {
 			}
 		}
 		sameBits(t, "Spearman", func() (float64, error) {
-			e, err := Spearman(t.Context(), x, y, 300, 1)
+			e, err := spearman(t.Context(), x, y, 300, 1)
 			return e.Mean + e.Error, err
 		})
 	}
@@ -509,7 +509,7 @@ func TestEqualDistances(t *testing.T) {
 			x.Row(i)[7*i+k] = float32(1 / math.Sqrt(float64(i%7+1)))
 		}
 	}
-	if e, err := Spearman(t.Context(), x, matrix(y, 2), n, 0); !errors.Is(err, ErrUndefined) {
+	if e, err := spearman(t.Context(), x, matrix(y, 2), n, 0); !errors.Is(err, ErrUndefined) {
 		t.Errorf("%v, %v", e, err)
 	}
 	x.Row(0)[0] = 0.99
@@ -580,7 +580,7 @@ func TestKNNAccuracy(t *testing.T) {
 	}
 }
 
-// Holding out some rows of one matrix is KNNAccuracy.
+// Holding out some rows of one matrix is splitAccuracy.
 func TestHeldOutAccuracy(t *testing.T) {
 	const n, k, d = 3000, 7, 2
 	x := normal[float32](1, n, d, 1)
@@ -647,7 +647,6 @@ func TestRefusals(t *testing.T) {
 	nan := float32(math.NaN())
 	three := []float32{0, 0, 1, 0, 0, 2}
 	m := matrix(three, 2)
-	large := matrix(make([]float32, 70000), 1)
 	for name, tc := range map[string]struct {
 		err, is error
 		want    string
@@ -656,36 +655,15 @@ func TestRefusals(t *testing.T) {
 		"partition: width 0":                  {errorOf(PartitionFunction(t.Context(), three, 0, nil)), ErrInput, "points of 0 coordinates"},
 		"partition: NaN":                      {errorOf(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil)), ErrNotFinite, "point 1 of the embedding (counted from 0): got NaN as coordinate 1"},
 		"partition: infinite":                 {errorOf(PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil)), ErrNotFinite, "-Inf"},
-		"KL: no edges":                        {errorOf(KL(t.Context(), nil, nil, three, 2, 1, nil)), ErrUndefined, "without edges"},
-		"KL: lengths":                         {errorOf(KL(t.Context(), []int32{1}, nil, three, 2, 1, nil)), ErrInput, "got 1 heads and 0 tails"},
-		"KL: range":                           {errorOf(KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil)), ErrInput, "edge 1 (counted from 0): got points 1 and 3, want 0 to 2"},
-		"KL: negative":                        {errorOf(KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1, nil)), ErrInput, "edge 0"},
-		"KL: partition":                       {errorOf(KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN(), nil)), ErrInput, "positive number"},
-		"recall: k":                           {errorOf(knnRecall([]int32{1}, []int32{1}, 0, 2)), ErrInput, "want 0 for each"},
-		"recall: lengths":                     {errorOf(knnRecall([]int32{1, 0}, []int32{1}, 1, 2)), ErrInput, "got 2 and 1"},
 		"recall: range":                       {errorOf(knnRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0): got 2"},
 		"recall: empty":                       {errorOf(knnRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
-		"Spearman: numbers":                   {errorOf(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1)), ErrInput, "data: got 3 points, want 2"},
-		"Spearman: sample":                    {errorOf(Spearman(t.Context(), m, m, 2, 1)), ErrInput, "sample: got 2 of 3"},
-		"Spearman: too large":                 {errorOf(Spearman(t.Context(), large, large, 70000, 1)), ErrInput, "want 3 to 65536"},
-		"Spearman: collapsed":                 {errorOf(Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1)), ErrUndefined, "all distances are equal"},
-		"Spearman: NaN":                       {errorOf(Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1)), ErrNotFinite, "point 2 of the data"},
+		"Spearman: collapsed":                 {errorOf(spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1)), ErrUndefined, "all distances are equal"},
 		"held-out accuracy: width":            {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)), ErrInput, "held-out points: got 3 coordinates, want 2"},
 		"held-out accuracy: training classes": {errorOf(HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil)), ErrInput, "classes: got 0, want one for each of the 3 points of the training"},
 		"held-out accuracy: held-out classes": {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil)), ErrInput, "classes: got 0, want one for each of the 3 points of the held-out"},
 		"held-out accuracy: k":                {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)), ErrInput, "neighbours: got 4, want 1 to 3"},
 		"held-out accuracy: none":             {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1, nil)), ErrUndefined, "no points"},
 		"held-out accuracy: NaN":              {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1, nil)), ErrNotFinite, "point 0 of the held-out points' embedding"},
-		"accuracy: classes":                   {errorOf(knnAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil)), ErrInput, "classes: got 1, want one for each of the 3 points of the embedding"},
-		"accuracy: share":                     {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil)), ErrInput, "test share: got 1"},
-		"accuracy: no test":                   {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil)), ErrInput, "holds out none"},
-		"accuracy: k":                         {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil)), ErrInput, "want 1 to 2"},
-		"accuracy: NaN":                       {errorOf(knnAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)), ErrNotFinite, "point 0"},
-		"trustworthiness: k":                  {errorOf(trustworthinessOf([]int32{1, 2, 3}, 0)), ErrInput, "ranks: got 3, want 0"},
-		"trustworthiness: sizes":              {errorOf(trustworthinessOf([]int32{1, 2, 3}, 2)), ErrInput, "ranks: got 3, want 2"},
-		"trustworthiness: large k":            {errorOf(trustworthinessOf([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2)), ErrUndefined, "of 4 points: got 2"},
-		"trustworthiness: none":               {errorOf(trustworthinessOf(nil, 1)), ErrUndefined, "of 0 points: got 1"},
-		"trustworthiness: rank":               {errorOf(trustworthinessOf([]int32{1, 3, 1}, 1)), ErrInput, "point 1 (counted from 0): got 3"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, tc.err, tc.want)
@@ -739,7 +717,7 @@ func BenchmarkSpearman(b *testing.B) {
 			x, y := matrix(normal[float32](1, DefaultSpearmanSample, d, 1), d), matrix(normal[float32](2, DefaultSpearmanSample, 2, 1), 2)
 			b.ReportAllocs()
 			for b.Loop() {
-				Spearman(b.Context(), x, y, DefaultSpearmanSample, 0)
+				spearman(b.Context(), x, y, DefaultSpearmanSample, 0)
 			}
 		})
 	}

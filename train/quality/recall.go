@@ -13,25 +13,16 @@ import (
 	"cne/internal/rng"
 )
 
-// KNNRecall returns the mean share of a point's k nearest neighbours in the embedding
-// that are among its k nearest in the data, from 0 to 1. It knows no distances; Measure
-// also counts other points that are as near in the data as the k-th. Both lists are
-// [n, k]: entries i·k to i·k+k−1 are the neighbours of point i, in any order, without the
-// point itself, as numbers from 0 to points−1. For held-out points, neighbours are training
-// points. If n < of, the n points are a sample of a population of size of, and the recall
-// is estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
-func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
-	return fairRecall(inData, inEmbedding, k, points, of, nil, 0)
-}
-
-// fairRecall is KNNRecall for known distances; the nearest in the data come first. compare,
-// if not nil, is neighbors.Compare for points of the lists, and tie is neighbors.Tie. Where
-// several points are as near as the k-th, any of them counts as one of the k nearest.
+// fairRecall returns the mean share of a point's k nearest neighbours in the embedding that
+// are among its k nearest in the data, from 0 to 1. Both lists have k neighbours of each
+// point, without the point itself, as numbers from 0 to points−1; the nearest in the data
+// come first. For held-out points, neighbours are training points. If there are fewer points
+// than of, they are a sample of a population of size of, and the recall is estimated.
+// compare, if not nil, is neighbors.Compare for points of the lists, and tie is
+// neighbors.Tie. Where several points are as near as the k-th, any of them counts as one of
+// the k nearest.
 func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int, limit float64) float64,
 	tie float64) (Estimate, error) {
-	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
-		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
-	}
 	hits := make([]int, len(inData)/k)
 	if len(hits) == 0 {
 		return Estimate{}, fmt.Errorf("%w: recall: got no points", ErrUndefined)
@@ -97,43 +88,19 @@ func tied(nearest, others []int32, distance func(j int32, limit float64) float64
 	return min(count, open)
 }
 
-// KNNAccuracy returns the share, from 0 to 1, of held-out points that a
-// k-nearest-neighbour classifier in the embedding gets right. The seed decides which
-// points are held out: round(n·testShare) of them, drawn without replacement and without
-// regard to class; 1/7 holds out 10 000 of MNIST's 70 000. The classifier knows the
-// others. If there are more than most held-out points, only most are classified and the
-// share is estimated; 0 means no limit.
-//
-// Neighbours are exact (neighbors.Search); ties go to the lower row. The class with the
-// most neighbours wins. Among classes with equally many, the class with the nearest
-// member wins.
-//
-// classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
-// ErrNotFinite, or are the context's or the device's.
-func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64,
-	most int, on *Device) (Estimate, error) {
-	if err := (classified{embedding, classes}).check("embedding"); err != nil {
-		return Estimate{}, err
-	}
-	if !(testShare > 0 && testShare < 1) {
-		return Estimate{}, fmt.Errorf("%w: test share: got %v, want a number between 0 and 1", ErrInput, testShare)
-	}
-	n := len(classes)
-	held := int(math.Round(float64(n) * testShare))
-	if held < 1 {
-		return Estimate{}, fmt.Errorf("%w: test share: got %v, which holds out none of %d points", ErrInput, testShare, n)
-	}
-	if k < 1 || k > n-held {
-		return Estimate{}, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of points that are not held out", ErrInput, k, n-held)
-	}
+// splitAccuracy is accuracy for held points, which are drawn, or for at most most of them,
+// if most is not 0, with the others as known points.
+func splitAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k, held int, seed uint64, most int,
+	on *Device) (Estimate, error) {
 	stream := rng.New(seed, rng.Split)
-	order := stream.Perm(n)
+	order := stream.Perm(len(classes))
 	test, known := order[:held], order[held:]
 	slices.Sort(known)
 	if most > 0 {
 		test = test[:min(held, most)] // in random order
 	}
-	share, err := accuracy(ctx, pickClassified(embedding, classes, known), pickClassified(embedding, classes, test), k, on)
+	pick := func(rows []int) classified { return classified{embedding.Take(rows), gather(classes, 1, rows)} }
+	share, err := accuracy(ctx, pick(known), pick(test), k, on)
 	e := Estimate{Mean: share, Exact: len(test) == held}
 	if size := float64(len(test)); !e.Exact {
 		e.Error = math.Sqrt((1 - size/float64(held)) * share * (1 - share) / (size - 1))
@@ -156,17 +123,17 @@ func (c classified) check(what string) error {
 	return err
 }
 
-// pickClassified returns some of the points with their classes.
-func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
-	return classified{m.Take(rows), gather(classes, 1, rows)}
-}
-
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
-// k-nearest-neighbour classifier gets right. The classifier knows the training points and
-// follows KNNAccuracy's rules. trainClasses[i] is the class of training point i,
-// heldClasses[i] the class of held-out point i. A held-out point counts as wrong if no
-// training point has its class. Errors are as for KNNAccuracy, and wrap ErrUndefined if
-// no point is held out.
+// k-nearest-neighbour classifier gets right. The classifier knows the training points.
+// trainClasses[i] is the class of training point i, any number, and heldClasses[i] the class
+// of held-out point i. A held-out point counts as wrong if no training point has its class.
+//
+// Neighbours are exact (neighbors.Search); ties go to the lower row. The class with the
+// most neighbours wins. Among classes with equally many, the class with the nearest
+// member wins.
+//
+// Errors wrap ErrInput or ErrNotFinite, ErrUndefined if there are no held-out points, or are
+// the context's or the device's.
 func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32,
 	k int, on *Device) (float64, error) {
 	known, tests := classified{train, trainClasses}, classified{held, heldClasses}
@@ -219,7 +186,7 @@ func vote(rows []int32, class []int32) int32 {
 	return winner
 }
 
-// Trustworthiness returns how far the neighbours of a point in the embedding
+// trustworthiness returns how far the neighbours of a point in the embedding
 // can be trusted to be near it in the data (Venna and Kaski, 2001),
 //
 //	1 − 2/(nk(2n−3k−1)) · Σ_i Σ_(j among the k nearest of i in the embedding) max(0, r(i,j)−k),
@@ -232,21 +199,7 @@ func vote(rows []int32, class []int32) int32 {
 // ranks is n×k: entries i·k to i·k+k−1 are the ranks r(i,j) of the neighbours
 // of point i (neighbors.Ranks gives them). With the ranks of fewer than n points, a
 // sample, the measure is estimated. It is defined for k < n/2.
-// Errors wrap ErrInput, and ErrUndefined if k is larger or there are no points.
-func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
-	if k < 1 || len(ranks)%k != 0 {
-		return Estimate{}, fmt.Errorf("%w: ranks: got %d, want %d for each point", ErrInput, len(ranks), k)
-	}
-	if 2*k >= n {
-		return Estimate{}, fmt.Errorf("%w: trustworthiness of %d points: got %d neighbours, want fewer than half of the points",
-			ErrUndefined, n, k)
-	}
-	for e, r := range ranks {
-		if r < 1 || int(r) >= n {
-			return Estimate{}, fmt.Errorf("%w: rank of a neighbour of point %d (counted from 0): got %d, want 1 to %d", ErrInput, e/k, r, n-1)
-		}
-	}
-	// penalties has for each point how far its neighbours' ranks exceed k, summed.
+func trustworthiness(ranks []int32, k, n int) Estimate {
 	penalties := make([]int, len(ranks)/k)
 	parallel.For(len(penalties), 1<<12, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -257,5 +210,5 @@ func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 	})
 	return average(penalties, n, func(penalty, points float64) float64 {
 		return 1 - 2*penalty/(points*float64(k)*float64(2*n-3*k-1))
-	}), nil
+	})
 }

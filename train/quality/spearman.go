@@ -14,24 +14,17 @@ import (
 	"cne/internal/simd"
 )
 
-// maxSample keeps the number of pairs below 2³¹.
-const maxSample = 1 << 16
-
-// Spearman returns the rank correlation, from −1 to 1, between the distances of points in
+// spearman returns the rank correlation, from −1 to 1, between the distances of points in
 // the data x (n×D; by their Metric) and in the embedding y (n×d). It takes all pairs of min(n,
 // sample) points, drawn with the seed and without replacement; its standard error includes
 // that the pairs of a point go together. x may be sparse. Equal distances share the mean of
 // their ranks. Distances are rounded to five digits: rounding errors must not order pairs that
 // are equally far.
 //
-// It takes up to 32 bytes of memory per pair; sample is at most 65 536. Errors wrap ErrInput,
-// ErrNotFinite or, if all distances of one side are equal, as in a collapsed embedding,
-// ErrUndefined; or they are ctx's.
-func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64) (Estimate, error) {
-	a, b, err := sampled(x, y, sample, seed)
-	if err != nil {
-		return Estimate{}, err
-	}
+// It takes up to 32 bytes of memory per pair. The error wraps ErrUndefined if all distances of
+// one side are equal, as in a collapsed embedding, or is ctx's.
+func spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64) (Estimate, error) {
+	a, b := sampled(x, y, sample, seed)
 	inData, err := allDistances(ctx, a)
 	if err != nil {
 		return Estimate{}, err
@@ -49,24 +42,11 @@ func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64) (
 	return e, ctx.Err()
 }
 
-// sampled checks the arguments of Spearman and returns the points that are drawn.
-func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b *data.Matrix, err error) {
-	n, err := inData(x, "data")
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := rows(y, "embedding")
-	if err != nil {
-		return nil, nil, err
-	}
-	if n != m {
-		return nil, nil, fmt.Errorf("%w: data: got %d points, want %d as in the embedding", ErrInput, n, m)
-	}
-	if min(n, sample) < 3 || min(n, sample) > maxSample {
-		return nil, nil, fmt.Errorf("%w: sample: got %d of %d points, want 3 to %d", ErrInput, sample, n, maxSample)
-	}
+// sampled returns the points that are drawn.
+func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b *data.Matrix) {
+	n := x.N
 	if sample >= n {
-		return x, y, nil
+		return x, y
 	}
 	stream := rng.New(seed, rng.Sample)
 	chosen := stream.Perm(n)[:sample]
@@ -74,7 +54,7 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b *data.Matrix, err
 	for i := 0; x.Metric == data.Precomputed && i < sample; i++ { // the distances from these points come first
 		copy(a.Row(i), gather(a.Row(i), 1, chosen))
 	}
-	return a, b, nil
+	return a, b
 }
 
 // gather copies rows of width d.
