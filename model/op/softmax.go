@@ -4,7 +4,6 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/tensor"
 
-	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -49,9 +48,6 @@ func newSoftmaxGrad() *softmaxGrad {
 }
 
 func (o *softmaxGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	if in[0].dims != 2 || in[1].dims != 2 || in[0].shape != in[1].shape {
-		return nil, kind.Errorf(ErrInput, "op: softmax_grad: got shapes %v and %v, want two matrices of one shape", in[0].Shape(), in[1].Shape())
-	}
 	return append(dst, in[0].Shape()...), nil
 }
 

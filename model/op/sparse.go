@@ -209,13 +209,8 @@ type sparseWeightGrad struct {
 }
 
 func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	g, index := in[0], in[1]
-	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
-		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [n,out] and row numbers [n]", o.name,
-			g.Shape(), index.Shape())
-	}
 	_, cols := o.points.matrix.Size()
-	return append(dst, g.shape[1], cols), nil
+	return append(dst, in[0].shape[1], cols), nil
 }
 
 func (o *sparseWeightGrad) Run(dst *Array, in []*Array) error {
