@@ -24,7 +24,7 @@ var quick = []struct{ command, variables string }{
 	{"", "CNE_QUALITY_SPEARMAN_SAMPLE=100"},
 	{"cne train", "CNE_TRAIN_EPOCHS=3 CNE_GRAPH_K=5 CNE_TRAIN_BATCH_SIZE=64"},
 	{"cne train .*(npy|csv|DIR)", "CNE_OUTPUT_PLOT=false"},
-	{"cne train( --html| --set output.*)?$", "CNE_DATA_SAMPLE=500"}, // of the built-in images
+	{"cne train( --html| --set output.*)?$", "CNE_DATA_PATH=DIR"}, // not the built-in images, on which CI runs the first
 	{"-k 10", "CNE_GRAPH_K="},
 	{"cne spectrum", "CNE_TRAIN_EPOCHS=6 CNE_TRAIN_BATCH_SIZE=64"},
 	{"mnist-tsne-quality|train.phases", "CNE_TRAIN_EPOCHS="}, // the phases have the numbers of epochs
@@ -34,7 +34,7 @@ var quick = []struct{ command, variables string }{
 // smaller replaces numbers and names of the documents for small data.
 var smaller = strings.NewReplacer(
 	"go run ./cmd/cne", "cne",
-	"1000000", "100", "2000000", "200", "epochs: 250", "epochs: 2", "epochs: 500", "epochs: 3",
+	"1000000", "40", "2000000", "80", "epochs: 250", "epochs: 2", "epochs: 500", "epochs: 3",
 	"--epochs 150", "--epochs 3", "views.size=32", "views.size=8", "train.batch_size=256", "train.batch_size=8", "data.size=64", "data.size=8",
 	"data.sample=0.01", "data.sample=0.5", "metrics_every=5", "metrics_every=1", "snapshots=5", "snapshots=1",
 )
@@ -165,7 +165,7 @@ func writeDocumentFiles(t *testing.T) (folder, bin string) {
 	must(t, os.Symlink(self, filepath.Join(bin, "cne")))
 	must(t, os.Symlink(configs, at("configs")))
 
-	const n = 300
+	const n = 120
 	stream := rng.New(1, rng.Sample)
 	points := func(n, d int) *data.Matrix {
 		m := data.NewMatrix(n, d)
