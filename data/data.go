@@ -15,6 +15,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,6 +159,32 @@ func (ds *Dataset) CheckContext(ctx context.Context) error {
 	return checkFinite(ctx, points, func(row, column int, v float32) error {
 		return NotFinite(ds.RowName(row), ds.Columns(), column, v)
 	})
+}
+
+// checkFinite reports the first NaN or infinity of a source through fault.
+func checkFinite(ctx context.Context, s Source, fault func(row, column int, v float32) error) error {
+	if _, finite := describe(s); finite {
+		return nil
+	}
+	var first error
+	bad, n := 0, 0
+	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
+		for n = lo + block.N; block.N > 0; bad++ {
+			row, column, v, ok := block.FirstNotFinite()
+			if !ok {
+				break
+			}
+			if first == nil {
+				first = fault(lo+row, column, v)
+			}
+			lo, block = lo+row+1, block.Rows(row+1, block.N)
+		}
+		return nil
+	})
+	if err == nil && bad > 1 {
+		return errorf(ErrNotFinite, "%w; %d of %d rows have missing or infinite values", first, bad, n)
+	}
+	return cmp.Or(err, first)
 }
 
 // Dims returns the number of points and the number of values per point; zeros without

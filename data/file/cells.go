@@ -19,7 +19,6 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/hdf5"
 	"cne/internal/kind"
-	"cne/internal/parquet"
 	"cne/internal/text"
 )
 
@@ -73,30 +72,6 @@ func withCells(ctx context.Context, path string, o *Options, do func(c *cellFile
 	}
 	defer in.Close()
 	return named(path, caught(func() { do(newCells(in, o)) }))
-}
-
-// caught calls do, and returns the error that it fails with (see package kind), with a kind
-// of package data and the remedy.
-func caught(do func()) (err error) {
-	defer func() {
-		switch {
-		case errors.Is(err, hdf5.ErrUnsupported):
-			err = errorf(data.ErrUnsupported, "%w; write the file again in Python: anndata.read_h5ad(\"OLD.h5ad\").write_h5ad(\"NEW.h5ad\", compression=\"gzip\")", err)
-		case errors.Is(err, hdf5.ErrDamaged):
-			err = errorf(data.ErrFormat, "%w; fetch or make the file again", err)
-		case errors.Is(err, hdf5.ErrNotFound):
-			err = errorf(data.ErrFormat, "%w; write the file again with anndata or Cell Ranger", err)
-		case errors.Is(err, parquet.ErrUnsupported):
-			err = errorf(data.ErrUnsupported, "%w", err)
-		case errors.Is(err, parquet.ErrDamaged):
-			err = errorf(data.ErrFormat, "Parquet: %w", err)
-		case errors.Is(err, parquet.ErrRow):
-			err = errorf(data.ErrFormat, "%w", err)
-		}
-	}()
-	defer kind.Catch(&err)
-	do()
-	return nil
 }
 
 // sized fails unless there are n of some values of a matrix.

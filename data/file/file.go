@@ -502,3 +502,37 @@ func (list sources) again() bool {
 	}
 	return true
 }
+
+// logReading logs what a user may not expect about how a file is read. It logs the
+// columns only for the first file, because the others have the same columns.
+func (o *Options) logReading(h *head, first bool) {
+	if o.Log == nil {
+		return
+	}
+	if h.counted {
+		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, set the header to no "+headerKeys, "file", h.name)
+	}
+	if h.indexed && first {
+		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
+	}
+	for kind, what := range map[data.CodingKind]string{data.CodingPoint: "separators between thousands", data.CodingComma: "decimal commas"} {
+		var columns []string
+		for _, c := range h.used {
+			if c.Kind == kind {
+				columns = append(columns, c.Column)
+			}
+		}
+		if first && columns != nil {
+			o.Log.Info("read numbers with "+what, "file", h.name, "columns", text.Few(columns, text.Printable))
+		}
+	}
+	switch {
+	case first && len(o.Columns) == 0 && len(h.left) > 0:
+		o.Log.Info("columns that do not belong to the points are left out", "file", h.name, "columns", text.Few(h.left, text.Printable))
+	case !first || len(o.Columns) == 0:
+	case h.columns == nil:
+		o.Log.Info("the columns have no names and are taken in the order of training", "file", h.name)
+	case len(h.left) > 0:
+		o.Log.Info("columns that were not trained on are left out", "file", h.name, "columns", text.Few(h.left, text.Printable))
+	}
+}

@@ -245,15 +245,3 @@ func TrimEnding(path string) string {
 	}
 	return cut(cut(path, ".gz"), Endings()...)
 }
-
-// named adds the name of a file, if any, to an error: NAME, or NAME:LINE if the error is
-// about a line.
-func named(name string, err error) error {
-	if name == "" || err == nil {
-		return err
-	}
-	if e, ok := err.(*lineError); ok {
-		return fmt.Errorf("%s:%d: %w", name, e.line, e.error)
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}

@@ -13,7 +13,9 @@ import (
 
 	"cne/data"
 	"cne/internal/ctxio"
+	"cne/internal/hdf5"
 	"cne/internal/kind"
+	"cne/internal/parquet"
 )
 
 const (
@@ -237,4 +239,43 @@ func explain(err error) error {
 // errorf is fmt.Errorf for an error of a kind.
 func errorf(of error, format string, args ...any) error {
 	return kind.Errorf(of, format, args...)
+}
+
+// named adds the name of a file, if any, to an error: NAME, or NAME:LINE if the error is
+// about a line.
+func named(name string, err error) error {
+	if name == "" || err == nil {
+		return err
+	}
+	if e, ok := err.(*lineError); ok {
+		return fmt.Errorf("%s:%d: %w", name, e.line, e.error)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// named adds the name of the file to an error.
+func (h *head) named(err error) error { return named(h.name, err) }
+
+// caught calls do, and returns the error that it fails with (see package kind), with a kind
+// of package data and the remedy.
+func caught(do func()) (err error) {
+	defer func() {
+		switch {
+		case errors.Is(err, hdf5.ErrUnsupported):
+			err = errorf(data.ErrUnsupported, "%w; write the file again in Python: anndata.read_h5ad(\"OLD.h5ad\").write_h5ad(\"NEW.h5ad\", compression=\"gzip\")", err)
+		case errors.Is(err, hdf5.ErrDamaged):
+			err = errorf(data.ErrFormat, "%w; fetch or make the file again", err)
+		case errors.Is(err, hdf5.ErrNotFound):
+			err = errorf(data.ErrFormat, "%w; write the file again with anndata or Cell Ranger", err)
+		case errors.Is(err, parquet.ErrUnsupported):
+			err = errorf(data.ErrUnsupported, "%w", err)
+		case errors.Is(err, parquet.ErrDamaged):
+			err = errorf(data.ErrFormat, "Parquet: %w", err)
+		case errors.Is(err, parquet.ErrRow):
+			err = errorf(data.ErrFormat, "%w", err)
+		}
+	}()
+	defer kind.Catch(&err)
+	do()
+	return nil
 }

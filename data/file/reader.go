@@ -126,9 +126,6 @@ func (h *head) explain(err error) error {
 	return h.named(err)
 }
 
-// named adds the name of the file to an error.
-func (h *head) named(err error) error { return named(h.name, err) }
-
 // convertGrain is the number of values that are converted in one piece.
 const convertGrain = 1 << 16
 
