@@ -161,6 +161,15 @@ func (ds *Dataset) CheckContext(ctx context.Context) error {
 	})
 }
 
+// CheckFinite returns an error wrapping ErrNotFinite that names the first NaN or infinity
+// of a source, or nil. It reads the points, unless their files were checked when they were
+// opened; other errors are as for Each.
+func CheckFinite(ctx context.Context, s Source) error {
+	return checkFinite(ctx, s, func(row, column int, v float32) error {
+		return NotFinite(fmt.Sprintf("row %d", row+1), s.Block(0).Columns, column, v)
+	})
+}
+
 // checkFinite reports the first NaN or infinity of a source through fault.
 func checkFinite(ctx context.Context, s Source, fault func(row, column int, v float32) error) error {
 	if _, finite := describe(s); finite {

@@ -3,7 +3,6 @@ package data
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -147,15 +146,6 @@ func describe(s Source) (storage Storage, finite bool) {
 		return d.Describe()
 	}
 	return InFiles, false
-}
-
-// CheckFinite returns an error wrapping ErrNotFinite that names the first NaN or infinity
-// of a source, or nil. It reads the points, unless their files were checked when they were
-// opened; other errors are as for Each.
-func CheckFinite(ctx context.Context, s Source) error {
-	return checkFinite(ctx, s, func(row, column int, v float32) error {
-		return NotFinite(fmt.Sprintf("row %d", row+1), s.Block(0).Columns, column, v)
-	})
 }
 
 // A rowSubset has some of the points of a source: rows, in ascending order.

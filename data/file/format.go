@@ -150,21 +150,6 @@ func (f *format) hasEnding(path string) bool {
 	return slices.ContainsFunc(f.endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
-// openFile opens a file and recognizes its format; the caller closes it. Errors name the
-// file.
-func openFile(ctx context.Context, path string) (*Input, *format, error) {
-	in, err := OpenInput(ctx, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	f, err := recognize(path, in)
-	if err != nil {
-		in.Close()
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return in, f, nil
-}
-
 // Find returns the path of the first of the named files that a folder holds, plain or
 // compressed, or "".
 func Find(folder string, names ...string) string {

@@ -224,6 +224,21 @@ func explainShort(err error) error {
 	return explain(err)
 }
 
+// openFile opens a file and recognizes its format; the caller closes it. Errors name the
+// file.
+func openFile(ctx context.Context, path string) (*Input, *format, error) {
+	in, err := OpenInput(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := recognize(path, in)
+	if err != nil {
+		in.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return in, f, nil
+}
+
 // explain turns an error of reading into a sentence.
 func explain(err error) error {
 	var corrupt flate.CorruptInputError
