@@ -38,7 +38,7 @@ func aTable(more ...string) []string { return append(set("model.keep_data=true")
 // withLabels opens a table that a run has written.
 func withLabels(t *testing.T, path string) *data.Dataset {
 	t.Helper()
-	set, err := file.Read(t.Context(), []string{path}, file.Options{LabelColumn: rundir.LabelColumn})
+	set, err := file.Read(t.Context(), []string{path}, file.Options{LabelColumn: file.LabelColumn})
 	must(t, err)
 	return set
 }

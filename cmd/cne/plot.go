@@ -136,6 +136,8 @@ type plotting struct {
 	plot   cne.PictureOptions
 	grid   string
 
+	gridKeys []string // of the rows and of the columns; nil for no grid
+
 	titles  []string
 	join    bool // the inputs are parts of one
 	metrics bool // curves of runs
@@ -158,10 +160,15 @@ func (p *plotting) endings() []string {
 // check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
-	if rows, columns, ok := strings.Cut(p.grid, ","); p.grid != "" && (!ok || rows == columns || strings.Contains(columns, ",")) {
-		return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
-	} else if err := cmp.Or(configs.Train.CheckKey("--grid", rows), configs.Train.CheckKey("--grid", columns)); p.grid != "" && err != nil {
-		return err
+	if p.grid != "" {
+		keys := strings.Split(strings.ReplaceAll(p.grid, " ", ""), ",")
+		if len(keys) != 2 || keys[0] == keys[1] {
+			return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
+		}
+		if err := cmp.Or(configs.Train.CheckKey("--grid", keys[0]), configs.Train.CheckKey("--grid", keys[1])); err != nil {
+			return err
+		}
+		p.gridKeys = keys
 	}
 	if !(p.plot.PointSize >= 0 && p.plot.PointSize <= 100) {
 		return fmt.Errorf("--point-size: got %v, want a number from 0 to 100", p.plot.PointSize)
@@ -255,8 +262,8 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		write = func() error { return curves.Save(p.output) }
 	case p.isStrip():
 		inputs := p.inputs
-		if rows, columns, ok := strings.Cut(p.grid, ","); ok {
-			inputs, err = report.Grid(&o, inputs, rows, columns)
+		if p.gridKeys != nil {
+			inputs, err = report.Grid(&o, inputs, p.gridKeys[0], p.gridKeys[1])
 			p.titles = make([]string, len(inputs))
 		}
 		if err == nil {
@@ -289,7 +296,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 
 // leaveOut drops the columns that --names and --color name, except the column of labels.
 func (p *plotting) leaveOut(ctx context.Context) {
-	label, _ := file.FindColumn(ctx, p.inputs, cmp.Or(p.data.LabelColumn, rundir.LabelColumn), p.data)
+	label, _ := file.FindColumn(ctx, p.inputs, cmp.Or(p.data.LabelColumn, file.LabelColumn), p.data)
 	for _, spec := range append(slices.Clone(p.wanted.Columns), p.wanted.Names) {
 		path, _ := file.SplitColumn(spec)
 		if at, err := file.FindColumn(ctx, p.inputs, spec, p.data); err == nil && at != label && path == "" && spec != "" {

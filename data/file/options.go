@@ -23,6 +23,9 @@ type Options struct {
 	// in the header, or its number counted from 1 (negative from the end: -1 is the last).
 	// Names are tried first.
 	LabelColumn string
+	// Embedding says that a column LabelColumn of a table has the labels, unless there are
+	// others, and that a column NameColumn is left out.
+	Embedding bool
 	// Layer and Obsm say which matrix of a file of single cells (.h5ad) is read: a layer, "X"
 	// or "raw", or a member of obsm. Of a file of 10x with several genomes (.h5), Layer names
 	// one. If both are empty, it is the first with counts of X, raw/X and the layer counts,

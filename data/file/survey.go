@@ -112,7 +112,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 	}
 	e, err := new(TextError), l.textError(texts)
 	if errors.As(err, &e) {
-		if o.LabelColumn != "" && e.Numbers {
+		if slices.Contains(l.roles, roleLabel) && e.Numbers {
 			e.Columns = slices.DeleteFunc(e.Columns, TextColumn.areWords)
 		}
 		for i := range missing {

@@ -497,6 +497,9 @@ func isHeader(row []string, opt *Options) bool {
 	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Only, opt.Drop, opt.Columns) {
 		mentioned[name] = name != ""
 	}
+	if opt.Embedding {
+		mentioned[LabelColumn], mentioned[NameColumn] = true, true
+	}
 	for _, field := range row {
 		name := text.ValidName(strings.TrimSpace(field))
 		if _, err := text.ParseFloat(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -687,6 +690,15 @@ func findRoles(columns int, names []string, o *Options) []role {
 	set(roleDrop, o.Drop...)
 	if o.LabelColumn != "" {
 		set(roleLabel, o.LabelColumn)
+	}
+	for c, name := range names {
+		switch {
+		case !o.Embedding || roles[c] != roleData:
+		case name == LabelColumn && o.LabelColumn == "" && len(o.Labels) == 0:
+			roles[c] = roleLabel
+		case name == LabelColumn || name == NameColumn:
+			roles[c] = roleDrop
+		}
 	}
 	set(roleOnly, o.Only...)
 	to := roleData

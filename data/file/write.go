@@ -9,9 +9,15 @@ import (
 	"cne/data"
 )
 
+// The columns of labels and of names that WriteCSV writes.
+const (
+	LabelColumn = "label"
+	NameColumn  = "name"
+)
+
 // WriteCSV writes points as a table with a header: columns x, y and z for up to three
-// values per point and x1, x2, … for more, a column label if labels is not nil, and a last
-// column name if names is not nil. Numbers have as many digits as are needed to read the
+// values per point and x1, x2, … for more, LabelColumn if labels is not nil, and at last
+// NameColumn if names is not nil. Numbers have as many digits as are needed to read the
 // same float32 again. Errors wrap data.ErrLabels or data.ErrShape for inconsistent
 // arguments, or are w's.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
@@ -60,10 +66,10 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 		names = append(names, columnName(j, d))
 	}
 	if labeled {
-		names = append(names, "label")
+		names = append(names, LabelColumn)
 	}
 	if named {
-		names = append(names, "name")
+		names = append(names, NameColumn)
 	}
 	_, err := c.out.WriteString(strings.Join(names, ",") + "\n")
 	return c, err

@@ -61,7 +61,7 @@ func Complete(root *cobra.Command) {
 
 // allowedValues describes the values of the types of flags.
 var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number",
-	"length": "at most 100 cm, such as 18cm, 180mm or 7in"}
+	"length": "a length of at most 100 cm, such as 18cm, 180mm or 7in"}
 
 // A Length is a flag for a length of at most 100 cm, in inches. Without a unit, it takes cm.
 type Length float64

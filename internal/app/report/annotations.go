@@ -37,6 +37,9 @@ type Wanted struct {
 	// AutoLabels asks for labels made of the names, including the names that a page has
 	// without Names.
 	AutoLabels bool
+	// Tolerant leaves out columns that cannot colour points, with a warning instead of an error:
+	// the page of a finished run is better without one than missing.
+	Tolerant bool
 	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
 	NamesFrom, ColumnsFrom string
 }
@@ -44,7 +47,7 @@ type Wanted struct {
 // WantedBy returns which annotations a run has.
 func WantedBy(c *configs.Config) Wanted {
 	return Wanted{Names: *cmp.Or(c.Data.Names, new(string)), Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels,
-		NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
+		Tolerant: true, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
 }
 
 // mostClasses is the largest number of different texts in a column that colours points.
@@ -52,8 +55,7 @@ const mostClasses = 4096
 
 // ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
 // given rows if rows is not nil; n may then be 0 for unknown. Cells are named by their
-// barcodes, unless other names are wanted. It returns nil if there are none. It warns of
-// columns that cannot colour points, and leaves them out.
+// barcodes, unless other names are wanted. It returns nil if there are none.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
 	if w.Names == "" && len(w.Columns) == 0 && !w.AutoLabels && from.Barcodes == nil {
 		return nil, nil
@@ -96,7 +98,10 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			log.Warn(text.ErrorMessage(fmt.Errorf("%s: %w; the page leaves it out", w.ColumnsFrom, err)))
+			if err = fmt.Errorf("%s: %w", w.ColumnsFrom, err); !w.Tolerant {
+				return nil, err
+			}
+			log.Warn(text.ErrorMessage(err) + "; the page leaves it out")
 		}
 	}
 	return a, nil

@@ -92,7 +92,7 @@ func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([
 func Grid(o *cne.PictureOptions, inputs []string, rows, columns string) (runs []string, err error) {
 	all, err := runConfigs(inputs)
 	if err != nil {
-		return nil, fmt.Errorf("--grid: want runs: %w", err)
+		return nil, fmt.Errorf("--grid: want run folders, since the settings of runs make rows and columns: %w", err)
 	}
 	sorted := func(key string) (class []int32, titles []string) {
 		name, values := "", make([]string, len(all))

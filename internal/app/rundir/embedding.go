@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"cne/configs"
@@ -92,36 +91,14 @@ func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, lab
 	return d.WriteFile(name+".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, names) })
 }
 
-// LabelColumn and NameColumn are what file.WriteCSV calls the columns
-// of labels and of names.
-const (
-	LabelColumn = "label"
-	NameColumn  = "name"
-)
-
 // OpenEmbedding reads an embedding from files, one below the other. In a table, a column
-// LabelColumn is never a coordinate: it gives the labels unless o has others. Nor is a
-// column NameColumn.
+// file.LabelColumn is never a coordinate: it gives the labels unless o has others. Nor is a
+// column file.NameColumn.
 func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.Dataset, error) {
-	drops := [][]string{o.Drop}
-	if !slices.Contains(o.Drop, NameColumn) {
-		drops = [][]string{append(slices.Clone(o.Drop), NameColumn), o.Drop}
-	}
-	var set *data.Dataset
-	err := data.ErrOption
-	// The file may be an array, have no such columns, or o itself may name them. If o is
-	// invalid, the last error says so.
-	for i := 0; i < 2*len(drops) && errors.Is(err, data.ErrOption); i++ {
-		try := o
-		try.Drop = drops[i/2]
-		switch {
-		case i%2 == 1:
-		case o.LabelColumn == "" && len(o.Labels) == 0:
-			try.LabelColumn = LabelColumn
-		default:
-			try.Drop = append(slices.Clone(try.Drop), LabelColumn)
-		}
-		set, err = file.Read(ctx, paths, try)
+	o.Embedding = true
+	set, err := file.Read(ctx, paths, o)
+	if errors.Is(err, data.ErrNotFinite) {
+		return nil, fmt.Errorf("%w; leave this point out, and its row of other files", err)
 	}
 	if err == nil && set.Points.CSR != nil {
 		return nil, fmt.Errorf("%s: got sparse points, want an embedding with a value for each coordinate (m.toarray())", paths[0])
