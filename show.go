@@ -108,6 +108,7 @@ func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
 		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
 	}
 	s.Classes, s.ClassNames, s.ClassColours, s.Values, err = colours("Labels", o.Labels, n)
+	s.Dates = o.Labels.Dates()
 	return s, err
 }
 
@@ -132,7 +133,7 @@ func (o *PictureOptions) strip() (*plot.Strip, error) {
 	classes, names, inks, values := plot.OfLabels(all)
 	for _, p := range o.Panels {
 		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, ClassColours: inks, Classes: classes, Values: values,
-			PointSize: o.PointSize, NameClasses: o.NameClasses}
+			Dates: all.Dates(), PointSize: o.PointSize, NameClasses: o.NameClasses}
 		if n := p.Embedding.N; several && classes != nil {
 			panel.Classes, classes = classes[:n], classes[n:]
 		} else if several && values != nil {

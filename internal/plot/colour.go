@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cne/data"
 )
@@ -90,6 +91,21 @@ func OfLabels(labels *data.Labels) (classes []int32, names []string, colours []i
 		values[i] = known.Value[k]
 	}
 	return nil, nil, nil, values
+}
+
+// markNames returns the names of marks on the scale of the values, which span that much.
+func (s *Scatter) markNames(marks []float64, span float64) []string {
+	names, layout := make([]string, len(marks)), time.DateOnly
+	if span < 0.05 { // 18 days
+		layout += " 15:04"
+	}
+	fraction := func(v float64) bool { return v != math.Trunc(v) }
+	for k, v := range marks {
+		if names[k] = Number(v); s.Dates && slices.ContainsFunc(marks, fraction) { // not only years
+			names[k] = time.Unix(int64(math.Round((v-1970)*365.2425*24*60))*60, 0).UTC().Format(layout)
+		}
+	}
+	return names
 }
 
 // Present returns the classes that occur, in order. Negative ones mean no class and are

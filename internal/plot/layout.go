@@ -423,9 +423,10 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 	}
 
 	marks := Marks(low, high)
+	names := s.markNames(marks, high-low)
 	var widest float64
-	for _, v := range marks {
-		widest = max(widest, legendStyle.Width(Number(v)).Points())
+	for _, name := range names {
+		widest = max(widest, legendStyle.Width(name).Points())
 	}
 	width := barWidth + tickLength + 3 + widest
 	grey := slices.Contains(colour, -1)
@@ -449,10 +450,10 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 					{X: vg.Length(left), Y: vg.Length(top)},
 				})
 			}
-			for _, v := range marks {
+			for k, v := range marks {
 				x, y := vg.Length(left+barWidth), vg.Length(bottom+height*position(v))
 				c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.75}, x, y, x+tickLength, y)
-				label(c, x+tickLength+3, y, Number(v))
+				label(c, x+tickLength+3, y, names[k])
 			}
 			if grey {
 				entry(c, left, bottom-1.5*legendLine, unlabeled, NoLabel)

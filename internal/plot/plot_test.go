@@ -595,6 +595,23 @@ func TestLegend(t *testing.T) {
 	contains(t, write(t, &Scatter{Embedding: m, Values: values}, SVG), ">0</text>", ">0.2</text>", ">0.4</text>", ">0.6</text>", ">0.8</text>")
 }
 
+// The scale of dates has years, days, or times of a day.
+func TestLegendOfDates(t *testing.T) {
+	m := points(0, 0, 1, 1, 2, 0)
+	for _, x := range []struct {
+		low, high float64 // years
+		want      []string
+	}{
+		{1950, 1999, []string{">1960</text>", ">1980</text>"}},
+		{2024.01, 2024.81, []string{">2024-03-14</text>", ">2024-10-19</text>"}},
+		{2024 + 2/365.2425, 2024 + 5/365.2425, []string{">2024-01-05 11:28</text>"}},
+	} {
+		values := []float64{x.low, x.high, math.NaN()}
+		contains(t, write(t, &Scatter{Embedding: m, Values: values, Dates: true}, SVG), x.want...)
+		contains(t, write(t, &Strip{Panels: []*Scatter{{Embedding: m, Values: values, Dates: true}}}, SVG), x.want...)
+	}
+}
+
 // The legend explains grey points if there are any.
 func TestLegendOfGreyPoints(t *testing.T) {
 	m := points(0, 0, 1, 1, 2, 0)

@@ -92,6 +92,8 @@ type Scatter struct {
 	// none: the point is grey and lies below the others. Values and Classes exclude each
 	// other.
 	Values []float64
+	// Dates reports that Values are dates, as years with fractions (data.LabelValue).
+	Dates bool
 
 	// HeldOut[i] reports whether row i was held out of training and placed by the trained
 	// network. If some rows are held out and some are not, training points are drawn in
@@ -364,7 +366,7 @@ func (s *Strip) layout() (*layout, error) {
 	side, legend, height, across := float64(stripSide), legend{}, 0., float64(columns)
 	for before := 0.; side != before; { // smaller panels have a lower and wider legend
 		before, height = side, float64(cells[n-1]/columns+1)*side
-		if _, _, legend = all.colour(height - 2*margin); legend.draw != nil {
+		if _, _, legend = all.colour(height - 2*margin - room[titled]); legend.draw != nil {
 			legend.width += legendGap
 		}
 		if s.Width > 0 {
@@ -411,7 +413,7 @@ func letterOf(panel int) string { return strings.Repeat(string(rune('a'+panel%26
 
 // together returns one plot with the classes or values of all panels.
 func (s *Strip) together() *Scatter {
-	all := &Scatter{Embedding: new(data.Matrix), ClassNames: s.Panels[0].ClassNames, ClassColours: s.Panels[0].ClassColours}
+	all := &Scatter{Embedding: new(data.Matrix), ClassNames: s.Panels[0].ClassNames, ClassColours: s.Panels[0].ClassColours, Dates: s.Panels[0].Dates}
 	for _, p := range s.Panels {
 		all.Embedding.N += p.Embedding.N
 		all.Classes = append(all.Classes, p.Classes...)

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"errors"
+	"image"
 	"maps"
 	"slices"
 	"strings"
@@ -107,6 +108,18 @@ func TestStripGrid(t *testing.T) {
 }
 
 // One colour means one value, and one class, in all panels.
+// The legend below titles ends above the margin.
+func TestStripLegendFits(t *testing.T) {
+	m := &data.Matrix{N: 2, D: 2, X: []float32{0, 0, 1, 1}}
+	s := &Strip{Panels: []*Scatter{{Embedding: m, Values: []float64{2, 1}, Title: "one"}, {Embedding: m, Values: []float64{2, 2}, Title: "two"}}}
+	img := decode(t, s)
+	size := img.Bounds().Max
+	left := int(2 * stripSide / 72 * 200)
+	if low := extent(crop(img, image.Rect(left, 0, size.X, size.Y)), ValueColour(0)); low.Empty() || low.Max.Y > size.Y-margin*200/72 {
+		t.Errorf("the least value of the scale is at %v of %v", low, size)
+	}
+}
+
 func TestStripColours(t *testing.T) {
 	pair := func(a, b float64) *Scatter {
 		return &Scatter{Embedding: &data.Matrix{N: 2, D: 2, X: []float32{0, 0, 1, 1}}, Values: []float64{a, b}}
