@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -24,10 +25,10 @@ var ErrONNX = errors.New("model: it cannot be written as ONNX")
 // WriteONNX writes the network and the preprocessing as an ONNX file. Its input "points" [N,
 // width] are points as they were read, its output "positions" [N, out]. The largest
 // difference from ProjectTo is about 10⁻⁶ of the largest position. Points without a
-// direction, which cne does not place, get the position of the zero vector.
+// direction, which cne does not place, get the position of the zero vector. Points are
+// float64 if the preprocessing has an Offset, because float32 does not hold them.
 //
-// The error wraps ErrONNX for a preprocessing of counts, one that fills missing values, and
-// one with an Offset.
+// The error wraps ErrONNX for a preprocessing of counts, and one that fills missing values.
 func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err
@@ -76,7 +77,11 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 			x = g.add(after, "Softmax", []string{x}, onnxAttribute{Name: "axis", Value: 1})
 		}
 	}
-	return g.write(w, onnxValue{Name: "points", Shape: []any{"N", width}}, onnxValue{Name: "positions", Shape: []any{"N", out}}, remarks)
+	points := onnxValue{Name: "points", Shape: []any{"N", width}}
+	if p != nil && p.Scaler != nil && p.Scaler.Offset != nil {
+		points.Type = onnxDouble
+	}
+	return g.write(w, points, onnxValue{Name: "positions", Shape: []any{"N", out}}, remarks)
 }
 
 // gemm adds a linear layer. With transB = 0, OpenCV 4.6 would transpose a square weight.
@@ -102,8 +107,6 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 		return "", fmt.Errorf("%w: its points are counts of genes, which cne finds by name and normalises", ErrONNX)
 	case p.Fill != nil:
 		return "", fmt.Errorf("%w: it replaces missing values, which hardly a program that reads ONNX can; one trained with data.missing refuse (or drop, if values are missing) can be written", ErrONNX)
-	case p.Scaler != nil && p.Scaler.Offset != nil:
-		return "", fmt.Errorf("%w: the training points are too far from zero for float32; subtract a constant from all points before training", ErrONNX)
 	}
 	with := func(output, operator, x, name string, values []float32, shape ...int) string {
 		return g.add(output, operator, []string{x, g.constant(name, values, shape...)})
@@ -122,6 +125,11 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 		return x
 	}
 	if s := p.Scaler; s != nil {
+		if s.Offset != nil {
+			raw, _ := binary.Append(nil, binary.LittleEndian, s.Offset) // of fixed size
+			x = g.add("exact", "Sub", []string{x, g.tensor("offset", onnxDouble, raw, p.Width)})
+			x = g.add("shifted", "Cast", []string{x}, onnxAttribute{Name: "to", Value: onnxFloat})
+		}
 		switch s.Kind {
 		case data.ScaleUnit:
 			x = with("scaled", "Div", x, "divisor", []float32{s.Divisor}, 1)
@@ -232,6 +240,8 @@ const (
 	onnxFormat, operatorSet = 7, 13
 	// maxONNXBytes is the largest message of protocol buffers.
 	maxONNXBytes = math.MaxInt32
+
+	onnxFloat, onnxDouble = 1, 11 // the types of numbers
 )
 
 // An onnxMessage is an encoded message of protocol buffers; the fields' numbers are onnx.proto's.
@@ -293,19 +303,24 @@ func (g *onnxGraph) add(output, operator string, inputs []string, attributes ...
 
 // constant adds an array, and returns its name.
 func (g *onnxGraph) constant(name string, values []float32, shape ...int) string {
+	raw := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		if v-v != 0 && g.invalid == nil {
+			g.invalid = fmt.Errorf("onnx: %s: got %v, want finite numbers of float32", name, v)
+		}
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return g.tensor(name, onnxFloat, raw, shape...)
+}
+
+// tensor adds an array of a type, and returns its name.
+func (g *onnxGraph) tensor(name string, of int, raw []byte, shape ...int) string {
 	g.body.message(5, func(tensor *onnxMessage) {
 		for _, n := range shape {
 			tensor.number(1, n)
 		}
-		tensor.number(2, 1) // of FLOAT
+		tensor.number(2, of)
 		tensor.text(8, name)
-		raw := make([]byte, 0, 4*len(values))
-		for _, v := range values {
-			if v-v != 0 && g.invalid == nil {
-				g.invalid = fmt.Errorf("onnx: %s: got %v, want finite numbers of float32", name, v)
-			}
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-		}
 		*tensor = protowire.AppendBytes(protowire.AppendTag(*tensor, 9, protowire.BytesType), raw)
 	})
 	return name
@@ -315,6 +330,7 @@ func (g *onnxGraph) constant(name string, values []float32, shape ...int) string
 // names a number that may vary.
 type onnxValue struct {
 	Name  string
+	Type  int // 0: onnxFloat
 	Shape []any
 }
 
@@ -322,7 +338,7 @@ func (v onnxValue) encode(m *onnxMessage) {
 	m.text(1, v.Name)
 	m.message(2, func(m *onnxMessage) {
 		m.message(1, func(m *onnxMessage) {
-			m.number(1, 1) // of FLOAT
+			m.number(1, cmp.Or(v.Type, onnxFloat))
 			m.message(2, func(m *onnxMessage) {
 				for _, n := range v.Shape {
 					m.message(1, func(m *onnxMessage) {

@@ -27,7 +27,8 @@ Scaling, normalisation and principal components are inside: the input "points"
 [N, columns] are points as they are in the files, in the order of training, and
 the output "positions" are their positions, to about 1e-6 of the largest. The
 input of a network for images is "images" [N, 3, height, width], with pixels from
-0 to 1. Networks of counts, and of points with missing values, are refused.`,
+0 to 1. Points that float32 does not hold, such as times in milliseconds, are
+float64. Networks of counts, and of points with missing values, are refused.`,
 		Example: `  cne export --model runs/mnist mnist.onnx
   cne export --model runs/simclr-cifar10 --representation encoder.onnx`,
 		Args: func(cmd *cobra.Command, args []string) error {
