@@ -40,15 +40,35 @@ func newPull(s *settings) (*pull, error) {
 	if len(s.Towards) != s.n*d || !simd.AllFinite(s.Towards) {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got %d coordinates to pull towards, want %d finite ones", len(s.Towards), s.n*d)
 	}
-	mean, squares := spread(s.Towards, d)
+	towards := withoutOutliers(s.Towards, d)
+	mean, squares := spread(towards, d)
 	if squares == 0 {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got equal positions to pull towards, want different ones")
 	}
-	p := &pull{towards: make([]float32, len(s.Towards)), squares: squares}
-	for i, v := range s.Towards {
+	p := &pull{towards: make([]float32, len(towards)), squares: squares}
+	for i, v := range towards {
 		p.towards[i] = float32(float64(v) - mean[i%d])
 	}
 	return p, nil
+}
+
+// withoutOutliers returns positions [n, d] whose coordinates end at five times the range of
+// the middle 90 % of the points: otherwise a single one could set the scale of all others.
+func withoutOutliers(x []float32, d int) []float32 {
+	x = slices.Clone(x)
+	n := len(x) / d
+	column := make([]float32, n)
+	for j := range d {
+		for i := range column {
+			column[i] = x[i*d+j]
+		}
+		slices.Sort(column)
+		low, high := column[n/20], column[n-1-n/20]
+		for i := j; i < len(x) && low < high; i += d {
+			x[i] = min(max(x[i], low-2*(high-low)), high+2*(high-low))
+		}
+	}
+	return x
 }
 
 // spread returns the mean of positions x [n, d], and the sum of their squared distances from

@@ -20,7 +20,7 @@ func pulled[T op.Float](t *testing.T, loss op.Loss, d int, lr float64, epochs in
 	change(&o)
 	start := make([]T, 200*d)
 	for i, v := range o.Towards {
-		start[i] = T(v) + T(i%7)/7
+		start[i] = T(min(v, 9)) + T(i%7)/7 // not at an outlier
 	}
 	m, err := model.NewEmbedding(start, d, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 	must(t, err)
@@ -139,6 +139,23 @@ func TestPullReachesItsTarget(t *testing.T) {
 	}
 	if slices.Max(weak) > 2*slices.Min(weak) {
 		t.Errorf("one strength has other effects in other ways of training: %v", weak)
+	}
+}
+
+// One position far away, as of a point that diverged, does not keep the others from theirs.
+func TestPullOfOutlier(t *testing.T) {
+	shapeOf := func(outlier float32) float64 {
+		_, y := pulled[float32](t, op.InfoNC, 2, 0.5, 100, func(o *train.Options) {
+			o.Phases[0].Pull = 1e6
+			o.Towards[0] = outlier
+		})
+		squares, rest := shape(y[2:], normal[float32](200, 2, 9)[2:], 2)
+		return rest / squares
+	}
+	for _, outlier := range []float32{100, 1e12} {
+		if got := shapeOf(outlier); got > 1e-9 {
+			t.Errorf("an outlier at %g: the rest is %g", outlier, got)
+		}
 	}
 }
 
