@@ -80,6 +80,7 @@ epochs is shared, at Z̄ = |X|/m for ` + op.LossesWith(op.FixedZ) + ` and s = 1 
 		}
 		return s.run(ctx, stdout)
 	})
+	_ = flags.MarkHidden("network") // it is refused; the flag is there
 	return cmd
 }
 

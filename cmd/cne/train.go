@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -316,6 +317,9 @@ var errReading = errors.New("interrupted while the points were read; nothing was
 
 // read reads the data of a run and checks them.
 func (r *pointRun) read(ctx context.Context) (err error) {
+	if m := r.config.Model; m.Kind != "mlp" && !slices.Equal(r.config.Embed.Hidden, model.DefaultHidden) {
+		r.Log.Warn("model.hidden has no effect; only a model.kind mlp has these layers", "model.kind", m.Kind)
+	}
 	c := r.config
 	r.start = time.Now()
 	if err := r.refuse(ctx); err != nil {
