@@ -289,13 +289,17 @@ func TestCSVMemory(t *testing.T) {
 // The header 0,1,2,… is what pandas writes for columns without names.
 func TestCountingHeader(t *testing.T) {
 	for text, want := range map[string]int{
-		"0,1,2\n5,6,7\n":   1,
-		"0,1,2\r\n5,6,7\n": 1,
-		"0,1\n5,6\n":       2, // as likely two points
-		"1,2,3\n5,6,7\n":   2,
-		"0,1,2.5\n5,6,7\n": 2,
+		"0,1,2\n5,6,7\n":        1,
+		"0,1,2\r\n5,6,7\n":      1,
+		"0,1\n5,6\n":            2, // as likely two points
+		"1,2,3\n5,6,7\n":        2,
+		"0,1,2.5\n5,6,7\n":      2,
+		"0,1,2,kind\n5,6,7,a\n": 1,
+		"kind,0,1,2\na,5,6,7\n": 1,
+		"0,1,2,NA\n5,6,7,8\n":   2,
+		"0,1,kind\n5,6,a\n":     2,
 	} {
-		set, err := file.Decode(strings.NewReader(text), file.Options{})
+		set, err := file.Decode(strings.NewReader(text), file.Options{DropText: true, AllowMissing: true})
 		if err != nil || set.Points.N != want {
 			t.Errorf("%q: %v points, %v; want %d", text, set, err, want)
 		}

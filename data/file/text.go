@@ -514,19 +514,23 @@ func isHeader(row []string, opt *Options) bool {
 }
 
 // counts reports whether three or more fields of a row count 0, 1, 2, …, the default
-// names of columns. After an empty field, which pandas writes for its index, fewer
-// suffice.
+// names of columns, and others are words. After an empty field, which pandas writes for its
+// index, fewer suffice.
 func counts(row []string) bool {
 	least := 3
 	if strings.TrimSpace(row[0]) == "" {
 		row, least = row[1:], 1
 	}
-	for i, field := range row {
-		if strings.TrimSpace(field) != strconv.Itoa(i) {
+	n := 0
+	for _, field := range row {
+		field = strings.TrimSpace(field)
+		if field == strconv.Itoa(n) {
+			n++
+		} else if _, err := text.ParseFloat(field, 64); err == nil || text.IsMissingNumber(field) {
 			return false
 		}
 	}
-	return len(row) >= least
+	return n >= least
 }
 
 // fieldNames returns the fields of a row as names.
