@@ -246,7 +246,6 @@ func BenchmarkResNet(b *testing.B) {
 				must(b, p.Run())
 			}
 			b.ReportMetric(float64(count*b.N)/b.Elapsed().Seconds(), "images/s")
-			b.ReportMetric(float64(4*p.Elements())/1e6, "MB")
 		})
 	}
 }
