@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -78,7 +79,11 @@ func (m *Matrix) At(i, j int) float64 {
 		panic(mat.ErrColAccess)
 	}
 	if m.CSR != nil {
-		return m.CSR.at(i, j)
+		column, value := m.CSR.Row(i)
+		if k, ok := slices.BinarySearch(column, int32(j)); ok {
+			return float64(value[k])
+		}
+		return 0
 	}
 	v := float64(m.X[i*m.D+j])
 	if m.Offset != nil {
@@ -168,18 +173,18 @@ func (m *Matrix) finite() (*Matrix, error) {
 // FirstNotFinite returns the first value that is NaN or infinite, and its row and column.
 // ok is false if all values are finite.
 func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
+	values := m.X
 	if m.CSR != nil {
-		row, at, ok := m.CSR.firstNotFinite()
-		if !ok {
-			return 0, 0, 0, false
-		}
-		return row, int(m.CSR.Column[at]), m.CSR.Value[at], true
+		values = m.CSR.Value
 	}
-	at := simd.FirstNotFinite(m.X)
-	if at < 0 {
+	at := simd.FirstNotFinite(values)
+	switch {
+	case at < 0:
 		return 0, 0, 0, false
+	case m.CSR != nil:
+		return sort.SearchInts(m.CSR.Start, at+1) - 1, int(m.CSR.Column[at]), values[at], true
 	}
-	return at / m.D, at % m.D, m.X[at], true
+	return at / m.D, at % m.D, values[at], true
 }
 
 // check is Check for a matrix that must be dense.

@@ -90,7 +90,7 @@ func (s *Sample) thin() {
 }
 
 // levelOf returns the level of a row, by its position in s.of if that is set. It returns
-// −1 if the row is not in s.of.
+// −1 if the row is not in s.of. A pseudo-random share 1/2ᵏ⁺¹ of the rows has level k.
 func (s *Sample) levelOf(row int) int {
 	if s.of != nil {
 		at, ok := slices.BinarySearch(s.of, row)
@@ -99,11 +99,8 @@ func (s *Sample) levelOf(row int) int {
 		}
 		row = at
 	}
-	return levelOf(row)
+	return bits.TrailingZeros64(rng.Mix(uint64(row) + 1))
 }
-
-// levelOf returns k for a pseudo-random share 1/2ᵏ⁺¹ of the rows.
-func levelOf(row int) int { return bits.TrailingZeros64(rng.Mix(uint64(row) + 1)) }
 
 // inexact returns, for each column that float32 does not hold exactly, its distinct finite
 // values in ascending order; nil for other columns.

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"cne/internal/memory"
 	"cne/internal/parallel"
-	"cne/internal/simd"
 )
 
 // errCentering is the error of scalings that subtract something from every value.
@@ -168,15 +166,6 @@ func (m *Matrix) CopyRows(dst []float32, first int) {
 	})
 }
 
-// at returns a value.
-func (c *CSR) at(i, j int) float64 {
-	column, value := c.Row(i)
-	if k, ok := slices.BinarySearch(column, int32(j)); ok {
-		return float64(value[k])
-	}
-	return 0
-}
-
 // SelectColumns returns a matrix of some of the d columns; from lists their indices.
 func (c *CSR) SelectColumns(from []int, d int) *CSR {
 	to := make([]int32, d)
@@ -333,15 +322,6 @@ func (c *CSR) Fault(n, d int) string {
 		}
 	})
 	return cmp.Or(faults...)
-}
-
-// firstNotFinite returns the row and the index of the first value that is NaN or
-// infinite; ok is false if all are finite.
-func (c *CSR) firstNotFinite() (row, at int, ok bool) {
-	if at = simd.FirstNotFinite(c.Value); at < 0 {
-		return 0, 0, false
-	}
-	return sort.SearchInts(c.Start, at+1) - 1, at, true
 }
 
 // Tidy puts the columns of each row in ascending order, adds up values of the same

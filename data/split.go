@@ -199,13 +199,7 @@ func DrawRows(n, count int, seed uint64) ([]int, error) {
 		return nil, errorf(ErrOption, "rows to draw: got %d, want 1 to %d", count, n)
 	}
 	stream := rng.New(seed, rng.Training)
-	rows := make([]int, 0, count)
-	for i := 0; len(rows) < count; i++ {
-		if stream.IntN(n-i) < count-len(rows) {
-			rows = append(rows, i)
-		}
-	}
-	return rows, nil
+	return stream.Choose(n, count), nil
 }
 
 // CheckRows returns an error wrapping ErrOption unless rows is a nonempty, strictly

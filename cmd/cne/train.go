@@ -275,9 +275,8 @@ func (t *training) keep() error {
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
-	name := rundir.Snapshots + "/" + rundir.SnapshotName(epoch)
 	t.saved = true
-	return t.dir.WriteFile(name, func(w io.Writer) error {
+	return t.dir.WriteFile(fmt.Sprintf("%s/epoch-%04d.npy", rundir.Snapshots, epoch), func(w io.Writer) error {
 		return file.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})
 	})
 }

@@ -362,13 +362,6 @@ func (nm *normalization) transform(v float32, l int) float32 {
 // radius returns the distance that s stands for, for a value of the measure.
 func (nm *normalization) radius(value float64) float64 { return math.Sqrt(nm.factor * value) }
 
-// proves reports whether all base points with an s not below the threshold are certainly
-// farther from a query of norm a than one at the given value. bound is the error bound
-// of s.
-func (nm *normalization) proves(bound errorBound, threshold float32, a, value float64) bool {
-	return bound.certain(float64(threshold), nm.radius(value), a, nm.maxNorm)
-}
-
 // An errorBound bounds the difference between the computed s and the distances
 // they stand for. With u = 2⁻²⁴, the rounding of float32, K = D+2 the length
 // of the inner products and a = ‖z‖ of the rounded z:

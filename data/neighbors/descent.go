@@ -526,7 +526,8 @@ func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 	row := d.candidates[d.starts[r]:d.starts[r+1]]
 	reverse := row[len(row)-int(d.sizes[r]):]
 	list := d.list(d.first + r)
-	w.met.clear()
+	clear(w.met.entries)
+	w.met.count = 0
 	w.met.reserve(len(list))
 	for _, key := range list {
 		w.met.add(numberOf(key))
@@ -636,11 +637,6 @@ type pairSet struct {
 func newPairSet(points int) pairSet {
 	log := bits.Len(uint(2 * points))
 	return pairSet{entries: make([]uint32, 1<<log), shift: 32 - log}
-}
-
-func (s *pairSet) clear() {
-	clear(s.entries)
-	s.count = 0
 }
 
 // has reports whether the set has a point.

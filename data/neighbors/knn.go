@@ -325,14 +325,9 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 	if nb == nil || nb.N != m.N || nb.K < 1 || nb.K >= m.N || len(nb.Dist2) != nb.N*nb.K {
 		return nil, fmt.Errorf("neighbors: %w: neighbours: got inconsistent sizes, want the neighbours of %d points", ErrInput, m.N)
 	}
-	stream := rng.New(seed, rng.Sample, recallPoints)
 	count := min(recallPoints, m.N)
-	rows := make([]int, 0, count)
-	for i := 0; len(rows) < count; i++ { // every set of rows has the same probability
-		if stream.IntN(m.N-i) < count-len(rows) {
-			rows = append(rows, i)
-		}
-	}
+	stream := rng.New(seed, rng.Sample, recallPoints)
+	rows := stream.Choose(m.N, count)
 	limits, err := farthest(ctx, m, rows, nb.K, opt.Device)
 	if err != nil {
 		return nil, err

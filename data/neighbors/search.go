@@ -349,7 +349,7 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candi
 		if x.measure == jaccard {
 			threshold = math.Nextafter32(threshold, 0) // without ties
 		}
-		proved = x.normalization.proves(s.bound, threshold, norm, best.limit)
+		proved = s.bound.certain(float64(threshold), x.normalization.radius(best.limit), norm, x.normalization.maxNorm)
 	}
 	best.store(nb, i)
 	return proved

@@ -109,3 +109,15 @@ func (s *Stream) Perm(n int) []int {
 	}
 	return p
 }
+
+// Choose returns count of the numbers from 0 to n−1 in ascending order. Every set of them has
+// the same probability.
+func (s *Stream) Choose(n, count int) []int {
+	chosen := make([]int, 0, count)
+	for i := 0; len(chosen) < count; i++ {
+		if s.IntN(n-i) < count-len(chosen) {
+			chosen = append(chosen, i)
+		}
+	}
+	return chosen
+}

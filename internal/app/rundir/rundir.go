@@ -333,7 +333,7 @@ const (
 	SpectrumCurves   = "curves.png"
 	SpectrumExplorer = "explorer.html"
 
-	// Snapshots is the folder of the embeddings during training (see SnapshotName).
+	// Snapshots is the folder of the embeddings during training: epoch-NNNN.npy.
 	Snapshots = "snapshots"
 
 	// eventFiles is the prefix of TensorBoard's files; the time of their creation
@@ -427,10 +427,6 @@ func isRunFile(name string) bool {
 // lateFiles are the runFiles that are made when a run has ended.
 var lateFiles = append(positionFiles("holdout"), MetricsFile, HeldRowsFile, RowsFile, NamesFile, "embedding.png",
 	"curves.png", "curves.svg", PageFile, EvaluationFile)
-
-// SnapshotName returns the name of the embedding after an epoch, in the folder
-// Snapshots.
-func SnapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }
 
 // CreateEvents creates a file for TensorBoard. TensorBoard reads all files of a folder in
 // the order of their names, so the file of a continued run gets a later time than the
