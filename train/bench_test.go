@@ -25,10 +25,7 @@ func randomEdges(n, e int) (heads, tails []int32) {
 
 // normal returns n points of d coordinates, normally distributed.
 func normal[T op.Float](n, d int, seed uint64) []T {
-	table, err := initial.Random[T](n, d, 1, seed)
-	if err != nil {
-		panic(err)
-	}
+	table := initial.Random[T](n, d, 1, seed)
 	return table
 }
 
