@@ -148,7 +148,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	network := o.network()
 	x := Options{Neighbors: max(1, min(DefaultNeighbors, n/4))}
 	if network {
-		x.Epochs = networkEpochs(n)
+		// About 5000 steps, of 20 edges per point with 15 neighbours, or the paper's epochs.
+		x.Epochs = max(DefaultNetworkEpochs, 5000/max(1, n*20/DefaultBatchSize))
 	}
 	if p == PresetPaper {
 		if !o.GraphMetric.Direct() { // which compares no components
@@ -239,13 +240,6 @@ func (o *Options) takesAll() bool {
 // wideStd returns the standard deviation of positions at the start. Wide starts keep their
 // arrangement, but cost accuracy with many points.
 func wideStd(n int) float64 { return max(1, min(3, 5000/float64(n))) }
-
-// networkEpochs returns the number of epochs in which a network makes about 5000 steps,
-// or the paper's number of epochs if that is larger.
-func networkEpochs(n int) int {
-	const steps, edges = 5000, 20 // edges per point, of 15 neighbours
-	return max(DefaultNetworkEpochs, steps/max(1, n*edges/DefaultBatchSize))
-}
 
 // scaledPhases returns phases with the given total number of epochs, in the same
 // proportions. Each phase gets at least one epoch. If there are fewer epochs than phases,

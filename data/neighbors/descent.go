@@ -236,7 +236,11 @@ func (d *descent) joinRounds(ctx context.Context, seed uint64) error {
 				ended++
 				continue
 			}
-			d.setLimits()
+			parallel.For(d.n, 1<<14, func(_, lo, hi int) { // the limits of this round
+				for p := lo; p < hi; p++ {
+					d.limits[p] = math.Float32bits(below(worst(d.list(p))))
+				}
+			})
 			if err := parallel.ForContext(ctx, last-first, descentGrain, d.joinRows); err != nil {
 				return err
 			}
@@ -246,15 +250,6 @@ func (d *descent) joinRounds(ctx context.Context, seed uint64) error {
 		}
 	}
 	return nil
-}
-
-// setLimits sets the limits of a round.
-func (d *descent) setLimits() {
-	parallel.For(d.n, 1<<14, func(_, lo, hi int) {
-		for p := lo; p < hi; p++ {
-			d.limits[p] = math.Float32bits(below(worst(d.list(p))))
-		}
-	})
 }
 
 // joinRows joins the candidates of rows lo to hi−1.

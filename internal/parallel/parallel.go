@@ -182,13 +182,6 @@ func (l *Loop) release() {
 	}
 }
 
-// finish reports that a helper has no more to do.
-func (l *Loop) finish() {
-	if l.helpers.Add(-1) == 0 {
-		l.done.open(0)
-	}
-}
-
 // fail records the value that Run panics with. (A separate function keeps the value off
 // the heap where there is no panic.)
 func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
@@ -372,7 +365,9 @@ func (w *worker) help(l *Loop) (wanted bool) {
 		if ended {
 			l.fail("parallel: the body of a loop has ended its goroutine")
 		}
-		l.finish()
+		if l.helpers.Add(-1) == 0 {
+			l.done.open(0)
+		}
 	}()
 	l.take(w.index)
 	ended = false
