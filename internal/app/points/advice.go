@@ -51,7 +51,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 		count = len(seen)
 		gapless := changes == m.N-1 && ascending && high-low == float64(m.N-1)
 		if gapless || m.N >= fewestAscending && (ascending && 2*changes >= m.N || 10*count >= 9*m.N) {
-			in.log.Warn(fmt.Sprintf("column %s counts the rows and is part of all distances; %s leaves it out", text.Quote(name),
+			in.log.Warn(fmt.Sprintf("column %s looks like row numbers and is part of all distances; %s leaves it out", text.Quote(name),
 				setting("data.drop", name)))
 		}
 	}

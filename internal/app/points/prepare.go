@@ -66,7 +66,7 @@ func (in *Inputs) LogCounts() {
 	if in.counts == nil {
 		return
 	}
-	kept, wanted := len(in.counts.Genes), in.Config.Data.Genes
+	kept, wanted := len(in.counts.Genes), min(in.Config.Data.Genes, in.counts.Total)
 	in.log.Info("made points from the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
 	if kept < wanted {
 		in.log.Warn("fewer genes vary enough than data.genes asks for", "genes", kept, "wanted", wanted)
