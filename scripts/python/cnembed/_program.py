@@ -260,10 +260,11 @@ class _Progress:
 
 def _renamed(text):
     """Return a message of the program in the words of Python's parameters."""
+    text = re.sub(r"; --set data\.missing=.*\bmean fills in", r'; config={"data.missing": "mean"} fills in', text)
     # Advice about the command line, flags, and what is in a folder that is removed.
     text = re.sub(r'; see "cne [^"]*"$|^--set [\w.]+: |^--[\w-]+: | \(data\.path:[^()]*\)$|; --set data\.missing=.*$| \(--[^()]*\)|; fix the values, or [^;]*$', "", text)
     text = re.sub(r"; the embedding[^;]*|; \"cne [^\"]*\" continues| \(the embeddings?[^()]*\)", "", text)
-    text = text.replace(", or null", ", or None")
+    text = re.sub(r"\b(want|or) null\b", r"\1 None", text)
     text = re.sub(r"([+-])Inf\b", lambda m: m[1].strip("+") + "inf", text)
     for pattern, word in _WORDS.items():
         text = re.sub(pattern, word, text)
