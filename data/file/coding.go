@@ -268,6 +268,8 @@ func (c TextColumn) String() string {
 	}
 	example, reason := c.Fields[0].Text, ""
 	switch {
+	case c.Is != "":
+		reason = ", " + c.Is
 	case c.IsDate():
 		reason = ", a date"
 	case c.Number:
@@ -345,7 +347,8 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		}
 		c.Kind = data.CodingText
 		k := slices.Index(codingKinds[:], kind)
-		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Seen: s.seen, Values: len(s.values), Number: s.hits[k] > 0, Is: s.none}
+		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Seen: s.seen, Values: len(s.values), Number: s.hits[k] > 0,
+			Is: cmp.Or(s.none, map[bool]string{true: "not a date such as 2024-12-31, 31.12.2024 or 12/31/2024"}[slices.Contains(o.Dates, l.nameOf(i))])}
 	}
 	return texts
 }

@@ -129,6 +129,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"commas that are both", "a;b\n1;1,5\n1;1,234.5\n", file.Options{}, data.ErrFormat, `line 3: column "b": got "1,234.5", want a number`},
 		{"a word among truth values", "a\ntrue\nFalse\nperhaps\n", file.Options{}, data.ErrFormat, `line 4: column "a": got "perhaps", want true or false, as in the rows before`},
 		{"a word among dates", "a\n2020-01-01\nsoon\n", file.Options{Dates: []string{"a"}}, data.ErrFormat, `line 3: column "a": got "soon", want a date, as in the rows before`},
+		{"no dates", "a,b\nOct 28 2023,1\n", file.Options{Dates: []string{"a"}}, data.ErrFormat, `columns that are not numbers: a (line 2: "Oct 28 2023", not a date such as 2024-12-31, 31.12.2024 or 12/31/2024)`},
 		{"dates that are not asked for", "a,b\n2020-01-01,1\n", file.Options{}, data.ErrFormat, `columns that are not numbers: a (line 2: "2020-01-01", a date)`},
 		{"lists of two lengths", "a\n\"[1,2]\"\n\"[1,2,3]\"\n", file.Options{}, data.ErrFormat, `line 3: column "a": got "[1,2,3]" with 3 numbers, want a list of 2`},
 		{"two columns of lists", "a,b\n\"[1,2]\",\"[3,4]\"\n", file.Options{}, data.ErrOption, `columns of lists: got "a", "b", want one; name it as the column to take (data.columns)`},
