@@ -105,10 +105,9 @@ func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
 	}
 	s = &plot.Scatter{
 		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
-		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
+		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize, Dates: o.Labels.Dates(),
 	}
 	s.Classes, s.ClassNames, s.ClassColours, s.Values, err = colours("Labels", o.Labels, n)
-	s.Dates = o.Labels.Dates()
 	return s, err
 }
 

@@ -136,8 +136,6 @@ type plotting struct {
 	plot   cne.PictureOptions
 	grid   string
 
-	gridKeys []string // of the rows and of the columns; nil for no grid
-
 	titles  []string
 	join    bool // the inputs are parts of one
 	metrics bool // curves of runs
@@ -160,15 +158,11 @@ func (p *plotting) endings() []string {
 // check checks the command line.
 func (p *plotting) check() error {
 	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
-	if p.grid != "" {
-		keys := strings.Split(strings.ReplaceAll(p.grid, " ", ""), ",")
-		if len(keys) != 2 || keys[0] == keys[1] {
-			return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
-		}
-		if err := cmp.Or(configs.Train.CheckKey("--grid", keys[0]), configs.Train.CheckKey("--grid", keys[1])); err != nil {
-			return err
-		}
-		p.gridKeys = keys
+	p.grid = strings.ReplaceAll(p.grid, " ", "") // no key has a blank
+	if rows, columns, ok := strings.Cut(p.grid, ","); p.grid != "" && (!ok || rows == columns || strings.Contains(columns, ",")) {
+		return fmt.Errorf("--grid: got %s, want two keys, such as loss.s,seed", text.Quote(p.grid))
+	} else if err := cmp.Or(configs.Train.CheckKey("--grid", rows), configs.Train.CheckKey("--grid", columns)); p.grid != "" && err != nil {
+		return err
 	}
 	if !(p.plot.PointSize >= 0 && p.plot.PointSize <= 100) {
 		return fmt.Errorf("--point-size: got %v, want a number from 0 to 100", p.plot.PointSize)
@@ -262,8 +256,8 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		write = func() error { return curves.Save(p.output) }
 	case p.isStrip():
 		inputs := p.inputs
-		if p.gridKeys != nil {
-			inputs, err = report.Grid(&o, inputs, p.gridKeys[0], p.gridKeys[1])
+		if rows, columns, ok := strings.Cut(p.grid, ","); ok {
+			inputs, err = report.Grid(&o, inputs, rows, columns)
 			p.titles = make([]string, len(inputs))
 		}
 		if err == nil {

@@ -124,7 +124,7 @@ func TestJoinedParts(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--join needs --output":                  {"plot", "--join", "part0.npy", "part1.npy"},
 		"--join is for the parts":                {"plot", "--join", "--metrics", "run", "run", "-o", "a.png"},
-		"values per point: got 3, want 2 as in ": {"plot", "--join", "part0.npy", "whole.csv", "-o", "a.png"},
+		"part0.npy: labels: got none, want some": {"plot", "--join", "part0.npy", "whole.csv", "-o", "a.png"},
 		"none.npy: no such file or directory":    {"evaluate", "--join", "part0.npy", "none.npy", "--data", "points.csv"},
 	} {
 		if code, _, stderr := runCne(t.Context(), args...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {

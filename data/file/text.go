@@ -493,12 +493,9 @@ func isHeader(row []string, opt *Options) bool {
 		return true
 	}
 	numbers := false
-	mentioned := map[string]bool{}
+	mentioned := map[string]bool{LabelColumn: opt.Embedding, NameColumn: opt.Embedding}
 	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Only, opt.Drop, opt.Columns) {
 		mentioned[name] = name != ""
-	}
-	if opt.Embedding {
-		mentioned[LabelColumn], mentioned[NameColumn] = true, true
 	}
 	for _, field := range row {
 		name := text.ValidName(strings.TrimSpace(field))

@@ -95,13 +95,11 @@ func OfLabels(labels *data.Labels) (classes []int32, names []string, colours []i
 
 // markNames returns the names of marks on the scale of the values, which span that much.
 func (s *Scatter) markNames(marks []float64, span float64) []string {
-	names, layout := make([]string, len(marks)), time.DateOnly
-	if span < 0.05 { // 18 days
-		layout += " 15:04"
-	}
-	fraction := func(v float64) bool { return v != math.Trunc(v) }
+	names := make([]string, len(marks))
+	layout := map[bool]string{false: time.DateOnly, true: "2006-01-02 15:04"}[span < 0.05] // 18 days
+	years := !slices.ContainsFunc(marks, func(v float64) bool { return v != math.Trunc(v) })
 	for k, v := range marks {
-		if names[k] = Number(v); s.Dates && slices.ContainsFunc(marks, fraction) { // not only years
+		if names[k] = Number(v); s.Dates && !years {
 			names[k] = time.Unix(int64(math.Round((v-1970)*365.2425*24*60))*60, 0).UTC().Format(layout)
 		}
 	}

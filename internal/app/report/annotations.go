@@ -37,8 +37,8 @@ type Wanted struct {
 	// AutoLabels asks for labels made of the names, including the names that a page has
 	// without Names.
 	AutoLabels bool
-	// Tolerant leaves out columns that cannot colour points, with a warning instead of an error:
-	// the page of a finished run is better without one than missing.
+	// Tolerant leaves out columns that cannot be read, with a warning instead of an error: the
+	// page of a finished run is better without one than missing.
 	Tolerant bool
 	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
 	NamesFrom, ColumnsFrom string
@@ -55,7 +55,8 @@ const mostClasses = 4096
 
 // ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
 // given rows if rows is not nil; n may then be 0 for unknown. Cells are named by their
-// barcodes, unless other names are wanted. It returns nil if there are none.
+// barcodes, unless other names are wanted. It returns nil if there are none. It warns of
+// columns that cannot colour points, and leaves them out.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
 	if w.Names == "" && len(w.Columns) == 0 && !w.AutoLabels && from.Barcodes == nil {
 		return nil, nil
@@ -85,6 +86,9 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
 		name, values, err := read(spec)
+		if err != nil && !w.Tolerant {
+			return nil, fmt.Errorf("%s: %w", w.ColumnsFrom, err)
+		}
 		if err == nil {
 			path, column := file.SplitColumn(spec)
 			if path == "" && len(from.Paths) > 0 {
@@ -98,10 +102,7 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			if err = fmt.Errorf("%s: %w", w.ColumnsFrom, err); !w.Tolerant {
-				return nil, err
-			}
-			log.Warn(text.ErrorMessage(err) + "; the page leaves it out")
+			log.Warn(text.ErrorMessage(fmt.Errorf("%s: %w; the page leaves it out", w.ColumnsFrom, err)))
 		}
 	}
 	return a, nil
