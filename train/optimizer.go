@@ -8,6 +8,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -158,6 +159,9 @@ type Adam struct {
 
 // Init implements Optimizer.
 func (o *Adam) Init(params []model.Parameter) error {
+	if err := checkDecay(o.WeightDecay); err != nil {
+		return err
+	}
 	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	var err error
 	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
@@ -169,6 +173,14 @@ func (o *Adam) Init(params []model.Parameter) error {
 	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
 	o.loop.Body = o.piece
 	o.plan = plan{}
+	return nil
+}
+
+// checkDecay returns an error unless a weight decay is finite and at least 0.
+func checkDecay(decay float64) error {
+	if !(decay >= 0) || math.IsInf(decay, 0) {
+		return kind.Errorf(ErrInput, "train: weight decay: got %g, want a finite number of at least 0", decay)
+	}
 	return nil
 }
 
@@ -250,6 +262,12 @@ type SGD struct {
 
 // Init implements Optimizer.
 func (o *SGD) Init(params []model.Parameter) error {
+	if !(o.Momentum >= 0 && o.Momentum <= 1) {
+		return kind.Errorf(ErrInput, "train: momentum: got %g, want 0 to 1", o.Momentum)
+	}
+	if err := checkDecay(o.WeightDecay); err != nil {
+		return err
+	}
 	var names []string
 	if !o.plain() {
 		names = []string{"sgd.momentum"}

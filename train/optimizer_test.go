@@ -224,6 +224,18 @@ func TestClip(t *testing.T) {
 	}
 }
 
+func TestInitRefusesOptions(t *testing.T) {
+	for want, m := range map[string]train.Optimizer{
+		"momentum: got -1,":      &train.SGD{Momentum: -1},
+		"weight decay: got -1,":  &train.SGD{WeightDecay: -1},
+		"weight decay: got NaN,": &train.Adam{WeightDecay: math.NaN()},
+	} {
+		if err := m.Init(nil); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "train: ") {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
 // Rows that are not the gradient's would be written outside the table.
 func TestStepRefusesOtherRows(t *testing.T) {
 	for name, rows := range map[string][]int32{"beyond": {0, 5}, "negative": {-1, 0}, "too few": {1}} {

@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"cne/internal/simd"
 )
 
 // Curves is a picture of line charts next to and below each other, such as the partition
@@ -104,15 +106,72 @@ var (
 func (c *Curves) Save(path string) error { return save(path, c.Write) }
 
 // Write draws the charts as an image of that format. Errors of w are returned. Other
-// errors wrap ErrInput or ErrFormat, and nothing is written.
+// errors wrap ErrInput, ErrNotFinite or ErrFormat, and nothing is written.
 func (c *Curves) Write(w io.Writer, format Format) error { return drawAs(w, format, c, c.DPI) }
+
+func (c *Curves) check() error {
+	if len(c.Panels) == 0 {
+		return fmt.Errorf("%w: panels: got none", ErrInput)
+	}
+	if err := checkSizes([]size{{"Width", c.Width, maxInches}, {"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
+		return err
+	}
+	for i := range c.Panels {
+		if err := c.Panels[i].check(); err != nil {
+			return fmt.Errorf("panel %d (%q): %w", i+1, cmp.Or(c.Panels[i].Title, c.Panels[i].YLabel), err)
+		}
+	}
+	return nil
+}
+
+func (p *Panel) check() error {
+	points := 0
+	for k := range p.Series {
+		s := &p.Series[k]
+		for _, values := range []struct {
+			name         string
+			of           []float64
+			log, missing bool
+		}{
+			{"X", s.X, p.LogX, false}, {"Y", s.Y, p.LogY, true}, {"Low", s.Low, p.LogY, true}, {"High", s.High, p.LogY, true},
+		} {
+			for i, v := range values.of {
+				switch {
+				case values.missing && math.IsNaN(v):
+				case !simd.IsFinite(v):
+					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0)", ErrNotFinite, k+1, s.Name, v, values.name, i)
+				case values.log && v <= 0:
+					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0), want a positive number on a logarithmic axis",
+						ErrInput, k+1, s.Name, v, values.name, i)
+				}
+			}
+		}
+		for _, v := range s.Y {
+			if !math.IsNaN(v) {
+				points++
+			}
+		}
+	}
+	if points == 0 {
+		return fmt.Errorf("%w: points: got none", ErrInput)
+	}
+	for _, m := range p.Marks {
+		if !simd.IsFinite(m.X) {
+			return fmt.Errorf("%w: mark %q: got %v", ErrNotFinite, m.Name, m.X)
+		}
+		if p.LogX && m.X <= 0 {
+			return fmt.Errorf("%w: mark %q: got %v, want a positive number on a logarithmic axis", ErrInput, m.Name, m.X)
+		}
+	}
+	return nil
+}
 
 // layout places everything. All charts have the same size, and their axes are aligned.
 func (c *Curves) layout() (*layout, error) {
-	n := len(c.Panels)
-	if n == 0 {
-		return nil, fmt.Errorf("%w: panels: got none", ErrInput)
+	if err := c.check(); err != nil {
+		return nil, err
 	}
+	n := len(c.Panels)
 	columns := min(n, cmp.Or(c.Columns, map[int]int{4: 2}[n], 3))
 	rows := (n + columns - 1) / columns
 	l := &layout{width: cmp.Or(72*c.Width, 2*margin+float64(columns)*(panelWidth+panelGap)-panelGap)}

@@ -823,6 +823,7 @@ func TestRefusals(t *testing.T) {
 	nan, inf := float32(math.NaN()), math.Inf(1)
 	m := points(0, 0, 1, 1)
 	of := func(s Series) []Panel { return []Panel{{Title: "loss", Series: []Series{s}}} }
+	logY := func(s Series) []Panel { p := of(s); p[0].LogY = true; return p }
 	dense := many(DenseFrom)
 	dense.Width, dense.Height, dense.DPI = 100, 100, 1200
 	for name, tc := range map[string]struct {
@@ -838,8 +839,11 @@ func TestRefusals(t *testing.T) {
 		"NaN beyond two":          {&Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}, ErrNotFinite, "row 0 of the embedding (counted from 0): got NaN as coordinate 2"},
 		"infinite":                {&Scatter{Embedding: points(float32(inf), 0)}, ErrNotFinite, "row 0 of the embedding"},
 		"infinite value":          {&Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0): got the value +Inf"},
+		"classes":                 {&Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "classes: got 3, want 2, one for each point"},
+		"values":                  {&Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "values: got 3, want 2, one for each point"},
 		"held out":                {&Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut: got 3, want 2, one for each point"},
 		"no room for key":         {&Scatter{Embedding: m, HeldOut: []bool{true, false}, Width: 1}, ErrInput, "size: got 2.54 × 12.7 cm, too small for points with legend, title and scale bar"},
+		"both":                    {&Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "Classes and Values: got both, want one of them"},
 		"width":                   {&Scatter{Embedding: m, Width: -1}, ErrInput, "Width: got -1, want a number up to 100, or 0 for the default"},
 		"height":                  {&Scatter{Embedding: m, Height: math.NaN()}, ErrInput, "Height: got NaN, want a number up to 100, or 0 for the default"},
 		"DPI":                     {&Scatter{Embedding: m, DPI: 5000}, ErrInput, "DPI: got 5000, want a number up to 1200, or 0 for the default"},
@@ -849,7 +853,17 @@ func TestRefusals(t *testing.T) {
 		"dense":                   {dense, ErrInput, "100 × 100 inches at 1200 DPI: got 1.44e+10 pixels, want at most 2e+08"},
 		"no room":                 {&Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "size: got 1.78 × 12.7 cm, too small for points with legend, title and scale bar"},
 		"curves, no panels":       {&Curves{}, ErrInput, "panels: got none"},
+		"curves, no series":       {&Curves{Panels: []Panel{{Title: "loss"}}}, ErrInput, `points: got none`},
+		"curves, no number":       {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{math.NaN()}})}, ErrInput, "points: got none"},
+		"curves, NaN in X":        {&Curves{Panels: of(Series{X: []float64{math.NaN()}, Y: []float64{1}})}, ErrNotFinite, "NaN in X at point 0"},
+		"curves, infinite Y":      {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{inf}})}, ErrNotFinite, "+Inf in Y"},
+		"curves, zero on log":     {&Curves{Panels: logY(Series{X: []float64{1, 2}, Y: []float64{1, 0}})}, ErrInput, "series 1 (\"\"): got 0 in Y at point 1 (counted from 0), want a positive number on a logarithmic axis"},
+		"curves, low on log":      {&Curves{Panels: logY(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{-1}, High: []float64{2}})}, ErrInput, "-1 in Low"},
+		"curves, mark on log":     {&Curves{Panels: []Panel{{LogX: true, Series: []Series{falling("", 2)}, Marks: []Mark{{0, "m"}}}}}, ErrInput, `mark "m": got 0, want a positive number on a logarithmic axis`},
+		"curves, mark NaN":        {&Curves{Panels: []Panel{{Series: []Series{falling("", 2)}, Marks: []Mark{{math.NaN(), "m"}}}}}, ErrNotFinite, `mark "m": got NaN`},
 		"curves, too small":       {&Curves{Width: 1, Panels: of(falling("", 2))}, ErrInput, "size: got 2.54 × 6.29 cm, too small for 1 × 1 panels with numbers, titles and legend"},
+		"curves, negative DPI":    {&Curves{DPI: -1, Panels: of(falling("", 2))}, ErrInput, "DPI: got -1, want a number up to 1200, or 0 for the default"},
+		"curves, wide":            {&Curves{Width: 101, Panels: of(falling("", 2))}, ErrInput, "Width: got 101, want a number up to 100, or 0 for the default"},
 		"curves, too many pixels": {&Curves{Width: 100, Height: 100, DPI: 1200, Panels: of(falling("", 2))}, ErrInput, "pixels, want at most 2e+08"},
 		"strip, no panels":        {&Strip{}, ErrInput, ""},
 		"strip, columns":          {&Strip{Panels: []*Scatter{row(1, "")}, Columns: -1}, ErrInput, ""},

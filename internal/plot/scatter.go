@@ -213,8 +213,18 @@ func (s *Scatter) check() error {
 	if m.N < 0 || m.D < 1 || len(m.X)%m.D != 0 || len(m.X)/m.D != m.N {
 		return fmt.Errorf("%w: embedding: got %d numbers, want %d points of %d coordinates", ErrInput, len(m.X), m.N, m.D)
 	}
-	if s.HeldOut != nil && len(s.HeldOut) != m.N {
-		return fmt.Errorf("%w: HeldOut: got %d, want %d, one for each point", ErrInput, len(s.HeldOut), m.N)
+	if s.Classes != nil && s.Values != nil {
+		return fmt.Errorf("%w: Classes and Values: got both, want one of them", ErrInput)
+	}
+	for _, given := range []struct {
+		what  string
+		n     int
+		there bool
+	}{{"classes", len(s.Classes), s.Classes != nil}, {"values", len(s.Values), s.Values != nil},
+		{"HeldOut", len(s.HeldOut), s.HeldOut != nil}} {
+		if given.there && given.n != m.N {
+			return fmt.Errorf("%w: %s: got %d, want %d, one for each point", ErrInput, given.what, given.n, m.N)
+		}
 	}
 	if err := checkSizes([]size{{"Width", s.Width, maxInches}, {"Height", s.Height, maxInches}, {"DPI", float64(s.DPI), maxDPI},
 		{"PointSize", s.PointSize, maxDiameter}, {"Alpha", s.Alpha, 1}}); err != nil {
