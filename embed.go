@@ -382,7 +382,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	var err error
 	switch {
 	case o.Init == InitRandom || o.Resume != nil: // a resumed state replaces any start
-		return initial.Random[T](h.Reduced.N, dim, std, o.Seed), nil
+		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
 	case o.Init == InitGiven && o.Start == nil:
 		return nil, badOption("got InitGiven without Start")
 	case o.Init == InitGiven:

@@ -81,7 +81,8 @@ func TestBatchesByEndpoints(t *testing.T) {
 		{Clamp: 1e-10}, {Loss: op.NC, Clamp: 1e-10}, {Loss: op.InfoNC, Scale: 0.5, Mean: true}, {Loss: op.UMAP, Clamp: 1e-4}, {Loss: op.InfoNC, Metric: op.Cosine},
 	} {
 		for _, d := range []int{2, 3} {
-			table := initial.Random[float32](97, d, 1, 1)
+			table, err := initial.Random[float32](97, d, 1, 1)
+			must(t, err)
 			e := newEmbedding(t, table, d, options)
 			want := step(t, e, byPoints, 0.3)
 			p := e.Parameters()[0]
@@ -113,7 +114,8 @@ func TestBatchesByEndpoints(t *testing.T) {
 // which changes no result.
 func TestNextRowsChangeNothing(t *testing.T) {
 	const n = 1 << 18
-	table := initial.Random[float32](n, 2, 1, 1)
+	table, err := initial.Random[float32](n, 2, 1, 1)
+	must(t, err)
 	e := newEmbedding(t, table, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	b := &model.Batch{Rows: []int32{3, n - 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
 	var want float64

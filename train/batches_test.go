@@ -391,7 +391,8 @@ func TestEndpointsTeachWhatPointsDo(t *testing.T) {
 			}
 			learnt := func(byEnds bool, cores int) []float32 {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-				start := initial.Random[float32](c.n, c.d, 1, 5)
+				start, err := initial.Random[float32](c.n, c.d, 1, 5)
+				must(t, err)
 				e, err := model.NewEmbedding(start, c.d, op.ContrastiveOptions{Clamp: 1e-10})
 				must(t, err)
 				m := c.optimizer()
@@ -444,7 +445,8 @@ func (l *localOnly) Step(b *model.Batch, theta float64) (float64, error) {
 // Models of others get batches with Local, whatever their parameters are.
 func TestOtherModelsGetLocal(t *testing.T) {
 	const n = 1000
-	start := initial.Random[float32](n, 2, 1, 5)
+	start, err := initial.Random[float32](n, 2, 1, 5)
+	must(t, err)
 	e, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	must(t, err)
 	heads, tails := make([]int32, n), make([]int32, n)

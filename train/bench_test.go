@@ -25,7 +25,10 @@ func randomEdges(n, e int) (heads, tails []int32) {
 
 // normal returns n points of d coordinates, normally distributed.
 func normal[T op.Float](n, d int, seed uint64) []T {
-	table := initial.Random[T](n, d, 1, seed)
+	table, err := initial.Random[T](n, d, 1, seed)
+	if err != nil {
+		panic(err)
+	}
 	return table
 }
 

@@ -123,7 +123,10 @@ func Example_resume() {
 	path := filepath.Join(dir, "checkpoint.safetensors")
 	heads, tails := ring(30, 1)
 	fit := func(ctx context.Context, from *train.Checkpoint, hooks ...train.Hook) ([]float32, error) {
-		start := initial.Random[float32](30, 2, 1, 0)
+		start, err := initial.Random[float32](30, 2, 1, 0)
+		if err != nil {
+			return nil, err
+		}
 		m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
 		if err != nil {
 			return nil, err
@@ -166,7 +169,10 @@ func Example_spectrum() {
 	heads, tails := ring(600, 2)
 	early := train.Phase{Epochs: 30, LR: 1, Negatives: 5}
 	fit := func(options train.Options) ([]float32, error) {
-		start := initial.Random[float32](600, 2, 1, 0)
+		start, err := initial.Random[float32](600, 2, 1, 0)
+		if err != nil {
+			return nil, err
+		}
 		m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
 		if err != nil {
 			return nil, err

@@ -962,7 +962,11 @@ func TestMeasureOfDivergedRun(t *testing.T) {
 func ExampleFit() {
 	// A ring of 30 points, each joined to its two neighbours.
 	heads, tails := ring(30, 1)
-	start := initial.Random[float32](30, 2, 1, 0)
+	start, err := initial.Random[float32](30, 2, 1, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
 	if err != nil {
 		fmt.Println(err)

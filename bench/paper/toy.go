@@ -50,7 +50,10 @@ func threePoints(ctx context.Context, epochs int, lr float64) (string, *plot.Cur
 
 // embed places the three points at Z̄ and returns their partition function.
 func embed(ctx context.Context, zBar float64, epochs int, lr float64) (float64, error) {
-	start := initial.Random[float64](3, 2, 1, 0)
+	start, err := initial.Random[float64](3, 2, 1, 0)
+	if err != nil {
+		return 0, err
+	}
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
 	if err != nil {
 		return 0, err

@@ -39,15 +39,19 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 // standard deviation std. Missing or constant columns are drawn from a normal distribution
 // with standard deviation std/10 000, so points can leave the subspace of the others. If
 // the first column is constant, all columns are drawn, with standard deviation std. Errors
-// wrap ErrInput. They occur if coordinates is not a dense matrix or not finite.
+// wrap ErrInput. They occur if coordinates is not a dense matrix or not finite, or for the
+// reasons given at Random.
 func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) ([]T, error) {
 	if err := data.CheckDense(coordinates); err != nil {
 		return nil, kind.Errorf(ErrInput, "initial: coordinates: %w", err)
 	}
 	n, width := coordinates.N, coordinates.D
+	if err := checkTable[T](n, d, std); err != nil {
+		return nil, err
+	}
 	first := deviation(coordinates.X, width, 0)
 	if first == 0 {
-		return Random[T](n, d, std, seed), nil
+		return Random[T](n, d, std, seed)
 	}
 	table := make([]T, n*d)
 	factor := std / first
@@ -73,14 +77,30 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 }
 
 // Random returns positions [n, d]: normally distributed coordinates with mean 0 and
-// standard deviation std.
-func Random[T float32 | float64](n, d int, std float64, seed uint64) []T {
+// standard deviation std. The error wraps ErrInput if n or d is below 1, if n·d exceeds
+// the range of int32, or if the square of std is not positive and finite in type T.
+func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error) {
+	if err := checkTable[T](n, d, std); err != nil {
+		return nil, err
+	}
 	table := make([]T, n*d)
 	s := rng.New(seed, rng.Init)
 	for i := range table {
 		table[i] = T(std * s.Normal())
 	}
-	return table
+	return table, nil
+}
+
+func checkTable[T float32 | float64](n, d int, std float64) error {
+	switch {
+	case n < 1 || d < 1:
+		return kind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at least 1 of each", n, d)
+	case d > math.MaxInt32/n:
+		return kind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at most %d numbers", n, d, math.MaxInt32)
+	case !(T(std*std) > 0) || math.IsInf(float64(T(std*std)), 0):
+		return kind.Errorf(ErrInput, "initial: standard deviation: got %g, want a positive number whose square is finite", std)
+	}
+	return nil
 }
 
 // deviation returns the standard deviation of column j.

@@ -71,6 +71,11 @@ func TestTableRefuses(t *testing.T) {
 		{make([]float32, 4), 4, 0, 2, 1, "matrix: got 4×0"},
 		{make([]float32, 4), 1, 3, 2, 1, "matrix of 1×3: got 4 values"},
 		{nil, 0, 2, 2, 1, "matrix: got 0×2"},
+		{make([]float32, 4), 2, 2, 0, 1, "got 2 points of width 0"},
+		{make([]float32, 4), 2, 2, 1 << 31, 1, "want at most 2147483647 numbers"},
+		{make([]float32, 4), 2, 2, 2, 0, "standard deviation: got 0"},
+		{make([]float32, 4), 2, 2, 2, 1e-300, "standard deviation: got 1e-300"},
+		{make([]float32, 4), 2, 2, 2, math.Inf(1), "standard deviation: got +Inf"},
 		{[]float32{nan, 1, 2, 3}, 2, 2, 2, 1, "column 0"},
 		{[]float32{1, nan, 2, 3}, 2, 2, 2, 1, "column 1"},
 	} {
