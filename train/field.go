@@ -49,7 +49,7 @@ type cell struct {
 }
 
 func newField(n int) *field {
-	f := &field{n: n, leaves: (n + leafPoints - 1) / leafPoints, order: make([]uint32, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
+	f := &field{n: n, leaves: parallel.Pieces(n, leafPoints), order: make([]uint32, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
 	f.totals, f.byY, f.halves = make([]float64, f.leaves), make([]uint32, n), make([]uint8, n)
 	f.spare = [2][]uint32{make([]uint32, n), make([]uint32, n)}
 	f.pools.New = func() *[]float32 { return new([]float32) }
@@ -118,7 +118,7 @@ func (f *field) below(c int, do func(c int)) {
 }
 
 // sortBy sets to to the points in the order of coordinate c, and of their numbers where it is
-// equal, by three distributions over 11 bits.
+// equal, by three distributions over 11 bits. An odd number of them ends in to.
 func sortBy(to, spare []uint32, points []float32, c int) {
 	const bits, passes = 11, 3
 	var next [passes][1 << bits]uint32
@@ -144,7 +144,6 @@ func sortBy(to, spare []uint32, points []float32, c int) {
 		}
 		to, spare = spare, to
 	}
-	copy(to, spare)
 }
 
 // divideCell divides the points of cell c among the leaves. The points of a leaf are sorted by

@@ -15,7 +15,7 @@ var fields = []struct {
 	tol  float64
 }{{1, 1, 1e-6}, {2, 1, 1e-6}, {33, 1, 1e-5}, {1000, 0.01, 1e-4}, {1000, 30, 0.005}, {8000, 100, 0.005}, {3000, 1e5, 0.02}}
 
-// fieldPoints returns points of which some are equal, and the same points a bit further.
+// fieldPoints returns points, some of them equal, and where they are after small moves.
 func fieldPoints(n int, size float64) (before, after []float32) {
 	s := rng.New(uint64(n), rng.Sample)
 	before = make([]float32, 2*n)

@@ -14,8 +14,8 @@ import (
 	"cne/model/op"
 )
 
-// forcesOnDevice returns the forces of points, and of a graph in which each has an edge to each of
-// the next few, both ways, but the last point none.
+// forcesOnDevice returns the forces of points on a device. Each point has edges, in both
+// directions, with the next 39. The last point has none.
 func forcesOnDevice(t testing.TB, d *device.Device, points []float32) *deviceForces {
 	t.Helper()
 	n := len(points) / 2

@@ -287,8 +287,8 @@ type Kernel interface {
 	gorgonia.Op
 
 	// ResultShape appends the shape of the result to dst and returns it. It returns an error
-	// if the operands do not fit; those of a gradient, made for its operation, do. It does not
-	// allocate if dst has a capacity of MaxDims.
+	// if the operands do not fit; a gradient need not check what its operation has checked. It
+	// does not allocate if dst has a capacity of MaxDims.
 	ResultShape(dst []int, in []*Array) ([]int, error)
 
 	// Run computes the result into dst, which has the dtype of the node and the shape of
