@@ -204,9 +204,6 @@ func (w *wholeBatch) advance(e *epochState) error {
 	if err != nil {
 		return err
 	}
-	if !simd.IsFinite(loss) {
-		return w.diverged(e, 0, errNotFinite)
-	}
 	e.sum, e.batch = loss*float64(w.edgesPerEpoch), w.batches
 	return nil
 }
@@ -226,7 +223,11 @@ func (w *wholeBatch) step(e *epochState) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return attraction/w.total + elementary.Log(z) - elementary.Log(w.total), w.forces.move(float32(e.lr), float32(bound(w.Clip)), float32(w.total/z/rho))
+	loss := attraction/w.total + elementary.Log(z) - elementary.Log(w.total)
+	if !simd.IsFinite(loss) {
+		return 0, w.diverged(e, 0, errNotFinite) // before any position changes
+	}
+	return loss, w.forces.move(float32(e.lr), float32(bound(w.Clip)), float32(w.total/z/rho))
 }
 
 // begin prepares the first step of a phase.
