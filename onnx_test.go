@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -283,6 +284,12 @@ func (n *onnxNode) compute(t *testing.T, in []array) array {
 			t.Error("a layer has no transB")
 		}
 		return product(in[1], true, in[2].x)
+	case "ReduceMax": // of rows
+		y := array{[]int{a.shape[0], 1}, nil}
+		for i := 0; i < len(a.x); i += a.shape[1] {
+			y.x = append(y.x, slices.Max(a.x[i:i+a.shape[1]]))
+		}
+		return y
 	case "Flatten":
 		return array{[]int{a.shape[0], len(a.x) / a.shape[0]}, a.x}
 	case "GlobalAveragePool":
@@ -393,15 +400,18 @@ type onnxCase struct {
 type onnxCheck []onnxCase
 
 // far returns the first value that differs from the results by more than 10⁻⁶ of the
-// largest, or −1, and the largest difference as a share of it.
+// largest, 10⁻⁵ with landmarks, or −1, and the largest difference as a share of it.
 func (c *onnxCase) far(n int, value func(i int) float64) (at int, worst float64) {
-	largest := 0.0
+	largest, most := 0.0, 1e-6
+	if strings.Contains(c.name, "landmarks") {
+		most = 1e-5
+	}
 	for _, v := range c.want {
 		largest = max(largest, math.Abs(float64(v)))
 	}
 	for i := range n {
 		off := math.Abs(value(i) - float64(c.want[i%len(c.want)]))
-		if worst = max(worst, off/largest); !(off <= 1e-6*largest) {
+		if worst = max(worst, off/largest); !(off <= most*largest) {
 			return i, worst
 		}
 	}

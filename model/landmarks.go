@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/data"
 	"cne/internal/blas"
+	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/rng"
+	"cne/internal/simd"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -32,12 +35,13 @@ type Landmarks struct {
 }
 
 // NewLandmarkMLP returns a network of the widths in, Hidden, Hidden, in, m, out with ReLU after
-// the first two layers and softmax after the fourth. It maps a point x to
+// the first two layers and softmax after the fourth. Landmarks cₖ with positions yₖ have the weights
 //
-//	Σ pₖ·yₖ with p = softmax over k of 2β(cₖ·h − ‖cₖ‖²/2), which is proportional to exp(−β‖h−cₖ‖²)
+//	p = softmax over k of 2β(cₖ·h − ‖cₖ‖²/2), which is proportional to exp(−β‖h−cₖ‖²)
 //
-// where cₖ and yₖ are the landmarks and their positions, and h, which the first three layers
-// compute from x, is x itself at first: relu(x) − relu(−x). All of it can then be trained.
+// where h, which the first three layers compute from a point x, is x itself at first:
+// relu(x) − relu(−x). All of it can then be trained. In training, x is at the mean Σ pₖ·yₖ;
+// otherwise where its landmarks are densest, which is the same if their positions are alike.
 func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
 	if l.Points == nil || l.Positions == nil || l.Points.CSR != nil || l.Positions.CSR != nil || l.Points.N != l.Positions.N || !(l.Sharpness > 0) || !(l.Spread > 0) || l.Hidden < 2*l.Points.D {
 		return nil, kind.Errorf(ErrInput, "model: landmarks: want dense ones, as many positions, a positive sharpness and spread, and hidden layers twice as wide as points")
@@ -47,7 +51,7 @@ func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
 	if err != nil {
 		return nil, err
 	}
-	n.acts[2], n.acts[3] = op.NoActivation, op.SoftmaxActivation
+	n.acts = landmarkActs
 	for layer := range 2 {
 		width := n.widths[layer]
 		bound := 1 / math.Sqrt(float64(width))
@@ -87,6 +91,155 @@ func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
 		}
 	}
 	return n, nil
+}
+
+// densest says that the last layer of a network, whose input is the weights of landmarks, places
+// points as modes.place does.
+const densest = op.SoftmaxActivation + 1
+
+var landmarkActs = []op.Activation{op.ReLUActivation, op.ReLUActivation, op.NoActivation, op.SoftmaxActivation, densest}
+
+const (
+	// inBandwidth is the number of landmarks in a square of the bandwidth of modes, where
+	// landmarks are spread evenly over the standard deviation of their positions.
+	inBandwidth  = 60
+	leastWeight  = 0.01 // of a landmark, as a share of the largest
+	stepsOfModes = 5
+)
+
+// modes are positions of landmarks among which a point is placed where those that it is like are
+// densest. Their mean would be between groups, where the map has hardly a point.
+type modes[T op.Float] struct {
+	positions []float64 // [m, d], in units of h, but for their middle
+	middle    []float64 // [d]
+	h         float64
+	weights   sync.Pool // of []T
+}
+
+func newModes[T op.Float](weights, bias []T) *modes[T] {
+	d := len(bias)
+	m := &modes[T]{positions: make([]float64, len(weights))}
+	count, squares := len(weights)/d, 0.0
+	for j := range d {
+		row, mean := weights[j*count:(j+1)*count], 0.0
+		for _, v := range row {
+			mean += float64(v) / float64(count)
+		}
+		for _, v := range row {
+			squares += float64((float64(v) - mean) * (float64(v) - mean))
+		}
+	}
+	m.h = math.Sqrt(squares/float64(len(weights))) * elementary.Pow(inBandwidth/float64(count), 1/float64(d))
+	if m.h == 0 {
+		m.h = 1
+	}
+	for i, v := range weights {
+		m.positions[i%count*d+i/count] = float64(v) / m.h
+	}
+	for _, v := range bias {
+		m.middle = append(m.middle, float64(v)/m.h)
+	}
+	return m
+}
+
+// place climbs, for each row of a softmax p [r, m], from the mean Σ wₖyₖ/Σ wₖ with
+// wₖ = max(0, pₖ − leastWeight·max p) to a mode of Σ wₖ/(1 + |y − yₖ|²/h²) by steps of mean shift,
+// and writes the positions to y [r, d].
+func (m *modes[T]) place(y, p []T) {
+	d := len(m.middle)
+	count := len(m.positions) / d
+	var near []int
+	at, sum := make([]float64, d), make([]float64, d)
+	for ; len(y) > 0; y, p = y[d:], p[count:] {
+		row := p[:count]
+		least := T(leastWeight * simd.RowMax(row, 0))
+		near = near[:0]
+		for k, v := range row {
+			if v > least {
+				near = append(near, k)
+			}
+		}
+		for step := range stepsOfModes + 1 {
+			total := 0.0
+			clear(sum)
+			for _, k := range near {
+				w, position := float64(row[k]-least), m.positions[k*d:(k+1)*d]
+				if step > 0 {
+					q := 1.0
+					for j, v := range position {
+						q += float64((at[j] - v) * (at[j] - v))
+					}
+					w /= float64(q * q)
+				}
+				total += w
+				for j, v := range position {
+					sum[j] += float64(w * v)
+				}
+			}
+			for j, v := range sum {
+				at[j] = v / total
+			}
+		}
+		for j, v := range at {
+			y[j] = T((v + m.middle[j]) * m.h)
+		}
+	}
+}
+
+// addTo adds what place does to a graph. Sums are products with ones.
+func (m *modes[T]) addTo(g *onnxGraph, p, output string) {
+	d := len(m.middle)
+	count := len(m.positions) / d
+	positions := g.constant("landmarks", singles(m.positions), count, d)
+	ones := slices.Repeat([]float32{1}, count*d)
+	tall, wide := g.constant("tall", ones, count, d), g.constant("wide", ones, d, count)
+	largest := g.add("largest", "ReduceMax", []string{p}, onnxAttribute{Name: "axes", Value: []int{1}})
+	// OpenCV 4.6 cannot subtract a column from a matrix.
+	least := g.add("least", "MatMul", []string{largest, g.constant("share", slices.Repeat([]float32{leastWeight}, count), 1, count)})
+	weights := g.add("near", "Relu", []string{g.add("above", "Sub", []string{p, least})})
+	// 1 + |y − yₖ|² is the sum of a layer's result and |y|².
+	products, squares := make([]float32, len(m.positions)), slices.Repeat([]float32{1}, count)
+	for i, v := range m.positions {
+		products[i] = float32(-2 * v)
+		squares[i/d] += float32(v * v)
+	}
+	products2, squares2 := g.constant("products", products, count, d), g.constant("squares", squares, count)
+	at := ""
+	for step, w := 0, weights; step <= stepsOfModes; step++ {
+		name := fmt.Sprintf("step%d", step)
+		if step > 0 {
+			square := g.add(name+".square", "MatMul", []string{g.add(name+".own", "Mul", []string{at, at}), wide})
+			layer := g.add(name+".layer", "Gemm", []string{at, products2, squares2}, onnxAttribute{Name: "transB", Value: 1})
+			q := g.add(name+".q", "Add", []string{layer, square})
+			w = g.add(name+".weights", "Div", []string{weights, g.add(name+".q2", "Mul", []string{q, q})})
+		}
+		at = g.add(name, "Div", []string{g.add(name+".sum", "MatMul", []string{w, positions}), g.add(name+".total", "MatMul", []string{w, tall})})
+	}
+	middle := g.add("moved", "Add", []string{at, g.constant("middle", singles(m.middle), d)})
+	g.add(output, "Mul", []string{middle, g.constant("h", []float32{float32(m.h)}, 1)})
+}
+
+// A hostChain is a network ready for the CPU.
+type hostChain[T op.Float] struct {
+	layers *blas.Chain[T]
+	modes  *modes[T] // nil for a network without landmarks
+}
+
+// run writes the positions of points x to y, on the calling goroutine.
+func (c *hostChain[T]) run(y, x []T) {
+	if c.modes == nil {
+		c.layers.Run(y, x)
+		return
+	}
+	size := len(y) / len(c.modes.middle) * len(c.modes.positions) / len(c.modes.middle)
+	p, _ := c.modes.weights.Get().(*[]T)
+	if p == nil {
+		p = new([]T)
+	}
+	*p = slices.Grow((*p)[:0], size)[:size]
+	c.layers.Run(*p, x)
+	c.modes.place(y, *p)
+	c.modes.weights.Put(p)
 }
 
 // layer returns the weights and the bias of a layer.

@@ -23,27 +23,74 @@ func landmarks(t *testing.T, in, m, hidden int) *model.MLP[float32] {
 
 func matrix(x []float64, d int) *data.Matrix { return &data.Matrix{N: len(x) / d, D: d, X: to32(x)} }
 
-// Before training, a network of landmarks gives the mean of their positions with the weights
-// exp(−β‖x−c‖²), and Refer changes its units.
+// modeOf returns where a point is whose landmarks have the weights p and positions y [m, 2]: five
+// steps of mean shift from the mean, with a bandwidth whose square has 60 landmarks.
+func modeOf(p []float64, y []float32) (x [2]float64) {
+	m, middle, squares, far := len(p), [2]float64{}, 0.0, slices.Max(p)/100
+	for k := range 2 * m {
+		middle[k%2] += float64(y[k]) / float64(m)
+	}
+	for k := range 2 * m {
+		squares += math.Pow(float64(y[k])-middle[k%2], 2)
+	}
+	h2 := squares / float64(2*m) * 60 / float64(m)
+	for step := range 6 {
+		var sum [3]float64
+		for k := range m {
+			w, at := max(0, p[k]-far), [3]float64{float64(y[2*k]), float64(y[2*k+1]), 1}
+			if step > 0 {
+				w /= math.Pow(1+(math.Pow(at[0]-x[0], 2)+math.Pow(at[1]-x[1], 2))/h2, 2)
+			}
+			for j := range sum {
+				sum[j] += w * at[j]
+			}
+		}
+		x = [2]float64{sum[0] / sum[2], sum[1] / sum[2]}
+	}
+	return x
+}
+
+// A point is placed in the denser of two groups of its landmarks, not between them.
+func TestLandmarksApart(t *testing.T) {
+	const m = 400
+	points, positions := data.NewMatrix(m, 2), data.NewMatrix(m, 2)
+	for k := range m {
+		x := points.Row(k)
+		x[0], x[1] = float32(k%20)/10-1, float32(k/20)/10-1
+		positions.Row(k)[1] = x[1]
+		if positions.Row(k)[0] = x[0]; x[0] > 0.15 {
+			positions.Row(k)[0] += 10 // the map tears the points apart
+		}
+	}
+	n, err := model.NewLandmarkMLP(model.Landmarks{Points: points, Positions: positions, Sharpness: 20, Hidden: 4, Spread: 1})
+	must(t, err)
+	got := make([]float32, 8)
+	must(t, n.ProjectTo(got, []float32{0, 0, 0.05, 0.5, 0.25, 0.5, 0.4, 0}))
+	for i, want := range []float32{0, 0, 0.05, 0.5, 10.25, 0.5, 10.4, 0} {
+		if d := got[i] - want; d < -0.2 || d > 0.2 {
+			t.Errorf("value %d is %v, want about %v", i, got[i], want)
+		}
+	}
+}
+
+// Before training, a network of landmarks places points where those are densest that have large
+// weights exp(−β‖x−c‖²), and Refer changes its units.
 func TestLandmarks(t *testing.T) {
 	const in, m, beta = 6, 30, 0.7
 	x, c, y := normals(50*in, 4), to32(normals(m*in, 1)), to32(normals(2*m, 2))
 	n := landmarks(t, in, m, 20)
 	want := make([]float64, 2*50)
 	for i := range 50 {
-		total := 0.0
+		p := make([]float64, m)
 		for k := range m {
 			d2 := 0.0
 			for j := range in {
 				d2 += math.Pow(float64(float32(x[i*in+j])-c[k*in+j]), 2)
 			}
-			w := math.Exp(-beta * d2)
-			total += w
-			want[2*i] += w * float64(y[2*k])
-			want[2*i+1] += w * float64(y[2*k+1])
+			p[k] = math.Exp(-beta * d2)
 		}
-		want[2*i] /= total
-		want[2*i+1] /= total
+		at := modeOf(p, y)
+		copy(want[2*i:], at[:])
 	}
 	got := make([]float32, len(want))
 	compare := func(what string, x, want []float64) {

@@ -41,7 +41,7 @@ type MLP[T op.Float] struct {
 	parameters []Parameter
 	// frozen reports whether chain, the network ready for the CPU, is kept.
 	frozen  bool
-	chain   *blas.Chain[T]
+	chain   *hostChain[T]
 	running sync.Mutex // guards the program of a device
 
 	deviceUse
@@ -110,13 +110,20 @@ func (n *MLP[T]) Freeze() {
 }
 
 // ready returns the network as it is now, ready for the CPU, or nil if it is on a device.
-func (n *MLP[T]) ready() *blas.Chain[T] {
+func (n *MLP[T]) ready() *hostChain[T] {
 	if n.chain != nil || n.onDevice != nil {
 		return n.chain
 	}
-	return blas.NewChain(n.widths, func(l int) (weights, bias []T, then blas.Activation) {
-		return op.Data[T](n.parameters[2*l].Value), op.Data[T](n.parameters[2*l+1].Value), n.acts[l]
+	c, widths := new(hostChain[T]), n.widths
+	if last := len(n.acts) - 1; n.acts[last] == densest {
+		widths = widths[:last+1]
+		c.modes = newModes(n.layer(last))
+	}
+	c.layers = blas.NewChain(widths, func(l int) (weights, bias []T, then blas.Activation) {
+		weights, bias = n.layer(l)
+		return weights, bias, n.acts[l]
 	})
+	return c
 }
 
 // UseDevice moves the network to a device, as ResNet.UseDevice does. Networks of landmarks stay
@@ -170,10 +177,14 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node,
 			nodes = append(nodes, gorgonia.NewTensor(g, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(p.Name)))
 		}
 		var err error
+		act := n.acts[l]
+		if act == densest {
+			act = op.NoActivation
+		}
 		if w, b := nodes[2*l], nodes[2*l+1]; l == 0 {
-			y, err = first(w, b, n.acts[l])
+			y, err = first(w, b, act)
 		} else {
-			y, err = op.Linear(y, w, b, n.acts[l])
+			y, err = op.Linear(y, w, b, act)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -242,7 +253,7 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 const denseValues = 1 << 22
 
 // project is ProjectTo for values of any type, by a chain or, if it is nil, on the device.
-func project[T, From op.Float](n *MLP[T], chain *blas.Chain[T], dst []float32, x []From) error {
+func project[T, From op.Float](n *MLP[T], chain *hostChain[T], dst []float32, x []From) error {
 	in, out := n.Size()
 	rows := len(x) / in
 	if chain == nil {
@@ -256,15 +267,15 @@ func project[T, From op.Float](n *MLP[T], chain *blas.Chain[T], dst []float32, x
 	return nil
 }
 
-func runChain[T, From op.Float](chain *blas.Chain[T], dst []float32, x []From) {
+func runChain[T, From op.Float](chain *hostChain[T], dst []float32, x []From) {
 	var converted []T
 	own := inType(&converted, x)
 	if same, ok := any(dst).([]T); ok {
-		chain.Run(same, own)
+		chain.run(same, own)
 		return
 	}
 	y := make([]T, len(dst))
-	chain.Run(y, own)
+	chain.run(y, own)
 	for i, v := range y {
 		dst[i] = float32(v)
 	}

@@ -65,6 +65,10 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 			blas.Gemm(false, false, out, width, in, 1, wide, in, axes, width, 0, product, width)
 			values, in = singles(product), width
 		}
+		if n.acts[l] == densest {
+			newModes(n.layer(l)).addTo(g, x, "positions")
+			break
+		}
 		name := "positions"
 		if l < len(n.widths)-2 {
 			name = strconv.Itoa(2 * l)

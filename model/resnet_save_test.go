@@ -144,7 +144,7 @@ func TestLoadRefusesResNet(t *testing.T) {
 		"other widths": {func(f *safetensors.File) {
 			f.Metadata["architecture"] = `{"kind":"resnet18","widths":[4,16,9],"dtype":"float64"}`
 			f.Metadata["training"], f.Metadata["labels"] = "{}", "null"
-			f.Seal("model", 1)
+			f.Seal("model", 2)
 		}, "widths: got [4 16 8], want [4 16 9] as described"},
 	} {
 		t.Run(name, func(t *testing.T) {

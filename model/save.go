@@ -126,8 +126,6 @@ const (
 
 	modelKind   = "model"
 	modelFormat = 2
-	// textFormat had all numbers of the preprocessing in the metadata.
-	textFormat = 1
 
 	tableTensor          = "weight" // torch.nn.Embedding's name
 	trainingPointsTensor = "training_points"
@@ -155,8 +153,8 @@ const (
 	activationReLU = "relu"
 )
 
-// activations are the words of activations in files.
-var activations = [...]string{op.NoActivation: "none", op.ReLUActivation: activationReLU, op.SoftmaxActivation: "softmax"}
+// activationsOfLandmarks are the words for landmarkActs in files.
+var activationsOfLandmarks = []string{activationReLU, activationReLU, "none", "softmax", "densest"}
 
 // Save writes the network to a safetensors file, atomically. The tensors have the names
 // and shapes of a torch.nn.Sequential of Linear modules, each but the last followed by its
@@ -172,10 +170,7 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 	}
 	a := architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}
 	if slices.Contains(n.acts, op.SoftmaxActivation) {
-		a.Activation = ""
-		for _, act := range n.acts {
-			a.Activations = append(a.Activations, activations[act])
-		}
+		a.Activation, a.Activations = "", activationsOfLandmarks
 	}
 	return save(path, f, a, d)
 }
@@ -241,7 +236,7 @@ func decode(f *safetensors.File) (*Saved, error) {
 		a.Kind = kindResNet
 	}
 	if !s.FromPyTorch {
-		if err := f.Unseal(modelKind, modelFormat, textFormat); err != nil {
+		if err := f.Unseal(modelKind, modelFormat); err != nil {
 			return nil, err
 		}
 		if err := s.describe(f, &a); err != nil {
@@ -291,8 +286,8 @@ func (s *Saved) describe(f *safetensors.File, a *architecture) error {
 		}
 	}
 	known := a.Activation == activationReLU && a.Activations == nil
-	if len(a.Activations) == len(a.Widths)-1 && a.Activation == "" {
-		known = !slices.ContainsFunc(a.Activations, func(word string) bool { return !slices.Contains(activations[:], word) })
+	if len(a.Widths) == 1+len(landmarkActs) && a.Activation == "" {
+		known = slices.Equal(a.Activations, activationsOfLandmarks)
 	}
 	if a.Kind == kindMLP && (!known || a.Widths == nil) {
 		return fmt.Errorf("it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, cmp.Or(a.Activation, strings.Join(a.Activations, ", ")))
@@ -330,9 +325,9 @@ func (s *Saved) decodeMLP(f *safetensors.File, a *architecture) error {
 	}
 	switch dtype {
 	case safetensors.F32:
-		s.Network, err = mlpOf[float32](found, layers, a.Activations)
+		s.Network, err = mlpOf[float32](found, layers, a.Activations != nil)
 	case safetensors.F64:
-		s.Network, err = mlpOf[float64](found, layers, a.Activations)
+		s.Network, err = mlpOf[float64](found, layers, a.Activations != nil)
 	default:
 		err = fmt.Errorf("weights: got the type %s, want F32 or F64", dtype)
 	}
@@ -398,13 +393,13 @@ func hasTensor(f *safetensors.File, name string) bool {
 }
 
 // mlpOf makes a network of layers of type T.
-func mlpOf[T op.Float](widths []int, layers []layer, acts []string) (*MLP[T], error) {
+func mlpOf[T op.Float](widths []int, layers []layer, landmarks bool) (*MLP[T], error) {
 	n, err := newMLP[T](widths)
 	if err != nil {
 		return nil, err
 	}
-	for l, word := range acts {
-		n.acts[l] = op.Activation(slices.Index(activations[:], word))
+	if landmarks {
+		n.acts = landmarkActs
 	}
 	for i, l := range layers {
 		for k, from := range []safetensors.Tensor{l.weight, l.bias} {
@@ -456,22 +451,18 @@ const (
 const (
 	pointsKind   = "points"
 	pointsTensor = "points"
-	// denseFormat had no sparse points. Dense points are still written so.
-	pointsFormat, denseFormat = 2, 1
+	pointsFormat = 2
 )
 
 // SavePoints writes the preprocessed training points [n, p] of an Embedding to a separate
 // file. It can place new points only with them. Their Offset is not written, because the
 // preprocessing has it, too. The error is data.CheckPoints's or the file's.
 func SavePoints(path string, points *data.Matrix) error {
-	f, format := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}, denseFormat
+	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
 	if err := putPoints(f, pointsTensor, points); err != nil {
 		return err
 	}
-	if points.CSR != nil {
-		format = pointsFormat
-	}
-	f.Seal(pointsKind, format)
+	f.Seal(pointsKind, pointsFormat)
 	return f.WriteFile(path)
 }
 
@@ -528,7 +519,7 @@ func LoadPoints(path string) (*data.Matrix, error) {
 }
 
 func decodePoints(f *safetensors.File) (*data.Matrix, error) {
-	if err := f.Unseal(pointsKind, pointsFormat, denseFormat); err != nil {
+	if err := f.Unseal(pointsKind, pointsFormat); err != nil {
 		return nil, err
 	}
 	m, err := pointsIn(f, pointsTensor)

@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestSaveWide(t *testing.T) {
 		return desc
 	}
 	dir := t.TempDir()
-	path, old := filepath.Join(dir, "new"), filepath.Join(dir, "old")
+	path, changed := filepath.Join(dir, "new"), filepath.Join(dir, "changed")
 	want, network := describe(), newMLP[float32](t, k, nil, 2, 1)
 	must(t, network.Save(path, want))
 	if !reflect.DeepEqual(want, describe()) {
@@ -49,25 +48,10 @@ func TestSaveWide(t *testing.T) {
 	if header := binary.LittleEndian.Uint64(content); header > 4000 {
 		t.Errorf("the header has %d bytes", header)
 	}
-
-	f, err := safetensors.ReadFile(path)
+	got, err := model.Load(path)
 	must(t, err)
-	for name := range f.Tensors {
-		if strings.HasPrefix(name, "preprocessing.") {
-			delete(f.Tensors, name)
-		}
-	}
-	text, err := json.Marshal(want.Preprocessing)
-	must(t, err)
-	f.Metadata["preprocessing"] = string(text)
-	f.Seal("model", 1)
-	must(t, f.WriteFile(old))
-	for _, path := range []string{path, old} {
-		got, err := model.Load(path)
-		must(t, err)
-		if !reflect.DeepEqual(got.Preprocessing, want.Preprocessing) || !reflect.DeepEqual(got.Training, want.Training) {
-			t.Errorf("%s: got another description", path)
-		}
+	if !reflect.DeepEqual(got.Preprocessing, want.Preprocessing) || !reflect.DeepEqual(got.Training, want.Training) {
+		t.Error("got another description")
 	}
 
 	e := newEmbedding(t, []float32{1, 2, 3, 4}, 2, op.ContrastiveOptions{})
@@ -81,8 +65,8 @@ func TestSaveWide(t *testing.T) {
 		must(t, err)
 		f.Tensors["preprocessing.pca.mean"] = x
 		f.Seal("model", 2)
-		must(t, f.WriteFile(old))
-		if _, err := model.Load(old); err == nil || !strings.Contains(err.Error(), name) {
+		must(t, f.WriteFile(changed))
+		if _, err := model.Load(changed); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one with %q", err, name)
 		}
 	}

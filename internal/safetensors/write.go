@@ -148,10 +148,9 @@ func (f *File) sealKeys() (n int) {
 	return n
 }
 
-// Unseal checks that the file has an intact seal of that kind and of one of these versions,
-// the present one first. It returns ErrChecksum if the contents are damaged; otherwise errors wrap
+// Unseal checks that the file has an intact seal of that kind and version. It returns ErrChecksum if the contents are damaged; otherwise errors wrap
 // ErrKind, also if there is no seal, or ErrVersion.
-func (f *File) Unseal(kind string, versions ...int) error {
+func (f *File) Unseal(kind string, version int) error {
 	switch f.sealKeys() {
 	case 0:
 		return fmt.Errorf("%w: got no seal, want kind %q, written by cne", ErrKind, kind)
@@ -169,12 +168,12 @@ func (f *File) Unseal(kind string, versions ...int) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: got %s, want a number", ErrVersion, quote(f.Metadata[versionKey]))
-	case !slices.Contains(versions, got):
+	case got != version:
 		age := "an older"
-		if got > versions[0] {
+		if got > version {
 			age = "a newer"
 		}
-		return fmt.Errorf("%w: got %d, want %d; %s version of cne wrote the file", ErrVersion, got, versions[0], age)
+		return fmt.Errorf("%w: got %d, want %d; %s version of cne wrote the file", ErrVersion, got, version, age)
 	}
 	return nil
 }
