@@ -10,27 +10,19 @@ import (
 )
 
 // lockFolder locks a folder.
-func lockFolder(path string) (unlock func(), err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return lock(f)
-}
+func lockFolder(path string) (unlock func(), err error) { return lock(path, os.O_RDONLY) }
 
 // LockFile creates and locks a file, as Dir.Lock locks a folder; locks in the same
 // process exclude each other, too. The error is ErrLocked if another has locked it.
-func LockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+func LockFile(path string) (unlock func(), err error) { return lock(path, os.O_CREATE|os.O_WRONLY) }
+
+// lock opens a file and locks it, and closes it to unlock it. Where the file system has
+// no locks it only opens it.
+func lock(path string, flags int) (unlock func(), err error) {
+	f, err := os.OpenFile(path, flags, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	return lock(f)
-}
-
-// lock locks an open file, and closes it to unlock it. Where the file system has no
-// locks it does nothing.
-func lock(f *os.File) (unlock func(), err error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
 		return nil, ErrLocked
