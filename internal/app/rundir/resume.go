@@ -82,7 +82,8 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 
 // resumedConfig returns the configuration of a run to be resumed, checked.
 func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sources, from *train.Checkpoint) (*C, error) {
-	c, origins, err := loadOver(s, folder, given)
+	given.File = cmp.Or(given.File, filepath.Join(folder, ConfigFile))
+	c, origins, err := s.Load(&given)
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +110,6 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	return c, nil
 }
 
-// loadOver loads the configuration of a folder, or another given file, with the other
-// given sources on top.
-func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources) (*C, configs.Origins, error) {
-	given.File = cmp.Or(given.File, filepath.Join(folder, ConfigFile))
-	return s.Load(&given)
-}
-
 // ConfigOf returns the configuration of a run of the schema's command, as Resume does,
 // for a command that reads its results. It ignores keys that may change, and differences
 // that look removes: look gets the run's original configuration and the returned one.
@@ -135,7 +129,8 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	if err != nil {
 		return nil, err
 	}
-	c, origins, err := loadOver(s, folder, given)
+	given.File = cmp.Or(given.File, filepath.Join(folder, ConfigFile))
+	c, origins, err := s.Load(&given)
 	if err != nil {
 		return nil, err
 	}
