@@ -231,16 +231,15 @@ const unknownPoints = 10000
 
 func (c *Config) points(ctx context.Context) int {
 	size := c.dataSize(ctx)
-	n := size.Likely
 	if !size.Known() { // a table: counting its rows is faster than reading them
-		var err error
-		if n, err = file.Count(ctx, c.Data.Path, c.Data.Options()); err != nil && size.High == AnySize.High {
+		n, err := file.Count(ctx, c.Data.Path, c.Data.Options())
+		if err == nil {
+			size.Likely = n
+		} else if size.High == AnySize.High {
 			return unknownPoints
-		} else if err != nil {
-			n = size.Likely
 		}
 	}
-	n, _ = c.Data.Divide(n)
+	n, _ := c.Data.Divide(size.Likely)
 	return max(1, n)
 }
 

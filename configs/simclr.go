@@ -113,25 +113,18 @@ func (c *SimCLR) complete(given func(key string) bool, _ int) {
 		p.Stages = c.tsimcneStages()
 	}
 	p.Epochs = cmp.Or(p.Epochs, simclr.TotalEpochs(p.Stages), 1000)
-	if !given("train.warm_up") {
-		c.shortenWarmUp()
+	if !given("train.warm_up") { // at most a quarter of the training, or of a stage without its own
+		for i := range p.Stages {
+			if s := &p.Stages[i]; s.WarmUp == nil && p.WarmUp > s.Epochs/4 {
+				s.WarmUp = new(s.Epochs / 4)
+			}
+		}
+		if len(p.Stages) == 0 {
+			p.WarmUp = min(p.WarmUp, p.Epochs/4)
+		}
 	}
 	if c.SimCLR.PretrainOn != "auto" {
 		c.Evaluate = *c.Evaluation(nil)
-	}
-}
-
-// shortenWarmUp makes a default warm-up last at most a quarter of the training, or of a
-// stage that does not have its own.
-func (c *SimCLR) shortenWarmUp() {
-	p := &c.Pretrain
-	for i := range p.Stages {
-		if s := &p.Stages[i]; s.WarmUp == nil && p.WarmUp > s.Epochs/4 {
-			s.WarmUp = new(s.Epochs / 4)
-		}
-	}
-	if len(p.Stages) == 0 {
-		p.WarmUp = min(p.WarmUp, p.Epochs/4)
 	}
 }
 
