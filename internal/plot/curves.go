@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	gonum "gonum.org/v1/plot"
@@ -192,10 +193,7 @@ func (c *Curves) layout() (*layout, error) {
 		Min: vg.Point{X: margin, Y: margin},
 		Max: vg.Point{X: vg.Length(l.width - margin), Y: vg.Length(l.height - margin - head)},
 	}}
-	charts := make([][]*gonum.Plot, rows)
-	for i := range rows {
-		charts[i] = make([]*gonum.Plot, columns)
-	}
+	charts := slices.Collect(slices.Chunk(make([]*gonum.Plot, rows*columns), columns))
 	size := tiles.At(all, 0, 0).Size()
 	for i := range c.Panels {
 		charts[i/columns][i%columns] = c.Panels[i].chart(colours, size)

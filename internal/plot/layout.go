@@ -206,6 +206,13 @@ func (l *layout) area() bounds {
 
 func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
 
+// furnish draws all but the points.
+func (l *layout) furnish(c draw.Canvas) {
+	for _, f := range l.furniture {
+		f(c)
+	}
+}
+
 // drawKey explains the two kinds of points by points of that colour and their names, in a
 // line whose left end and middle are at x, y.
 func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA, below, above string) {
@@ -372,13 +379,9 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 	if slices.Contains(colour, -1) {
 		names = append(names, NoLabel)
 	}
-	var widest float64
-	for _, name := range names {
-		widest = max(widest, legendStyle.Width(name).Points())
-	}
 	columns := (len(names)-1)/max(1, int(height/legendLine)) + 1
 	rows := (len(names)-1)/columns + 1
-	column := markerSize + markerGap + widest
+	column := markerSize + markerGap + widest(names)
 	return colours, colour, legend{
 		width: float64(columns)*(column+columnGap) - columnGap,
 		draw: func(c draw.Canvas, left, top float64) {
@@ -424,11 +427,7 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 
 	marks := Marks(low, high)
 	names := s.markNames(marks, high-low)
-	var widest float64
-	for _, name := range names {
-		widest = max(widest, legendStyle.Width(name).Points())
-	}
-	width := barWidth + tickLength + 3 + widest
+	width := barWidth + tickLength + 3 + widest(names)
 	grey := slices.Contains(colour, -1)
 	if grey {
 		width = max(width, markerSize+markerGap+legendStyle.Width(NoLabel).Points())
@@ -460,6 +459,14 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 			}
 		},
 	}
+}
+
+// widest returns the width of the widest of some texts of a legend in printer's points.
+func widest(texts []string) (width float64) {
+	for _, txt := range texts {
+		width = max(width, legendStyle.Width(txt).Points())
+	}
+	return width
 }
 
 // fit cuts the end of a text that is wider than the given number of printer's points. It

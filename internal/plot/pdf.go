@@ -152,10 +152,7 @@ func (l *layout) writePDF(w io.Writer, dpi int) error {
 			layer.writeDiscs(c)
 		}
 	}
-	canvas := draw.New(c)
-	for _, f := range l.furniture {
-		f(canvas)
-	}
+	l.furnish(draw.New(c))
 	_, err := c.WriteTo(w)
 	return err
 }

@@ -39,10 +39,7 @@ func (l *layout) writePNG(w io.Writer, dpi int) error {
 	points := image.NewRGBA(img.Bounds())
 	l.rasterise(points, float64(dpi)/72)
 	draw.Draw(img, img.Bounds(), points, image.Point{}, draw.Over)
-	canvas := vgdraw.New(c)
-	for _, f := range l.furniture {
-		f(canvas)
-	}
+	l.furnish(vgdraw.New(c))
 	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
 	return err
 }
@@ -111,10 +108,7 @@ func (l *layout) writeSVG(w io.Writer, dpi int) error {
 		return err
 	}
 	c := vgsvg.New(vg.Length(l.width), vg.Length(l.height))
-	canvas := vgdraw.New(c)
-	for _, f := range l.furniture {
-		f(canvas)
-	}
+	l.furnish(vgdraw.New(c))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return err

@@ -444,9 +444,7 @@ func (l *layout) insert(other *layout, x, y float64) {
 	l.add(func(c draw.Canvas) {
 		c.Push()
 		c.Translate(vg.Point{X: vg.Length(x), Y: vg.Length(y)})
-		for _, f := range other.furniture {
-			f(c)
-		}
+		other.furnish(c)
 		c.Pop()
 	})
 }
