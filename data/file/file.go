@@ -402,12 +402,10 @@ func (f *files) heads() (heads []*head, ok bool) {
 
 // Len implements Rows.
 func (f *files) Len() (n int, known bool) {
-	for _, p := range f.parts[:len(f.parts)-1] {
-		n += p.Rows
-	}
 	if f.current == nil {
 		return f.rows(), true
 	}
+	n = f.rows() - f.parts[len(f.parts)-1].Rows
 	heads, known := f.heads()
 	for _, h := range heads {
 		n, known = n+h.n, known && !h.open

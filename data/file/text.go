@@ -501,9 +501,7 @@ func isHeader(row []string, opt *Options) bool {
 		name := text.ValidName(strings.TrimSpace(field))
 		if _, err := text.ParseFloat(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			numbers = true
-			continue
-		}
-		if mentioned[name] {
+		} else if mentioned[name] {
 			return true
 		}
 	}
