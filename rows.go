@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/selection"
 )
 
 // A Division says what becomes of the rows of the points, counted from 0. Each list is
@@ -137,9 +138,5 @@ func pick(rows, some []int) []int {
 	if rows == nil {
 		return some
 	}
-	picked := make([]int, len(some))
-	for k, i := range some {
-		picked[k] = rows[i]
-	}
-	return picked
+	return selection.Pick(rows, some)
 }

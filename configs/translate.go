@@ -14,6 +14,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/data/images"
+	"cne/internal/selection"
 	"cne/simclr"
 	"cne/train"
 	"cne/train/quality"
@@ -185,11 +186,7 @@ func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 		}
 		return split.Train, nil
 	}
-	rows := make([]int32, images.N)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows, nil
+	return selection.UpTo[int32](images.N), nil
 }
 
 // Evaluation returns how a representation is evaluated with images: by the published split

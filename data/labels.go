@@ -1,6 +1,8 @@
 package data
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -53,20 +55,9 @@ func NewLabels(labels []string) *Labels {
 			value[strings.Clone(s)] = v
 		}
 	}
-	distinct := make([]string, 0, len(value))
-	for s := range value {
-		distinct = append(distinct, s)
-	}
-	slices.SortFunc(distinct, func(a, b string) int {
+	distinct := slices.SortedFunc(maps.Keys(value), func(a, b string) int {
 		if numeric {
-			switch {
-			case value[a] < value[b]:
-				return -1
-			case value[a] > value[b]:
-				return 1
-			case len(a) != len(b):
-				return len(a) - len(b)
-			}
+			return cmp.Or(cmp.Compare(value[a], value[b]), len(a)-len(b), strings.Compare(a, b))
 		}
 		return strings.Compare(a, b)
 	})
@@ -199,11 +190,7 @@ func (l *Labels) Known() (points []int, known *Labels) {
 	if len(points) == len(l.Class) {
 		return points, l
 	}
-	names := make([]string, len(points))
-	for k, i := range points {
-		names[k] = l.Names[l.Class[i]]
-	}
-	known = NewLabels(names)
+	known = NewLabels(selection.Pick(l.All(), points))
 	known.follow(l)
 	return points, known
 }

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -330,12 +331,7 @@ func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err 
 		return &Matrix{N: m.N, D: len(from), CSR: m.CSR.SelectColumns(from, m.D), Columns: slices.Clone(columns)}, left, nil
 	}
 	selected = NewMatrix(m.N, len(from))
-	selected.Columns = slices.Clone(columns)
-	if m.Offset != nil {
-		for _, j := range from {
-			selected.Offset = append(selected.Offset, m.Offset[j])
-		}
-	}
+	selected.Columns, selected.Offset = slices.Clone(columns), selection.Pick(m.Offset, from)
 	for i := range m.N {
 		row := m.Row(i)
 		for k, j := range from {

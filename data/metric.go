@@ -347,10 +347,7 @@ func (ds *Dataset) CheckDistances() error {
 		return err
 	}
 	m = m.Relative(nil)
-	largest := 0.
-	for _, v := range m.X {
-		largest = max(largest, math.Abs(float64(v)))
-	}
+	largest := float64(largestMagnitude(m.X))
 	tolerance := float64(symmetryTolerance * largest)
 	for i := range m.N {
 		for j, v := range m.Row(i)[:i+1] {

@@ -447,11 +447,7 @@ func largestMagnitude(x []float32) float32 {
 		}
 		largest[p] = l
 	})
-	var l float32
-	for _, v := range largest {
-		l = max(l, v)
-	}
-	return l
+	return slices.Max(append(largest, 0))
 }
 
 // columnMoments returns the means of the columns, the sums of the squared deviations from

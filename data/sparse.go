@@ -168,10 +168,7 @@ func (m *Matrix) CopyRows(dst []float32, first int) {
 
 // SelectColumns returns a matrix of some of the d columns; from lists their indices.
 func (c *CSR) SelectColumns(from []int, d int) *CSR {
-	to := make([]int32, d)
-	for j := range to {
-		to[j] = -1
-	}
+	to := slices.Repeat([]int32{-1}, d)
 	for k, j := range from {
 		to[j] = int32(k)
 	}

@@ -39,13 +39,7 @@ func HoldOut(n int, l *Labels, share float64, seed uint64) (rest, held []int, er
 		return nil, nil, errorf(ErrEmpty, "points to split: got %d, want at least 2", n)
 	}
 	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
-	for i, isHeld := range hold(strata(n, l), n, count, seed) {
-		if isHeld {
-			held = append(held, i)
-		} else {
-			rest = append(rest, i)
-		}
-	}
+	rest, held = hold(selection.UpTo[int](n), strata(n, l), count, seed)
 	return rest, held, nil
 }
 
@@ -58,7 +52,7 @@ func HoldOut(n int, l *Labels, share float64, seed uint64) (rest, held []int, er
 // if there are fewer than two rows, and ErrLabels if a row has no label or is repeated.
 func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32, err error) {
 	if rows == nil {
-		rows = upTo[int32](len(l.Class))
+		rows = selection.UpTo[int32](len(l.Class))
 	}
 	if len(rows) < 2 {
 		return nil, nil, errorf(ErrEmpty, "points to split: got %d, want at least 2", len(rows))
@@ -79,42 +73,33 @@ func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32
 		}
 		strata[c] = append(strata[c], i)
 	}
-	for i, isHeld := range hold(strata, len(rows), count, seed) {
-		if isHeld {
-			held = append(held, rows[i])
-		} else {
-			rest = append(rest, rows[i])
-		}
-	}
+	rest, held = hold(rows, strata, count, seed)
 	return rest, held, nil
 }
 
-// hold draws count of n items, from each stratum its share, and returns for every item
-// whether it was drawn.
-func hold(strata [][]int, n, count int, seed uint64) []bool {
+// hold draws count of the rows, from each stratum, which has indices of rows, its share.
+func hold[T any](rows []T, strata [][]int, count int, seed uint64) (rest, held []T) {
 	stream := rng.New(seed, rng.Split)
-	isHeld := make([]bool, n)
+	isHeld := make([]bool, len(rows))
 	for s, quota := range apportion(strata, count, &stream) {
 		for _, i := range stream.Perm(len(strata[s]))[:quota] {
 			isHeld[strata[s][i]] = true
 		}
 	}
-	return isHeld
-}
-
-// upTo returns the numbers from 0 to n−1.
-func upTo[T int | int32](n int) []T {
-	all := make([]T, n)
-	for i := range all {
-		all[i] = T(i)
+	for i, row := range rows {
+		if isHeld[i] {
+			held = append(held, row)
+		} else {
+			rest = append(rest, row)
+		}
 	}
-	return all
+	return rest, held
 }
 
 // strata returns the rows of each class, or all n rows as one stratum.
 func strata(n int, l *Labels) [][]int {
 	if l == nil || !l.Categorical() {
-		return [][]int{upTo[int](n)}
+		return [][]int{selection.UpTo[int](n)}
 	}
 	strata := make([][]int, len(l.Names))
 	for i, c := range l.Class {

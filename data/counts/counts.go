@@ -407,12 +407,7 @@ func Fit(c *Matrix, genes int) (_ *Scaling, err error) {
 		"and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
 	kind.Need(s.LibrarySize > 0, data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
 	if c.GeneNames != nil {
-		for _, g := range s.Genes {
-			s.Names = append(s.Names, c.GeneNames[g])
-			if c.OtherNames != nil {
-				s.Others = append(s.Others, c.OtherNames[g])
-			}
-		}
+		s.Names, s.Others = selection.Pick(c.GeneNames, s.Genes), selection.Pick(c.OtherNames, s.Genes)
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/selection"
 )
 
 // Read reads points from files into memory; see Open for the files and their errors.
@@ -148,14 +149,11 @@ func errChanged(list sources, got, want int) error {
 }
 
 // of returns the labels of the wanted points.
-func (c *choice) of(all []string) (some []string) {
+func (c *choice) of(all []string) []string {
 	if c == nil {
 		return all
 	}
-	for _, i := range c.rows {
-		some = append(some, all[i])
-	}
-	return some
+	return selection.Pick(all, c.rows)
 }
 
 // collect reads the wanted points and their labels into memory.

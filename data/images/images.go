@@ -171,7 +171,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 			}
 			return nil, errorf(data.ErrLabels, "%s: labels: got none, want some as in %s, or none for any image", without.path, with.path)
 		}
-		labels = append(labels, p.labels...)
+		labels, im.Train = append(labels, p.labels...), append(im.Train, p.train...)
 		split = split && p.train != nil
 	}
 	if len(im.Names) != im.N {
@@ -186,10 +186,8 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 	if labels != nil {
 		im.Labels = data.NewLabels(labels)
 	}
-	if split {
-		for _, p := range parts {
-			im.Train = append(im.Train, p.train...)
-		}
+	if !split {
+		im.Train = nil
 	}
 	return im, nil
 }
@@ -327,10 +325,7 @@ func readArray(ctx context.Context, path string) (*pictures, error) {
 		return nil, err
 	}
 	if parts := rows.Parts(); len(parts) == 2 {
-		p.train = make([]bool, parts[0].Rows+parts[1].Rows)
-		for i := range parts[0].Rows {
-			p.train[i] = true
-		}
+		p.train = append(slices.Repeat([]bool{true}, parts[0].Rows), make([]bool, parts[1].Rows)...)
 	}
 	return p, nil
 }

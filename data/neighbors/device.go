@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -619,15 +620,10 @@ func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segme
 
 // download copies the candidates of n of a group's queries, starting with number at.
 func (s *deviceSearch) download(l *candidateLists, at, n int) error {
-	err := device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8))
+	err := cmp.Or(device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)),
+		device.Download(s.device, l.count[:n], s.count.At(at, 4)), device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
 	if err == nil && s.dist2 != 0 {
 		err = device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8))
-	}
-	if err == nil {
-		err = device.Download(s.device, l.count[:n], s.count.At(at, 4))
-	}
-	if err == nil {
-		err = device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4))
 	}
 	return err
 }

@@ -449,10 +449,7 @@ func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
 		factors[i] = elementary.Exp(-power / 2 * v)
 	}
 	if g.Weights == nil {
-		g.Weights = make([]float32, len(g.Indices))
-		for e := range g.Weights {
-			g.Weights[e] = 1
-		}
+		g.Weights = slices.Repeat([]float32{1}, len(g.Indices))
 	}
 	for i := range g.N {
 		for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {

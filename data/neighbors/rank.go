@@ -10,6 +10,7 @@ import (
 	"cne/data"
 	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -31,10 +32,7 @@ func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Option
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err
 	}
-	all := make([]int, m.N)
-	for i := range all {
-		all[i] = i
-	}
+	all := selection.UpTo[int](m.N)
 	if deviceFor(opt.Device, m).OnHost() {
 		return RanksOf(ctx, m, all, index, k)
 	}

@@ -35,10 +35,8 @@ type node struct {
 func leafSize(d int) int { return 8 + d }
 
 func newTree(m *data.Matrix) *tree {
-	t := &tree{measure: measureOf(m), n: m.N, d: m.D, x: make([]float32, m.N*m.D), index: make([]int32, m.N), sizes: map[int]int{}}
-	for i := range t.index {
-		t.index[i] = int32(i)
-	}
+	t := &tree{measure: measureOf(m), n: m.N, d: m.D, x: make([]float32, m.N*m.D), sizes: map[int]int{}}
+	t.index = selection.UpTo[int32](m.N)
 	size := t.sizeOf(m.N)
 	t.nodes, t.bounds = make([]node, size), make([]float32, 2*m.D*size)
 	keys := make([]uint64, m.N)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 const (
@@ -59,10 +60,7 @@ func Symmetric(a []float64, n int) (values, vectors []float64, ok bool) {
 	if !t.diagonalize() {
 		return nil, nil, false
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := selection.UpTo[int](n)
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(t.values[j], t.values[i]) })
 	values, vectors = make([]float64, n), make([]float64, n*n)
 	for i, from := range order {

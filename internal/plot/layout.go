@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // Distances of the layout, in printer's points.
@@ -327,10 +328,7 @@ func (b bounds) union(c bounds) bounds {
 // order returns the rows in the order of drawing. Rows without a label come first. The
 // order is random if shuffled is set.
 func (s *Scatter) order(colour []int32, shuffled bool) []int {
-	rows := make([]int, s.Embedding.N)
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := selection.UpTo[int](s.Embedding.N)
 	if shuffled {
 		stream := rng.New(s.Seed, rng.Shuffle)
 		rows = stream.Perm(s.Embedding.N)

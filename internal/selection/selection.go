@@ -58,8 +58,17 @@ func Median(values []float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
+// UpTo returns the numbers from 0 to n−1.
+func UpTo[T int | int32](n int) []T {
+	all := make([]T, n)
+	for i := range all {
+		all[i] = T(i)
+	}
+	return all
+}
+
 // Pick returns the elements of all in the given rows; nil for nil.
-func Pick[T any](all []T, rows []int) []T {
+func Pick[T any, I int | int32](all []T, rows []I) []T {
 	if all == nil {
 		return nil
 	}

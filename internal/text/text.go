@@ -14,6 +14,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"cne/internal/selection"
 )
 
 // Limits of what is shown, in characters.
@@ -209,10 +211,7 @@ func leaf(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 // neighbouring characters that turn a into b (optimal string alignment).
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
-	row := make([]int, len(t)+1) // distances of s[:i] to every t[:j]
-	for j := range row {
-		row[j] = j
-	}
+	row := selection.UpTo[int](len(t) + 1) // distances of s[:i] to every t[:j]
 	var previous, beforeThat []int
 	for i := 1; i <= len(s); i++ {
 		beforeThat, previous = previous, row
