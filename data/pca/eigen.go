@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"cne/internal/blas"
+	"cne/internal/ctxio"
 	"cne/internal/device"
 	"cne/internal/eigen"
 	"cne/internal/elementary"
@@ -40,22 +41,13 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 	}
 	if values == nil && err == nil {
 		// eigenOf cannot be interrupted; if ctx is done, it continues in the background.
-		type result struct {
-			values, vectors []float64
-			err             error
-		}
-		done := make(chan result, 1)
-		go func() {
-			var r result
-			r.values, r.vectors, r.err = eigenOf(a, n)
-			done <- r
-		}()
-		select {
-		case r := <-done:
-			values, vectors, err = r.values, r.vectors, r.err
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+		type result struct{ values, vectors []float64 }
+		var r result
+		r, err = ctxio.Await(ctx, func() (r result, err error) {
+			r.values, r.vectors, err = eigenOf(a, n)
+			return r, err
+		})
+		values, vectors = r.values, r.vectors
 	}
 	if err != nil {
 		return nil, nil, err

@@ -21,6 +21,8 @@ const (
 var converted = map[int]int{
 	3: logicalList, 5: logicalDecimal, 6: logicalDate, 7: logicalTime, 8: logicalTime, 9: logicalTimestamp,
 	10: logicalTimestamp, 21: logicalInterval,
+	11: logicalInteger, 12: logicalInteger, 13: logicalInteger, 14: logicalInteger, // without a sign, of 8 to 64 bits
+	15: logicalInteger, 16: logicalInteger, 17: logicalInteger, 18: logicalInteger,
 }
 
 // logicalType returns the logical type of an element, or 0. of is what the union holds of
@@ -29,12 +31,7 @@ func logicalType(element value) (id int, of value) {
 	for only := range element.field(schemaLogical).parts() {
 		return only.id, only
 	}
-	switch old := element.get(schemaConverted, -1); {
-	case old >= 11 && old <= 18: // whole numbers of 8 to 64 bits
-		return logicalInteger, value{}
-	default:
-		return converted[old], value{}
-	}
+	return converted[element.get(schemaConverted, -1)], value{}
 }
 
 // unsignedBits returns the number of bits of unsigned whole numbers, or 0.
