@@ -72,10 +72,8 @@ same points and graph; the first gives k.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.inputs = args
-			if a.output != "" {
-				if err := cli.CheckEnding("--output", a.output, ".json"); err != nil {
-					return cli.Usage(cmd, err)
-				}
+			if err := cli.CheckEnding("--output", a.output, ".json"); err != nil {
+				return cli.Usage(cmd, err)
 			}
 			from, err := cli.Sources(cmd)
 			if err != nil {

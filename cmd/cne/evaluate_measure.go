@@ -160,12 +160,11 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 	o := y.Options
 	o.Labels, o.Found = cmp.Or(o.Labels, s.labels), s.found
 	o.Measured = func(m quality.Metric, took time.Duration) {
-		switch seconds := took.Seconds(); m {
-		case quality.MetricTrustworthiness:
-			e.Seconds.Trustworthiness += seconds
-		default:
-			e.Seconds.Figures += seconds
+		sum := &e.Seconds.Figures
+		if m == quality.MetricTrustworthiness {
+			sum = &e.Seconds.Trustworthiness
 		}
+		*sum += took.Seconds()
 	}
 	measured, err := quality.Measure(ctx, y.points, s.positions, o)
 	if err != nil {

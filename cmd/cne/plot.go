@@ -203,9 +203,6 @@ func (p *plotting) check() error {
 	if len(p.titles) == 1 {
 		p.plot.Title, p.titles = p.titles[0], nil
 	}
-	if p.output == "" {
-		return nil
-	}
 	return cli.CheckEnding("--output", p.output, p.endings()...)
 }
 

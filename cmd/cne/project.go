@@ -121,10 +121,8 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	if err := cli.CheckEnding("--output", p.output, ".npy", ".csv"); err != nil {
 		return err
 	}
-	if p.picture != "" {
-		if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg", ".pdf"); err != nil {
-			return err
-		}
+	if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg", ".pdf"); err != nil {
+		return err
 	}
 	if p.rowsText != "" {
 		var ok bool

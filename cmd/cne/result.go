@@ -15,7 +15,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
-	"cne/data/images"
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
@@ -139,24 +138,18 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 }
 
 // addToPage adds images, annotations and neighbours of the run's points to the page of a map.
-// The error is ctx's.
+// There are no images of a sample of too many. They are read once, for all pages. The
+// error is ctx's.
 func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report.Map) (err error) {
-	page.Images, err = r.pageImages(ctx, m.Positions.N)
-	r.in.Annotations.AddTo(page)
-	page.Neighbors = m.Neighbors(r.Log, r.near.Nearest, nil)
-	return err
-}
-
-// pageImages returns the images of the run's n points for a page. It returns nil if there
-// are none, or the points are a sample of too many images. They are read
-// once, for all pages. The error is ctx's.
-func (r *result) pageImages(ctx context.Context, n int) (_ *images.Set, err error) {
 	in := r.in
 	if !in.Sampled() && !in.ImagesRead {
-		in.Images, err = report.RunImages(ctx, r.Log, r.config, n, in.PageRows())
+		in.Images, err = report.RunImages(ctx, r.Log, r.config, m.Positions.N, in.PageRows())
 		in.ImagesRead = err == nil
 	}
-	return in.Images, err
+	page.Images = in.Images
+	in.Annotations.AddTo(page)
+	page.Neighbors = m.Neighbors(r.Log, r.near.Nearest, nil)
+	return err
 }
 
 // report measures the embedding and writes metrics.json.

@@ -50,10 +50,8 @@ writes evaluation-pixels.json.`,
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
 		Args: cli.ExactlyOne("the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if output != "" {
-				if err := cli.CheckEnding("--output", output, ".json"); err != nil {
-					return cli.Usage(cmd, err)
-				}
+			if err := cli.CheckEnding("--output", output, ".json"); err != nil {
+				return cli.Usage(cmd, err)
 			}
 			t, err := openRepresentation(cmd, args[0], pixels)
 			if err != nil {

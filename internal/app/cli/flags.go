@@ -220,10 +220,10 @@ func LogFormat(cmd *cobra.Command) string {
 	return "text"
 }
 
-// CheckEnding returns an error unless the file that a flag names has one of the
-// endings.
+// CheckEnding returns an error unless the file that a flag or argument names has one of
+// the endings. A flag that is not given names none.
 func CheckEnding(flag, path string, endings ...string) error {
-	if slices.Contains(endings, strings.ToLower(filepath.Ext(path))) {
+	if path == "" && strings.HasPrefix(flag, "--") || slices.Contains(endings, strings.ToLower(filepath.Ext(path))) {
 		return nil
 	}
 	return fmt.Errorf("%s: got %s, want a name that ends in %s", flag, text.Quote(path), text.Enumerate(endings))

@@ -43,7 +43,7 @@ type Inputs struct {
 	counts     *counts.Scaling // how counts became points; nil for other data
 	emptyCells int             // cells without counts
 
-	Images     *images.Set // of the points, once asked for (see pageImages)
+	Images     *images.Set // of the points, once asked for
 	ImagesRead bool
 
 	Annotations *report.Annotations      // in the order of a page
