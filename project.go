@@ -27,23 +27,18 @@ import (
 // Save atomically writes the embedding to a safetensors file, with all that Project needs:
 // a network's weights under PyTorch's names, or without a network the positions and points
 // that were trained on. An empty embedding gives ErrPoints.
-func (e *Embedding) Save(path string) error {
-	if e.model == nil {
-		return errEmpty
-	}
-	d := e.Description
-	d.Points = e.trainPoints
-	return e.model.Save(path, &d)
-}
+func (e *Embedding) Save(path string) error { return e.save(path, e.trainPoints) }
 
 // SaveModel is Save without training points, which may be large or private. After Load,
 // UseTrainingPoints supplies them again.
-func (e *Embedding) SaveModel(path string) error {
+func (e *Embedding) SaveModel(path string) error { return e.save(path, nil) }
+
+func (e *Embedding) save(path string, points *data.Matrix) error {
 	if e.model == nil {
 		return errEmpty
 	}
 	d := e.Description
-	d.Points = nil // Load sets them
+	d.Points = points // Load sets them, too
 	return e.model.Save(path, &d)
 }
 
