@@ -118,13 +118,9 @@ func (d *Division) check(n int) error {
 
 // without returns the rows from 0 to n−1 that are in none of the ascending lists.
 func without(n int, lists ...[]int) []int {
-	var rows []int
-	for row := range n {
-		if !slices.ContainsFunc(lists, func(list []int) bool { return contains(list, row) }) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+	return selection.Where(n, func(row int) bool {
+		return !slices.ContainsFunc(lists, func(list []int) bool { return contains(list, row) })
+	})
 }
 
 // contains reports whether a row is in an ascending list.

@@ -182,11 +182,7 @@ func (l *Labels) Known() (points []int, known *Labels) {
 	for c, name := range l.Names {
 		missing[c] = text.IsMissing(name)
 	}
-	for i, c := range l.Class {
-		if !missing[c] {
-			points = append(points, i)
-		}
-	}
+	points = selection.Where(len(l.Class), func(i int) bool { return !missing[l.Class[i]] })
 	if len(points) == len(l.Class) {
 		return points, l
 	}

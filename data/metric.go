@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -216,16 +217,11 @@ func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
 
 // directionError returns the error about the marked points, or nil if no point is marked.
 func directionError(metric Metric, skipped []bool) *DirectionError {
-	e := &DirectionError{Metric: metric, Of: len(skipped)}
-	for i, skip := range skipped {
-		if skip {
-			e.Rows = append(e.Rows, i)
-		}
-	}
-	if e.Rows == nil {
+	rows := selection.Where(len(skipped), func(i int) bool { return skipped[i] })
+	if rows == nil {
 		return nil
 	}
-	return e
+	return &DirectionError{Metric: metric, Rows: rows, Of: len(skipped)}
 }
 
 // normalize changes points as the metric needs. A scaler may have left them relative to its

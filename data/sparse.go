@@ -8,6 +8,7 @@ import (
 
 	"cne/internal/memory"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // errCentering is the error of scalings that subtract something from every value.
@@ -73,15 +74,12 @@ func (m *Matrix) Sparse() *Matrix {
 
 // Used returns sparse points without the columns that no point has, except the first.
 func (m *Matrix) Used() *Matrix {
-	held, used := make([]bool, m.D), []int{0}
+	held := make([]bool, m.D)
+	held[0] = true
 	for _, j := range m.CSR.Column {
 		held[j] = true
 	}
-	for j := 1; j < m.D; j++ {
-		if held[j] {
-			used = append(used, j)
-		}
-	}
+	used := selection.Where(m.D, func(j int) bool { return held[j] })
 	return &Matrix{N: m.N, D: len(used), CSR: m.CSR.SelectColumns(used, m.D), Metric: m.Metric}
 }
 

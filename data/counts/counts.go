@@ -164,13 +164,7 @@ func (c *Matrix) Gene(name string) ([]string, error) {
 
 // EmptyCells returns the number of cells without counts.
 func (c *Matrix) EmptyCells() int {
-	empty := 0
-	for i := range c.Cells {
-		if c.Start[i] == c.Start[i+1] {
-			empty++
-		}
-	}
-	return empty
+	return len(selection.Where(c.Cells, func(i int) bool { return c.Start[i] == c.Start[i+1] }))
 }
 
 // Open reads the counts of single-cell sequencing, and concatenates the cells of all paths.
@@ -550,13 +544,7 @@ func (s *Scaling) Missing(c *Matrix) int {
 	if err != nil {
 		return 0 // Apply returns the error
 	}
-	missing := len(s.Genes)
-	for _, j := range column {
-		if j >= 0 {
-			missing--
-		}
-	}
-	return missing
+	return len(s.Genes) - selection.Count(column, func(j int32) bool { return j >= 0 })
 }
 
 // Check returns an error wrapping data.ErrShape or data.ErrOption for inconsistent values,

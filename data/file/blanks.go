@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -58,13 +59,8 @@ func findBlanks(top []byte) (skip int, ok bool) {
 }
 
 // numbersIn returns how many fields are numbers.
-func numbersIn(row []string) (n int) {
-	for _, field := range row {
-		if _, err := text.ParseFloat(field, 64); err == nil {
-			n++
-		}
-	}
-	return n
+func numbersIn(row []string) int {
+	return selection.Count(row, func(field string) bool { _, err := text.ParseFloat(field, 64); return err == nil })
 }
 
 func (b *blanks) Read(p []byte) (int, error) {

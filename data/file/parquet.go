@@ -14,6 +14,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/parquet"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -93,12 +94,7 @@ func openParquet(in *Input, o *Options) reader {
 
 // with returns the columns with the given role.
 func (r *parquetReader) with(wanted role) (columns []int) {
-	for i, have := range r.roles {
-		if have == wanted {
-			columns = append(columns, i)
-		}
-	}
-	return columns
+	return selection.Where(len(r.roles), func(i int) bool { return r.roles[i] == wanted })
 }
 
 // choose sets the roles of the columns.

@@ -23,6 +23,7 @@ import (
 	"cne/data"
 	"cne/internal/ctxio"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 const (
@@ -154,12 +155,7 @@ func (l *listing) findClasses() error {
 	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return readable(f) && len(f.above) == 1 }); split {
 		want = 2
 	}
-	inClasses := 0
-	for _, f := range l.files {
-		if len(f.above) == want {
-			inClasses++
-		}
-	}
+	inClasses := selection.Count(l.files, func(f imageFile) bool { return len(f.above) == want })
 	if len(tops) > 1 && 2*inClasses > len(l.files) {
 		if l.stray = deepest.path; hasDirect {
 			l.stray = direct.path

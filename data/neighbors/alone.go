@@ -5,6 +5,7 @@ import (
 
 	"cne/data"
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // Alone returns the points of m that have no column other than 0 in common with another point:
@@ -51,12 +52,7 @@ func LayApart(nb *Neighbors, rows []int32, seed uint64) *Neighbors {
 	for _, i := range rows {
 		apart[i] = true
 	}
-	var others []int32
-	for i := range int32(nb.N) {
-		if !apart[i] {
-			others = append(others, i)
-		}
-	}
+	others := selection.Where(nb.N, func(i int32) bool { return !apart[i] })
 	if len(others) < 2 {
 		return nb
 	}

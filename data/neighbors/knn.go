@@ -11,6 +11,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/kind"
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // Kinds of errors of KNN, Search and Ranks, for errors.Is.
@@ -334,12 +335,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 	}
 	var sum, squares float64
 	for r, i := range rows {
-		found := 0
-		for _, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
-			if d2 <= limits[r] {
-				found++
-			}
-		}
+		found := selection.Count(nb.Dist2[i*nb.K:(i+1)*nb.K], func(d2 float64) bool { return d2 <= limits[r] })
 		share := float64(found) / float64(nb.K)
 		sum, squares = sum+share, squares+float64(share*share)
 	}

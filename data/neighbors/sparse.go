@@ -8,6 +8,7 @@ import (
 
 	"cne/data"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // This file finds exact neighbours and ranks of sparse points.
@@ -107,11 +108,7 @@ func newSparseIndex(m *data.Matrix, leave bool) *sparseIndex {
 
 // leaveOut chooses the frequent columns. column has the number of points in each.
 func (x *sparseIndex) leaveOut() {
-	for c, count := range x.column {
-		if count > len(x.weight)/frequentShare {
-			x.often = append(x.often, c)
-		}
-	}
+	x.often = selection.Where(len(x.column), func(c int) bool { return x.column[c] > len(x.weight)/frequentShare })
 	squares, left := make([]float64, len(x.column)), 0.
 	for l, c := range x.Column {
 		w := float64(float64(x.Value[l]) * float64(x.Value[l]))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"cne/internal/selection"
 )
 
 // Automatic labels name the regions of a view by the words that distinguish the texts of
@@ -89,12 +91,7 @@ func (t *texts) labels(view aboutView, xy []float64) []aboutLabel {
 // region's peak.
 func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int) {
 	density := blur(counts, radius)
-	var order []int
-	for c, d := range density {
-		if d > 0 {
-			order = append(order, c)
-		}
-	}
+	order := selection.Where(len(density), func(c int) bool { return density[c] > 0 })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(density[b], density[a]) })
 	of = slices.Repeat([]int32{-1}, len(counts)) // the peak above a cell, or a cell on the way to it
 	find := func(c int32) int32 {

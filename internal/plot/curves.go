@@ -126,7 +126,7 @@ func (c *Curves) check() error {
 }
 
 func (p *Panel) check() error {
-	points := 0
+	some := false
 	for k := range p.Series {
 		s := &p.Series[k]
 		for _, values := range []struct {
@@ -147,13 +147,9 @@ func (p *Panel) check() error {
 				}
 			}
 		}
-		for _, v := range s.Y {
-			if !math.IsNaN(v) {
-				points++
-			}
-		}
+		some = some || slices.ContainsFunc(s.Y, func(v float64) bool { return !math.IsNaN(v) })
 	}
-	if points == 0 {
+	if !some {
 		return fmt.Errorf("%w: points: got none", ErrInput)
 	}
 	for _, m := range p.Marks {

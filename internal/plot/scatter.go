@@ -26,6 +26,7 @@ import (
 
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -243,12 +244,7 @@ func (s *Scatter) check() error {
 
 // heldOut returns the number of held-out points, or 0 if all points are.
 func (s *Scatter) heldOut() int {
-	n := 0
-	for _, held := range s.HeldOut {
-		if held {
-			n++
-		}
-	}
+	n := selection.Count(s.HeldOut, func(held bool) bool { return held })
 	if n == len(s.HeldOut) {
 		return 0
 	}

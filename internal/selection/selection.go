@@ -67,6 +67,26 @@ func UpTo[T int | int32](n int) []T {
 	return all
 }
 
+// Where returns the numbers from 0 to n−1 for which is returns true; nil for none.
+func Where[T int | int32](n int, is func(i T) bool) (found []T) {
+	for i := range n {
+		if is(T(i)) {
+			found = append(found, T(i))
+		}
+	}
+	return found
+}
+
+// Count returns how many elements is returns true for.
+func Count[T any](all []T, is func(x T) bool) (n int) {
+	for _, x := range all {
+		if is(x) {
+			n++
+		}
+	}
+	return n
+}
+
 // Pick returns the elements of all in the given rows; nil for nil.
 func Pick[T any, I int | int32](all []T, rows []I) []T {
 	if all == nil {

@@ -31,3 +31,19 @@ func TestSmallest(t *testing.T) {
 		}
 	}
 }
+
+func TestWhereAndCount(t *testing.T) {
+	even := func(i int) bool { return i%2 == 0 }
+	if got := Where(6, even); !slices.Equal(got, []int{0, 2, 4}) {
+		t.Errorf("even numbers below 6: got %v", got)
+	}
+	if got := Where(0, even); got != nil {
+		t.Errorf("even numbers below 0: got %v, want nil", got)
+	}
+	if got := Count(UpTo[int](5), even); got != 3 {
+		t.Errorf("even numbers below 5: got %d, want 3", got)
+	}
+	if got := Pick([]string{"a", "b", "c"}, []int32{2, 0}); !slices.Equal(got, []string{"c", "a"}) {
+		t.Errorf("rows 2 and 0: got %v", got)
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/internal/selection"
 	"cne/train/quality"
 )
 
@@ -270,11 +271,7 @@ func takeImages(set *images.Set, rows []int) (*images.Set, error) {
 func (m *Map) Neighbors(log *slog.Logger, nb *neighbors.Neighbors, rows []int) *neighbors.Neighbors {
 	n := m.Positions.N
 	if rows == nil {
-		for i := range n {
-			if m.HeldOut == nil || !m.HeldOut[i] {
-				rows = append(rows, i)
-			}
-		}
+		rows = selection.Where(n, func(i int) bool { return m.HeldOut == nil || !m.HeldOut[i] })
 	}
 	if nb == nil || nb.N != len(rows) || slices.Max(rows) >= n {
 		return nil // none, or of other points
