@@ -621,7 +621,8 @@ func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segme
 // download copies the candidates of n of a group's queries, starting with number at.
 func (s *deviceSearch) download(l *candidateLists, at, n int) error {
 	err := cmp.Or(device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)),
-		device.Download(s.device, l.count[:n], s.count.At(at, 4)), device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
+		device.Download(s.device, l.count[:n], s.count.At(at, 4)),
+		device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
 	if err == nil && s.dist2 != 0 {
 		err = device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8))
 	}

@@ -131,8 +131,8 @@ func (c *pointSet) newGrower(x []float32, leaf int, seed uint64, order []int32) 
 		simd.ProjectRows(w.keys, x, from, along, w.some[:whole])
 	}
 	g.works.New = func() *growerWork {
-		return &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk),
-			first: selection.UpTo[int32](growChunk)}
+		return &growerWork{from: make([]float32, g.width), along: make([]float32, g.width),
+			keys: make([]float32, growChunk), first: selection.UpTo[int32](growChunk)}
 	}
 	return g
 }
