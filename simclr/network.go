@@ -142,8 +142,8 @@ func (s *viewSource) ImagesTo(dst []float32, points []int32, epoch int) error {
 	return nil
 }
 
-// Step implements model.Model. If there are more than two views, each is the head of an
-// edge.
+// Step implements model.Model. If there are more than two views, each is a head, and its
+// tails are the other views.
 func (n *Network) Step(b *model.Batch, theta float64) (float64, error) {
 	if n.views == 2 {
 		return n.Convolutional.Step(b, theta)

@@ -221,9 +221,9 @@ func TestPretrainingResumes(t *testing.T) {
 	}
 }
 
-// With four views, the loss of a batch is the loss of the edges 0→1, 1→2, 2→3 and 3→0 of
-// every image, whose negatives are the views of the others, each of them as a head and as
-// a tail.
+// With four views, the loss of a batch is the mean loss of the edges from each view to the
+// three others of its image, whose negatives are the views of the other images, each of them
+// twice.
 func TestFourViews(t *testing.T) {
 	const b, size = 6, 8
 	p, images := small(), patches(b, size)
@@ -242,15 +242,15 @@ func TestFourViews(t *testing.T) {
 	}
 	// By another model, with the negatives one by one.
 	var batch model.Batch
-	for head := range int32(4 * b) {
-		batch.Rows, batch.Local = append(batch.Rows, head), append(batch.Local, head)
-	}
-	negatives := make([][]int32, 4*b)
-	for head := range int32(4 * b) {
-		batch.Local = append(batch.Local, (head+b)%(4*b))
+	const edges = 3 * 4 * b
+	batch.Rows, batch.Local = rows(4*b), make([]int32, 2*edges)
+	negatives := make([][]int32, edges)
+	for edge := range int32(edges) {
+		head, other := edge%(4*b), 1+edge/(4*b)
+		batch.Local[edge], batch.Local[edges+edge] = head, (head+other*b)%(4*b)
 		for row := range int32(8 * b) {
 			if row%b != head%b {
-				negatives[head] = append(negatives[head], row)
+				negatives[edge] = append(negatives[edge], row)
 			}
 		}
 	}

@@ -169,7 +169,8 @@ func outOfRange(index []int32, n int) int {
 //   - AllNegatives: every row but the head and its tail, once, so m = r−2 of r rows
 //     (train.Full, not train.All). It ends there, or with a divisor p of b: then ends of
 //     edges whose numbers are equal modulo p belong to one image, and are no negatives of
-//     each other, so m = r−2b/p;
+//     each other, so m = r−2b/p. If p < b, a head's tails are the other heads of its image,
+//     with the mean of their losses, and rows b to 2b−1 are only negatives;
 //   - m > 1, and goes on with first₀, first₁, …: every GroupHeads consecutive heads share a
 //     run of m rows, at most all. That of group k begins with row firstₖ; row 0 follows the
 //     last row. A head's negatives are the rows of the run but the head itself: m or m−1.

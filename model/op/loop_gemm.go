@@ -3,6 +3,7 @@ package op
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"cne/internal/blas"
 	"cne/internal/elementary"
@@ -45,7 +46,7 @@ type gemmLoop[T Float] struct {
 	ldy               int
 	norms             []T // [ld] of the rows of y, 0 beyond
 	whole             [1]segment
-	positive          []T // [b] of positive pairs: distances or cosines, then derivatives
+	positive          []T // [b, tails] of positive pairs: distances or cosines, then derivatives
 	pieces            []gemmPiece[T]
 	used              int // number of pieces
 	total             simd.Sum
@@ -61,6 +62,7 @@ type gemmCall[T Float] struct {
 	m          int
 	runs       []int32 // first row of each group's run; empty if all rows are negatives
 	images     int     // the distance of rows of one image: see NegativeLayout
+	tails      int     // of a head: one, or all other views of its image
 	withGrad   bool
 	grad       []T
 }
@@ -119,10 +121,11 @@ func (s *gemmLoop[T]) init(options ContrastiveOptions) {
 // features is [rows, d], rows ≥ 2b, and negatives are not listed.
 func (s *gemmLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.gemmCall = gemmCall[T]{features: features[:rows*d], d: d, rows: rows, b: b, images: layout.images(b), withGrad: withGrad, grad: grad}
+	s.tails = max(1, b/s.images-1)
 	s.m, s.runs = layout.decode(b, rows)
 	s.setTheta(theta, s.m)
 	s.setMatrix()
-	s.positive = grow(s.positive, b)
+	s.positive = grow(s.positive, b*s.tails)
 	s.used, s.total = 0, simd.Sum{}
 	if len(s.runs) > 0 {
 		s.byGroups()
@@ -339,18 +342,29 @@ func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 // positive pairs of heads [lo, hi).
 func (s *gemmLoop[T]) positives(lo, hi int) {
 	tau := T(1 / s.options.Temperature)
-	for i := lo; i < hi; i++ {
+	for p := lo * s.tails; p < hi*s.tails; p++ {
+		i := p / s.tails
+		j := s.tail(i, p%s.tails)
 		if s.options.Metric == Euclidean {
-			s.positive[i] = s.squared(i, s.b+i)
+			s.positive[p] = s.squared(i, j)
 			continue
 		}
 		var sum T
-		tail := s.features[(s.b+i)*s.d:][:s.d]
+		tail := s.features[j*s.d:][:s.d]
 		for k, v := range s.features[i*s.d:][:s.d] {
 			sum += T(v * tail[k])
 		}
-		s.positive[i] = tau * sum
+		s.positive[p] = tau * sum
 	}
+}
+
+// tail returns the row of tail t of head i. If heads have their own tails, i may also be a
+// tail, and the row is its head.
+func (s *gemmLoop[T]) tail(i, t int) int {
+	if s.images == s.b {
+		return (i + s.b) % (2 * s.b)
+	}
+	return (i + (t+1)*s.images) % s.b
 }
 
 // squared returns the squared distance of rows i and j.
@@ -366,7 +380,8 @@ func (s *gemmLoop[T]) squared(i, j int) (sum T) {
 // depend on the negatives.
 func (s *gemmLoop[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 	if !s.perHead {
-		p.sum.Add(s.kernels.positive(s.positive[lo:hi], s.c, s.bound))
+		sum, n := s.kernels.positive(s.positive[lo*s.tails:hi*s.tails], s.c, s.bound), float64(s.tails)
+		p.sum.Add(simd.Sum{Loss: sum.Loss / n, DTheta: sum.DTheta / n})
 	}
 }
 
@@ -466,38 +481,46 @@ func (s *gemmLoop[T]) spread(p *gemmPiece[T], head int, x []T) {
 
 // totals turns a head's squared distances into InfoNC's derivatives.
 func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
-	q := max(s.clamp, 1/(1+s.positive[head]))
-	total := simd.RowSimilarities(x, s.clamp) + float64(q)
-	logs := float64(float64(s.weight) * elementary.Log(total))
-	p.sum.Loss += logs
-	p.sum.DTheta -= logs
-	share := T(float64(s.weight) / total)
-	p.sum.Loss -= elementary.Log(float64(q))
-	if q > s.clamp {
-		s.positive[head] = q - T(q*(q*share))
-	} else {
-		s.positive[head] = 0
+	positive := s.positive[head*s.tails:][:s.tails]
+	negatives, n := simd.RowSimilarities(x, s.clamp), float64(s.tails)
+	var shares T
+	for t, square := range positive {
+		q := max(s.clamp, 1/(1+square))
+		total := negatives + float64(q)
+		logs := float64(float64(s.weight) * elementary.Log(total))
+		p.sum.Loss += logs / n
+		p.sum.DTheta -= logs / n
+		share := T(float64(s.weight) / total)
+		p.sum.Loss -= elementary.Log(float64(q)) / n
+		if positive[t] = 0; q > s.clamp {
+			positive[t] = q - T(q*(q*share))
+		}
+		shares += share
 	}
 	if s.withGrad {
-		simd.RowInfoNC(x, share, s.clamp)
+		simd.RowInfoNC(x, shares/T(s.tails), s.clamp)
 	}
 }
 
 // softmax turns a head's cosines over τ into InfoNC's derivatives.
 func (s *gemmLoop[T]) softmax(p *gemmPiece[T], head int, x []T) {
-	own := s.positive[head]
-	p.sum.Loss -= float64(own)
-	s.positive[head] = -1
-	top := simd.RowMax(x, own)
-	own = T(elementary.Exp(float64(own - top)))
-	total := simd.RowExp(x, top) + float64(own)
-	logs := float64(float64(s.weight) * (float64(top) + elementary.Log(total)))
-	p.sum.Loss += logs
-	p.sum.DTheta -= logs
-	if s.withGrad {
+	positive := s.positive[head*s.tails:][:s.tails]
+	top := simd.RowMax(x, slices.Max(positive))
+	negatives, n := simd.RowExp(x, top), float64(s.tails)
+	var shares T
+	for t, cosine := range positive {
+		own := T(elementary.Exp(float64(cosine - top)))
+		total := negatives + float64(own)
+		logs := float64(float64(s.weight) * (float64(top) + elementary.Log(total)))
+		p.sum.Loss -= float64(cosine) / n
+		p.sum.Loss += logs / n
+		p.sum.DTheta -= logs / n
 		share := T(float64(s.weight) / total)
-		simd.Scale(x, share)
-		s.positive[head] += T(share * own)
+		positive[t] = T(share*own) - 1
+		shares += share
+	}
+	if s.withGrad {
+		simd.Scale(x, shares/T(s.tails))
 	}
 }
 
@@ -528,22 +551,24 @@ func (s *gemmLoop[T]) finish(_, lo, hi int) {
 				g[k] = 2 * (T(of*v) - sums[k])
 			}
 		}
-		if i >= 2*s.b {
+		if i >= 2*s.b || i >= s.b && s.images < s.b {
 			continue
 		}
-		other := i + s.b
-		if i >= s.b {
-			other = i - s.b
-		}
-		o, w := s.features[other*d:][:d], s.positive[min(i, other)]
-		if euclidean {
-			for k, v := range s.features[i*d:][:d] {
-				g[k] += T(2 * w * (v - o[k]))
+		for t := range s.tails {
+			other := s.tail(i, t)
+			o, w := s.features[other*d:][:d], s.positive[min(i, other)*s.tails]
+			if s.images < s.b { // both are heads
+				w = (s.positive[i*s.tails+t] + s.positive[other*s.tails+s.tails-1-t]) / T(s.tails)
 			}
-		} else {
-			w *= T(1 / s.options.Temperature)
-			for k, v := range o {
-				g[k] += T(w * v)
+			if euclidean {
+				for k, v := range s.features[i*d:][:d] {
+					g[k] += T(2 * w * (v - o[k]))
+				}
+			} else {
+				w *= T(1 / s.options.Temperature)
+				for k, v := range o {
+					g[k] += T(w * v)
+				}
 			}
 		}
 	}

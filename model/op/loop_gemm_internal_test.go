@@ -169,7 +169,8 @@ func TestGemmLoopIsPairLoop(t *testing.T) {
 	agree(t, cases)
 }
 
-// Heads and tails of one image are no negatives of each other; rows beyond them are.
+// The tails of a head are the other heads of its image, with their mean; its negatives are
+// neither these nor the tails of the image, but all other rows.
 func TestSeveralEdgesOfAnImage(t *testing.T) {
 	var cases []productCase
 	for _, o := range productOptions(1e-10) {

@@ -60,8 +60,14 @@ func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32,
 	s.init(o)
 	var list, negatives []int32
 	var x []T
-	for head := range b {
-		list = appendNegatives(append(list[:0], int32(head), int32(b+head)), head, runs, b, rows)
+	images := NegativeLayout(runs).images(b)
+	tails := max(1, b/images-1)
+	for edge := range b * tails {
+		head, tail := edge/tails, b+edge/tails
+		if images < b {
+			tail = (head + (1+edge%tails)*images) % b
+		}
+		list = appendNegatives(append(list[:0], int32(head), int32(tail)), head, runs, b, rows)
 		x, negatives = x[:0], negatives[:0]
 		for i, r := range list {
 			x = append(x, features[int(r)*d:(int(r)+1)*d]...)
@@ -73,8 +79,10 @@ func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32,
 		if o.Loss.Info().Constant == LearntZ && len(negatives) < m { // Z is of m negatives
 			ofAll += math.Log(float64(m) / float64(len(negatives)))
 		}
-		sum.Add(s.run(x, d, negatives, 1, ofAll, true))
+		one := s.run(x, d, negatives, 1, ofAll, true)
+		sum.Add(simd.Sum{Loss: one.Loss / float64(tails), DTheta: one.DTheta / float64(tails)})
 		for _, p := range s.pieces {
+			simd.Scale(p.grad, 1/T(tails))
 			for i, r := range list {
 				simd.Add(grad[int(r)*d:(int(r)+1)*d], p.grad[i*d:(i+1)*d])
 			}
