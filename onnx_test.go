@@ -624,8 +624,16 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errDisk }
 // Programs that read ONNX represent and place images as the ResNet does.
 func TestWriteONNXOfImages(t *testing.T) {
 	var all onnxCheck
+	for _, small := range []bool{false, true} {
+		all.addImages(t, small)
+	}
+	all.run(t)
+}
+
+// addImages adds a ResNet.
+func (all *onnxCheck) addImages(t *testing.T, small bool) {
 	folder := t.TempDir()
-	n, err := model.NewResNet[float32](model.ResNetOptions{Width: 4, Hidden: 9, Out: 2}, 1)
+	n, err := model.NewResNet[float32](model.ResNetOptions{Small: small, Width: 4, Hidden: 9, Out: 2}, 1)
 	must(t, err)
 	s := rng.New(2, rng.Sample)
 	tensors := n.Tensors()
@@ -659,5 +667,4 @@ func TestWriteONNXOfImages(t *testing.T) {
 		must(t, n.WriteONNX(&file, tc.in, tc.represent))
 		all.add(t, folder, file.Bytes(), []int{images, 3, size, size}, tc.x, tc.want)
 	}
-	all.run(t)
 }

@@ -141,6 +141,9 @@ func (c *SimCLR) memory(size data.Size, on *model.Device, _ int) cne.Memory {
 		Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),
 		Listed: p.Sampling.Listed(p.Negatives, p.BatchSize), Width: p.Network.Width, Hidden: p.Network.Hidden, Out: p.Network.Out,
 	}
+	if p.Network.Small { // a ResNet18 of half the width has as wide representations
+		w.Width = (w.Width + 1) / 2
+	}
 	for _, s := range p.Stages {
 		w.Out, w.Size = max(w.Out, s.Out), max(w.Size, s.Size)
 	}

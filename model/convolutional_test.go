@@ -46,7 +46,7 @@ func TestConvolutionalByFiniteDifferences(t *testing.T) {
 		"infonce": cosine(op.InfoNC), "neg": cosine(op.Neg), "nc": cosine(op.NC), "umap": {Loss: op.UMAP, Clamp: 1e-10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			net := newResNet[float64](t, model.ResNetOptions{Width: 1, Hidden: 6, Out: 4}, 2)
+			net := newResNet[float64](t, model.ResNetOptions{Small: o.Loss == op.Neg, Width: 1, Hidden: 6, Out: 4}, 2)
 			c := newConvolutional(t, net, 2*b, size, o)
 			loss := func() float64 {
 				return step(t, c, batch, 0.3)

@@ -173,7 +173,7 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 // WriteONNX writes the network as an ONNX file. Its input "images" [N, 3, size, size] has
 // pixels from 0 to 1, which the network normalises as in says, or, if that is nil, images of
 // any size that are normalised. Its output is "positions" [N, Out], the head's, or with
-// represent "representation" [N, 8·Width].
+// represent "representation" [N, Width()].
 func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error {
 	if err := n.onDevice.pull(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 	g, x, shape := new(onnxGraph), "images", []any{"N", 3, "H", "W"}
 	convolve := func(output, x string, weights, bias []float32, out, in, size, stride int) string {
 		at := func(name string, v ...int) onnxAttribute { return onnxAttribute{Name: name, Value: v} }
-		pad := size / 2
+		pad := (size - 1) / 2
 		return g.add(output, "Conv", []string{x, g.constant(output+".weight", weights, out, in, size, size),
 			g.constant(output+".bias", bias, out)},
 			at("kernel_shape", size, size), at("strides", stride, stride), at("pads", pad, pad, pad, pad), at("dilations", 1,
@@ -213,9 +213,10 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 		return convolve(conv, x, weights, bias, shape[0], shape[1], shape[2], stride)
 	}
 	relu := func(x string) string { return g.add(x+".relu", "Relu", []string{x}) }
-	x = relu(layer(x, "conv1", "bn1", 1))
-	for stage, stride := range stages {
-		for block := range 2 {
+	of := shapes[n.options.Small]
+	x = relu(layer(x, "conv1", "bn1", of.stride))
+	for stage, stride := range of.stages {
+		for block := range of.blocks {
 			name, short := fmt.Sprintf("layer%d.%d", stage+1, block), x
 			if block == 0 && tensors[name+".shortcut.0.weight"] != nil {
 				short = layer(x, name+".shortcut.0", name+".shortcut.1", stride)

@@ -16,9 +16,12 @@ import (
 	"cne/model/op"
 )
 
-// ResNetOptions are the widths of a ResNet. The zero value is the paper's
+// ResNetOptions are the sizes of a ResNet. The zero value is the paper's
 // network.
 type ResNetOptions struct {
+	// Small means a ResNet8 instead of a ResNet18: the first convolution is 4×4 with stride 2,
+	// and three stages have a block each. It does little for each pixel, so it can be wide.
+	Small bool `key:"small"`
 	// Width is the number of channels of the first stage; each following stage has twice as
 	// many. 0 means 64.
 	Width int `key:"width" in:"[1,4096]"`
@@ -44,7 +47,7 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 // small images, whose first convolution is 3×3 with stride 1 and no pooling after it. A
 // projection head of two linear layers with a ReLU between them follows. The
 // representation of an image is the mean of the last stage over its pixels, 8·Width
-// numbers. The head maps it to Out numbers. T is the type of the computation.
+// numbers (4·Width if it is small). The head maps it to Out numbers. T is the type of the computation.
 //
 // Parameters and running statistics have the names and shapes that PyTorch
 // gives them: conv1.weight, layer2.0.shortcut.0.weight, bn1.running_mean. A
@@ -64,9 +67,15 @@ type norm struct {
 	stats *op.BatchStats
 }
 
-// stages are the strides of the first block of each stage; a stage has two
-// blocks.
-var stages = [4]int{1, 2, 2, 2}
+// A shape has the sizes of the parts of a ResNet that do not depend on its widths.
+type shape struct {
+	stem, stride int   // of the first convolution: its size and stride
+	stages       []int // the strides of the first block of each stage
+	blocks       int   // of a stage
+}
+
+// shapes are the shapes of networks that are small or not.
+var shapes = map[bool]shape{false: {3, 1, []int{1, 2, 2, 2}, 2}, true: {4, 2, []int{1, 2, 2}, 1}}
 
 // NewResNet returns a network with PyTorch's initial parameters, drawn with seed. The
 // weights of convolutions are normally distributed with variance 2/fan-out (Kaiming's
@@ -119,8 +128,11 @@ func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (forward, error)
 // Options returns the widths.
 func (n *ResNet[T]) Options() ResNetOptions { return n.options }
 
-// Width returns the width of the representation, 8·Options().Width.
-func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
+// Width returns the width of the representation.
+func (n *ResNet[T]) Width() int { return n.options.representation() }
+
+// representation returns the width of the representation.
+func (o ResNetOptions) representation() int { return o.Width << (len(shapes[o.Small].stages) - 1) }
 
 // Parameters returns the parameters in PyTorch's order. The gradients are nil: see
 // Convolutional.
@@ -140,7 +152,7 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 }
 
 // graph adds the network to a graph, for a program that runs where the copies are, with
-// convolutions in a precision: x [N, 3, H, W] are images, h [N, 8·Width] their
+// convolutions in a precision: x [N, 3, H, W] are images, h [N, Width()] their
 // representations and z [N, Out] the head's output for these. nodes are the parameters,
 // in the order of Parameters.
 func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node,
@@ -164,7 +176,7 @@ func (n *ResNet[T]) Evaluate(on bool) {
 }
 
 // RepresentTo writes the representations of images [N, 3, height, width] to dst [N,
-// 8·Width]. Normalisations use the running statistics.
+// Width()]. Normalisations use the running statistics.
 func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	return n.evaluate(&n.forward, n.Width(), dst, images, height, width)
 }
@@ -274,12 +286,13 @@ func (b *builder[T]) add(node func() (*gorgonia.Node, error)) (n *gorgonia.Node)
 func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) {
 	b.graph = x.Graph()
 	o := b.net.options
+	shape := shapes[o.Small]
 	h = b.add(func() (*gorgonia.Node, error) { return op.ChannelsLast(x) })
-	h = b.batchNorm(b.convolve(h, "conv1", 3, o.Width, 3, 1), "bn1", o.Width, op.ReLUActivation)
+	h = b.batchNorm(b.convolve(h, "conv1", 3, o.Width, shape.stem, shape.stride), "bn1", o.Width, op.ReLUActivation)
 	in := o.Width
-	for stage, stride := range stages {
+	for stage, stride := range shape.stages {
 		out := o.Width << stage
-		for block := range 2 {
+		for block := range shape.blocks {
 			h = b.block(h, fmt.Sprintf("layer%d.%d", stage+1, block), in, out, stride)
 			in, stride = out, 1
 		}
@@ -304,7 +317,7 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) *
 func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) *gorgonia.Node {
 	deviation := math.Sqrt(2 / float64(out*size*size))
 	w := b.parameter(name+".weight", func(s *rng.Stream) float64 { return deviation * s.Normal() }, out, in, size, size)
-	return b.add(func() (*gorgonia.Node, error) { return op.Conv2d(x, w, stride, size/2, b.precision) })
+	return b.add(func() (*gorgonia.Node, error) { return op.Conv2d(x, w, stride, (size-1)/2, b.precision) })
 }
 
 func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) *gorgonia.Node {
@@ -436,9 +449,13 @@ func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 			*width = t.Shape[0]
 		}
 	}
-	_, errStem := resNetTensor(f, resNetStem, o.Width, 3, 3, 3)
-	_, errStage := resNetTensor(f, "layer4.1.conv2.weight", 8*o.Width, 8*o.Width, 3, 3)
-	_, errHidden := resNetTensor(f, "fc1.weight", o.Hidden, 8*o.Width)
+	stem := f.Tensors[resNetStem].Shape
+	o.Small = len(stem) == 4 && stem[3] == shapes[true].stem
+	shape, width := shapes[o.Small], o.representation()
+	last := fmt.Sprintf("layer%d.%d.conv2.weight", len(shape.stages), shape.blocks-1)
+	_, errStem := resNetTensor(f, resNetStem, o.Width, 3, shape.stem, shape.stem)
+	_, errStage := resNetTensor(f, last, width, width, 3, 3)
+	_, errHidden := resNetTensor(f, "fc1.weight", o.Hidden, width)
 	_, errOut := resNetTensor(f, "fc2.weight", o.Out, o.Hidden)
 	if err := cmp.Or(errStem, errStage, errHidden, errOut); err != nil {
 		return o, err

@@ -61,6 +61,25 @@ func TestSaveAndLoadResNet(t *testing.T) {
 	}
 }
 
+// Whether a network is small is told by its tensors.
+func TestSaveAndLoadSmallResNet(t *testing.T) {
+	want := newResNet[float32](t, model.ResNetOptions{Small: true, Width: 2, Hidden: 3, Out: 2}, 1)
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	must(t, want.Save(path, &model.Description{}))
+	got := load(t, path).ResNet
+	if got.Options() != want.Options() || got.Width() != 8 {
+		t.Fatalf("loaded %+v with representations of %d, want %+v and 8", got.Options(), got.Width(), want.Options())
+	}
+	x, a, b := make([]float32, 3*9*9), make([]float32, 8), make([]float32, 8)
+	for i := range x {
+		x[i] = float32(i % 7)
+	}
+	must(t, errors.Join(got.RepresentTo(a, x, 9, 9), want.RepresentTo(b, x, 9, 9)))
+	if !slices.Equal(a, b) {
+		t.Errorf("the loaded network represents an image by %v, want %v", a, b)
+	}
+}
+
 // stateOf returns the golden network after its training pass as a file that
 // PyTorch's safetensors writes of a module's state.
 func stateOf(g goldenResNet) *safetensors.File {

@@ -133,7 +133,7 @@ const (
 
 // architecture is the JSON under architectureKey.
 type architecture struct {
-	Kind string `json:"kind"` // mlp, resnet18 or table
+	Kind string `json:"kind"` // mlp, resnet18 (any ResNet) or table
 	// Widths are the widths of an MLP's layers, with Activation between them, or the widths
 	// of ResNetOptions. Layers have Activations, one each.
 	Widths      []int    `json:"widths,omitempty"`

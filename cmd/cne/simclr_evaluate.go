@@ -209,7 +209,7 @@ func (r *representation) checkTrainedOn(images *images.Set) error {
 func (r *representation) checkMemory(use memory.Images) error {
 	if r.network != nil {
 		o := r.network.Options()
-		use.Width, use.Hidden, use.Out = o.Width, o.Hidden, o.Out
+		use.Width, use.Hidden, use.Out = (r.network.Width()+7)/8, o.Hidden, o.Out
 	}
 	use.Whole, use.Device = r.augmentation.Input().Size, !r.device.OnHost()
 	return configs.CheckImages(use)

@@ -195,9 +195,9 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 		return fmt.Errorf("%w (model.from)", err)
 	}
 	has := saved.ResNet.Options()
-	if has.Width != c.Pretrain.Network.Width || has.Hidden != c.Pretrain.Network.Hidden {
-		return fmt.Errorf("network.width and network.hidden: got %d and %d, want %d and %d as in model.from (%s)",
-			c.Pretrain.Network.Width, c.Pretrain.Network.Hidden, has.Width, has.Hidden, path)
+	if n := c.Pretrain.Network; has.Small != n.Small || has.Width != n.Width || has.Hidden != n.Hidden {
+		return fmt.Errorf("network.small, width and hidden: got %t, %d and %d, want %t, %d and %d as in model.from (%s)",
+			n.Small, n.Width, n.Hidden, has.Small, has.Width, has.Hidden, path)
 	}
 	if in := saved.Images; in != nil { // the values that it was trained on
 		before := simclr.EvalTransform(in)
