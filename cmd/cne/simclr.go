@@ -25,7 +25,7 @@ func simclrCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simclr",
 		Short: "Learn to represent images",
-		Long: `Train a network (ResNet18) to represent images as vectors, from nothing but the
+		Long: `Train a network (a ResNet) to represent images as vectors, from nothing but the
 images. Training draws two random views of each image towards each other, and
 away from the views of other images. The accuracy of simple classifiers shows
 how good the representation is; they need labels.

@@ -51,7 +51,7 @@ where the images are (relative paths count from the current folder), and the
 number of epochs, to a larger one, over which the learning rate is then
 annealed.`,
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
-  cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
+  cne simclr pretrain --config configs/simclr-cifar10.yaml --set loss.negatives=2 -o runs/m2
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true
   cne simclr pretrain --resume runs/m2`,
 	}
