@@ -272,6 +272,13 @@ func TestFourViews(t *testing.T) {
 	p.LR = small().LR
 	p.Epochs = 3
 	resumesAnywhere(t, p, patches(20, size))
+	p.Network.Small = true
+	few, r := pretrain(t, p, patches(20, size), nil)
+	wanted := state(few, r)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if n, r := pretrain(t, p, patches(20, size), nil); !slices.Equal(state(n, r), wanted) {
+		t.Error("another network on three cores")
+	}
 }
 
 // The number of images in a batch and the number of negatives are independent; more
