@@ -105,6 +105,7 @@ const (
 	inBandwidth  = 60
 	leastWeight  = 0.01 // of a landmark, as a share of the largest
 	stepsOfModes = 5
+	partOfModes  = 128
 )
 
 // modes are positions of landmarks among which a point is placed where those that it is like are
@@ -149,14 +150,21 @@ func (m *modes[T]) place(y, p []T) {
 	d := len(m.middle)
 	count := len(m.positions) / d
 	var near []int
+	var tops []T // of each part of a row, few of which have near landmarks
 	at, sum := make([]float64, d), make([]float64, d)
 	for ; len(y) > 0; y, p = y[d:], p[count:] {
 		row := p[:count]
-		least := T(leastWeight * simd.RowMax(row, 0))
+		tops = tops[:0]
+		for part := range slices.Chunk(row, partOfModes) {
+			tops = append(tops, simd.RowMax(part, 0))
+		}
+		least := T(leastWeight * slices.Max(tops))
 		near = near[:0]
-		for k, v := range row {
-			if v > least {
-				near = append(near, k)
+		for i, top := range tops {
+			for k := i * partOfModes; top > least && k < min((i+1)*partOfModes, count); k++ {
+				if row[k] > least {
+					near = append(near, k)
+				}
 			}
 		}
 		for step := range stepsOfModes + 1 {
