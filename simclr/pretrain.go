@@ -316,6 +316,16 @@ func start(stages []Stage, stage int) int {
 	return epochs
 }
 
+// Work returns the work of the first epochs, for telling how long the others take: their number,
+// or with Stages the sum of the squares of their views' sizes.
+func (p *Pretraining) Work(epochs float64) (work float64) {
+	for _, s := range p.Stages {
+		size, part := float64(cmp.Or(s.Size, p.Augmentation.Size)), min(epochs, float64(s.Epochs))
+		work, epochs = work+float64(part*size*size), epochs-part
+	}
+	return work + epochs
+}
+
 // checkStages checks the stages for a number of images.
 func (p *Pretraining) checkStages(images int) *option.Error {
 	var fault *option.Error

@@ -367,6 +367,21 @@ func TestPretrainedNetworkIsSaved(t *testing.T) {
 }
 
 // An interrupted run, or one whose hook fails, returns its network.
+// An epoch of views of half the size takes a quarter of the time.
+func TestWork(t *testing.T) {
+	p := simclr.PaperPretraining()
+	if p.Work(3.5) != 3.5 {
+		t.Errorf("without stages: %v", p.Work(3.5))
+	}
+	p.Augmentation.Size = 16
+	p.Stages = []simclr.Stage{{Epochs: 4, Size: 8}, {Epochs: 2}}
+	for epochs, want := range map[float64]float64{0: 0, 1.5: 1.5 * 64, 4: 4 * 64, 5: 4*64 + 256, 6: 4*64 + 2*256} {
+		if got := p.Work(epochs); got != want {
+			t.Errorf("%v epochs: %v, want %v", epochs, got, want)
+		}
+	}
+}
+
 func TestPretrainingStops(t *testing.T) {
 	images := patches(16, 8)
 	p := small()

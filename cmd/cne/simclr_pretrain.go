@@ -206,8 +206,8 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		}
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, p.measured),
-			p.EpochHook("images", p.epochsBefore(), latest))
-		p.options.OnBatch = p.OnBatch("images", c.Pretrain.Epochs, c.Pretrain.BatchSize, latest)
+			p.EpochHook("images", p.epochsBefore(), c.Pretrain.Work, latest))
+		p.options.OnBatch = p.OnBatch("images", c.Pretrain.Epochs, c.Pretrain.BatchSize, c.Pretrain.Work, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Pretrain.Loss.Loss, "images", len(p.rows), "epochs", c.Pretrain.Epochs)
 		p.Progress.Start(c.Pretrain.Epochs)

@@ -176,7 +176,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			return err
 		}
 		defer func() { err = errors.Join(err, closeRecords()) }()
-		o.Hooks = append(o.Hooks, record, t.EpochHook("edges", t.epochsBefore(), nil))
+		o.Hooks = append(o.Hooks, record, t.EpochHook("edges", t.epochsBefore(), func(epochs float64) float64 { return epochs }, nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}

@@ -175,15 +175,22 @@ func (p *recordProgress) Report(e EpochReport) {
 
 func (p *recordProgress) Done() { p.log.Info("training ends") }
 
+// Work is the work of the first epochs, in any unit, such as their number if all take the same.
+type Work func(epochs float64) float64
+
+// left returns the time that the rest of all epochs takes if those between two took elapsed.
+func (w Work) left(elapsed time.Duration, from, to, all float64) time.Duration {
+	return time.Duration(float64(elapsed) * (w(all) - w(to)) / (w(to) - w(from)))
+}
+
 // EpochHook returns a hook that reports every epoch of a run; done epochs were over
 // before this process began. unit is the unit of an epoch: edges or images. accuracy, if
 // not nil, returns the monitor's latest value.
-func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) train.Hook {
+func (r *Reporter) EpochHook(unit string, done int, work Work, accuracy func() *float64) train.Hook {
 	began := time.Now()
 	return train.HookFunc(func(s *train.State) error {
-		perEpoch := time.Since(began) / time.Duration(s.Epoch-done)
 		report := EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Unit: unit, Speed: s.EdgesPerSecond,
-			Left: time.Duration(s.Epochs-s.Epoch) * perEpoch}
+			Left: work.left(time.Since(began), float64(done), float64(s.Epoch), float64(s.Epochs))}
 		if accuracy != nil {
 			report.Accuracy = accuracy()
 		}
@@ -194,7 +201,7 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 
 // OnBatch returns a function for train.Options.OnBatch that reports the progress within
 // epochs, whose batches have perBatch units. For accuracy see EpochHook.
-func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
+func (r *Reporter) OnBatch(unit string, epochs, perBatch int, work Work, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
 	return func(epoch, done, batches int, loss float64) {
 		at := (epoch-1)*batches + done
@@ -205,9 +212,10 @@ func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *f
 			return // the hook of the epoch comes next
 		}
 		elapsed := max(time.Since(began), time.Microsecond)
-		each := elapsed / time.Duration(at-start)
+		share := func(at int) float64 { return float64(at) / float64(batches) }
 		r.Progress.Report(EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
-			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Accuracy: accuracy(), Left: time.Duration(epochs*batches-at) * each})
+			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Accuracy: accuracy(),
+			Left: work.left(elapsed, share(start), share(at), float64(epochs))})
 	}
 }
 

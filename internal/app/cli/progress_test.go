@@ -98,6 +98,19 @@ func TestBarProgressWithinEpochs(t *testing.T) {
 	drew(t, b, 3, map[int]string{2: "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left"})
 }
 
+// The time left depends on what the epochs take.
+func TestWorkLeft(t *testing.T) {
+	dear := Work(func(epochs float64) float64 { return epochs + 3*max(0, epochs-2) }) // four times as long from the third on
+	for _, c := range []struct {
+		from, to, all float64
+		want          time.Duration
+	}{{0, 1, 4, 90 * time.Second}, {0, 0.5, 2, 30 * time.Second}, {1, 3, 4, 8 * time.Second}, {3.5, 4, 4, 0}} {
+		if got := dear.left(10*time.Second, c.from, c.to, c.all); got != c.want {
+			t.Errorf("%v to %v of %v: %v left, want %v", c.from, c.to, c.all, got, c.want)
+		}
+	}
+}
+
 func TestLineProgressEndsEarly(t *testing.T) {
 	p, _, b := newLines()
 	p.Start(100)
