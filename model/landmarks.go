@@ -211,13 +211,13 @@ func (m *modes[T]) addTo(g *onnxGraph, p, output string) {
 		products[i] = float32(-2 * v)
 		squares[i/d] += float32(v * v)
 	}
-	products2, squares2 := g.constant("products", products, count, d), g.constant("squares", squares, count)
+	inner, norms := g.constant("products", products, count, d), g.constant("squares", squares, count)
 	at := ""
 	for step, w := 0, weights; step <= stepsOfModes; step++ {
 		name := fmt.Sprintf("step%d", step)
 		if step > 0 {
 			square := g.add(name+".square", "MatMul", []string{g.add(name+".own", "Mul", []string{at, at}), wide})
-			layer := g.add(name+".layer", "Gemm", []string{at, products2, squares2}, onnxAttribute{Name: "transB", Value: 1})
+			layer := g.add(name+".layer", "Gemm", []string{at, inner, norms}, onnxAttribute{Name: "transB", Value: 1})
 			q := g.add(name+".q", "Add", []string{layer, square})
 			w = g.add(name+".weights", "Div", []string{weights, g.add(name+".q2", "Mul", []string{q, q})})
 		}
