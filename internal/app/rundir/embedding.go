@@ -196,7 +196,7 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 	}
 	has := saved.ResNet.Options()
 	if n := c.Pretrain.Network; has.Small != n.Small || has.Width != n.Width || has.Hidden != n.Hidden {
-		return fmt.Errorf("network.small, width and hidden: got %t, %d and %d, want %t, %d and %d as in model.from (%s)",
+		return fmt.Errorf("network.small, network.width and network.hidden: got %t, %d and %d, want %t, %d and %d as in model.from (%s)",
 			n.Small, n.Width, n.Hidden, has.Small, has.Width, has.Hidden, path)
 	}
 	if in := saved.Images; in != nil { // the values that it was trained on
