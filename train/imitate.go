@@ -30,8 +30,8 @@ const (
 	warmUpSteps       = 50
 	sharpness         = 3     // in units of the distance to the nearest landmark
 	layersRate        = 0.001 // of the layers before the landmarks
-	assignmentRate    = 0.06
-	positionsRate     = 0.01 // in units of the positions' standard deviation
+	assignmentRate    = 0.01
+	positionsRate     = 0.001 // in units of the positions' standard deviation
 	// noise bounds what is added to the values of a point, in units of the distance to the
 	// nearest landmark, divided by the square root of their number.
 	noise = 1.2
