@@ -105,7 +105,7 @@ const (
 	inBandwidth  = 60
 	leastWeight  = 0.01 // of a landmark, as a share of the largest
 	stepsOfModes = 5
-	partOfModes  = 128
+	partOfModes  = 128 // landmarks
 )
 
 // modes are positions of landmarks among which a point is placed where those that it is like are
@@ -150,7 +150,7 @@ func (m *modes[T]) place(y, p []T) {
 	d := len(m.middle)
 	count := len(m.positions) / d
 	var near []int
-	var tops []T // of each part of a row, few of which have near landmarks
+	var tops []T // the largest weight in each part of a row; most parts have no near landmark
 	at, sum := make([]float64, d), make([]float64, d)
 	for ; len(y) > 0; y, p = y[d:], p[count:] {
 		row := p[:count]

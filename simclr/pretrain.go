@@ -33,8 +33,9 @@ type Pretraining struct {
 	Augmentation Augmentation `key:"views"`
 	// Views is V, the even number of views of each image in a batch; 0 means 2. With more,
 	// every view attracts all other views of its image and repels all views of the batch's
-	// other images. The run then spends more time on fewer images. This pays off in short runs (poly-view learning: Shidani et
-	// al., 2024; EMP-SSL: Tong et al., 2023). More than two views require InfoNC, Negatives of train.Full, and the CPU.
+	// other images. The run then spends more time on fewer images. This pays off in short runs
+	// (poly-view learning: Shidani et al., 2024; EMP-SSL: Tong et al., 2023). More than two
+	// views require InfoNC, Negatives of train.Full, and the CPU.
 	Views int `key:"views.count" in:"[2,1024]"`
 	// Network are the widths of the network.
 	Network model.ResNetOptions `key:"network"`

@@ -148,8 +148,9 @@ func (f *File) sealKeys() (n int) {
 	return n
 }
 
-// Unseal checks that the file has an intact seal of that kind and version. It returns ErrChecksum if the contents are damaged; otherwise errors wrap
-// ErrKind, also if there is no seal, or ErrVersion.
+// Unseal checks that the file has an intact seal of that kind and version. It returns
+// ErrChecksum if the contents are damaged; otherwise errors wrap ErrKind, also if there is no
+// seal, or ErrVersion.
 func (f *File) Unseal(kind string, version int) error {
 	switch f.sealKeys() {
 	case 0:
