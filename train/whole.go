@@ -157,24 +157,6 @@ func (w *wholeBatch) symmetrize() {
 
 // sort brings the edges into the order of their heads.
 func (w *wholeBatch) sort() {
-	if !slices.IsSortedFunc(w.edges, func(a, b edge) int { return head(a) - head(b) }) {
-		order := make([]int, len(w.edges))
-		for k := range order {
-			order[k] = k
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return head(w.edges[a]) - head(w.edges[b]) })
-		edges, weights := make([]edge, len(order)), make([]float32, 0, len(w.weights))
-		for k, o := range order {
-			edges[k] = w.edges[o]
-			if w.weights != nil {
-				weights = append(weights, w.weights[o])
-			}
-		}
-		w.edges = edges
-		if w.weights != nil {
-			w.weights = weights
-		}
-	}
 	w.starts, w.own = make([]int, w.n+1), make([]float32, w.n)
 	for k, e := range w.edges {
 		weight := w.weightsOf(k, k+1)[0]
@@ -185,6 +167,19 @@ func (w *wholeBatch) sort() {
 	for i := range w.n {
 		w.starts[i+1] += w.starts[i]
 	}
+	if slices.IsSortedFunc(w.edges, func(a, b edge) int { return head(a) - head(b) }) {
+		return
+	}
+	edges, weights, next := make([]edge, len(w.edges)), slices.Clone(w.weights), slices.Clone(w.starts)
+	for k, e := range w.edges {
+		at := next[head(e)]
+		next[head(e)]++
+		edges[at] = e
+		if w.weights != nil {
+			weights[at] = w.weights[k]
+		}
+	}
+	w.edges, w.weights = edges, weights
 }
 
 // weightsOf returns the weights of the edges lo to hi−1, at most edgesPerCall.
