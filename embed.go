@@ -11,6 +11,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -290,11 +291,7 @@ func convert[T op.Float](x []float32) []T {
 	if same, ok := any(x).([]T); ok {
 		return same
 	}
-	converted := make([]T, len(x))
-	for i, v := range x {
-		converted[i] = T(v)
-	}
-	return converted
+	return selection.As[T](x)
 }
 
 // preprocessing returns the steps that new points pass before a network maps them or,

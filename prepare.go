@@ -12,6 +12,7 @@ import (
 	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/model"
 )
 
@@ -439,11 +440,7 @@ func (o *Options) logVariance(h *Neighborhood) {
 	if o.Log == nil || p == nil || p.TotalVariance == 0 {
 		return
 	}
-	sum := 0.
-	for _, v := range p.Variance {
-		sum += v
-	}
-	share := sum / p.TotalVariance
+	share := selection.Sum(p.Variance) / p.TotalVariance
 	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
 	if share < enoughVariance && !o.spread && !o.areAlike(h.Scaled) {
 		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")

@@ -19,6 +19,7 @@ import (
 	"cne/data/pca"
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/train"
@@ -565,9 +566,7 @@ func (p *placement) placeBlock(b *placedBlock) error {
 		copy(row, placed.Row(k))
 		if skipped != nil && skipped[k] {
 			b.Bad++
-			for j := range row {
-				row[j] = float32(math.NaN())
-			}
+			selection.Fill(row, float32(math.NaN()))
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/selection"
 	"cne/model/op"
 	"cne/train"
 )
@@ -270,9 +271,5 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 
 // totalEpochs returns the sum of the phases' epochs.
 func totalEpochs(phases []Phase) int {
-	total := 0
-	for _, p := range phases {
-		total += p.Epochs
-	}
-	return total
+	return selection.Sum(selection.Map(phases, func(p Phase) int { return p.Epochs }))
 }

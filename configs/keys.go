@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -113,13 +114,7 @@ func find(keys []key, name string) (key, bool) {
 }
 
 // names returns the names of keys, in their order.
-func names(keys []key) []string {
-	s := make([]string, len(keys))
-	for i, k := range keys {
-		s[i] = k.Key
-	}
-	return s
-}
+func names(keys []key) []string { return selection.Map(keys, func(k key) string { return k.Key }) }
 
 // A keySet is the keys of a kind of configuration.
 type keySet struct {

@@ -16,6 +16,7 @@ import (
 
 	"cne/data/file"
 	"cne/internal/ctxio"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -250,12 +251,8 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 			continue
 		}
 		if !known {
-			var variables []string
-			for _, k := range s.keys {
-				variables = append(variables, variable(k.Key))
-			}
 			problem := fmt.Sprintf("unknown variable; %q lists all keys", s.printer)
-			if near := text.Nearest(name, variables); near != "" {
+			if near := text.Nearest(name, selection.Map(names(s.keys), variable)); near != "" {
 				problem = "unknown variable; did you mean " + near + "?"
 			}
 			return nil, &Error{Source: text.Printable(name), Problem: problem}

@@ -18,6 +18,7 @@ import (
 
 	"cne"
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model/op"
 	"cne/train"
@@ -407,13 +408,7 @@ func (a *SpectrumAxis) Folder(p SpectrumPlace) string {
 
 // Command returns the command that makes the spectrum.
 func (a *SpectrumAxis) Command() string {
-	list := func(values []float64) string {
-		texts := make([]string, len(values))
-		for i, v := range values {
-			texts[i] = a.Text(v)
-		}
-		return strings.Join(texts, ",")
-	}
+	list := func(values []float64) string { return strings.Join(selection.Map(values, a.Text), ",") }
 	if a.Pulls == nil {
 		return "cne spectrum --" + a.Flag + " " + list(a.Values)
 	}

@@ -23,6 +23,7 @@ import (
 	"slices"
 
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -346,9 +347,7 @@ func (m *Matrix) FillMissing(fill []float32) (filled int) {
 // that sparse points leave out. It is NaN for a column without finite values.
 func (m *Matrix) FiniteMeans() []float32 {
 	sum, count, mean := make([]float64, m.D), make([]float64, m.D), make([]float32, m.D)
-	for j := range count {
-		count[j] = float64(m.N)
-	}
+	selection.Fill(count, float64(m.N))
 	for i, v := range m.held() {
 		if j := m.column(i); simd.IsFinite(v) {
 			sum[j] += float64(v)

@@ -178,10 +178,7 @@ func (l *Labels) Known() (points []int, known *Labels) {
 	if l == nil {
 		return nil, nil
 	}
-	missing := make([]bool, len(l.Names))
-	for c, name := range l.Names {
-		missing[c] = text.IsMissing(name)
-	}
+	missing := selection.Map(l.Names, text.IsMissing)
 	points = selection.Where(len(l.Class), func(i int) bool { return !missing[l.Class[i]] })
 	if len(points) == len(l.Class) {
 		return points, l
@@ -217,11 +214,7 @@ func (l *Labels) Take(rows []int) *Labels {
 // JoinLabels concatenates the labels of several sets of points; equal labels become one
 // class. Nil is skipped.
 func JoinLabels(sets ...*Labels) *Labels {
-	var names []string
-	for _, l := range sets {
-		names = append(names, l.All()...)
-	}
-	all := NewLabels(names)
+	all := NewLabels(slices.Concat(selection.Map(sets, (*Labels).All)...))
 	for _, l := range slices.Backward(sets) { // the first one decides
 		all.follow(l)
 	}
@@ -233,11 +226,7 @@ func (l *Labels) All() []string {
 	if l == nil {
 		return nil
 	}
-	all := make([]string, len(l.Class))
-	for i, c := range l.Class {
-		all[i] = l.Names[c]
-	}
-	return all
+	return selection.Pick(l.Names, l.Class)
 }
 
 // ClassNames returns the names of the classes. It returns nil if the labels are

@@ -268,10 +268,7 @@ func (m *Matrix) RowHashes() iter.Seq2[int, uint64] {
 
 // MissingColumns returns the wanted names that are not in names, or nil.
 func MissingColumns(names, wanted []string) []string {
-	have := make(map[string]bool, len(names))
-	for _, name := range names {
-		have[name] = true
-	}
+	have := selection.Set(names)
 	var none []string
 	for _, name := range wanted {
 		if !have[name] {

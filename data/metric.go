@@ -267,9 +267,7 @@ func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 				skipped[i] = true
 				continue
 			}
-			for j, v := range whole {
-				row[j] = float32(v)
-			}
+			selection.Convert(row, whole)
 		}
 	})
 }

@@ -265,9 +265,7 @@ func (c *CSR) Transpose(d int) *CSR {
 	for _, j := range c.Column {
 		t.Start[j+1]++
 	}
-	for j := range d {
-		t.Start[j+1] += t.Start[j]
-	}
+	selection.Accumulate(t.Start)
 	next := slices.Clone(t.Start)
 	for i := range len(c.Start) - 1 {
 		column, value := c.Row(i)

@@ -136,14 +136,11 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 // take returns a dataset of copies of these rows, with their names. Rows that are not in
 // memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
-	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, Codings: ds.Codings, Parts: ds.Parts, Rows: make([]int, len(rows))}
+	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, Codings: ds.Codings, Parts: ds.Parts, Rows: selection.Map(rows, ds.Origin)}
 	if ds.Stored != nil {
 		part.Stored = &rowSubset{ds.Stored, rows}
 	} else {
 		part.Points = ds.Points.Take(rows)
-	}
-	for to, from := range rows {
-		part.Rows[to] = ds.Origin(from)
 	}
 	part.Names = selection.Pick(ds.Names, rows)
 	part.Labels = ds.Labels.Take(rows)
@@ -168,9 +165,7 @@ func (l *Labels) Imbalance(seed uint64) (rows []int, err error) {
 	for k, members := range strata {
 		stream := rng.New(seed, rng.Imbalance, uint64(k))
 		count := max(1, len(members)*(len(strata)-k)/len(strata))
-		for _, i := range stream.Perm(len(members))[:count] {
-			rows = append(rows, members[i])
-		}
+		rows = append(rows, selection.Pick(members, stream.Perm(len(members))[:count])...)
 	}
 	slices.Sort(rows)
 	return rows, nil

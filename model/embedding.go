@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model/op"
 )
@@ -196,9 +197,7 @@ func (e *Embedding[T]) EmbedTo(dst []float32) error {
 	if err := e.onDevice.pull(); err != nil {
 		return err
 	}
-	for i, v := range op.Data[T](e.table) {
-		dst[i] = float32(v)
-	}
+	selection.Convert(dst, op.Data[T](e.table))
 	return nil
 }
 

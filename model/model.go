@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -155,9 +156,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	}
 	p.lossNode = loss
 	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
-	for _, n := range grads[1:] {
-		p.grads = append(p.grads, p.program.Output(n))
-	}
+	p.grads = selection.Map(grads[1:], p.program.Output)
 	return nil
 }
 

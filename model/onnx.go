@@ -16,6 +16,7 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
+	"cne/internal/selection"
 	"cne/model/op"
 )
 
@@ -58,10 +59,7 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 		values, out, in := singles(op.Data[T](weights.Value)), n.widths[l+1], n.widths[l]
 		if l == 0 && axes != nil { // the components are part of the first layer
 			product := make([]float64, out*width)
-			wide := make([]float64, len(values))
-			for i, v := range op.Data[T](weights.Value) {
-				wide[i] = float64(v)
-			}
+			wide := selection.As[float64](op.Data[T](weights.Value))
 			blas.Gemm(false, false, out, width, in, 1, wide, in, axes, width, 0, product, width)
 			values, in = singles(product), width
 		}
@@ -96,11 +94,7 @@ func gemm(g *onnxGraph, output, x, name string, weights []float32, biasName stri
 
 // singles returns numbers as float32.
 func singles[T op.Float](x []T) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
+	return selection.As[float32](x)
 }
 
 // addTo adds the preprocessing of x to a graph, but for the product with the axes of the

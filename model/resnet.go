@@ -13,6 +13,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
+	"cne/internal/selection"
 	"cne/model/op"
 )
 
@@ -435,9 +436,7 @@ func copyNarrowed(dst []float32, t safetensors.Tensor) error {
 		return safetensors.Copy(dst, t)
 	}
 	wide, err := t.Float64s()
-	for i, v := range wide {
-		dst[i] = float32(v)
-	}
+	selection.Convert(dst, wide)
 	return err
 }
 

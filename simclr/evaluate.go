@@ -12,6 +12,7 @@ import (
 	"cne/data/images"
 	"cne/data/neighbors"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/train"
@@ -45,15 +46,12 @@ func OfficialSplit(images *images.Set) (Split, error) {
 		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a stratified or random split",
 			ErrSplit, images.Name)
 	}
-	var s Split
-	for i, train := range images.Train {
-		if train {
-			s.Train = append(s.Train, int32(i))
-		} else {
-			s.Test = append(s.Test, int32(i))
-		}
+	n := len(images.Train)
+	s := Split{
+		Train: selection.Where(n, func(i int32) bool { return images.Train[i] }),
+		Test:  selection.Where(n, func(i int32) bool { return !images.Train[i] }),
 	}
-	if len(images.Train) != images.N || len(s.Train) == 0 || len(s.Test) == 0 {
+	if n != images.N || len(s.Train) == 0 || len(s.Test) == 0 {
 		return Split{}, fmt.Errorf("%w: %s: got %d images for training and %d for testing, want some of both", ErrSplit,
 			images.Name, len(s.Train), len(s.Test))
 	}
@@ -420,7 +418,7 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 		return 0, err
 	}
 	defer index.Free()
-	first := allRows(k) // equally near to a query without a direction are all
+	first := selection.UpTo[int32](k) // equally near to a query without a direction are all
 	right := 0
 	const queries = 4096
 	for lo := 0; lo < len(split.Test); lo += queries {
@@ -536,11 +534,8 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 	}
 	// Only the images of the split have features; they are numbered anew.
 	rows := slices.Concat(m.Split.Train, m.Split.Test)
-	classes := make([]int32, len(rows))
-	for i, row := range rows {
-		classes[i] = m.Images.Labels.Class[row]
-	}
-	numbers := allRows(len(rows))
+	classes := selection.Pick(m.Images.Labels.Class, rows)
+	numbers := selection.UpTo[int32](len(rows))
 	split := Split{Train: numbers[:len(m.Split.Train)], Test: numbers[len(m.Split.Train):]}
 	return train.HookFunc(func(s *train.State) error {
 		if s.Epoch%max(1, m.Every) != 0 && s.Epoch != s.Epochs {

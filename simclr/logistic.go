@@ -15,6 +15,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/elementary"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/model"
 )
 
@@ -87,7 +88,7 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 		return nil, err
 	}
 	if rows == nil {
-		rows = allRows(features.N)
+		rows = selection.UpTo[int32](features.N)
 	}
 	if err := checkClasses(classes, rows, count, func(c int) string { return fmt.Sprint("class ", c) }); err != nil {
 		return nil, err
@@ -124,13 +125,13 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error) {
 	d, k := len(l.Scaler.Mean), len(l.Bias)
 	if rows == nil {
-		rows = allRows(features.N)
+		rows = selection.UpTo[int32](features.N)
 	}
 	if features.D != d || len(features.X) != features.N*d {
 		return nil, fmt.Errorf("%w: features: got %d values each, want %d", ErrShape, features.D, d)
 	}
 	w := make([]float32, k*d)
-	narrow(w, l.Weights)
+	selection.Convert(w, l.Weights)
 	for _, row := range rows {
 		if row < 0 || int(row) >= features.N {
 			return nil, fmt.Errorf("%w: row: got %d, want 0 to %d", ErrShape, row, features.N-1)
@@ -201,18 +202,14 @@ func (o *objective) prepare() {
 // evaluate returns the objective and writes its gradient.
 func (o *objective) evaluate(theta, gradient []float64) (float64, error) {
 	d, k := o.d, o.k
-	narrow(o.w, theta[:k*d])
+	selection.Convert(o.w, theta[:k*d])
 	copy(o.bias, theta[k*d:])
 	if o.onDevice != nil {
 		return o.onDevice.evaluate(o, theta, gradient)
 	}
 	parallel.For(o.n, o.grain, o.piece)
 
-	var loss float64
-	for _, l := range o.losses {
-		loss += l
-	}
-	loss /= float64(o.n)
+	loss := selection.Sum(o.losses) / float64(o.n)
 	pieces, scale := len(o.losses), 1/float64(o.n)
 	const grain = 1 << 12
 	parallel.For(k*d, grain, func(_, lo, hi int) {
@@ -429,13 +426,6 @@ func (h *history) direction(dst, gradient []float64) {
 	}
 }
 
-// narrow writes x to dst.
-func narrow(dst []float32, x []float64) {
-	for i, v := range x {
-		dst[i] = float32(v)
-	}
-}
-
 func dot(a, b []float64) float64 {
 	var s float64
 	for i, v := range a {
@@ -530,10 +520,6 @@ func (r *deviceObjective) evaluate(o *objective, theta, gradient []float64) (flo
 	); err != nil {
 		return 0, err
 	}
-	var loss float64
-	for _, l := range r.lossOf {
-		loss += l
-	}
 	scale := 1 / float64(o.n)
 	for c := range k {
 		for l, w := range theta[c*d : (c+1)*d] {
@@ -541,7 +527,7 @@ func (r *deviceObjective) evaluate(o *objective, theta, gradient []float64) (flo
 		}
 		gradient[k*d+c] = r.sums[c*r.wide+d] * scale
 	}
-	return float64(loss*scale) + o.penaltyOf(theta), nil
+	return float64(selection.Sum(r.lossOf)*scale) + o.penaltyOf(theta), nil
 }
 
 // maxPreconditioned is the largest width of features with a preconditioner. Its time
@@ -570,7 +556,7 @@ func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	inverse := make([]float64, d*d)
 	invertFactor(c, inverse, make([]float64, d*d/2), d, d)
 	w := &preconditioner{d: d, inverse: make([]float32, d*d)}
-	narrow(w.inverse, inverse)
+	selection.Convert(w.inverse, inverse)
 	return w
 }
 

@@ -11,6 +11,7 @@ import (
 	"cne/data/images"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -185,11 +186,9 @@ func (n *Network) State() []train.NamedArray {
 	for _, p := range n.Parameters() {
 		delete(tensors, p.Name)
 	}
-	var slots []train.NamedArray
-	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		slots = append(slots, train.NamedArray{Name: name, Value: tensors[name]})
-	}
-	return slots
+	return selection.Map(slices.Sorted(maps.Keys(tensors)), func(name string) train.NamedArray {
+		return train.NamedArray{Name: name, Value: tensors[name]}
+	})
 }
 
 // Input returns how whole images are prepared for networks that learn from views.
@@ -329,13 +328,4 @@ func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 		}
 	})
 	return m, nil
-}
-
-// allRows returns the numbers 0 … n−1.
-func allRows(n int) []int32 {
-	rows := make([]int32, n)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows
 }

@@ -14,6 +14,7 @@ import (
 
 	"cne/data/images"
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -247,12 +248,8 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 		stages = stages[1:]
 		stages[0].Epochs = share(50, 500)
 	}
-	left := epochs
 	last := len(stages) - 1
-	for _, s := range stages[:last] {
-		left -= s.Epochs
-	}
-	stages[last].Epochs = max(1, left)
+	stages[last].Epochs = max(1, epochs-start(stages, last))
 	for i := range stages {
 		warmUp := 0
 		if len(stages[i].Freeze) == 0 {
@@ -310,11 +307,7 @@ func TotalEpochs(stages []Stage) int { return start(stages, len(stages)) }
 
 // start returns the number of epochs before a stage.
 func start(stages []Stage, stage int) int {
-	epochs := 0
-	for _, s := range stages[:stage] {
-		epochs += s.Epochs
-	}
-	return epochs
+	return selection.Sum(selection.Map(stages[:stage], func(s Stage) int { return s.Epochs }))
 }
 
 // Work returns the work of the first epochs, for telling how long the others take: their number,

@@ -16,6 +16,7 @@ import (
 	"cne/internal/option"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 )
@@ -161,7 +162,7 @@ func checkImages(m *images.Set) error {
 // ErrShape if a row is out of range.
 func rowsOf(m *images.Set, rows []int32) ([]int32, error) {
 	if rows == nil {
-		rows = allRows(m.N)
+		rows = selection.UpTo[int32](m.N)
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= m.N {

@@ -96,11 +96,7 @@ func (f *field) repel(forces []float32) float64 {
 		}
 		f.pools.Put(sources)
 	})
-	var total float64
-	for _, t := range f.totals {
-		total += t
-	}
-	return total
+	return selection.Sum(f.totals)
 }
 
 // growAlone is the largest size of a cell that one core processes together with all cells

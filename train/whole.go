@@ -8,6 +8,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -164,9 +165,7 @@ func (w *wholeBatch) sort() {
 		w.own[head(e)] += weight
 		w.total += float64(weight)
 	}
-	for i := range w.n {
-		w.starts[i+1] += w.starts[i]
-	}
+	selection.Accumulate(w.starts)
 	if slices.IsSortedFunc(w.edges, func(a, b edge) int { return head(a) - head(b) }) {
 		return
 	}

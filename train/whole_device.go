@@ -8,6 +8,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/model/op"
 )
 
@@ -82,13 +83,8 @@ func (f *deviceForces) upload(cells []cell) error {
 			leaves[at.first/leafPoints] = int32(c)
 		}
 	}
-	starts, tails, weights := make([]int32, f.n+1), make([]int32, len(f.edges)), f.weights
-	for i, first := range f.starts {
-		starts[i] = int32(first)
-	}
-	for k, e := range f.edges {
-		tails[k] = int32(tail(e))
-	}
+	starts, weights := selection.As[int32](f.starts), f.weights
+	tails := selection.Map(f.edges, func(e edge) int32 { return int32(tail(e)) })
 	if weights == nil {
 		weights = slices.Repeat(ones[:1], len(f.edges))
 	}

@@ -23,6 +23,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/app/cli"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model/op"
 )
@@ -90,24 +91,16 @@ var commands = []func() *cobra.Command{
 	configCmd, evaluateCmd, exportCmd, plotCmd, projectCmd, simclrCmd, spectrumCmd, sweepCmd, trainCmd, versionCmd,
 }
 
-// titlesOfLosses lists the titles of the losses.
-func titlesOfLosses() string {
-	var titles []string
-	for _, l := range op.Losses() {
-		titles = append(titles, l.Info().Title)
-	}
-	return text.Join(titles, "and")
-}
-
 // newRootCommand returns cne with the given subcommands, and with those that
 // cobra adds: help and completion.
 func newRootCommand(commands []func() *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
+	losses := selection.Map(op.Losses(), func(l op.Loss) string { return l.Info().Title })
 	root := &cobra.Command{
 		Use:   "cne",
 		Short: "Draw maps of high-dimensional data: t-SNE, UMAP and all between them",
 		Long: `cne draws maps of high-dimensional data: similar points lie close together, as
 in t-SNE, UMAP and everything between them. It trains contrastive neighbour
-embeddings (` + titlesOfLosses() + `) on the
+embeddings (` + text.Join(losses, "and") + `) on the
 k-nearest-neighbour graph of the points.
 
 Results go to the run folder and to stdout, progress and messages to stderr. The

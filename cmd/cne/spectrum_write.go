@@ -13,6 +13,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model/op"
 	"cne/train"
@@ -139,11 +140,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	if err != nil {
 		return err
 	}
-	at := make([]float64, len(s.stops))
-	for i, x := range s.stops {
-		at[i] = s.abscissa(x)
-	}
-	if curves := report.SpectrumCurves(f, at, s.config.Quality.K); len(curves.Panels) > 0 {
+	if curves := report.SpectrumCurves(f, selection.Map(s.stops, s.abscissa), s.config.Quality.K); len(curves.Panels) > 0 {
 		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
 	}
 	return nil

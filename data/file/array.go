@@ -14,6 +14,7 @@ import (
 
 	"cne/data"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -117,9 +118,7 @@ func (t scalarType) minus(b []byte, i int, offset float64) float64 {
 func (t scalarType) float32s(dst []float32, src []byte) {
 	switch {
 	case t.isByte():
-		for i := range dst {
-			dst[i] = float32(src[i])
-		}
+		selection.Convert(dst, src[:len(dst)])
 	case t.kind == 'f' && t.size == 4 && !t.big:
 		for i := range dst {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
@@ -223,11 +222,7 @@ func shapeText(shape []int) string {
 	if len(shape) == 0 {
 		return "()"
 	}
-	text := make([]string, len(shape))
-	for i, n := range shape {
-		text[i] = strconv.Itoa(n)
-	}
-	return strings.Join(text, "×")
+	return strings.Join(selection.Map(shape, strconv.Itoa), "×")
 }
 
 // subtract returns a whole number minus an offset. If the offset is whole, too, the

@@ -19,6 +19,7 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/hdf5"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -319,9 +320,7 @@ func (c *cellFile) genes(m *cellMatrix) (names, other, kinds []string) {
 	}
 	names = c.names(m.table, "id", "genes")
 	sized(m.path, "genes", m.d, names)
-	for i, name := range names {
-		names[i] = text.ValidName(name)
-	}
+	names = selection.Map(names, text.ValidName)
 	other, kinds = first(otherNames), first(kindNames)
 	if c.genome == "" {
 		return names, other, kinds

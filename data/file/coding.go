@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -90,9 +91,7 @@ func (c *coded) put(dst []float64, field string) error {
 	value, known := c.index[field]
 	switch clear(dst); {
 	case text.IsMissing(field), c.Kind != data.CodingCategory && text.IsMissingNumber(field):
-		for i := range dst {
-			dst[i] = math.NaN()
-		}
+		selection.Fill(dst, math.NaN())
 	case c.Kind == data.CodingCategory && known:
 		dst[value] = 1
 	case c.Kind == data.CodingCategory:
@@ -136,11 +135,7 @@ func (c *coded) outputs() []string {
 	if c.Kind != data.CodingCategory {
 		return slices.Repeat([]string{c.Column}, c.width)
 	}
-	names := make([]string, len(c.Values))
-	for i, v := range c.Values {
-		names[i] = c.Column + "=" + v
-	}
-	return names
+	return selection.Map(c.Values, func(value string) string { return c.Column + "=" + value })
 }
 
 // codingKinds are the kinds that a column may have by its fields, the preferred ones first.
@@ -294,11 +289,7 @@ type TextError struct {
 }
 
 func (e *TextError) Error() string {
-	names := make([]string, len(e.Columns))
-	for i, c := range e.Columns {
-		names[i] = c.String()
-	}
-	return "columns that are not numbers: " + strings.Join(names, ", ")
+	return "columns that are not numbers: " + strings.Join(selection.Map(e.Columns, TextColumn.String), ", ")
 }
 
 // Unwrap returns data.ErrFormat.

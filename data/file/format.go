@@ -15,6 +15,7 @@ import (
 	"cne/internal/hdf5"
 	"cne/internal/npy"
 	"cne/internal/parquet"
+	"cne/internal/selection"
 )
 
 // A format is one of the file formats that are read here.
@@ -46,11 +47,7 @@ var formats = []format{
 
 // Endings returns the endings of the names of files of points.
 func Endings() []string {
-	var all []string
-	for _, f := range formats {
-		all = append(all, f.endings...)
-	}
-	return all
+	return slices.Concat(selection.Map(formats, func(f format) []string { return f.endings })...)
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 
 	"cne/data"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -324,9 +325,7 @@ func (b *entries) matrix(cells int) *data.CSR {
 	for _, cell := range b.cell {
 		c.Start[cell+1]++
 	}
-	for i := range cells {
-		c.Start[i+1] += c.Start[i]
-	}
+	selection.Accumulate(c.Start)
 	if b.cell != nil {
 		c.Column, b.gene = byCell(b.gene, b.cell, c.Start), nil
 		c.Value, b.value = byCell(b.value, b.cell, c.Start), nil

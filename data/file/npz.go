@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/internal/kind"
 	"cne/internal/npy"
+	"cne/internal/selection"
 )
 
 // maxListed is the largest number of arrays that an error names.
@@ -60,10 +61,9 @@ func (z *npz) list() string {
 	if len(z.File) == 0 {
 		return "nothing"
 	}
-	var names []string
-	for _, f := range z.File[:min(len(z.File), maxListed)] {
-		names = append(names, fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy")))
-	}
+	names := selection.Map(z.File[:min(len(z.File), maxListed)], func(f *zip.File) string {
+		return fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy"))
+	})
 	if more := len(z.File) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"cne/data"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -530,21 +531,14 @@ func counts(row []string) bool {
 
 // fieldNames returns the fields of a row as names.
 func fieldNames(row []string) []string {
-	names := make([]string, len(row))
-	for i, field := range row {
-		names[i] = text.ValidName(strings.TrimSpace(field))
-	}
-	return names
+	return selection.Map(row, func(field string) string { return text.ValidName(strings.TrimSpace(field)) })
 }
 
 // findPositions sets the first position of each data column in a point, and the fields of h
 // about columns. The columns of Options.Only come first, in their order.
 func (l *layout) findPositions(h *head, o *Options) {
 	l.position = make([]int, len(l.roles))
-	order := indices(o.Only, len(l.roles), l.names)
-	for i := range l.roles {
-		order = append(order, i)
-	}
+	order := append(indices(o.Only, len(l.roles), l.names), selection.UpTo[int](len(l.roles))...)
 	placed := make([]bool, len(l.roles))
 	var of []int // the column of each number of a point
 	for _, i := range order {
@@ -667,11 +661,8 @@ func datesOf(codings []data.Coding) (columns []string) {
 }
 
 // indices returns the indices of columns that are there.
-func indices(wanted []string, columns int, names []string) (found []int) {
-	for _, name := range wanted {
-		found = append(found, findColumn(name, columns, names))
-	}
-	return found
+func indices(wanted []string, columns int, names []string) []int {
+	return selection.Map(wanted, func(name string) int { return findColumn(name, columns, names) })
 }
 
 // findRoles returns the role of each column.

@@ -14,6 +14,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/internal/kind"
+	"cne/internal/selection"
 )
 
 // A Set has images of one size, with optional labels.
@@ -151,11 +152,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 		im.Name = strings.TrimSuffix(file.NameOf(first.path), ".tar")
 	}
 	if len(parts) > 1 {
-		pixels := make([][]byte, len(parts))
-		for i, p := range parts {
-			pixels[i] = p.pixels
-		}
-		im.Pixels = slices.Concat(pixels...)
+		im.Pixels = slices.Concat(selection.Map(parts, func(p *pictures) []byte { return p.pixels })...)
 	}
 	im.N = len(im.Pixels) / first.bytes()
 
@@ -337,9 +334,7 @@ func Builtin(name string) (*Set, error) {
 		return nil, err
 	}
 	im := &Set{Name: ds.Name, N: ds.Points.N, H: 28, W: 28, C: 1, Pixels: make([]byte, len(ds.Points.X)), Labels: ds.Labels}
-	for i, v := range ds.Points.X {
-		im.Pixels[i] = byte(v)
-	}
+	selection.Convert(im.Pixels, ds.Points.X)
 	return im, nil
 }
 

@@ -145,12 +145,8 @@ func newCollector(n, k int, ties bool) *collector {
 // reset forgets all candidates.
 func (c *collector) reset() {
 	clear(c.count)
-	for i := range c.threshold {
-		c.threshold[i] = math.Float32bits(aboveAll)
-	}
-	for i := range c.last {
-		c.last[i] = math.MaxUint64
-	}
+	selection.Fill(c.threshold, math.Float32bits(aboveAll))
+	selection.Fill(c.last, math.MaxUint64)
 }
 
 // push adds point j with the bits of s to the candidates of point i. When the list is

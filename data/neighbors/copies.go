@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/selection"
 )
 
 // One of otherShare neighbours that SpreadCopies gives a point is no copy of it. With more of
@@ -33,10 +34,7 @@ func SpreadCopies(ctx context.Context, m *data.Matrix, nb *Neighbors, opt Option
 	if len(members) < 2 {
 		return nb, 0, 0, nil
 	}
-	first := make([]int, len(members))
-	for g, rows := range members {
-		first[g] = int(rows[0])
-	}
+	first := selection.Map(members, func(rows []int32) int { return int(rows[0]) })
 	near, err := KNN(ctx, m.Take(first), min(max(half, 1), len(members)-1), opt)
 	if err != nil {
 		return nil, 0, 0, err

@@ -456,9 +456,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 	if err != nil {
 		return 0, err
 	}
-	for _, c := range counts {
-		news += c
-	}
+	news = selection.Sum(counts)
 	own := min(d.listLen, d.maxNew+d.maxOld)
 	for r, size := range d.sizes {
 		if size != 0 || d.newCounts[r] != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"cne/internal/elementary"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // ErrInvalidGraph is wrapped by errors about graphs whose parts do not fit together, in
@@ -60,10 +61,7 @@ func (g *Graph) EdgeList() (heads, tails []int32) {
 func (g *Graph) Heads() []int32 {
 	heads := make([]int32, len(g.Indices))
 	for i := range g.N {
-		row := heads[g.Indptr[i]:g.Indptr[i+1]]
-		for e := range row {
-			row[e] = int32(i)
-		}
+		selection.Fill(heads[g.Indptr[i]:g.Indptr[i+1]], int32(i))
 	}
 	return heads
 }
@@ -251,9 +249,7 @@ func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Gra
 		slices.Sort(others(i))
 		union(own, others(i), func(uint64, uint64) { g.Indptr[i+1]++ })
 	})
-	for i := range n {
-		g.Indptr[i+1] += g.Indptr[i]
-	}
+	selection.Accumulate(g.Indptr)
 	g.Indices = make([]int32, g.Indptr[n])
 	if weighted {
 		g.Weights = make([]float32, len(g.Indices))

@@ -11,6 +11,7 @@ import (
 	"cne/data"
 	"cne/internal/memory"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -298,9 +299,7 @@ func (w *searchWork) search(g *searchGraph, leaf span, k, kept int, self int32) 
 	}
 	clear(w.met[:])
 	w.list = slices.Grow(w.list[:0], kept)[:kept]
-	for e := range w.list {
-		w.list[e] = emptyEntry
-	}
+	selection.Fill(w.list, emptyEntry)
 	n := 0
 	for t := range g.trees[:min(len(g.trees), 1+k/searchPerTree)] {
 		if t > 0 {

@@ -18,6 +18,7 @@ import (
 	"cne/internal/eigen"
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -346,13 +347,9 @@ func (t *Transformer) To(dst, x []float32) {
 	defer t.spaces.Put(space)
 	*space = slices.Grow((*space)[:0], len(x)+len(dst))[:len(x)+len(dst)]
 	from, to := (*space)[:len(x)], (*space)[len(x):]
-	for i, v := range x {
-		from[i] = float64(v)
-	}
+	selection.Convert(from, x)
 	t.chain.Run(to, from)
-	for i, v := range to {
-		dst[i] = float32(v)
-	}
+	selection.Convert(dst, to)
 }
 
 // Check returns an error wrapping data.ErrShape unless the components fit each other and

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -52,9 +53,7 @@ func NewSparse(x []float32, rows, cols int) *Sparse {
 			s.start[r+1] = Nonzeros(x[r*cols : (r+1)*cols])
 		}
 	})
-	for r := range rows {
-		s.start[r+1] += s.start[r]
-	}
+	selection.Accumulate(s.start)
 	s.col, s.val = make([]uint16, s.start[rows]), make([]float32, s.start[rows])
 	parallel.For(rows, grain, func(_, lo, hi int) {
 		at := s.start[lo]

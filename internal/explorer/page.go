@@ -59,6 +59,7 @@ import (
 	"cne/data/images"
 	"cne/data/neighbors"
 	"cne/internal/plot"
+	"cne/internal/selection"
 )
 
 // ErrInput is wrapped by errors about a Page that cannot be made: no views, or
@@ -327,11 +328,7 @@ func (p *Page) content() (*content, error) {
 	}
 	if p.Names != nil {
 		a.Names = true
-		names := make([]string, len(p.Names))
-		for i, name := range p.Names {
-			names[i] = printableLines(name)
-		}
-		c.Later = append(c.Later, packedBlock("names", []byte(strings.Join(names, nameSeparator))))
+		c.Later = append(c.Later, packedBlock("names", []byte(strings.Join(selection.Map(p.Names, printableLines), nameSeparator))))
 	}
 	if p.Neighbors != nil {
 		a.Neighbors = c.addNeighbors(p.Neighbors)
@@ -508,10 +505,7 @@ var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // printableLines is plot.Printable for each line of a text.
 func printableLines(text string) string {
-	lines := strings.Split(lineBreaks.Replace(text), "\n")
-	for i, line := range lines {
-		lines[i] = plot.Printable(line)
-	}
+	lines := selection.Map(strings.Split(lineBreaks.Replace(text), "\n"), plot.Printable)
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 

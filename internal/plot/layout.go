@@ -246,10 +246,7 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 			above.alpha = all.alpha
 		}
 	}
-	all.colours = make([]color.NRGBA, len(palette))
-	for i, c := range palette {
-		all.colours[i] = tint(c)
-	}
+	all.colours = selection.Map(palette, tint)
 	return []layer{all, above}
 }
 
@@ -370,10 +367,7 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 		return colours, colour, legend{}
 	}
 
-	names := make([]string, len(present))
-	for k, c := range present {
-		names[k] = fit(legendStyle, ClassName(s.ClassNames, c), longestName)
-	}
+	names := selection.Map(present, func(c int32) string { return fit(legendStyle, ClassName(s.ClassNames, c), longestName) })
 	if slices.Contains(colour, -1) {
 		names = append(names, NoLabel)
 	}

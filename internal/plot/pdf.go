@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"cne/internal/selection"
+
 	"codeberg.org/go-pdf/fpdf"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
@@ -137,9 +139,7 @@ func (l *layout) writePDF(w io.Writer, dpi int) error {
 		}
 		dots := float64(dpi) / 72
 		img := image.NewRGBA(image.Rect(0, 0, int(math.Ceil(l.width*dots)), int(math.Ceil(l.height*dots))))
-		for i := range img.Pix {
-			img.Pix[i] = 0xff // readers darken the edges of a transparent image
-		}
+		selection.Fill(img.Pix, 0xff) // readers darken the edges of a transparent image
 		l.rasterise(img, dots)
 		size := vg.Point{X: vg.Length(img.Rect.Dx()), Y: vg.Length(img.Rect.Dy())}.Scale(vg.Length(1 / dots))
 		c.Push()

@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cne/internal/selection"
+
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
@@ -213,10 +215,7 @@ func findFonts(runes ...rune) (names []font.Typeface) {
 			left = s.findIn(path, left)
 		}
 	}
-	for _, r := range runes {
-		names = append(names, s.of[r])
-	}
-	return names
+	return selection.Map(runes, func(r rune) font.Typeface { return s.of[r] })
 }
 
 // files returns the files of fonts, the preferred ones first.

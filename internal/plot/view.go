@@ -187,7 +187,7 @@ func arrowsOf(beyond [4]int, area bounds) []arrow {
 }
 
 // box returns the bounds of the arrow with its number.
-func (a *arrow) box() bounds {
+func (a arrow) box() bounds {
 	x, y := a.x+a.left, a.y+a.base
 	shape := bounds{a.x - arrowLength, a.x + arrowLength, a.y - arrowLength, a.y + arrowLength}
 	return shape.union(bounds{x, x + a.width, y - arrowText/2, y + arrowText/2})

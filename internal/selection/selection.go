@@ -1,5 +1,5 @@
-// Package selection takes some of many values: the smallest without sorting all, the median,
-// and given rows.
+// Package selection takes some of many values (the smallest without sorting all, the median,
+// given rows), and has the loops over all of them that package slices lacks.
 package selection
 
 import (
@@ -59,7 +59,7 @@ func Median(values []float64) float64 {
 }
 
 // UpTo returns the numbers from 0 to n−1.
-func UpTo[T int | int32](n int) []T {
+func UpTo[T int | int32 | uint32](n int) []T {
 	all := make([]T, n)
 	for i := range all {
 		all[i] = T(i)
@@ -97,4 +97,63 @@ func Pick[T any, I int | int32](all []T, rows []I) []T {
 		some[to] = all[from]
 	}
 	return some
+}
+
+// A Number is a type that Convert converts and Sum adds up.
+type Number interface {
+	~int | ~int32 | ~int64 | ~uint8 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Map returns the result of a function for each element.
+func Map[T, U any](all []T, of func(x T) U) []U {
+	results := make([]U, len(all))
+	for i, x := range all {
+		results[i] = of(x)
+	}
+	return results
+}
+
+// Convert writes numbers of one type to dst as numbers of another.
+func Convert[To, From Number](dst []To, src []From) {
+	for i, x := range src {
+		dst[i] = To(x)
+	}
+}
+
+// As returns numbers as numbers of another type.
+func As[To, From Number](all []From) []To {
+	converted := make([]To, len(all))
+	Convert(converted, all)
+	return converted
+}
+
+// Fill sets all elements to x.
+func Fill[T any](all []T, x T) {
+	for i := range all {
+		all[i] = x
+	}
+}
+
+// Sum adds up numbers, one after the other.
+func Sum[T Number](all []T) (sum T) {
+	for _, x := range all {
+		sum += x
+	}
+	return sum
+}
+
+// Accumulate adds to each number the sum of those before it.
+func Accumulate[T Number](counts []T) {
+	for i := range len(counts) - 1 {
+		counts[i+1] += counts[i]
+	}
+}
+
+// Set returns the set of all elements.
+func Set[T comparable](all []T) map[T]bool {
+	set := make(map[T]bool, len(all))
+	for _, x := range all {
+		set[x] = true
+	}
+	return set
 }

@@ -3,6 +3,7 @@ package selection
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -45,5 +46,28 @@ func TestWhereAndCount(t *testing.T) {
 	}
 	if got := Pick([]string{"a", "b", "c"}, []int32{2, 0}); !slices.Equal(got, []string{"c", "a"}) {
 		t.Errorf("rows 2 and 0: got %v", got)
+	}
+}
+
+func TestLoops(t *testing.T) {
+	if got := Map([]int{1, 2}, func(i int) string { return strconv.Itoa(2 * i) }); !slices.Equal(got, []string{"2", "4"}) {
+		t.Errorf("Map: got %q", got)
+	}
+	if got := As[int32]([]float64{1.9, -1.9}); !slices.Equal(got, []int32{1, -1}) {
+		t.Errorf("As: got %v", got)
+	}
+	counts := []int64{0, 2, 0, 3}
+	if got := Sum(counts); got != 5 {
+		t.Errorf("Sum: got %d", got)
+	}
+	if Accumulate(counts); !slices.Equal(counts, []int64{0, 2, 2, 5}) {
+		t.Errorf("Accumulate: got %v", counts)
+	}
+	if Fill(counts[1:], 7); !slices.Equal(counts, []int64{0, 7, 7, 7}) {
+		t.Errorf("Fill: got %v", counts)
+	}
+	Accumulate([]int(nil))
+	if got := Set([]string{"a", "b", "a"}); len(got) != 2 || !got["a"] || got["c"] {
+		t.Errorf("Set: got %v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model/op"
 )
@@ -145,9 +146,7 @@ func (p *Program) compute(n *gorgonia.Node, dtype tensor.Dtype, spare *freeBuffe
 	if p.arrays[n] != nil {
 		s.again = s.kernel.(op.Recomputer)
 	}
-	for _, c := range childrenOf(n) {
-		s.in = append(s.in, p.arrays[c])
-	}
+	s.in = selection.Map(childrenOf(n), func(c *gorgonia.Node) *op.Array { return p.arrays[c] })
 	if slices.Contains(p.outputs, n) {
 		// An output keeps its array. It must not be the array of a batch of images, although that
 		// was as small as some gradient of weights when the graph was made.
@@ -181,10 +180,7 @@ func storedTypes(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]tensor.D
 	for _, n := range order {
 		stored[n] = n.Dtype()
 		if computed(n) && !d.OnHost() {
-			var in []tensor.Dtype
-			for _, c := range childrenOf(n) {
-				in = append(in, stored[c])
-			}
+			in := selection.Map(childrenOf(n), func(c *gorgonia.Node) tensor.Dtype { return stored[c] })
 			stored[n] = op.ResultDtype(d, op.KernelOf(n), n, in)
 		}
 	}
@@ -426,10 +422,7 @@ func (s *step) reserve(shape []int) error {
 
 // runGorgonia runs an operation without a kernel on Gorgonia's values.
 func (s *step) runGorgonia() error {
-	values := make([]gorgonia.Value, len(s.in))
-	for i, a := range s.in {
-		values[i] = a.Value()
-	}
+	values := selection.Map(s.in, (*op.Array).Value)
 	v, err := s.op.Do(values...)
 	if err != nil {
 		return fmt.Errorf("vm: %v: %w", s.op, err)

@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/train/quality"
 )
 
@@ -40,10 +41,7 @@ func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 	if err != nil {
 		return nil, err
 	}
-	mean, next := make([]float64, len(x.X)), make([]float64, len(x.X))
-	for i, v := range x.X {
-		mean[i] = float64(v)
-	}
+	mean, next := selection.As[float64](x.X), make([]float64, len(x.X))
 	for range diffusionSteps {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -53,9 +51,7 @@ func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 			mean[i] = float64(ownShare*float64(v)) + float64((1-ownShare)*next[i])
 		}
 	}
-	for i, v := range mean {
-		x.X[i] = float32(v)
-	}
+	selection.Convert(x.X, mean)
 	setApart(x, all, members)
 	return x, nil
 }
@@ -89,10 +85,7 @@ func ownComponents(ctx context.Context, points, all *data.Matrix, members [][]in
 		if len(members) == 1 || len(nodes) <= x.D { // it is all, or spans fewer dimensions
 			continue
 		}
-		rows := make([]int, len(nodes))
-		for k, i := range nodes {
-			rows[k] = int(i)
-		}
+		rows := selection.As[int](nodes)
 		own, err := Components(ctx, points.Take(rows), x.D)
 		if err != nil {
 			return nil, err

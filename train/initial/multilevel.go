@@ -10,6 +10,7 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // grain is the number of rows that a core takes at once.
@@ -80,11 +81,7 @@ func componentsBelow(g *neighbors.Graph, groups [][]int32) (members [][]int32) {
 		}
 	}
 	for _, group := range slices.Backward(groups) {
-		finer := make([]int32, len(group))
-		for i, c := range group {
-			finer[i] = component[c]
-		}
-		component = finer
+		component = selection.Pick(component, group)
 	}
 	start, points := membersOf(component, len(nodes))
 	for c := range nodes {
@@ -112,10 +109,7 @@ func meansOf(x *data.Matrix, group []int32, groups int) *data.Matrix {
 // scatter returns positions for the members of groups: the position of the group, moved at
 // random about as far as the nearest groups are, so no two coincide.
 func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
-	all := make([]int32, x.N)
-	for c := range all {
-		all[c] = int32(c)
-	}
+	all := selection.UpTo[int32](x.N)
 	_, square := moments(x, all)
 	distance := math.Sqrt(square/float64(x.N)) * elementary.Pow(float64(x.N), -1/float64(x.D))
 	noise := rng.New(seed, rng.Init, uint64(x.N))
@@ -172,9 +166,7 @@ func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 			coarse.Indptr[c+1] = int64(len(r.indices) - first)
 		}
 	})
-	for c := range groups {
-		coarse.Indptr[c+1] += coarse.Indptr[c]
-	}
+	selection.Accumulate(coarse.Indptr)
 	coarse.Indices = make([]int32, 0, coarse.Indptr[groups])
 	coarse.Weights = make([]float32, 0, coarse.Indptr[groups])
 	for i := range pieces {
@@ -210,9 +202,7 @@ func membersOf(group []int32, groups int) (start, members []int32) {
 	for _, c := range group {
 		start[c+1]++
 	}
-	for c := range groups {
-		start[c+1] += start[c]
-	}
+	selection.Accumulate(start)
 	members = make([]int32, len(group))
 	next := slices.Clone(start[:groups])
 	for i, c := range group {

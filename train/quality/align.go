@@ -5,6 +5,7 @@ import (
 
 	"cne/data"
 	"cne/internal/eigen"
+	"cne/internal/selection"
 )
 
 // Align aligns an embedding with a reference embedding of the same points, in place. It
@@ -73,9 +74,7 @@ func Align(embedding, reference *data.Matrix, directions bool) (scale, disparity
 				row[b] += float64(shift * v)
 			}
 		}
-		for b, v := range row {
-			x[b] = float32(v)
-		}
+		selection.Convert(x, row)
 	}
 	return trace / spread, max(0, 1-trace*trace/(spread*wanted)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"cne/internal/device"
+	"cne/internal/selection"
 )
 
 // This file has the measures over all pairs of points for an accelerator.
@@ -37,10 +38,7 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int) (sum fl
 		return 0, err
 	}
 	err = device.Download(on, parts, memory.At(0))
-	for _, v := range parts {
-		sum += v
-	}
-	return sum, err
+	return selection.Sum(parts), err
 }
 
 // edgesOfPart is the number of edges that a block of metrics_edges adds up, and

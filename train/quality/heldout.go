@@ -7,6 +7,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/selection"
 )
 
 // HeldOut are points that a model placed but was not trained on.
@@ -102,10 +103,7 @@ func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *Held
 	// The training points come first.
 	n := len(m.Labels.Class)
 	first, _ := slices.BinarySearch(rows, n)
-	tests := slices.Clone(rows[first:])
-	for k := range tests {
-		tests[k] -= n
-	}
+	tests := selection.Map(rows[first:], func(row int) int { return row - n })
 	train := classified{m.embedding.Take(rows[:first]), known.Class[:first]}
 	test := classified{held.Embedding.Take(tests), known.Class[first:]}
 	if train.N < AccuracyK || test.N == 0 {

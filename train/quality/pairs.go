@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -36,10 +37,7 @@ func overTiles(ctx context.Context, n int, of pairTerms) (total float64, err err
 			}
 		}
 	})
-	for _, v := range partial {
-		total += v
-	}
-	return total, err
+	return selection.Sum(partial), err
 }
 
 // overRows returns for each row of rows the sum over its pairs with all other points of n.

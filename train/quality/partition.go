@@ -6,6 +6,7 @@ import (
 
 	"cne/internal/elementary"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // PartitionFunction returns
@@ -84,9 +85,5 @@ func overEdges[T Float](ctx context.Context, heads, tails []int32, e []T, d int,
 		}
 		partial[piece] = sum
 	})
-	var sum float64
-	for _, p := range partial {
-		sum += p
-	}
-	return sum, err
+	return selection.Sum(partial), err
 }

@@ -31,6 +31,7 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -147,11 +148,7 @@ func (o *Options) drawSample(n int) (all, some []int) {
 // without replacement. The error falls to 0 as the sample grows to the population.
 func estimateMean(values []float64, of int) Estimate {
 	size := float64(len(values))
-	var sum, squares float64
-	for _, v := range values {
-		sum += v
-	}
-	mean := sum / size
+	mean, squares := selection.Sum(values)/size, 0.
 	for _, v := range values {
 		squares += float64((v - mean) * (v - mean))
 	}
@@ -162,17 +159,9 @@ func estimateMean(values []float64, of int) Estimate {
 // there are more points, the mean of f of each, estimated.
 func average(counts []int, points int, f func(count, points float64) float64) Estimate {
 	if len(counts) < points {
-		values := make([]float64, len(counts))
-		for q, c := range counts {
-			values[q] = f(float64(c), 1)
-		}
-		return estimateMean(values, points)
+		return estimateMean(selection.Map(counts, func(count int) float64 { return f(float64(count), 1) }), points)
 	}
-	sum := 0
-	for _, c := range counts {
-		sum += c
-	}
-	return Estimate{Mean: f(float64(sum), float64(len(counts))), Exact: true}
+	return Estimate{Mean: f(float64(selection.Sum(counts)), float64(len(counts))), Exact: true}
 }
 
 // isNear reports whether simd.InverseSum2Near can take all pairs of some positions.

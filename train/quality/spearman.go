@@ -11,6 +11,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -145,10 +146,7 @@ type ranking struct{ twice, order []uint32 }
 
 // rank ranks distances by their keys, whose memory it takes.
 func rank(keys []uint32) ranking {
-	order := make([]uint32, len(keys))
-	for p := range order {
-		order[p] = uint32(p)
-	}
+	order := selection.UpTo[uint32](len(keys))
 	least, most := slices.Min(keys), slices.Max(keys)
 	const digits, mask = 11, 1<<11 - 1
 	sorted, from := make([]uint32, len(keys)), make([]uint32, len(keys))

@@ -11,6 +11,7 @@ import (
 
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -126,11 +127,7 @@ func setting(key string, values ...string) string {
 		return setting(key, values[:last/2+1]...) + " " + setting(key, values[last/2+1:]...)
 	}
 	if strings.ContainsAny(strings.Join(values, ""), ",\"[]?*&!|>%@`#:") || slices.Contains(values, "-") {
-		quoted := make([]string, len(values))
-		for i, v := range values {
-			quoted[i] = strconv.Quote(v)
-		}
-		return "--set " + singleQuoted(key+"=["+strings.Join(quoted, ",")+"]")
+		return "--set " + singleQuoted(key+"=["+strings.Join(selection.Map(values, strconv.Quote), ",")+"]")
 	}
 	s := key + "=" + text.Escape(value)
 	switch {

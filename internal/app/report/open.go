@@ -20,6 +20,7 @@ import (
 	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/train/quality"
 )
@@ -67,10 +68,8 @@ func ArrangeLikeRun(l *data.Labels, folder string) {
 func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([]cne.PicturePanel, error) {
 	var panels []cne.PicturePanel
 	if len(titles) == 0 {
-		for _, input := range inputs {
-			titles = append(titles, filepath.Base(file.TrimEnding(input)))
-		}
-		titles = settingsOr(titles, inputs)
+		named := func(input string) string { return filepath.Base(file.TrimEnding(input)) }
+		titles = settingsOr(selection.Map(inputs, named), inputs)
 	}
 	for i, input := range inputs {
 		found, err := rundir.EmbeddingFile(input)
@@ -100,10 +99,7 @@ func Grid(o *cne.PictureOptions, inputs []string, rows, columns string) (runs []
 			name, values[i] = configs.Train.Setting(c, key)
 		}
 		l := data.NewLabels(values)
-		for _, value := range l.Names {
-			titles = append(titles, name+" = "+value)
-		}
-		return l.Class, titles
+		return l.Class, selection.Map(l.Names, func(value string) string { return name + " = " + value })
 	}
 	row, rowTitles := sorted(rows)
 	column, columnTitles := sorted(columns)

@@ -12,6 +12,7 @@ import (
 	"cne"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
+	"cne/internal/selection"
 	"cne/train"
 	"cne/train/quality"
 )
@@ -156,10 +157,7 @@ func WriteSpectrumTimes(w io.Writer, f *rundir.SpectrumMetrics) error {
 // writeColumns writes a table with a row for each embedding.
 func writeColumns(w io.Writer, f *rundir.SpectrumMetrics, columns []column) error {
 	table := csv.NewWriter(w)
-	row := []string{f.Axis}
-	for _, c := range columns {
-		row = append(row, c.name)
-	}
+	row := append([]string{f.Axis}, selection.Map(columns, func(c column) string { return c.name })...)
 	_ = table.Write(row) // Flush finds the error
 	for i := range f.Stops {
 		row = append(row[:0], f.Stops[i].Value)

@@ -22,6 +22,7 @@ import (
 
 	"cne"
 	"cne/internal/ctxio"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/train"
 	"cne/train/quality"
@@ -80,11 +81,9 @@ func (d Devices) String() string {
 	for _, phase := range slices.Sorted(maps.Keys(d)) {
 		phases[d[phase]] = append(phases[d[phase]], phase)
 	}
-	var text []string
-	for _, device := range slices.Sorted(maps.Keys(phases)) {
-		text = append(text, device+": "+strings.Join(phases[device], ", "))
-	}
-	return strings.Join(text, "; ")
+	return strings.Join(selection.Map(slices.Sorted(maps.Keys(phases)), func(device string) string {
+		return device + ": " + strings.Join(phases[device], ", ")
+	}), "; ")
 }
 
 // Rows calls row for each line that a summary has about computing; there are none if only
@@ -186,15 +185,7 @@ type Records struct {
 }
 
 // curveNames are the values of a record that are read.
-var curveNames = namesOfCurves()
-
-func namesOfCurves() []string {
-	names := []string{"loss", "lr", "z"}
-	for _, f := range quality.Table() {
-		names = append(names, f.Key)
-	}
-	return names
-}
+var curveNames = append([]string{"loss", "lr", "z"}, selection.Map(quality.Table(), func(f quality.Figure) string { return f.Key })...)
 
 // ReadRecords reads the records in a run folder, or in a file of records. An incomplete
 // last line, as of a run at work, is left out. When ctx ends, ReadRecords returns its

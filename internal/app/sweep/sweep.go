@@ -36,6 +36,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -212,11 +213,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 func (s *Sweep) writeTable(name string, columns []string, rows []map[string]string) error {
 	table := [][]string{columns}
 	for _, r := range rows {
-		row := make([]string, len(columns))
-		for i, column := range columns {
-			row[i] = r[column]
-		}
-		table = append(table, row)
+		table = append(table, selection.Map(columns, func(column string) string { return r[column] }))
 	}
 	return rundir.NewDir(s.Output).WriteFile(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(table) })
 }
