@@ -16,6 +16,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/model/op"
 )
 
@@ -102,6 +103,9 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 	return n, nil
 }
 
+// hasLandmarks reports whether the network ends in landmarks, as NewLandmarkMLP makes it.
+func (n *MLP[T]) hasLandmarks() bool { return n.acts[len(n.acts)-1] == densest }
+
 // Freeze ends the training of the network: ProjectTo then keeps what it otherwise prepares
 // for each call. A further Step of a Parametric model ends this.
 func (n *MLP[T]) Freeze() {
@@ -115,7 +119,7 @@ func (n *MLP[T]) ready() *hostChain[T] {
 		return n.chain
 	}
 	c, widths := new(hostChain[T]), n.widths
-	if last := len(n.acts) - 1; n.acts[last] == densest {
+	if last := len(n.acts) - 1; n.hasLandmarks() {
 		widths = widths[:last+1]
 		c.modes = newModes(n.layer(last))
 	}
@@ -129,7 +133,7 @@ func (n *MLP[T]) ready() *hostChain[T] {
 // UseDevice moves the network to a device, as ResNet.UseDevice does. Networks of landmarks stay
 // on the CPU.
 func (n *MLP[T]) UseDevice(d *Device) error {
-	if slices.Contains(n.acts, op.SoftmaxActivation) {
+	if n.hasLandmarks() {
 		if !d.OnHost() {
 			d.Note("the network of landmarks runs on the CPU: the GPU has no kernel for its softmax")
 		}
@@ -216,10 +220,8 @@ func inType[T, From op.Float](buffer *[]T, x []From) []T {
 	if same, ok := any(x).([]T); ok {
 		return same
 	}
-	*buffer = (*buffer)[:0]
-	for _, v := range x {
-		*buffer = append(*buffer, T(v))
-	}
+	*buffer = slices.Grow((*buffer)[:0], len(x))[:len(x)]
+	selection.Convert(*buffer, x)
 	return *buffer
 }
 
@@ -276,9 +278,7 @@ func runChain[T, From op.Float](chain *hostChain[T], dst []float32, x []From) {
 	}
 	y := make([]T, len(dst))
 	chain.run(y, own)
-	for i, v := range y {
-		dst[i] = float32(v)
-	}
+	selection.Convert(dst, y)
 }
 
 // projectOnDevice is project on an accelerator. All blocks have one size, so the bits of a
@@ -290,9 +290,7 @@ func projectOnDevice[T, From op.Float](n *MLP[T], dst []float32, x []From) error
 	full := make([]T, rowsPerBlock*in)
 	for len(x) > 0 {
 		count := min(len(x), len(full))
-		for i, v := range x[:count] {
-			full[i] = T(v)
-		}
+		selection.Convert(full, x[:count])
 		clear(full[count:])
 		points, err := op.ArrayOf(full, rowsPerBlock, in)
 		if err != nil {
@@ -303,9 +301,7 @@ func projectOnDevice[T, From op.Float](n *MLP[T], dst []float32, x []From) error
 			return err
 		}
 		results := count / in * out
-		for i, v := range op.Data[T](y)[:results] {
-			dst[i] = float32(v)
-		}
+		selection.Convert(dst, op.Data[T](y)[:results])
 		dst, x = dst[results:], x[count:]
 	}
 	return nil

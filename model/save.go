@@ -12,6 +12,7 @@ import (
 
 	"cne/data"
 	"cne/internal/safetensors"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model/op"
 )
@@ -169,7 +170,7 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 		f.Tensors[p.Name] = tensorOf[T](p.Value)
 	}
 	a := architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}
-	if slices.Contains(n.acts, op.SoftmaxActivation) {
+	if n.hasLandmarks() {
 		a.Activation, a.Activations = "", activationsOfLandmarks
 	}
 	return save(path, f, a, d)
@@ -310,10 +311,8 @@ func (s *Saved) decodeMLP(f *safetensors.File, a *architecture) error {
 	if err != nil {
 		return err
 	}
-	found := []int{layers[0].weight.Shape[1]}
-	for _, l := range layers {
-		found = append(found, l.weight.Shape[0])
-	}
+	outputs := selection.Map(layers, func(l layer) int { return l.weight.Shape[0] })
+	found := append([]int{layers[0].weight.Shape[1]}, outputs...)
 	if a.Widths != nil && !slices.Equal(a.Widths, found) {
 		return fmt.Errorf("widths of the layers: got %v, want %v as described", found, a.Widths)
 	}
