@@ -3,6 +3,7 @@ package simd
 import (
 	"math"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"cne/internal/elementary"
@@ -71,8 +72,7 @@ func MarkBelow(x []float32, limits []uint32, limit uint32, found []uint64) {
 func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowSimilaritiesVector, rowSimilaritiesLanes)
-	for ; len(f) > 0; f = f[min(len(f), rowChunk):] {
-		part := f[:min(len(f), rowChunk)]
+	for part := range slices.Chunk(f, rowChunk) {
 		sum += float64(form(part, float32(clamp)))
 	}
 	x = x[whole:]
@@ -122,8 +122,7 @@ func RowMax[T Float](x []T, least T) T {
 func RowExp[T Float](x []T, top T) (sum float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowExpVector, rowExpLanes)
-	for ; len(f) > 0; f = f[min(len(f), rowChunk):] {
-		part := f[:min(len(f), rowChunk)]
+	for part := range slices.Chunk(f, rowChunk) {
 		sum += float64(form(part, float32(top)))
 	}
 	x = x[whole:]
@@ -168,8 +167,7 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	form := formOf(rowNegVector, rowNegLanes)
 	// Here infinite intermediate results would make NaNs.
 	within := min(max(float32(c), 1.2e-38), 1e20)
-	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
-		part := f[:min(len(f), logChunk)]
+	for part := range slices.Chunk(f, logChunk) {
 		loss, dTheta := form(part, within, 1/within, float32(bound.limit))
 		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
@@ -181,8 +179,7 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowUMAPVector, rowUMAPLanes)
-	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
-		part := f[:min(len(f), logChunk)]
+	for part := range slices.Chunk(f, logChunk) {
 		loss += float64(form(part, float32(bound.limit)))
 	}
 	return loss + umapNegative(x[whole:], bound)
@@ -192,8 +189,7 @@ func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 func RowLogistic[T Float](x []T, theta T) (sum Sum) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowLogisticVector, rowLogisticLanes)
-	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
-		part := f[:min(len(f), logChunk)]
+	for part := range slices.Chunk(f, logChunk) {
 		loss, dTheta := form(part, float32(theta))
 		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}

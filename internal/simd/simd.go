@@ -134,8 +134,7 @@ func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	f, whole := wholeLanes(x)
 	form := formOf(negNegativeVector, negNegativeLanes)
-	for ; len(f) > 0; f = f[min(len(f), logChunk):] {
-		part := f[:min(len(f), logChunk)]
+	for part := range slices.Chunk(f, logChunk) {
 		loss, dTheta := form(part, 1/float32(c), float32(bound.limit))
 		sum.Add(Sum{float64(loss), float64(dTheta)})
 	}
