@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -56,11 +57,7 @@ func (Metric) Words() []string {
 // UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps
 // ErrOption.
 func (m *Metric) UnmarshalText(word []byte) error {
-	if !slices.Contains(m.Words(), string(word)) {
-		return errorf(ErrOption, "metric: got %q, want %s", word, text.Enumerate(m.Words()))
-	}
-	*m = Metric(word)
-	return nil
+	return kind.ParseWord(m, word, ErrOption, "metric")
 }
 
 func (m Metric) isEuclidean() bool { return m == "" || m == Euclidean }
@@ -341,7 +338,7 @@ func (ds *Dataset) CheckDistances() error {
 		return err
 	}
 	m = m.Relative(nil)
-	largest := float64(largestMagnitude(m.X))
+	largest := float64(LargestMagnitude(m.X))
 	tolerance := float64(symmetryTolerance * largest)
 	for i := range m.N {
 		for j, v := range m.Row(i)[:i+1] {

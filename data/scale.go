@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/internal/text"
@@ -43,11 +44,7 @@ func (Scaling) Words() []string {
 // UnmarshalText implements encoding.TextUnmarshaler. For an unknown word the error wraps
 // ErrOption.
 func (s *Scaling) UnmarshalText(word []byte) error {
-	if !slices.Contains(s.Words(), string(word)) {
-		return errorf(ErrOption, "scaling: got %q, want %s", word, text.Enumerate(s.Words()))
-	}
-	*s = Scaling(word)
-	return nil
+	return kind.ParseWord(s, word, ErrOption, "scaling")
 }
 
 // scaleGrain is the number of values, about, that are scaled in one piece.
@@ -282,7 +279,7 @@ func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 		if !ds.Bytes {
 			s.Divisor = 0
 			err := points.Each(ctx, 0, func(_ int, block *Matrix) error {
-				s.Divisor = max(s.Divisor, largestMagnitude(block.held()))
+				s.Divisor = max(s.Divisor, LargestMagnitude(block.held()))
 				return nil
 			})
 			if err != nil {
@@ -437,17 +434,17 @@ func (s *Scaler) Check(d int) error {
 	return errorf(ErrOption, "scaling: got %q, want %s", string(s.Kind), text.Enumerate(s.Kind.Words()[1:]))
 }
 
-// largestMagnitude returns the largest absolute value in x.
-func largestMagnitude(x []float32) float32 {
-	largest := make([]float32, parallel.Pieces(len(x), scaleGrain))
+// LargestMagnitude returns the largest absolute value in x, or 0.
+func LargestMagnitude(x []float32) float32 {
+	largest := make([]uint32, parallel.Pieces(len(x), scaleGrain))
 	parallel.For(len(x), scaleGrain, func(p, lo, hi int) {
-		var l float32
+		most := uint32(0) // the bits of non-negative numbers have the same order
 		for _, v := range x[lo:hi] {
-			l = max(l, float32(math.Abs(float64(v))))
+			most = max(most, math.Float32bits(v)&^(1<<31))
 		}
-		largest[p] = l
+		largest[p] = most
 	})
-	return slices.Max(append(largest, 0))
+	return math.Float32frombits(slices.Max(append(largest, 0)))
 }
 
 // columnMoments returns the means of the columns, the sums of the squared deviations from

@@ -2,9 +2,9 @@ package file
 
 import (
 	"log/slog"
-	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 )
 
 // Options says how to read files where their content leaves a choice. The zero value
@@ -107,11 +107,7 @@ func (Header) Words() []string {
 // UnmarshalText implements encoding.TextUnmarshaler. For a word that is not one of Words
 // the error wraps data.ErrOption.
 func (h *Header) UnmarshalText(word []byte) error {
-	if !slices.Contains(h.Words(), string(word)) {
-		return errorf(data.ErrOption, "header: got %q, want auto, yes or no", word)
-	}
-	*h = Header(word)
-	return nil
+	return kind.ParseWord(h, word, data.ErrOption, "header")
 }
 
 // check returns an error for invalid options.

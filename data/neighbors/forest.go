@@ -47,16 +47,7 @@ const largestScaled = 0x1p40
 // largestScaled, or 1 if squares neither overflow nor underflow anyway. Squares of
 // coordinates down to 10⁻³⁰ of the largest do not underflow.
 func scaleOf(m *data.Matrix) float32 {
-	const grain = 1 << 14
-	largest := make([]uint32, parallel.Pieces(len(m.X), grain))
-	parallel.For(len(m.X), grain, func(piece, lo, hi int) {
-		most := uint32(0) // the bits of non-negative numbers have the same order
-		for _, v := range m.X[lo:hi] {
-			most = max(most, math.Float32bits(v)&^(1<<31))
-		}
-		largest[piece] = most
-	})
-	most := math.Float32frombits(slices.Max(largest))
+	most := data.LargestMagnitude(m.X)
 	if most == 0 || most > 0x1p-30 && most < largestScaled {
 		return 1
 	}

@@ -6,6 +6,8 @@ package kind
 import (
 	"fmt"
 	"slices"
+
+	"cne/internal/text"
 )
 
 // An ofKind is an error with a kind that is not in its text.
@@ -96,5 +98,19 @@ func (n *Names[T]) Parse(v *T, word []byte) error {
 		return Errorf(n.Err, "%s: no %s is named %q", n.Package, n.What, word)
 	}
 	*v = alias
+	return nil
+}
+
+// ParseWord sets *v, of a type of words, to one of them. For another word the error is of
+// the given kind and calls *v what.
+func ParseWord[T interface {
+	~string
+	Words() []string
+}](v *T, word []byte, kind error, what string) error {
+	words := (*v).Words()
+	if !slices.Contains(words, string(word)) {
+		return Errorf(kind, "%s: got %q, want %s", what, word, text.Enumerate(words))
+	}
+	*v = T(word)
 	return nil
 }
