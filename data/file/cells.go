@@ -737,8 +737,7 @@ func GeneValues(rows *data.CSR, g int, counts bool, kinds []string) []string {
 			}
 		}
 	}
-	sorted := slices.Sorted(slices.Values(size))
-	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
+	median := selection.Median(slices.Clone(size))
 	list := make([]string, n)
 	for i, v := range value {
 		if counts && v > 0 {

@@ -379,9 +379,7 @@ func sparseRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32,
 				}
 				nearer[at]++
 			}
-			for t := range k {
-				nearer[t+1] += nearer[t]
-			}
+			selection.Accumulate(nearer)
 			for l, limit := range limits {
 				t, _ := slices.BinarySearch(sorted, limit)
 				ranks[r*k+l] = 1 + nearer[t]

@@ -155,9 +155,7 @@ func rank(keys []uint32) ranking {
 		for _, k := range keys {
 			next[(k-least)>>done&mask+1]++
 		}
-		for d := range mask {
-			next[d+1] += next[d]
-		}
+		selection.Accumulate(next[:])
 		for i, k := range keys {
 			to := &next[(k-least)>>done&mask]
 			sorted[*to], from[*to] = k, order[i]
