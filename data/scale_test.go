@@ -246,3 +246,19 @@ func TestScaleErrors(t *testing.T) {
 		wantError(t, tc.s.Apply(ds.Points), tc.kind, tc.want)
 	}
 }
+
+// The largest magnitude is that of a value of either sign, in any piece, and NaN if one is.
+func TestLargestMagnitude(t *testing.T) {
+	long := make([]float32, 1<<17+1)
+	long[1<<17] = -3
+	nan := float32(math.NaN())
+	for _, test := range []struct {
+		x    []float32
+		want float32
+	}{{nil, 0}, {[]float32{0, float32(math.Copysign(0, -1))}, 0}, {[]float32{1, -2, 1.5}, 2}, {long, 3},
+		{[]float32{1, float32(math.Inf(-1))}, float32(math.Inf(1))}, {[]float32{1, nan, 2}, nan}} {
+		if got := data.LargestMagnitude(test.x); got != test.want && !(got != got && test.want != test.want) {
+			t.Errorf("of %d values: got %v, want %v", len(test.x), got, test.want)
+		}
+	}
+}

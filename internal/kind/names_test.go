@@ -46,3 +46,18 @@ func TestNames(t *testing.T) {
 		t.Errorf("an unknown word: %d, %v", v, err)
 	}
 }
+
+type flavour string
+
+func (flavour) Words() []string { return []string{"sweet", "sour", "salty"} }
+
+func TestParseWord(t *testing.T) {
+	f := flavour("sweet")
+	if err := ParseWord(&f, []byte("sour"), errWord, "flavour"); err != nil || f != "sour" {
+		t.Errorf("got %s and %v, want sour", f, err)
+	}
+	const want = `flavour: got "bitter", want sweet, sour or salty`
+	if err := ParseWord(&f, []byte("bitter"), errWord, "flavour"); !errors.Is(err, errWord) || err.Error() != want || f != "sour" {
+		t.Errorf("got %s and %v, want sour and %s", f, err, want)
+	}
+}
