@@ -161,18 +161,18 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([
 			break
 		}
 	}
-	models := make([]Trainable, len(each))
-	for i := range each {
-		// Gorgonia's graphs are made one after the other.
-		var err error
-		if models[i], err = h.NewModel(ctx, &each[i]); err != nil {
-			return nil, spectrumError(ctx, i, err)
-		}
-	}
 	heads, tails := h.Graph.Heads(), h.Graph.Indices
 	from, err := h.early(ctx, heads, tails, each[0], shared)
 	if err != nil {
 		return nil, spectrumError(ctx, -1, err)
+	}
+	models := make([]Trainable, len(each))
+	for i := range each {
+		// Gorgonia's graphs are made one after the other. A state replaces the start.
+		each[i].Resume = from
+		if models[i], err = h.NewModel(ctx, &each[i]); err != nil {
+			return nil, spectrumError(ctx, i, err)
+		}
 	}
 	// Networks and devices keep all cores busy, and need much memory.
 	atOnce := 1
