@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -413,7 +414,7 @@ func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler, columns []stri
 	switch {
 	case wanted != data.ScaleAuto:
 	case s.Kind == data.ScaleStandard:
-		o.log(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.0f-fold; data.scale: unit keeps them", len(s.SD), s.SpreadRatio()))
+		o.log(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.6g-fold; data.scale: unit keeps them", len(s.SD), math.Round(s.SpreadRatio())))
 	default:
 		o.log(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
 	}
@@ -443,7 +444,10 @@ func (o *Options) logVariance(h *Neighborhood) {
 	share := selection.Sum(p.Variance) / p.TotalVariance
 	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
 	if share < enoughVariance && !o.spread && !o.areAlike(h.Scaled) {
-		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")
+		if h.Scaled != nil { // or it is not known whether distances say anything
+			message += "; graph.pca: 0 searches neighbours among the points themselves"
+		}
+		o.Log.Warn(message)
 		return
 	}
 	o.Log.Info(message)
