@@ -77,7 +77,7 @@ that read points take several files, and cne plot and cne evaluate take --join.`
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with values that are not finite, instead of refusing them")
 	flags.StringVar(&p.reading.Layer, "layer", "", "`layer` of a .h5ad file to read, X or raw; genome of a .h5 file (default: as in training)")
 	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, by name or number, for .csv and --plot")
-	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number; repeatable")
+	flags.StringSliceVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number; a list, or repeatable")
 	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, from 0: 0:1000 are the first 1000, 1000: all others")
 	flags.BoolVar(&p.serves, "serve", false, "place the files that lines of stdin name, for the Python package")
 	_ = flags.MarkHidden("serve") // fails without the flag

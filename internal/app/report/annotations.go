@@ -8,12 +8,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cne"
 	"cne/configs"
 	"cne/data"
-	"cne/data/counts"
 	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
@@ -72,17 +70,8 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 	}
-	var wanted []string
-	cells := len(from.Paths) > 0 && (file.IsCells(from.Paths[0]) || counts.Is(from.Paths[0], file.Options{}))
-	for _, spec := range w.Columns {
-		if path, _ := file.SplitColumn(spec); cells && path == "" { // a list, such as batch,CD3D
-			wanted = append(wanted, strings.Split(spec, ",")...)
-		} else {
-			wanted = append(wanted, spec)
-		}
-	}
-	for i, spec := range wanted {
-		if slices.Contains(wanted[:i], spec) {
+	for i, spec := range w.Columns {
+		if slices.Contains(w.Columns[:i], spec) {
 			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
 		name, values, err := read(spec)
