@@ -71,7 +71,7 @@ func TestFromMemoryRefuses(t *testing.T) {
 		"no values":    {rows(nil, nil), data.ErrEmpty, "without values"},
 		"ragged":       {rows([]float64{1, 2}, []float64{1}), data.ErrShape, "values of row 2 (counted from 1): got 1, want 2"},
 		"NaN":          {rows([]float64{1, 2}, []float64{1, math.NaN()}), data.ErrNotFinite, "row 2: column 2: got NaN"},
-		"too large":    {rows([]float64{1e300}), data.ErrNotFinite, "got +Inf, want a finite number (float32)"},
+		"too large":    {rows([]float64{1e300}), data.ErrNotFinite, "got +Inf, want a finite number of at most 3.4e38 (float32)"},
 		"no matrix":    {of(nil), data.ErrEmpty, "matrix: got nil"},
 		"nil matrix":   {of((*mat.Dense)(nil)), data.ErrEmpty, "matrix: got nil"},
 		"empty matrix": {of(&mat.Dense{}), data.ErrEmpty, "matrix: got 0×0"},

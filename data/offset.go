@@ -102,8 +102,8 @@ func (s *Sample) levelOf(row int) int {
 	return bits.TrailingZeros64(rng.Mix(uint64(row) + 1))
 }
 
-// inexact returns, for each column that float32 does not hold exactly, its distinct finite
-// values in ascending order; nil for other columns.
+// inexact returns, for each column that float32 does not hold exactly, its distinct values
+// that are finite as float32, in ascending order; nil for other columns.
 func (s *Sample) inexact() [][]float64 {
 	if s.columns != nil {
 		return s.columns
@@ -117,7 +117,7 @@ func (s *Sample) inexact() [][]float64 {
 			}
 			v := make([]float64, 0, rows)
 			for i := range rows {
-				if x := s.x[i*s.d+j]; simd.IsFinite(x) {
+				if x := s.x[i*s.d+j]; simd.IsFinite(float32(x)) {
 					v = append(v, x)
 				}
 			}
@@ -132,7 +132,7 @@ func (s *Sample) inexact() [][]float64 {
 // exact reports whether float32 holds all sampled values of column j exactly.
 func (s *Sample) exact(j int) bool {
 	for i := j; i < len(s.x); i += s.d {
-		if v := s.x[i]; simd.IsFinite(v) && float64(float32(v)) != v {
+		if v := s.x[i]; simd.IsFinite(float32(v)) && float64(float32(v)) != v {
 			return false
 		}
 	}
