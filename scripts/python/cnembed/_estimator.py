@@ -433,21 +433,40 @@ def _points(X, least=1):
                         "for counts write the file, and run cne train cells.h5ad")
     if isinstance(X, np.ma.MaskedArray):
         X = X.astype(np.float64).filled(np.nan)
+    kind = type(X).__name__
     if not hasattr(X, "tocsr"):
         X = np.asarray(X)
-    if X.dtype.kind in "cmM":
-        raise ValueError("%s data not supported: X has the type %s" % ("Complex" if X.dtype.kind == "c" else "Time", X.dtype))
-    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:
-        if X.dtype.kind in "OUS":
-            X = np.frompyfunc(lambda v: np.nan if str(v).strip().lower() in _MISSING else v, 1, 1)(X)
-        X = X.astype(np.float64)  # whose errors name a value that is not a number
+    if X.ndim == 0:
+        raise ValueError("X: got a %s, want an array, a DataFrame or a scipy matrix" % kind)
     if X.ndim != 2:
         raise ValueError("Expected 2D array, got %dD array instead: X has the shape %s. Reshape your data with X.reshape(-1, 1) if it has a single "
                          "feature, or X.reshape(1, -1) if it is a single sample." % (X.ndim, X.shape))
+    if X.dtype.kind in "cmM":
+        what, remedy = ("Complex", "") if X.dtype.kind == "c" else ("Time", "; X.astype(\"int64\") makes numbers of it")
+        raise ValueError("%s data not supported: X has the type %s%s" % (what, X.dtype, remedy))
+    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:
+        if X.dtype.kind in "OUS":
+            X = np.frompyfunc(lambda v: np.nan if str(v).strip().lower() in _MISSING else v, 1, 1)(X)
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            _fail_on_column(X, names)
+            raise
     for axis, what, least in (0, "sample", least), (1, "feature", 1):
         if X.shape[axis] < least:
             raise ValueError("Found array with %d %s(s) (shape=%s) while a minimum of %d is required." % (X.shape[axis], what, X.shape, least))
     return X, names
+
+
+def _fail_on_column(X, names):
+    """Raise an error that names the first column of X that is not numbers."""
+    for j, column in enumerate(X.T):
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError) as e:
+            raise (TypeError if isinstance(e, TypeError) else ValueError)(
+                "X: column %s: %s; leave it out, or make numbers of it: X[column].astype(\"int64\") of dates, pandas.get_dummies(X) of texts"
+                % (repr(names[j]) if names else j + 1, e)) from None
 
 
 def _positions(embedding):
