@@ -366,7 +366,7 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 	if c.has("/raw.X") { // anndata before 0.7
 		raw = [2]string{"/raw.X", "/raw.var"}
 	}
-	if from, ok := map[string][2]string{"X": {"/X", "/var"}, "raw": raw, "raw/X": raw}[o.Layer]; ok {
+	if from, ok := map[string][2]string{"X": {"/X", "/var"}, "raw": raw, "raw/X": raw}[o.Layer]; ok && c.has(from[0]) {
 		return c.matrix(from[0], from[1])
 	}
 	key, group, name, table := "data.layer (--layer)", "/layers", o.Layer, "/var"

@@ -98,7 +98,7 @@ func TestCountingHeaderIsLogged(t *testing.T) {
 	for content, said := range map[string]bool{"0,1,2\n5,6,7\n": true, "a,b,c\n5,6,7\n": false, "5,6,7\n0,1,2\n": false} {
 		log, text := logged()
 		need(file.Decode(strings.NewReader(content), file.Options{Log: log}))(t)
-		if strings.Contains(text.String(), "is taken for column names") != said {
+		if strings.Contains(text.String(), "are taken for column names") != said {
 			t.Errorf("of %q the log says %q", content, text)
 		}
 	}

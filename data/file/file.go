@@ -508,7 +508,7 @@ func (o *Options) logReading(h *head, first bool) {
 		return
 	}
 	if h.counted {
-		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, set the header to no "+headerKeys, "file", h.name)
+		o.Log.Info("the numbers in the first line follow each other, and are taken for column names; if the line is a point, set the header to no "+headerKeys, "file", h.name)
 	}
 	if h.indexed && first {
 		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)

@@ -43,7 +43,7 @@ func TestReadSurveysTables(t *testing.T) {
 func TestSurveyFindsNoNumbers(t *testing.T) {
 	for content, want := range map[string]string{
 		"x,y\nm,kg\n1,2\n":  `a.csv: columns that are not numbers: x (line 2: "m" among numbers), y (line 2: "kg" among numbers)`,
-		"Title\nx,y\n1,2\n": "a.csv:2: fields: got 2, want 1 as in line 1; remove lines before the names of columns",
+		"Title\nx,y\n1,2\n": "a.csv:2: fields: got 2, want 1 as in line 1; remove lines before the table",
 	} {
 		_, err := file.Read(t.Context(), []string{put(t, t.TempDir(), "a.csv", []byte(content))}, file.Options{DropText: true})
 		wantError(t, err, data.ErrFormat, want)

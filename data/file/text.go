@@ -190,8 +190,9 @@ func newRows(in *Input, opt *Options) *textReader {
 	kind.Check(t.err)
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
-	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
-		t.names, t.counted = fieldNames(t.row), t.guessed && counts(t.row)
+	t.counted = t.guessed && counts(t.row, t.first[min(1, len(t.first)):])
+	if opt.Header == HeaderPresent || t.counted || t.guessed && isHeader(t.row, opt) {
+		t.names = fieldNames(t.row)
 		t.first, t.firstLines = t.first[min(1, len(t.first)):], t.firstLines[min(1, len(t.first)):]
 		t.advance()
 	}
@@ -251,8 +252,8 @@ func (t *textReader) checkWidth() {
 	advice := ""
 	if t.csv.Comma == ',' && len(t.row) > t.wide && !slices.ContainsFunc(t.row, notDigits) {
 		advice = "; do its numbers have decimal commas instead of points?"
-	} else if t.wide == 1 {
-		advice = "; remove lines before the names of columns"
+	} else if t.wide == 1 || t.rows <= 1 && len(t.row) > t.wide+1 {
+		advice = "; remove lines before the table"
 	}
 	t.err = &lineError{t.line(), errorf(data.ErrFormat, "fields: got %d, want %d as in line %d%s", len(t.row), t.wide, t.top, advice)}
 }
@@ -487,10 +488,10 @@ func (t *textReader) skipNotes() (separator rune) {
 }
 
 // isHeader reports whether the first row of a table holds names. This is so if none of
-// its fields is a number, if the options name one of them, if all wanted columns are
-// there, or if the fields count (see counts).
+// its fields is a number, if the options name one of them, or if all wanted columns are
+// there.
 func isHeader(row []string, opt *Options) bool {
-	if counts(row) || len(opt.Columns) > 0 && data.MissingColumns(fieldNames(row), opt.Columns) == nil {
+	if len(opt.Columns) > 0 && data.MissingColumns(fieldNames(row), opt.Columns) == nil {
 		return true
 	}
 	numbers := false
@@ -498,9 +499,8 @@ func isHeader(row []string, opt *Options) bool {
 	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Only, opt.Drop, opt.Columns) {
 		mentioned[name] = name != ""
 	}
-	for _, field := range row {
-		name := text.ValidName(strings.TrimSpace(field))
-		if _, err := text.ParseFloat(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+	for _, name := range fieldNames(row) {
+		if _, ok := plain("", name); ok {
 			numbers = true
 		} else if mentioned[name] {
 			return true
@@ -509,25 +509,51 @@ func isHeader(row []string, opt *Options) bool {
 	return !numbers
 }
 
-// counts reports whether three or more fields of a row count 0, 1, 2, …, the default
-// names of columns, and others are words. After an empty field, which pandas writes for its
-// index, fewer suffice.
-func counts(row []string) bool {
-	least := 3
+// counts reports whether the numbers in a first row are names, and its words are none of the
+// rows below. Three or more that count 0, 1, 2, … are the default names of columns; fewer
+// suffice after an empty field, which pandas writes for its index, or if no number below them
+// is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
+// below is whole, or none is like them.
+func counts(row []string, below [][]string) bool {
+	from, least, first, step, n := 0, 3, 0, 1, 0
 	if strings.TrimSpace(row[0]) == "" {
-		row, least = row[1:], 1
+		from, least = 1, 1
 	}
-	n := 0
-	for _, field := range row {
-		field = strings.TrimSpace(field)
-		if field == strconv.Itoa(n) {
-			n++
-		} else if _, err := text.ParseFloat(field, 64); err == nil || text.IsMissingNumber(field) {
+	whole, alike := len(below) == 0, len(below) < fewestBelow
+	for i := from; i < len(row); i++ {
+		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
+		v, err := strconv.Atoi(field)
+		isWhole := err == nil && strconv.Itoa(v) == field
+		if _, isNumber := plain("", field); !isWhole && (isNumber || text.IsMissingNumber(field)) {
 			return false
 		}
+		for _, other := range below {
+			switch x, err := parseFloat(other[min(i, len(other)-1)], 64); {
+			case err != nil && !isWhole && strings.TrimSpace(other[min(i, len(other)-1)]) == field:
+				return false
+			case err == nil:
+				low, high = min(low, x), max(high, x)
+				whole = whole || isWhole && x == math.Trunc(x)
+			}
+		}
+		if isWhole {
+			switch n++; n {
+			case 1:
+				first = v
+			case 2:
+				step = v - first
+			}
+			if step < 1 || first == 0 && step > 1 || v != first+(n-1)*step {
+				return false
+			}
+			alike = alike || low <= float64(v) && float64(v) <= high
+		}
 	}
-	return n >= least
+	return first == 0 && n >= least || !whole && (n >= least || n == 2 && first == 0) || n > 2 && !alike
 }
+
+// fewestBelow is the least number of rows that say which numbers are like them.
+const fewestBelow = 5
 
 // fieldNames returns the fields of a row as names.
 func fieldNames(row []string) []string {
