@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"cne/data"
@@ -294,6 +295,27 @@ func (e *TextError) Error() string {
 
 // Unwrap returns data.ErrFormat.
 func (e *TextError) Unwrap() error { return data.ErrFormat }
+
+// WordLine returns one of the first lines, such as of units or names, if it has the only words
+// of two or more columns of numbers, and else "".
+func (e *TextError) WordLine() (line string) {
+	n := 0
+	for _, c := range e.Columns {
+		if !c.Number {
+			continue
+		}
+		where := c.Fields[0].Where
+		if n++; line != "" && where != line || len(c.Fields) > 1 || !slices.Contains([]string{"line 1", "line 2", "line 3"}, where) ||
+			!strings.ContainsFunc(c.Fields[0].Text, unicode.IsLetter) {
+			return ""
+		}
+		line = where
+	}
+	if n < 2 {
+		return ""
+	}
+	return line
+}
 
 // encode sets the codings of the columns with data, by their first fields or what Options
 // says of them, and returns the columns that are not numbers; of the first fields, only if

@@ -123,7 +123,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 			}
 		}
 	}
-	if err != nil && !(e.Numbers && (o.DropText || len(e.Columns) == 0)) {
+	if err != nil && (!e.Numbers || !o.DropText && len(e.Columns) > 0 || e.WordLine() != "") {
 		return named(list[0].path, err)
 	}
 	o.Codings = []data.Coding{}

@@ -147,6 +147,8 @@ func singleQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\
 func (in *Inputs) explainTable(err error, drops bool) error {
 	d, table := &in.Config.Data, new(file.TextError)
 	switch {
+	case errors.As(err, &table) && table.WordLine() != "":
+		return fmt.Errorf("%w; remove %s, or the lines above it if it has the names of the columns", err, table.WordLine())
 	case errors.As(err, &table) && len(d.Columns) > 0:
 		return fmt.Errorf("%w; leave them out of data.columns, or add --drop-text", err)
 	case errors.As(err, &table):
