@@ -241,8 +241,11 @@ func (c *TextColumn) IsText() bool {
 
 // AreNames reports whether the column may hold names of points.
 func (c *TextColumn) AreNames() bool {
-	return c.IsText() && !c.AreClasses() && !unit.MatchString(c.Fields[0].Text)
+	return c.IsText() && !c.AreClasses() && !c.HasUnit()
 }
+
+// HasUnit reports whether the column has a number with a unit.
+func (c TextColumn) HasUnit() bool { return len(c.Fields) > 0 && unit.MatchString(c.Fields[0].Text) }
 
 // AreClasses reports whether the values are few enough for classes, as labels must be.
 func (c *TextColumn) AreClasses() bool {
@@ -254,7 +257,7 @@ func (c *TextColumn) IsDate() bool { return len(c.Fields) > 0 && text.IsDate(c.F
 
 // areWords reports whether no value is, or may be, a number.
 func (c TextColumn) areWords() bool {
-	return (c.IsText() || c.IsDate()) && !c.Number && !unit.MatchString(c.Fields[0].Text)
+	return (c.IsText() || c.IsDate()) && !c.Number && !c.HasUnit()
 }
 
 // String names the column with an example and the reason.
@@ -270,7 +273,7 @@ func (c TextColumn) String() string {
 		reason = ", a date"
 	case c.Number:
 		reason = " among numbers"
-	case unit.MatchString(example):
+	case c.HasUnit():
 		reason = ", a number with a unit"
 	case vector(example) != nil:
 		reason = ", a list of another length than the others"
@@ -299,20 +302,14 @@ func (e *TextError) Unwrap() error { return data.ErrFormat }
 // WordLine returns one of the first lines, such as of units or names, if it has the only words
 // of two or more columns of numbers, and else "".
 func (e *TextError) WordLine() (line string) {
-	n := 0
-	for _, c := range e.Columns {
-		if !c.Number {
-			continue
-		}
-		where := c.Fields[0].Where
-		if n++; line != "" && where != line || len(c.Fields) > 1 || !slices.Contains([]string{"line 1", "line 2", "line 3"}, where) ||
-			!strings.ContainsFunc(c.Fields[0].Text, unicode.IsLetter) {
+	odd := slices.DeleteFunc(slices.Clone(e.Columns), func(c TextColumn) bool { return !c.Number })
+	if len(odd) > 1 && slices.Contains([]string{"line 1", "line 2", "line 3"}, odd[0].Fields[0].Where) {
+		line = odd[0].Fields[0].Where
+	}
+	for _, c := range odd {
+		if c.Fields[0].Where != line || len(c.Fields) > 1 || !strings.ContainsFunc(c.Fields[0].Text, unicode.IsLetter) {
 			return ""
 		}
-		line = where
-	}
-	if n < 2 {
-		return ""
 	}
 	return line
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,32 +32,32 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--metric precomputed)")
 	}
 	for j, name := range m.Columns {
-		low, high, last, ascending, changes, i := m.At(0, j), m.At(0, j), m.At(0, j), true, 0, 0
-		for ; i < m.N; i++ {
+		low, high, ascending, changes, i := math.Inf(1), math.Inf(-1), true, 0, 0
+		for last := math.NaN(); i < m.N && m.At(i, j) == math.Trunc(m.At(i, j)); i++ {
 			v := m.At(i, j)
-			if v != math.Trunc(v) {
-				break
-			}
 			if v != last {
 				changes++
 			}
-			low, high, ascending, last = min(low, v), max(high, v), ascending && v >= last, v
+			low, high, ascending, last = min(low, v), max(high, v), ascending && !(v < last), v
 		}
 		if i < m.N {
 			continue
 		}
-		seen, count := make(map[float64]bool), 0
+		seen := make(map[float64]bool)
 		for i := 0; i < m.N && high-low < 1.25*float64(m.N); i++ {
 			seen[m.At(i, j)] = true
 		}
-		count = len(seen)
-		gapless := changes == m.N-1 && ascending && high-low == float64(m.N-1)
-		if gapless || m.N >= fewestAscending && (ascending && 2*changes >= m.N || 10*count >= 9*m.N) {
-			in.log.Warn(fmt.Sprintf("column %s looks like row numbers and is part of all distances; %s leaves it out", text.Quote(name),
-				setting("data.drop", name)))
+		counted := changes == m.N && ascending && high-low == float64(m.N-1) ||
+			m.N >= fewestAscending && (ascending && 2*(changes-1) >= m.N || 10*len(seen) >= 9*m.N)
+		if counted || high-low > 1 && identifier.MatchString(name) {
+			in.log.Warn(fmt.Sprintf("column %s looks like %s and is part of all distances; %s leaves it out", text.Quote(name),
+				map[bool]string{true: "row numbers", false: "an identifier"}[counted], setting("data.drop", name)))
 		}
 	}
 }
+
+// identifier is the name of a column of identifiers, such as id, customer_id and patientID.
+var identifier = regexp.MustCompile(`(?i:^(.*\PL)?id(entifier)?$)|\p{Ll}I[dD]$`)
 
 // advise returns flags for columns that are not numbers: the one with the fewest values is
 // the label, others with few are categories, the first without classes has names, and signs
@@ -154,6 +155,8 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 	case errors.As(err, &table):
 		advice, leaves := in.advise(table)
 		switch {
+		case !leaves && slices.ContainsFunc(table.Columns, file.TextColumn.HasUnit):
+			return fmt.Errorf("%w; write the numbers without units", err)
 		case !leaves:
 			return fmt.Errorf("%w; points are numbers, such as those of a model that embeds texts", err)
 		case len(advice) > longestAdvice:

@@ -21,6 +21,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/selection"
+	"cne/internal/simd"
 	"cne/internal/text"
 )
 
@@ -402,6 +403,10 @@ func (in *Inputs) fillMissing(set *data.Dataset) error {
 		return nil
 	}
 	in.fill = m.FiniteMeans()
+	isEmpty := func(i int) bool { return m.CSR == nil && !slices.ContainsFunc(m.Row(i), simd.IsFinite) }
+	if empty := selection.Count(m.Missing(m.N), isEmpty); empty > 0 {
+		in.log.Warn("data.missing: points without any value are put at the means of all columns; leave their rows out of the file", "points", empty)
+	}
 	if filled := m.FillMissing(in.fill); filled > 0 {
 		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", filled, "of", m.N*m.D)
 	}
