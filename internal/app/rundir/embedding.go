@@ -100,6 +100,9 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.D
 	if errors.Is(err, data.ErrNotFinite) {
 		return nil, fmt.Errorf("%w; leave this point out, and its row of other files", err)
 	}
+	if err == nil && set.Points.N < 4 && set.Points.D > 3 {
+		return nil, fmt.Errorf("%s: got %d points of %d coordinates, want a row for each point (m.T)", paths[0], set.Points.N, set.Points.D)
+	}
 	if err == nil && set.Points.CSR != nil {
 		return nil, fmt.Errorf("%s: got sparse points, want an embedding with a value for each coordinate (m.toarray())", paths[0])
 	}
