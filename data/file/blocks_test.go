@@ -395,9 +395,9 @@ func TestCSVWriterErrors(t *testing.T) {
 		want    string
 	}{
 		{"width", false, matrix(1, 2, 1, 2), nil, data.ErrShape, "values per row: got 2, want 1 as before"},
-		{"too few labels", true, two, []string{"a"}, data.ErrLabels, "labels: got 1, want 2, one for each point"},
-		{"no labels", true, two, nil, data.ErrLabels, "labels: got 0, want 2, one for each point"},
-		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "labels: got some, want none in a table without a column for them"},
+		{"too few labels", true, two, []string{"a"}, data.ErrLabels, "labels: got 1, want one for each of 2 points in a table with a column for them"},
+		{"no labels", true, two, nil, data.ErrLabels, "labels: got 0, want one for each of 2 points in a table with a column for them"},
+		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "labels: got 2, want one for each of 2 points in a table with a column for them"},
 	} {
 		w := need(file.NewCSVWriter(io.Discard, 1, tc.labeled, false))(t)
 		wantError(t, w.Write(tc.m, tc.labels, nil), tc.kind, tc.want)

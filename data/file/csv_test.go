@@ -306,9 +306,9 @@ func TestCountingHeader(t *testing.T) {
 		"1960,1970,1980\n.5,6.25,1e-3\n":       1,
 		"who,1960,1961,1962\na,.5,6.25,-2.5\n": 1,
 		"who,1960,1961,1963\na,.5,6.25,1\n":    2, // not evenly spaced
-		"who,1960,1961,1962\n" + strings.Repeat("a,7,5,8\n", 5): 5, // nor like the numbers below
-		"who,1960,1961,1962\n" + strings.Repeat("a,7,9,8\n", 4): 5, // which are few
-		"4,5,6\n" + strings.Repeat("1,2,3\n7,8,9\n", 5):         11,
+		"who,1960,1961,1962\n" + strings.Repeat("a,7,5,8\n", 5):      5, // nor like the numbers below
+		"who,1960,1961,1962\n" + strings.Repeat("a,7,9,8\n", 4):      5, // which are few
+		"4,5,6\n" + strings.Repeat("1,2,3\n7,8,9\n", 5) + "NA,3,4\n": 12,
 	} {
 		set, err := file.Decode(strings.NewReader(text), file.Options{DropText: true, AllowMissing: true})
 		if err != nil || set.Points.N != want {

@@ -185,10 +185,8 @@ func IsMatrixMarket(path string) bool { return hasMagic(path, mtxMagic) }
 func IsCells(path string) bool { return hasMagic(path, hdf5.Magic) }
 
 func hasMagic(path, magic string) bool {
-	for _, f := range formats {
-		if f.magic != "" && f.magic != magic && f.hasEnding(path) {
-			return false
-		}
+	if slices.ContainsFunc(formats, func(f format) bool { return f.magic != "" && f.magic != magic && f.hasEnding(path) }) {
+		return false
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false // reading from a pipe would consume data

@@ -120,15 +120,11 @@ func bytesOf(r io.Reader) int64 {
 		io.Seeker
 		Stat() (fs.FileInfo, error)
 	}:
-		info, err := r.Stat()
-		if err != nil || !info.Mode().IsRegular() {
-			return -1
+		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
+			if at, err := r.Seek(0, io.SeekCurrent); err == nil {
+				return max(0, info.Size()-at)
+			}
 		}
-		at, err := r.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return -1
-		}
-		return max(0, info.Size()-at)
 	}
 	return -1
 }

@@ -177,11 +177,7 @@ func newRows(in *Input, opt *Options) *textReader {
 	}
 	r := csv.NewReader(first)
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, -1, t.blanks
-	for {
-		row, err := r.Read()
-		if err != nil {
-			break
-		}
+	for row, err := r.Read(); err == nil; row, err = r.Read() {
 		line, _ := r.FieldPos(0)
 		t.first, t.firstLines = append(t.first, row), append(t.firstLines, line+t.notes)
 	}
@@ -494,19 +490,12 @@ func isHeader(row []string, opt *Options) bool {
 	if len(opt.Columns) > 0 && data.MissingColumns(fieldNames(row), opt.Columns) == nil {
 		return true
 	}
-	numbers := false
 	mentioned := map[string]bool{LabelColumn: opt.Embedding, NameColumn: opt.Embedding}
 	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Only, opt.Drop, opt.Columns) {
 		mentioned[name] = name != ""
 	}
-	for _, name := range fieldNames(row) {
-		if _, ok := plain("", name); ok {
-			numbers = true
-		} else if mentioned[name] {
-			return true
-		}
-	}
-	return !numbers
+	names, isNumber := fieldNames(row), func(name string) bool { _, ok := plain("", name); return ok }
+	return !slices.ContainsFunc(names, isNumber) || slices.ContainsFunc(names, func(name string) bool { return mentioned[name] && !isNumber(name) })
 }
 
 // counts reports whether the numbers in a first row are names, and its words are none of the
@@ -515,10 +504,11 @@ func isHeader(row []string, opt *Options) bool {
 // is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
 // below is whole, or none is like them.
 func counts(row []string, below [][]string) bool {
-	from, least, first, step, n := 0, 3, 0, 1, 0
+	from, least, step := 0, 3, 1
 	if strings.TrimSpace(row[0]) == "" {
 		from, least = 1, 1
 	}
+	var run []int
 	whole, alike := len(below) == 0, len(below) < fewestBelow
 	for i := from; i < len(row); i++ {
 		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
@@ -528,28 +518,27 @@ func counts(row []string, below [][]string) bool {
 			return false
 		}
 		for _, other := range below {
-			switch x, err := parseFloat(other[min(i, len(other)-1)], 64); {
-			case err != nil && !isWhole && strings.TrimSpace(other[min(i, len(other)-1)]) == field:
+			s := strings.TrimSpace(other[min(i, len(other)-1)])
+			if x, err := parseFloat(s, 64); err == nil && x == x {
+				low, high, whole = min(low, x), max(high, x), whole || isWhole && x == math.Trunc(x)
+			} else if !isWhole && s == field {
 				return false
-			case err == nil:
-				low, high = min(low, x), max(high, x)
-				whole = whole || isWhole && x == math.Trunc(x)
 			}
 		}
 		if isWhole {
-			switch n++; n {
-			case 1:
-				first = v
-			case 2:
-				step = v - first
-			}
-			if step < 1 || first == 0 && step > 1 || v != first+(n-1)*step {
-				return false
-			}
-			alike = alike || low <= float64(v) && float64(v) <= high
+			run, alike = append(run, v), alike || low <= float64(v) && float64(v) <= high
 		}
 	}
-	return first == 0 && n >= least || !whole && (n >= least || n == 2 && first == 0) || n > 2 && !alike
+	n := len(run)
+	if n > 1 && run[0] != 0 {
+		step = max(1, run[1]-run[0])
+	}
+	for i, v := range run {
+		if v != run[0]+i*step {
+			return false
+		}
+	}
+	return n > 0 && run[0] == 0 && (n >= least || n == 2 && !whole) || n >= least && !whole || n > 2 && !alike
 }
 
 // fewestBelow is the least number of rows that say which numbers are like them.

@@ -37,15 +37,6 @@ func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) 
 	return out.Close()
 }
 
-// columnName returns the name of value j of d: x, y and z, or x1, x2, … if d is more than
-// three.
-func columnName(j, d int) string {
-	if d <= 3 {
-		return "xyz"[j : j+1]
-	}
-	return "x" + strconv.Itoa(j+1)
-}
-
 // A CSVWriter writes a table as WriteCSV does, block by block.
 type CSVWriter struct {
 	out            *bufio.Writer
@@ -63,7 +54,11 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled, named: named}
 	var names []string
 	for j := range d {
-		names = append(names, columnName(j, d))
+		name := "x" + strconv.Itoa(j+1)
+		if d <= 3 {
+			name = "xyz"[j : j+1]
+		}
+		names = append(names, name)
 	}
 	if labeled {
 		names = append(names, LabelColumn)
@@ -83,11 +78,8 @@ func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
 	if err := checkWidth(m, c.d); err != nil {
 		return err
 	}
-	switch {
-	case c.labeled && len(labels) != m.N:
-		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each point", len(labels), m.N)
-	case !c.labeled && labels != nil:
-		return errorf(data.ErrLabels, "labels: got some, want none in a table without a column for them")
+	if c.labeled != (labels != nil) || c.labeled && len(labels) != m.N {
+		return errorf(data.ErrLabels, "labels: got %d, want one for each of %d points in a table with a column for them", len(labels), m.N)
 	}
 	if c.named != (names != nil) || c.named && len(names) != m.N {
 		return errorf(data.ErrShape, "names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
