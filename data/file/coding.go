@@ -152,12 +152,13 @@ const (
 
 // An inspector finds out how a column is coded.
 type inspector struct {
-	seen, width int // fields that are not missing, and numbers of the first vector
-	hits        [len(codingKinds)]int
-	odd         [len(codingKinds)][]TextField // some different fields that are not of the kind
-	values      map[string]bool
-	semicolons  bool   // they separate the fields, as where numbers have decimal commas
-	none        string // what the column is if not even its text can be numbers
+	// fields that are not missing, numbers of the first vector, and fields with a full stop
+	seen, width, dotted int
+	hits                [len(codingKinds)]int
+	odd                 [len(codingKinds)][]TextField // some different fields that are not of the kind
+	values              map[string]bool
+	semicolons          bool   // they separate the fields, as where numbers have decimal commas
+	none                string // what the column is if not even its text can be numbers
 }
 
 // A TextField is a field of a column that is not a number, in a row or line.
@@ -168,10 +169,10 @@ type TextField struct {
 
 // add looks at a field; dates reports whether dates are numbers.
 func (s *inspector) add(field string, where func() string, dates bool) {
-	s.seen++
-	if s.values == nil {
+	if s.seen++; s.values == nil {
 		s.values = make(map[string]bool)
 	}
+	s.dotted += min(1, strings.Count(field, "."))
 	if len(s.values) < mostCounted && !s.values[field] {
 		s.values[strings.Clone(field)] = true
 	}
@@ -342,8 +343,8 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 			c.Kind = ""
 			continue
 		}
-		if commas && o.Codings == nil {
-			c.Kind = data.CodingComma // the points of 1.234 are then between thousands
+		if mixed := s.semicolons && s.dotted >= fewestBelow && s.dotted < s.seen; o.Codings == nil && (commas || mixed && !points) {
+			c.Kind = data.CodingComma // the points of 1.234 are then between thousands, as beside 850
 		}
 		kind, ok := s.kind(c.Kind, commas || semicolons && !points)
 		if all && s.seen == 0 && s.none == "" {
