@@ -152,12 +152,9 @@ func explainUnknown(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 			return fmt.Errorf("%s; cne has %s, %s: %s", flag, p.key, p.what, p.example)
 		}
 	}
-	if len(name) < 2 {
-		return errors.New(flag)
-	}
 	var flags []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-	if near := text.Nearest(name, flags); near != "" {
+	if near := text.Nearest(name, flags); near != "" && len(name) > 1 {
 		return fmt.Errorf("%s; did you mean --%s?", flag, near)
 	}
 	return errors.New(flag)
@@ -237,7 +234,7 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 		} else if f.Value.Type() != "string" {
 			return
 		}
-		if slices.Contains(values, "") {
+		if slices.Contains(values, "") || len(values) == 0 {
 			err = fmt.Errorf("--%s %w", f.Name, errEmpty)
 		}
 	})
@@ -290,10 +287,7 @@ func knownTopic(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(rest) > 0 {
-		return KnownCommand(found, rest)
-	}
-	return nil
+	return KnownCommand(found, rest)
 }
 
 // ExpandPatterns makes commands find the files that arguments such as runs\* stand for, on
