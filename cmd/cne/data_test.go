@@ -106,7 +106,7 @@ func TestProjectColumnsByName(t *testing.T) {
 	// A header of numbers is said to be taken for one.
 	writeTable(t, "a.csv", 60, "0,1,2,3,4", "01234", 0)
 	for header, said := range map[string]bool{"auto": true, "yes": false} {
-		if stderr := trainTable(t, set("data.path=a.csv", "data.header="+header)...); strings.Contains(stderr, "is taken for column names") != said {
+		if stderr := trainTable(t, set("data.path=a.csv", "data.header="+header)...); strings.Contains(stderr, "are taken for column names") != said {
 			t.Errorf("header %s: the log says %q", header, stderr)
 		}
 	}

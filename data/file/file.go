@@ -513,7 +513,8 @@ func (o *Options) logReading(h *head, first bool) {
 	if h.indexed && first {
 		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
 	}
-	for kind, what := range map[data.CodingKind]string{data.CodingPoint: "separators between thousands", data.CodingComma: "decimal commas"} {
+	for kind, what := range map[data.CodingKind]string{data.CodingPoint: "numbers with separators between thousands", data.CodingComma: "numbers with decimal commas",
+		data.CodingMonthDay: "dates with the month first", data.CodingDayMonth: "dates with the day first"} {
 		var columns []string
 		for _, c := range h.used {
 			if c.Kind == kind {
@@ -521,7 +522,7 @@ func (o *Options) logReading(h *head, first bool) {
 			}
 		}
 		if first && columns != nil {
-			o.Log.Info("read numbers with "+what, "file", h.name, "columns", text.Few(columns, text.Printable))
+			o.Log.Info("read "+what, "file", h.name, "columns", text.Few(columns, text.Printable))
 		}
 	}
 	switch {

@@ -86,7 +86,7 @@ func (in *Inputs) advise(table *file.TextError) (advice string, leaves bool) {
 			of = &lists[0]
 		case i == name:
 			of = &lists[4]
-		case c.Number && len(c.Fields) <= mostSigns && utf8.ValidString(c.Fields[0].Text):
+		case c.Number && len(c.Fields) <= mostSigns && !slices.ContainsFunc(c.Fields, isWritten):
 			of, items = &lists[3], nil
 			for _, f := range c.Fields {
 				if !slices.Contains(of.more, f.Text) {
@@ -110,6 +110,12 @@ func (in *Inputs) advise(table *file.TextError) (advice string, leaves bool) {
 		advice += " --set data.missing=mean"
 	}
 	return advice, table.Numbers || len(lists[1].more)+len(lists[2].more)+len(lists[3].more) > 0
+}
+
+// isWritten reports whether a field may be a number in another notation, or is not UTF-8: it is
+// no sign for a missing value, unlike 1.#IND.
+func isWritten(f file.TextField) bool {
+	return strings.ContainsAny(f.Text, "0123456789") && !strings.Contains(f.Text, "#") || !utf8.ValidString(f.Text)
 }
 
 // mostCategories is the largest number of values of a column that is suggested as a
