@@ -340,10 +340,7 @@ func readTextLines(in *Input, missing bool) ([]string, error) {
 // looksLikeHeader reports whether the first label may be a heading: it occurs nowhere else,
 // and is a number only if no other one is.
 func looksLikeHeader(labels []string) bool {
-	if len(labels) < 2 || slices.Contains(labels[1:], labels[0]) {
-		return false
-	}
-	return !isNumber(labels[0]) || !slices.ContainsFunc(labels[1:], isNumber)
+	return len(labels) > 1 && !slices.Contains(labels[1:], labels[0]) && (!isNumber(labels[0]) || !slices.ContainsFunc(labels[1:], isNumber))
 }
 
 func isNumber(label string) bool {

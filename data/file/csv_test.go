@@ -310,9 +310,14 @@ func TestCountingHeader(t *testing.T) {
 		"1960,1970,1980\n.5,6.25,1e-3\n":       1,
 		"who,1960,1961,1962\na,.5,6.25,-2.5\n": 1,
 		"who,1960,1961,1963\na,.5,6.25,1\n":    2, // not evenly spaced
-		"who,1960,1961,1962\n" + strings.Repeat("a,7,5,8\n", 5):      5, // nor like the numbers below
-		"who,1960,1961,1962\n" + strings.Repeat("a,7,9,8\n", 4):      5, // which are few
-		"4,5,6\n" + strings.Repeat("1,2,3\n7,8,9\n", 5) + "NA,3,4\n": 12,
+		"who,1960,1961,1962\n" + strings.Repeat("a,7,5,8\n", 5):             5, // nor like the numbers below
+		"who,1960,1961,1962\n" + strings.Repeat("a,7,9,8\n", 4):             5, // which are few
+		"1,2,3\n4,5,6\n7,8,9\n10,11,12\n13,14,15\n16,17,18\n":               6, // as all rows
+		"1,2,3\n2,4,7\n3,6,9\n4,8,13\n5,10,16\n6,12,18\n":                   6, // growing, and without words
+		"who,4,5,6,7,8\n" + strings.Repeat("a,1,2,9,1,7\nb,9,9,1,9,9\n", 5): 10,
+		"who,2000,2001\n" + strings.Repeat("a,7,9\n", 5):                    6,
+		"who,2000,2005,2010\n" + strings.Repeat("a,7,9,2\n", 5):             5,
+		"4,5,6\n" + strings.Repeat("1,2,3\n7,8,9\n", 5) + "NA,3,4\n":        12,
 	} {
 		set, err := file.Decode(strings.NewReader(text), file.Options{DropText: true, AllowMissing: true})
 		if err != nil || set.Points.N != want {

@@ -502,43 +502,57 @@ func isHeader(row []string, opt *Options) bool {
 // rows below. Three or more that count 0, 1, 2, … are the default names of columns; fewer
 // suffice after an empty field, which pandas writes for its index, or if no number below them
 // is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
-// below is whole, or none is like them.
+// below is whole (as 3 is and 3.0 is not) or, beside words, none is like them or they are many.
 func counts(row []string, below [][]string) bool {
-	from, least, step := 0, 3, 1
+	from, least := 0, 3
 	if strings.TrimSpace(row[0]) == "" {
 		from, least = 1, 1
 	}
-	var run []int
-	whole, alike := len(below) == 0, len(below) < fewestBelow
+	run, even := evenly(row)
+	whole, words := len(below) == 0, from > 0
+	alike := len(below) < fewestBelow || slices.ContainsFunc(below, func(r []string) bool { run, even := evenly(r); return even && len(run) > 2 })
 	for i := from; i < len(row); i++ {
 		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
-		v, err := strconv.Atoi(field)
-		isWhole := err == nil && strconv.Itoa(v) == field
+		v, isWhole := plainWhole(field)
 		if _, isNumber := plain("", field); !isWhole && (isNumber || text.IsMissingNumber(field)) {
 			return false
 		}
 		for _, other := range below {
 			s := strings.TrimSpace(other[min(i, len(other)-1)])
 			if x, err := parseFloat(s, 64); err == nil && x == x {
-				low, high, whole = min(low, x), max(high, x), whole || isWhole && x == math.Trunc(x)
+				_, w := plainWhole(s)
+				low, high, whole = min(low, x), max(high, x), whole || isWhole && w
 			} else if !isWhole && s == field {
 				return false
 			}
 		}
-		if isWhole {
-			run, alike = append(run, v), alike || low <= float64(v) && float64(v) <= high
-		}
+		words, alike = words || !isWhole, alike || len(run) < 5 && isWhole && low <= float64(v) && float64(v) <= high
 	}
 	n := len(run)
-	if n > 1 && run[0] != 0 {
-		step = max(1, run[1]-run[0])
-	}
-	for i, v := range run {
-		if v != run[0]+i*step {
-			return false
+	isDefault := even && run[0] == 0 && run[n-1] == n-1
+	return isDefault && (n >= least || n == 2 && !whole) || even && (n >= least && !whole || n > 2 && words && !alike)
+}
+
+// evenly returns the whole numbers of a row, and reports whether each is larger by the same than
+// the one before.
+func evenly(row []string) (run []int, even bool) {
+	for _, field := range row {
+		if v, ok := plainWhole(strings.TrimSpace(field)); ok {
+			run = append(run, v)
 		}
 	}
-	return n > 0 && run[0] == 0 && (n >= least || n == 2 && !whole) || n >= least && !whole || n > 2 && !alike
+	for i, v := range run {
+		if v != run[0]+i*max(1, run[min(1, len(run)-1)]-run[0]) {
+			return run, false
+		}
+	}
+	return run, len(run) > 0
+}
+
+// plainWhole returns the whole number that a field is, written as usual.
+func plainWhole(field string) (v int, ok bool) {
+	v, err := strconv.Atoi(field)
+	return v, err == nil && strconv.Itoa(v) == field
 }
 
 // fewestBelow is the least number of rows that say which numbers are like them.

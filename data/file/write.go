@@ -2,6 +2,7 @@ package file
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"strconv"
 	"strings"
@@ -21,20 +22,14 @@ const (
 // same float32 again. Errors wrap data.ErrLabels or data.ErrShape for inconsistent
 // arguments, or are w's.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := data.CheckDense(m); err != nil {
-		return err
-	}
-	if err := labels.Check(m.N); err != nil {
+	if err := cmp.Or(data.CheckDense(m), labels.Check(m.N)); err != nil {
 		return err
 	}
 	out, err := NewCSVWriter(w, m.D, labels != nil, names != nil)
 	if err != nil {
 		return err
 	}
-	if err := out.Write(m, labels.All(), names); err != nil {
-		return err
-	}
-	return out.Close()
+	return cmp.Or(out.Write(m, labels.All(), names), out.Close())
 }
 
 // A CSVWriter writes a table as WriteCSV does, block by block.
