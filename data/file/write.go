@@ -22,7 +22,10 @@ const (
 // same float32 again. Errors wrap data.ErrLabels or data.ErrShape for inconsistent
 // arguments, or are w's.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := cmp.Or(data.CheckDense(m), labels.Check(m.N)); err != nil {
+	if err := data.CheckDense(m); err != nil {
+		return err
+	}
+	if err := labels.Check(m.N); err != nil {
 		return err
 	}
 	out, err := NewCSVWriter(w, m.D, labels != nil, names != nil)
