@@ -115,11 +115,13 @@ embedding.html or curves.png in the run folder.`,
 
 // arguments accepts a command line with one argument or more.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return nil
+	switch {
+	case p.metrics && len(args) == 0:
+		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
+	case len(args) == 0:
+		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
 	}
-	what := map[bool]string{false: " needs an argument: the file with the embedding, or the run folder", true: " --metrics needs an argument: one run folder or more"}
-	return errors.New(cmd.CommandPath() + what[p.metrics])
+	return nil
 }
 
 // isStrip reports whether several embeddings are drawn.

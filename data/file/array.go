@@ -123,6 +123,14 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 		for i := range dst {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		}
+	case t.kind == 'i' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = float32(int32(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case t.kind == 'u' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = float32(binary.LittleEndian.Uint32(src[4*i:]))
+		}
 	case t.kind == 'f':
 		for i := range dst {
 			dst[i] = float32(t.float(src, i))
@@ -150,8 +158,10 @@ func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
 			return "", errorf(data.ErrNotFinite, "got %v, want a finite number", v)
 		}
 		return strconv.FormatFloat(v, 'g', -1, max(32, 8*t.size)), nil
+	case t.kind == 'b' && t.integer(b, i) == 0:
+		return "False", nil
 	case t.kind == 'b':
-		return map[bool]string{true: "True", false: "False"}[t.integer(b, i) != 0], nil
+		return "True", nil
 	case t.kind == 'S':
 		text := strings.TrimRight(string(b[i*t.size:(i+1)*t.size]), "\x00")
 		if !utf8.ValidString(text) {
