@@ -19,14 +19,14 @@ import (
 // Sizes of the networks of Imitate, and of their training. docs/results.md says what else was
 // tried.
 const (
-	mostLandmarks     = 8000
+	mostLandmarks     = 15_000
 	pointsPerLandmark = 4
 	hiddenWidth       = 256
 	mostValues        = 100 // of a point; wider ones have components
 	imitationBatch    = 512
 	imitationPasses   = 20
 	leastSteps        = 1000
-	mostSteps         = 60_000
+	mostSteps         = 20_000
 	warmUpSteps       = 50
 	sharpness         = 3     // in units of the distance to the nearest landmark
 	layersRate        = 0.001 // of the layers before the landmarks
