@@ -294,22 +294,23 @@ func TestCSVMemory(t *testing.T) {
 // The header 0,1,2,… is what pandas writes for columns without names; others have years.
 func TestCountingHeader(t *testing.T) {
 	for text, want := range map[string]int{
-		"0,1,2\n5,6,7\n":                       1,
-		"0,1,2\r\n5,6,7\n":                     1,
-		"0,1\n5,6\n":                           2, // as likely two points
-		"1,2,3\n5,6,7\n":                       2,
-		"0,1,2.5\n5,6,7\n":                     2,
-		"0,1,2,kind\n5,6,7,a\n":                1,
-		"kind,0,1,2\na,5,6,7\n":                1,
-		"0,1,2,NA\n5,6,7,8\n":                  2,
-		"0,1,kind\n5,6,a\n":                    2,
-		"0,1,2,yes\n5,1,2,no\n7,2,1,yes\n":     3, // a word of the rows
-		"0,1\n.5,6.25\n":                       1, // no number below is whole
-		"1,2\n.5,6.25\n":                       2,
-		",2001,2002\n0,.5,6.25\n":              1,
-		"1960,1970,1980\n.5,6.25,1e-3\n":       1,
-		"who,1960,1961,1962\na,.5,6.25,-2.5\n": 1,
-		"who,1960,1961,1963\na,.5,6.25,1\n":    2, // not evenly spaced
+		"0,1,2\n5,6,7\n":        1,
+		"0,1,2\r\n5,6,7\n":      1,
+		"0,1\n5,6\n":            2, // as likely two points
+		"1,2,3\n5,6,7\n":        2,
+		"0,1,2.5\n5,6,7\n":      2,
+		"0,1,2,kind\n5,6,7,a\n": 1,
+		"0,1,2\n1,2,3\n2,3,4\n3,4,5\n4,5,6\n5,6,7\n":                        6, // the rows of a window
+		"kind,0,1,2\na,5,6,7\n":                                             1,
+		"0,1,2,NA\n5,6,7,8\n":                                               2,
+		"0,1,kind\n5,6,a\n":                                                 2,
+		"0,1,2,yes\n5,1,2,no\n7,2,1,yes\n":                                  3, // a word of the rows
+		"0,1\n.5,6.25\n":                                                    1, // no number below is whole
+		"1,2\n.5,6.25\n":                                                    2,
+		",2001,2002\n0,.5,6.25\n":                                           1,
+		"1960,1970,1980\n.5,6.25,1e-3\n":                                    1,
+		"who,1960,1961,1962\na,.5,6.25,-2.5\n":                              1,
+		"who,1960,1961,1963\na,.5,6.25,1\n":                                 2, // not evenly spaced
 		"who,1960,1961,1962\n" + strings.Repeat("a,7,5,8\n", 5):             5, // nor like the numbers below
 		"who,1960,1961,1962\n" + strings.Repeat("a,7,9,8\n", 4):             5, // which are few
 		"1,2,3\n4,5,6\n7,8,9\n10,11,12\n13,14,15\n16,17,18\n":               6, // as all rows

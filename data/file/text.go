@@ -503,6 +503,7 @@ func isHeader(row []string, opt *Options) bool {
 // suffice after an empty field, which pandas writes for its index, or if no number below them
 // is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
 // below is whole (as 3 is and 3.0 is not) or, beside words, none is like them or they are many.
+// Where most rows below are evenly spaced, the first is one of them.
 func counts(row []string, below [][]string) bool {
 	from, least := 0, 3
 	if strings.TrimSpace(row[0]) == "" {
@@ -510,7 +511,9 @@ func counts(row []string, below [][]string) bool {
 	}
 	run, even := evenly(row)
 	whole, words := len(below) == 0, from > 0
-	alike := len(below) < fewestBelow || slices.ContainsFunc(below, func(r []string) bool { run, even := evenly(r); return even && len(run) > 2 })
+	few, isEven := len(below) < fewestBelow, func(r []string) bool { run, even := evenly(r); return even && len(run) > 2 }
+	growing := !few && 2*selection.Count(below, isEven) > len(below)
+	alike := few || growing
 	for i := from; i < len(row); i++ {
 		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
 		v, isWhole := plainWhole(field)
@@ -530,7 +533,7 @@ func counts(row []string, below [][]string) bool {
 	}
 	n := len(run)
 	isDefault := even && run[0] == 0 && run[n-1] == n-1
-	return isDefault && (n >= least || n == 2 && !whole) || even && (n >= least && !whole || n > 2 && words && !alike)
+	return isDefault && !growing && (n >= least || n == 2 && !whole) || even && (n >= least && !whole || n > 2 && words && !alike)
 }
 
 // evenly returns the whole numbers of a row, and reports whether each is larger by the same than
