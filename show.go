@@ -12,6 +12,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/internal/selection"
 	"cne/train/quality"
 )
 
@@ -234,11 +235,8 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		if v.Embedding == nil {
 			return badOption("Views: got no embedding for view %d (counted from 0)", i)
 		}
-		view := explorer.View{Name: v.Name, Embedding: v.Embedding}
-		for _, f := range v.Facts {
-			view.Facts = append(view.Facts, explorer.Fact(f))
-		}
-		p.Views = append(p.Views, view)
+		facts := selection.Map(v.Facts, func(f Fact) explorer.Fact { return explorer.Fact(f) })
+		p.Views = append(p.Views, explorer.View{Name: v.Name, Embedding: v.Embedding, Facts: facts})
 	}
 	n := views[0].Embedding.N
 	if h := e.Neighborhood; p.Neighbors == nil && h != nil && h.Nearest != nil && h.Nearest.N == n {

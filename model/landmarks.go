@@ -15,6 +15,7 @@ import (
 	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model/op"
 	"cne/model/vm"
@@ -137,9 +138,7 @@ func newModes[T op.Float](weights, bias []T) *modes[T] {
 	for i, v := range weights {
 		m.positions[i%count*d+i/count] = float64(v) / m.h
 	}
-	for _, v := range bias {
-		m.middle = append(m.middle, float64(v)/m.h)
-	}
+	m.middle = selection.Map(bias, func(v T) float64 { return float64(v) / m.h })
 	return m
 }
 

@@ -506,9 +506,8 @@ func pointsIn(f *safetensors.File, name string) (*data.Matrix, error) {
 		return nil, err
 	}
 	m := &data.Matrix{N: len(s.Counts), D: s.Width, CSR: &data.CSR{Start: make([]int, 1, len(s.Counts)+1), Column: s.Columns, Value: s.Values}}
-	for i, count := range s.Counts {
-		m.CSR.Start = append(m.CSR.Start, m.CSR.Start[i]+int(count))
-	}
+	m.CSR.Start = append(m.CSR.Start, selection.As[int](s.Counts)...)
+	selection.Accumulate(m.CSR.Start)
 	return m, m.Check()
 }
 

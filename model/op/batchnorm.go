@@ -11,6 +11,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -55,12 +56,8 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 		}
 		return s, d.Fill(s.Var.Pointer(), math.Float32bits(1), channels)
 	}
-	for i := range s.Var.f32 {
-		s.Var.f32[i] = 1
-	}
-	for i := range s.Var.f64 {
-		s.Var.f64[i] = 1
-	}
+	selection.Fill(s.Var.f32, 1)
+	selection.Fill(s.Var.f64, 1)
 	return s, nil
 }
 
