@@ -247,7 +247,7 @@ func TestScaleErrors(t *testing.T) {
 	}
 }
 
-// The largest magnitude is that of a value of either sign, in any piece, and NaN if one is.
+// LargestMagnitude takes values of either sign from all pieces, and returns NaN if there is one.
 func TestLargestMagnitude(t *testing.T) {
 	long := make([]float32, 1<<17+1)
 	long[1<<17] = -3

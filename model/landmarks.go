@@ -197,7 +197,7 @@ func (m *modes[T]) place(y, p []T) {
 func (m *modes[T]) addTo(g *onnxGraph, p, output string) {
 	d := len(m.middle)
 	count := len(m.positions) / d
-	positions := g.constant("landmarks", singles(m.positions), count, d)
+	positions := g.constant("landmarks", selection.As[float32](m.positions), count, d)
 	ones := slices.Repeat([]float32{1}, count*d)
 	tall, wide := g.constant("tall", ones, count, d), g.constant("wide", ones, d, count)
 	largest := g.add("largest", "ReduceMax", []string{p}, onnxAttribute{Name: "axes", Value: []int{1}})
@@ -222,7 +222,7 @@ func (m *modes[T]) addTo(g *onnxGraph, p, output string) {
 		}
 		at = g.add(name, "Div", []string{g.add(name+".sum", "MatMul", []string{w, positions}), g.add(name+".total", "MatMul", []string{w, tall})})
 	}
-	middle := g.add("moved", "Add", []string{at, g.constant("middle", singles(m.middle), d)})
+	middle := g.add("moved", "Add", []string{at, g.constant("middle", selection.As[float32](m.middle), d)})
 	g.add(output, "Mul", []string{middle, g.constant("h", []float32{float32(m.h)}, 1)})
 }
 
@@ -289,12 +289,7 @@ func (n *MLP[T]) After(axes, mean []float64) (*MLP[T], error) {
 	}
 	after.acts = n.acts
 	w, b := n.layer(0)
-	wide, in, hidden := make([]float64, len(w)), n.widths[0], n.widths[1]
-	for i, v := range w {
-		wide[i] = float64(v)
-	}
-	product := make([]float64, hidden*width)
-	blas.Gemm(false, false, hidden, width, in, 1, wide, in, axes, width, 0, product, width)
+	product := timesAxes(w, axes, n.widths[0])
 	first, bias := after.layer(0)
 	for i := range bias {
 		sum := float64(b[i])
@@ -308,6 +303,14 @@ func (n *MLP[T]) After(axes, mean []float64) (*MLP[T], error) {
 		after.parameters[i].Value = n.parameters[i].Value
 	}
 	return after, nil
+}
+
+// timesAxes returns the product of a layer's weights [out, in] with axes [in, width] of components.
+func timesAxes[T op.Float](weights []T, axes []float64, in int) []float64 {
+	out, width := len(weights)/in, len(axes)/in
+	product := make([]float64, out*width)
+	blas.Gemm(false, false, out, width, in, 1, selection.As[float64](weights), in, axes, width, 0, product, width)
+	return product
 }
 
 // An Imitation is a network with the graph by which it learns the positions of points: its loss

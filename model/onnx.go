@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"cne/data"
-	"cne/internal/blas"
 	"cne/internal/selection"
 	"cne/model/op"
 )
@@ -56,12 +55,9 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 	}
 	for l := range len(n.widths) - 1 {
 		weights, bias := n.parameters[2*l], n.parameters[2*l+1]
-		values, out, in := singles(op.Data[T](weights.Value)), n.widths[l+1], n.widths[l]
+		values, out, in := selection.As[float32](op.Data[T](weights.Value)), n.widths[l+1], n.widths[l]
 		if l == 0 && axes != nil { // the components are part of the first layer
-			product := make([]float64, out*width)
-			wide := selection.As[float64](op.Data[T](weights.Value))
-			blas.Gemm(false, false, out, width, in, 1, wide, in, axes, width, 0, product, width)
-			values, in = singles(product), width
+			values, in = selection.As[float32](timesAxes(op.Data[T](weights.Value), axes, in)), width
 		}
 		if n.acts[l] == densest {
 			newModes(n.layer(l)).addTo(g, x, "positions")
@@ -71,7 +67,7 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 		if l < len(n.widths)-2 {
 			name = strconv.Itoa(2 * l)
 		}
-		x = gemm(g, name, x, weights.Name, values, bias.Name, singles(op.Data[T](bias.Value)), out, in)
+		x = gemm(g, name, x, weights.Name, values, bias.Name, selection.As[float32](op.Data[T](bias.Value)), out, in)
 		switch after := strconv.Itoa(2*l + 1); n.acts[l] {
 		case op.ReLUActivation:
 			x = g.add(after, "Relu", []string{x})
@@ -92,11 +88,6 @@ func gemm(g *onnxGraph, output, x, name string, weights []float32, biasName stri
 		onnxAttribute{Name: "transB", Value: 1})
 }
 
-// singles returns numbers as float32.
-func singles[T op.Float](x []T) []float32 {
-	return selection.As[float32](x)
-}
-
 // addTo adds the preprocessing of x to a graph, but for the product with the axes of the
 // components, and returns its result.
 func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
@@ -111,7 +102,7 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 	}
 	// A mean is subtracted in two parts, because float32 would round it.
 	subtract := func(output, x string, mean []float64) string {
-		high := singles(mean)
+		high := selection.As[float32](mean)
 		low := make([]float32, len(mean))
 		for j, v := range high {
 			low[j] = float32(mean[j] - float64(v))
@@ -132,7 +123,7 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 		case data.ScaleUnit:
 			x = with("scaled", "Div", x, "divisor", []float32{s.Divisor}, 1)
 		case data.ScaleStandard:
-			sd, varies := singles(s.SD), slices.Repeat([]float32{1}, p.Width)
+			sd, varies := selection.As[float32](s.SD), slices.Repeat([]float32{1}, p.Width)
 			for j, v := range sd {
 				if v == 0 { // the column becomes 0
 					sd[j], varies[j] = 1, 0
@@ -194,7 +185,7 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 	// layer adds a convolution with its batch normalisation.
 	layer := func(x, conv, norm string, stride int) string {
 		shape := tensors[conv+".weight"].Shape()
-		weights, bias := singles(values(conv+".weight")), singles(values(norm+".bias"))
+		weights, bias := selection.As[float32](values(conv+".weight")), selection.As[float32](values(norm+".bias"))
 		gamma, mean, variance := values(norm+".weight"), values(norm+".running_mean"), values(norm+".running_var")
 		each := len(weights) / shape[0]
 		for o := range shape[0] {
@@ -224,7 +215,7 @@ func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error
 	x = g.add(output, "Flatten", []string{x})
 	if !represent {
 		linear := func(output, x, name string, out, in int) string {
-			return gemm(g, output, x, name+".weight", singles(values(name+".weight")), name+".bias", singles(values(name+".bias")), out, in)
+			return gemm(g, output, x, name+".weight", selection.As[float32](values(name+".weight")), name+".bias", selection.As[float32](values(name+".bias")), out, in)
 		}
 		o := n.options
 		x = relu(linear("hidden", x, "fc1", o.Hidden, width))

@@ -510,6 +510,9 @@ func counts(row []string, below [][]string) bool {
 		from, least = 1, 1
 	}
 	run, even := evenly(row)
+	if !even {
+		return false
+	}
 	whole, words := len(below) == 0, from > 0
 	few, isEven := len(below) < fewestBelow, func(r []string) bool { run, even := evenly(r); return even && len(run) > 2 }
 	growing := !few && 2*selection.Count(below, isEven) > len(below)
@@ -532,8 +535,8 @@ func counts(row []string, below [][]string) bool {
 		words, alike = words || !isWhole, alike || len(run) < 5 && isWhole && low <= float64(v) && float64(v) <= high
 	}
 	n := len(run)
-	isDefault := even && run[0] == 0 && run[n-1] == n-1
-	return isDefault && !growing && (n >= least || n == 2 && !whole) || even && (n >= least && !whole || n > 2 && words && !alike)
+	isDefault := run[0] == 0 && run[n-1] == n-1
+	return isDefault && !growing && (n >= least || n == 2 && !whole) || n >= least && !whole || n > 2 && words && !alike
 }
 
 // evenly returns the whole numbers of a row, and reports whether each is larger by the same than

@@ -242,12 +242,15 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 // KeepGraph writes a graph for other programs: as GraphFile in the run folder, or once
 // for all runs in a shared cache, under a name with its GraphKey.
 func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
+	if !c.keep {
+		return nil
+	}
 	path := c.run.Path(GraphFile)
 	if c.shared != "" {
 		path = filepath.Join(c.shared, "graph-"+key[:16]+".npz")
-	}
-	if !c.keep || c.shared != "" && exists(path) {
-		return nil
+		if exists(path) {
+			return nil
+		}
 	}
 	return g.WriteNPZ(path)
 }
