@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/memory"
 	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
@@ -167,9 +167,9 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if err != nil {
 		return nil, err
 	}
-	freeMemory(len(tails))
+	memory.FreeGarbage(len(tails))
 	result, fitted := train.Fit(ctx, m, heads, tails, fit)
-	freeMemory(len(tails))
+	memory.FreeGarbage(len(tails))
 	if fitted != nil && result.Edges == 0 { // training has not begun
 		if errors.Is(fitted, train.ErrInput) {
 			fitted = fmt.Errorf("%w: %w", ErrOption, fitted)
@@ -209,18 +209,6 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 		return e, &train.DivergedError{Epoch: result.Epochs, LR: result.LR, Cause: errors.New("the positions are not finite")}
 	}
 	return e, err
-}
-
-// manyEdges is the number of edges from which freeMemory pays off.
-const manyEdges = 1 << 22
-
-// freeMemory returns the memory of the previous step to the system if there are many
-// edges. The next step's arrays do not fit into the gaps, and garbage is otherwise
-// collected late.
-func freeMemory(edges int) {
-	if edges >= manyEdges {
-		debug.FreeOSMemory()
-	}
 }
 
 // check returns an error if the options do not fit the neighbourhood, or it lacks what

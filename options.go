@@ -702,8 +702,10 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 	} else if o.Momentum != 0 || o.WeightDecay != 0 {
 		w.Moments = 1
 	}
+	w.AllPairs = true
 	for _, p := range o.phases() {
 		w.Listed = max(w.Listed, o.Sampling.Listed(p.Negatives, w.Batch))
+		w.AllPairs = w.AllPairs && p.Negatives == train.All
 	}
 	return w
 }

@@ -28,7 +28,7 @@ type Neighborhood struct {
 	Reduced *data.Matrix
 	PCA     *pca.PCA
 	// Nearest has the nearest neighbours of each point, at least as many as the graph and
-	// Options.MinNeighbors need. It is nil if none are needed.
+	// Options.MinNeighbors need, without their distances. It is nil if none are needed.
 	Nearest *neighbors.Neighbors
 	// Recall estimates the share of the nearest neighbours that an approximate search
 	// found; nil if the search was exact.
@@ -125,6 +125,11 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 			return nil, err
 		}
 	}
+	start = time.Now()
+	if err := h.makeGraph(ctx, &o); err != nil {
+		return nil, err
+	}
+	h.GraphTime += time.Since(start)
 	return h, ctx.Err()
 }
 
@@ -343,41 +348,50 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	return nil
 }
 
-// findNeighbors fills in Nearest, with k neighbours each, unless a cache has done so, and
-// Graph.
+// findNeighbors fills in Nearest, with k neighbours each, unless a cache has done so.
 func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (err error) {
-	how := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}
-	if h.Nearest == nil && k > 0 {
-		n := h.Reduced.N
-		approximate := h.Reduced.CSR == nil && o.Approximates(n, h.Reduced.D, k)
-		details := []any{"points", n, "k", k}
-		if o.Graph != nil {
-			details = append(details, "for", "the scores")
-		}
-		switch {
-		case approximate:
-			details = append(details, "search", "approximate, on the CPU")
-		case h.Reduced.CSR != nil:
-			details = append(details, "search", "exact, among sparse points, on the CPU")
-		}
-		o.log("searching the nearest neighbours", details...)
-		watch := o.Device.Watch()
-		h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
-		h.GraphDevice = watch()
-		switch {
-		case errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil:
-			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
-		case errors.Is(err, neighbors.ErrNotFinite):
-			return fmt.Errorf("%w: %w", ErrPoints, err)
-		case err == nil && approximate:
-			h.Recall, err = neighbors.EstimateRecall(ctx, h.Reduced, h.Nearest, o.Seed, how)
-		}
-		if err != nil {
-			return err
-		}
-		if approximate {
-			o.log("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
-		}
+	if h.Nearest != nil || k == 0 {
+		return nil
+	}
+	n, how := h.Reduced.N, o.searchOptions()
+	approximate := h.Reduced.CSR == nil && o.Approximates(n, h.Reduced.D, k)
+	details := []any{"points", n, "k", k}
+	if o.Graph != nil {
+		details = append(details, "for", "the scores")
+	}
+	switch {
+	case approximate:
+		details = append(details, "search", "approximate, on the CPU")
+	case h.Reduced.CSR != nil:
+		details = append(details, "search", "exact, among sparse points, on the CPU")
+	}
+	o.log("searching the nearest neighbours", details...)
+	watch := o.Device.Watch()
+	h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
+	h.GraphDevice = watch()
+	switch {
+	case errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil:
+		return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
+	case errors.Is(err, neighbors.ErrNotFinite):
+		return fmt.Errorf("%w: %w", ErrPoints, err)
+	case err == nil && approximate:
+		h.Recall, err = neighbors.EstimateRecall(ctx, h.Reduced, h.Nearest, o.Seed, how)
+	}
+	if err == nil && approximate {
+		o.log("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
+	}
+	return err
+}
+
+func (o *Options) searchOptions() neighbors.Options {
+	return neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}
+}
+
+// makeGraph fills in Graph, and drops the neighbours' distances.
+func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
+	near := h.Nearest
+	if near != nil { // scores need the indices only
+		h.Nearest = &neighbors.Neighbors{N: near.N, K: near.K, Index: near.Index}
 	}
 	if h.Graph = o.Graph; h.Graph != nil {
 		return nil
@@ -386,7 +400,7 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	if o.SampleEdges {
 		graphOf = neighbors.FuzzyGraph
 	}
-	near, distinct, spread, err := neighbors.SpreadCopies(ctx, h.Reduced, h.Nearest.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors)), how)
+	near, distinct, spread, err := neighbors.SpreadCopies(ctx, h.Reduced, near.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors)), o.searchOptions())
 	if err != nil {
 		return err
 	}
@@ -395,9 +409,12 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 			spread, "distinct rows", distinct)
 	}
 	near = neighbors.LayApart(near, h.alone, o.Seed)
-	h.Graph, err = graphOf(near)
-	if err == nil && o.Density > 0 {
-		err = h.Graph.KeepDensity(near, o.Density)
+	if o.Density > 0 {
+		if h.Graph, err = graphOf(near); err == nil {
+			err = h.Graph.KeepDensity(near, o.Density)
+		}
+	} else {
+		h.Graph, err = graphOf(near) // its last use: the distances can be collected meanwhile
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPoints, err)

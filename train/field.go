@@ -103,14 +103,15 @@ func (f *field) repel(forces []float32) float64 {
 // below it.
 const growAlone = 1 << 13
 
-// below calls do for both halves of cell c.
-func (f *field) below(c int, do func(c int)) {
-	if f.cells[c].size > growAlone {
-		parallel.For(2, 1, func(_, half, _ int) { do(2*c + half) })
-	} else {
-		do(2 * c)
-		do(2*c + 1)
+// below calls do for both halves of cell c, and returns what do returns. It allocates nothing
+// for small cells, of which there are many in each step.
+func (f *field) below(points []float32, c int, do func(f *field, points []float32, c int) float64) (left, right float64) {
+	if f.cells[c].size <= growAlone {
+		return do(f, points, 2*c), do(f, points, 2*c+1)
 	}
+	var sums [2]float64
+	parallel.For(2, 1, func(_, half, _ int) { sums[half] = do(f, points, 2*c+half) })
+	return sums[0], sums[1]
 }
 
 // sortBy sets to to the points in the order of coordinate c, and of their numbers where it is
@@ -143,13 +144,13 @@ func sortBy(to, spare []uint32, points []float32, c int) {
 }
 
 // divideCell divides the points of cell c among the leaves. The points of a leaf are sorted by
-// number, so no result depends on their order before.
-func (f *field) divideCell(points []float32, c int) {
+// number, so no result depends on their order before. It returns 0, as below wants.
+func (f *field) divideCell(points []float32, c int) float64 {
 	at := &f.cells[c]
 	first, end := at.first, at.first+at.size
 	if at.size <= leafPoints {
 		slices.Sort(f.order[first:end])
-		return
+		return 0
 	}
 	by, other := f.order[first:end], f.byY[first:end]
 	across, up := points[2*by[len(by)-1]]-points[2*by[0]], points[2*other[len(by)-1]+1]-points[2*other[0]+1]
@@ -170,7 +171,8 @@ func (f *field) divideCell(points []float32, c int) {
 		left, right = left+1-half, right+half
 	}
 	copy(other[left:], second[:right])
-	f.below(c, func(c int) { f.divideCell(points, c) })
+	f.below(points, c, (*field).divideCell)
+	return 0
 }
 
 // summarize sets the mean and radius of cell c and of all below it, and returns the sum of the
@@ -181,13 +183,12 @@ func (f *field) summarize(points []float32, c int) float64 {
 		f.summarizeLeaf(points, at)
 		return float64(at.radius)
 	}
-	var sums [2]float64
-	f.below(c, func(half int) { sums[half-2*c] = f.summarize(points, half) })
+	left, right := f.below(points, c, (*field).summarize)
 	a, b := &f.cells[2*c], &f.cells[2*c+1]
 	share := float32(b.size) / float32(at.size)
 	at.x, at.y = a.x+float32(share*(b.x-a.x)), a.y+float32(share*(b.y-a.y))
 	at.radius = max(a.radius+distance(at, a), b.radius+distance(at, b)) * (1 + 1e-6)
-	return sums[0] + sums[1]
+	return left + right
 }
 
 // summarizeLeaf sets the mean and radius of a leaf, and its masses.

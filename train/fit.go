@@ -13,6 +13,7 @@ import (
 	"cne/data"
 	"cne/internal/elementary"
 	"cne/internal/kind"
+	"cne/internal/memory"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -142,6 +143,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
+	memory.FreeGarbage(len(edges)) // heads, unless the caller keeps them
 	r, err := newRun(m, n, edges, options)
 	if err != nil {
 		return Result{}, err

@@ -305,6 +305,7 @@ type hostForces struct {
 	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges
 	repelled  []float32 // [n, 2]
 	losses    []float64 // Σ w·log(1+‖x−x′‖²), by piece
+	spaces    parallel.Pool[[2][edgesPerCall]float32]
 }
 
 func newHostForces(w *wholeBatch) *hostForces {
@@ -363,12 +364,14 @@ const edgesPerCall = 512
 // attract sets the attraction of the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over their
 // edges.
 func (h *hostForces) attract(points []float32, lo, hi int) (loss float64) {
-	var fx, fy [edgesPerCall]float32
+	space := h.spaces.Get()
+	defer h.spaces.Put(space)
+	fx, fy := space[0][:], space[1][:]
 	clear(h.attracted[2*lo : 2*hi])
 	i, last := lo, h.starts[hi]
 	for first := h.starts[lo]; first < last; first += edgesPerCall {
 		end := min(first+edgesPerCall, last)
-		loss += simd.Attract(fx[:], fy[:], points, h.edges[first:end], h.weightsOf(first, end))
+		loss += simd.Attract(fx, fy, points, h.edges[first:end], h.weightsOf(first, end))
 		for k := first; k < end; {
 			for h.starts[i+1] <= k {
 				i++

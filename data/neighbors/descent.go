@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"cne/data"
+	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
@@ -110,7 +110,7 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	}
 	d.starts, d.sizes, d.newCounts, d.limits = nil, nil, nil, nil
 	near := d.takeNumbers()
-	runtime.GC() // the result, about as large, gets the freed memory
+	memory.FreeGarbage(len(near)) // for the result, about as large
 	nb := newNeighbors(m.N, k)
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		row := newNeighbors(1, k)

@@ -375,9 +375,10 @@ func (l *lists) fuzzy() *Graph {
 			}
 		}
 	})
+	start, index := l.start, l.index // without the distances, which can be collected
 	return symmetric(n, func(i int, dst []uint64) []uint64 {
-		for e := l.start[i]; e < l.start[i+1]; e++ {
-			dst = append(dst, uint64(l.index[e])<<32|uint64(math.Float32bits(given[e])))
+		for e := start[i]; e < start[i+1]; e++ {
+			dst = append(dst, uint64(index[e])<<32|uint64(math.Float32bits(given[e])))
 		}
 		return dst
 	}, true)

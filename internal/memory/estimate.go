@@ -54,11 +54,12 @@ type Points struct {
 	Approximate, KeepsInput bool
 	Hidden                  []int
 	// Moments is the number of the optimiser's arrays that are as large as the parameters,
-	// and Listed the number of negatives that each head of a batch draws separately.
+	// and Listed the number of negatives that each head of a batch draws separately. With
+	// AllPairs there are no batches.
 	// Embeddings is the number of embeddings trained at a time, and Spearman the number of
 	// points whose distances are ranked.
 	Dim, NumberBytes, Moments, Batch, Listed, Embeddings, Spearman int
-	Device                                                         bool
+	Device, AllPairs                                               bool
 }
 
 // Estimate returns the estimate of the run's memory.
@@ -106,8 +107,12 @@ func (p *Points) Estimate() (e Estimate) {
 	}
 	dim, number, b, at, perEdge := float64(p.Dim), float64(p.NumberBytes), float64(p.Batch), float64(max(1, p.Embeddings)), 20.
 	b = min(b, 2*n*k) // a graph has no more edges
-	if p.Device {
+	if p.Device || p.AllPairs {
 		b, at, perEdge = 0, 1, 8
+	}
+	cells := 0.
+	if p.AllPairs && !p.Device {
+		cells, perEdge = 100*n, 12 // with the weights
 	}
 	weights, layers, in := Part{"the table with its copies", "model.dim", n * dim}, 0., width
 	if p.Hidden != nil {
@@ -122,7 +127,7 @@ func (p *Points) Estimate() (e Estimate) {
 		}
 	}
 	weights.Bytes *= number * (2 + at*float64(1+2*p.Moments))
-	e.step("the model is trained", columns, input, components, nearest, graph, weights,
+	e.step("the model is trained", columns, input, components, nearest, graph, weights, Part{"cells of points", "", cells},
 		Part{"the order of the edges", "graph.k", at * perEdge * edges}, Part{"negatives", "loss.negatives", at * 4 * b * float64(p.Listed)},
 		Part{"a batch", "train.batch_size", at * (48*b + number*(2.5*min(n, 2*b)*layers+32*b*dim))})
 

@@ -83,6 +83,8 @@ func TestMoreTakesMore(t *testing.T) {
 func TestEstimates(t *testing.T) {
 	many := points(1e6)
 	many.Spearman, many.Approximate = 0, true
+	whole := *many
+	whole.AllPairs, whole.Neighbors = true, 50
 	wide := pretraining()
 	wide.Width, wide.Hidden, wide.Out = 1024, 16, 8
 	deep := points(1000)
@@ -96,6 +98,7 @@ func TestEstimates(t *testing.T) {
 		"a thousand points": {points(1000).Estimate(), 16, 73, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
 		"ten thousand":      {points(10000).Estimate(), 21, 80, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
 		"a million":         {many.Estimate(), 814, 1190, "the model is trained", "the order of the edges", "graph.k"},
+		"all pairs of them": {whole.Estimate(), 1692, 2418, "the model is trained", "the order of the edges", "graph.k"},
 		"a deep network":    {deep.Estimate(), 35690, 50017, "the model is trained", "the network's weights with their gradients and copies", "model.hidden"},
 		"images":            {pretraining().Estimate(), 2728, 3870, "the network is trained", "a batch", "train.batch_size"},
 		"a wide network":    {wide.Estimate(), 131478, 184119, "the network is trained", "the network's weights with their gradients and copies", "network.width"},

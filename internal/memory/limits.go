@@ -45,6 +45,16 @@ func LimitGarbage(held int64) {
 	}
 }
 
+// FreeGarbage returns the memory of a run's previous step to the system if the graph has many
+// edges. The next step's arrays do not fit into the gaps, and garbage is otherwise collected
+// late.
+func FreeGarbage(edges int) {
+	const many = 1 << 22
+	if edges >= many {
+		debug.FreeOSMemory()
+	}
+}
+
 // tightestOf is Available by the files in proc and sys below root, and further limits.
 func tightestOf(root fs.FS, goLimit int64, limits ...Limit) (Limit, bool) {
 	const heapBlocks = 128 << 20 // address space that the heap reserves beyond what it uses

@@ -25,6 +25,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"cne/internal/simd"
 )
@@ -78,14 +79,18 @@ type Tensor struct {
 	Data  []byte // elements, little-endian, row-major
 }
 
-// New returns a tensor with a copy of the values, in row-major order. The
-// product of the shape must be len(values); Write refuses the tensor
-// otherwise. No shape makes a scalar of one value.
+// New returns a tensor with the values, in row-major order. It may share their memory, so
+// they must not change before it is written. The product of the shape must be len(values);
+// Write refuses the tensor otherwise. No shape makes a scalar of one value.
 func New[T element](values []T, shape ...int) Tensor {
-	dtype := dtypeOf[T]()
-	// Encoding numbers into a buffer of their size does not fail.
-	b, _ := binary.Append(make([]byte, 0, dtype.Bits()/8*len(values)), binary.LittleEndian, values)
-	return Tensor{DType: dtype, Shape: append([]int{}, shape...), Data: b}
+	t := Tensor{DType: dtypeOf[T](), Shape: append([]int{}, shape...)}
+	size := t.DType.Bits() / 8 * len(values)
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		t.Data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)
+	} else { // encoding numbers into a buffer of their size does not fail
+		t.Data, _ = binary.Append(make([]byte, 0, size), binary.LittleEndian, values)
+	}
+	return t
 }
 
 // Float64s returns a copy of the elements of an F64 tensor. The error wraps

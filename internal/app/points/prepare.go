@@ -113,9 +113,6 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	if in.counts != nil { // they have the names of the genes
 		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
 	}
-	if h.Nearest != nil {
-		h.Nearest.Dist2 = nil // quality needs only the indices
-	}
 	p := &Prepared{Neighborhood: h, PointsKey: cache.PointsKey, RowsKey: in.rowsKey(), GraphKey: rundir.GraphKey(h.Graph)}
 	if in.Held != nil {
 		held, err := in.ScaledHeld(ctx, h.Preprocessing, h.PCA)
