@@ -126,7 +126,7 @@ func unlike[T float32 | float64](spreads []T, named bool) bool {
 // least 0 of which many are 0, in the widest column and most others (counts); columns
 // without correlation whose standard deviations fall (principal components); columns of
 // which neighbours are more alike than others, and equally wide (spectra, time series,
-// pixels); or columns that differ only by a few values far away from the others. s has their
+// pixels), or at most a hundredfold if they have names of their own; or columns that differ only by a few values far away from the others. s has their
 // means and standard deviations, and named reports whether they have names of their own. It
 // looks at some two thousand points.
 func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (bool, error) {
@@ -176,13 +176,14 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 		}
 		return mean, size
 	}
-	if len(varying) < leastOrdered {
+	spread := func(a, b int) int { return cmp.Compare(s.SD[a], s.SD[b]) }
+	if len(varying) < leastOrdered || named && s.SD[widest] > 100*s.SD[slices.MinFunc(varying, spread)] {
 		return false, nil
 	}
 	near, size := correlation(1)
 	far, _ := correlation(len(varying) / 2)
 	falling := 0. // Spearman's correlation of the standard deviations with their order
-	ordered := slices.SortedStableFunc(slices.Values(varying), func(a, b int) int { return cmp.Compare(s.SD[b], s.SD[a]) })
+	ordered := slices.SortedStableFunc(slices.Values(varying), func(a, b int) int { return spread(b, a) })
 	for k, j := range ordered {
 		difference := float64(slices.Index(varying, j) - k)
 		falling += float64(difference * difference)

@@ -170,10 +170,22 @@ func TestScaleByTheData(t *testing.T) {
 			houses.X[i] += 2 * houses.X[i-1]
 		}
 	}
+	chain := func(growth float64) *data.Matrix { // ordered, as a spectrum
+		m := normal(12, n, 12)
+		for i := range m.X {
+			if i%12 > 0 {
+				m.X[i] += 0.9 * m.X[i-1]
+			}
+		}
+		return scaled(m, func(j int) float64 { return math.Pow(growth, float64(j)) })
+	}
 	for name, tc := range map[string]struct {
 		m    *data.Matrix
 		want data.Scaling
 	}{
+		"ordered":                      {chain(2), data.ScaleUnit},
+		"ordered names":                {named(chain(1.3), ""), data.ScaleUnit},
+		"ordered names of 2000 sizes":  {named(chain(2), ""), data.ScaleStandard},
 		"flags":                        {flags, data.ScaleStandard},
 		"houses":                       {scaled(houses, func(j int) float64 { return []float64{0.9, 0.7, 300, 3e4, 0.2, 0.1}[j] }), data.ScaleStandard},
 		"names, and spreads of 1 to 6": {named(scaled(classes(6), func(j int) float64 { return float64(1 + 9*j/5) }), ""), data.ScaleStandard},
