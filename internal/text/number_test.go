@@ -8,12 +8,12 @@ import (
 
 // ParseFloat accepts numbers as people write them, but not forms of programming languages.
 func TestParseFloat(t *testing.T) {
-	for text, want := range map[string]float64{"1": 1, "-2.5": -2.5, "+.5e-1": 0.05, "1E3": 1000, "007": 7} {
+	for text, want := range map[string]float64{"1": 1, "-2.5": -2.5, "+.5e-1": 0.05, "1E3": 1000, "007": 7, "−2.5": -2.5, "2e−1": 0.2} {
 		if got, err := ParseFloat(text, 64); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"1_000", "0x10", "0X1P4", "0x_1p-2", "1_2", "٣", "", "1e", "b"} {
+	for _, text := range []string{"1_000", "0x10", "0X1P4", "0x_1p-2", "1_2", "٣", "", "1e", "b", "−", "−-1", "1−2"} {
 		if got, err := ParseFloat(text, 64); !errors.Is(err, strconv.ErrSyntax) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}

@@ -267,12 +267,17 @@ func Whole(s string) (int64, error) {
 }
 
 // ParseFloat is strconv.ParseFloat without the forms that only programming
-// languages have: 1_2 is a name rather than 12, and so is 0x10.
+// languages have: 1_2 is a name rather than 12, and so is 0x10. A minus may be the
+// typographic one (U+2212).
 func ParseFloat(s string, bits int) (float64, error) {
 	if strings.ContainsAny(s, "_xX") {
 		return 0, strconv.ErrSyntax
 	}
-	return strconv.ParseFloat(s, bits)
+	v, err := strconv.ParseFloat(s, bits)
+	if err != nil && strings.Contains(s, "−") {
+		return strconv.ParseFloat(strings.ReplaceAll(s, "−", "-"), bits)
+	}
+	return v, err
 }
 
 // ValidName returns the name of a column or gene as text that every format can keep:
