@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# github.com/apache/arrow-go v18.8.0: floor_temporal takes a day in 2500 to 1915, and a day in 1960 to one three weeks later.
+# github.com/apache/arrow-go v18.8.0: floor_temporal takes a day in 2500 to 1915, and a day in 1960 to one three
+# weeks later.
 #
-# One would guess: rounding down to a year, month or week gives the beginning of the period in which the time lies, at
-# or before it, for every time that the column's unit can hold: seconds reach far beyond any calendar.
-# What happens: for years, quarters, months and weeks a time is turned into nanoseconds first, in 64 bits, which end in 1677
-# and 2262; beyond, the product overflows in silence: 2500-06-15 is floored to 1915-01-01, 1600-06-15 to 2185-01-01. Days and
-# shorter units stay in seconds and are right. For a multiple of weeks before 1970 the number of the period is
-# rounded towards 1970 instead of down: five weeks from 1960-02-29 are floored to 1960-03-21, after the day itself. Dates of
-# history, far ends such as 9999-12-31 for "valid until", and long simulations are affected. There is no error.
+# One would guess: rounding down to a year, month or week gives the beginning of the period in which the time lies,
+# at or before it, for every time that the column's unit can hold: seconds reach far beyond any calendar.
+# What happens: for years, quarters, months and weeks a time is turned into nanoseconds first, in 64 bits, which
+# end in 1677 and 2262; beyond, the product overflows in silence: 2500-06-15 is floored to 1915-01-01, 1600-06-15
+# to 2185-01-01. Days and shorter units stay in seconds and are right. For a multiple of weeks before 1970 the
+# number of the period is rounded towards 1970 instead of down: five weeks from 1960-02-29 are floored to
+# 1960-03-21, after the day itself. Dates of history, far ends such as 9999-12-31 for "valid until", and long
+# simulations are affected. There is no error.
 # Source: github.com/apache/arrow-go v18.8.0, arrow/compute/internal/kernels/rounding.go (convertToNanos,
 # roundTimestamp, roundTimestampCalendar).
 set -euo pipefail

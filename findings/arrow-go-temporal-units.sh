@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# github.com/apache/arrow-go v18.8.0: adding 1500 milliseconds to a time in seconds adds 1500 seconds, takes the result to
-# 1970, and does the same to the column that was only read.
+# github.com/apache/arrow-go v18.8.0: adding 1500 milliseconds to a time in seconds adds 1500 seconds, takes the
+# result to 1970, and does the same to the column that was only read.
 #
-# One would guess: a function whose arguments have different units converts them to the finer one, as the result's type
-# says and as Arrow's C++ does it: 2020-01-01 plus 1500 ms is 2020-01-01 00:00:01.5. Arguments stay as they are.
-# What happens: the finer unit is written into the arguments' own types, which are shared pointers, so that types and
-# values do not fit any more, and no conversion takes place, as the types are equal by then. The column of times, in
-# seconds until the call, is one of milliseconds after it, in 1970, with all columns and schemas that share its type. For the
-# library's ready-made types that is everything: after one call arrow.FixedWidthTypes.Timestamp_s means milliseconds
-# in the whole program, and a duration of 2 s is 2 ms. The same with subtract. There is no error.
+# One would guess: a function whose arguments have different units converts them to the finer one, as the result's
+# type says and as Arrow's C++ does it: 2020-01-01 plus 1500 ms is 2020-01-01 00:00:01.5. Arguments stay as they
+# are.
+# What happens: the finer unit is written into the arguments' own types, which are shared pointers, so that types
+# and values do not fit any more, and no conversion takes place, as the types are equal by then. The column of
+# times, in seconds until the call, is one of milliseconds after it, in 1970, with all columns and schemas that
+# share its type. For the library's ready-made types that is everything: after one call
+# arrow.FixedWidthTypes.Timestamp_s means milliseconds in the whole program, and a duration of 2 s is 2 ms. The
+# same with subtract. There is no error.
 # Source: github.com/apache/arrow-go v18.8.0, arrow/compute/utils.go (replaceTemporalTypes), called by
 # arrow/compute/arithmetic.go (arithmeticFunction.DispatchBest).
 set -euo pipefail

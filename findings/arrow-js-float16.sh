@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# apache-arrow 21.2.0 (JavaScript): in a column of half-precision numbers 1.9999 becomes 1, 10^-8 becomes −Infinity,
-# and 65536 becomes 2.
+# apache-arrow 21.2.0 (JavaScript): in a column of half-precision numbers 1.9999 becomes 1, 10^-8 becomes
+# −Infinity, and 65536 becomes 2.
 #
-# One would guess: a number becomes the nearest one of the format (IEEE 754), as in NumPy and in Arrow's C++: 1.9999 is 2,
-# what is below 2^-25 is 0, and what is at least 65520 is Infinity. Larger numbers do not become smaller ones.
+# One would guess: a number becomes the nearest one of the format (IEEE 754), as in NumPy and in Arrow's C++:
+# 1.9999 is 2, what is below 2^-25 is 0, and what is at least 65520 is Infinity. Larger numbers do not become
+# smaller ones.
 # What happens: a mantissa that is rounded up to the next power of two is joined to the exponent by "or" instead of
-# being added, so that its carry is lost with every other exponent: from 1.99951 on, 2 becomes 1; 0.49999 becomes 0.25. Of
-# numbers below 2^-25 the mantissa is shifted by a negative count, which JavaScript takes modulo 32, and bits run
-# into the exponent and sign: 10^-8 is −Infinity, 10^-300 is NaN. From 65536 on, only the numbers with bits below a
-# float32's, like 10^300, are Infinity; whole numbers are reduced by powers of two: 65536 is 2, 10^6 is 3.81. Nothing
-# throws. vectorFromArray, builders and tables of such columns do so; gradients and probabilities are that small.
+# being added, so that its carry is lost with every other exponent: from 1.99951 on, 2 becomes 1; 0.49999 becomes
+# 0.25. Of numbers below 2^-25 the mantissa is shifted by a negative count, which JavaScript takes modulo 32, and
+# bits run into the exponent and sign: 10^-8 is −Infinity, 10^-300 is NaN. From 65536 on, only numbers whose
+# mantissa has bits beyond the first 20, like 10^300, are Infinity; the others keep five bits of the exponent:
+# 65536 is 2, 10^6 is 3.81. Nothing throws. vectorFromArray, builders and tables of such columns do so; gradients
+# and probabilities are that small.
 # Source: apache-arrow 21.2.0, util/math.js (float64ToUint16).
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # chroma-js 3.2.0: colours mixed in HCG are black or white, and a colour's own HCG numbers do not give it back.
 #
-# One would guess: chroma(...color.hcg(), "hcg") is the colour again, as it is with HSL, HSV, Lab and the other models, and
-# a mixture of red and blue in HCG is magenta, since the hue is halfway and both are pure.
-# What happens: hcg() returns chroma and grayness from 0 to 100, but a colour is made from numbers from 0 to 1. What is
-# made of 60, 87.45 and 100 has channels far below 0 and above 255, and is cut off to black or to colours that
-# occur nowhere else. The mixture of two colours goes both ways, so that mix(…, "hcg") and scale(…).mode("hcg") are
-# black between their ends, even at the ends themselves. Nothing throws.
+# One would guess: chroma(...color.hcg(), "hcg") is the colour again, as it is with HSL, HSV, Lab and the other
+# models, and a mixture of red and blue in HCG is magenta, since the hue is halfway and both are pure.
+# What happens: hcg() returns chroma and grayness from 0 to 100, but a colour is made from numbers from 0 to 1.
+# What is made of 60, 87.45 and 100 has channels far below 0 and above 255, and is cut off to black or to colours
+# that occur nowhere else. The mixture of two colours goes both ways, so that mix(…, "hcg") and
+# scale(…).mode("hcg") are black between their ends, even at the ends themselves. Nothing throws.
 # Source: chroma-js 3.2.0, src/io/hcg/rgb2hcg.js and hcg2rgb.js; src/interpolator/hcg.js.
 set -euo pipefail
 work=$(mktemp -d)

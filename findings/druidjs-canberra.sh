@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# @saehrimnir/druidjs 0.9.0: two metrics are other functions from 1024 coordinates on; below, one is NaN where both points
-# have a 0, and the other is negative.
+# @saehrimnir/druidjs 0.9.0: two metrics are other functions from 1024 coordinates on; below, one is NaN where both
+# points have a 0, and the other is negative.
 #
-# One would guess: a metric of two vectors is the same formula for each length, so that a last coordinate of 0 in both
-# changes nothing; a distance is at least 0. Two zeros add nothing to Canberra's sum, as in SciPy, R and Wikipedia.
+# One would guess: a metric of two vectors is the same formula for each length, so that a last coordinate of 0 in
+# both changes nothing; a distance is at least 0. Two zeros add nothing to Canberra's sum, as in SciPy, R and
+# Wikipedia.
 # What happens: up to 1023 coordinates they are computed in JavaScript, from 1024 on in WebAssembly. Canberra's
 # distance divides 0 by 0 in JavaScript and is NaN; WebAssembly skips such coordinates. The denominator of Bray and
-# Curtis is the sum of a + b in JavaScript and of |a + b|, as in SciPy, in WebAssembly: values around 0 have a distance
-# of −204.3 with 1023 coordinates and of 1.159 with 1024. Sparse data, and images with black borders, have zeros in
-# both; standardised columns have sums near 0. No error is thrown.
+# Curtis is the sum of a + b in JavaScript and of |a + b|, as in SciPy, in WebAssembly: values around 0 have a
+# distance of −204.3 with 1023 coordinates and of 1.159 with 1024. Sparse data, and images with black borders, have
+# zeros in both; standardised columns have sums near 0. No error is thrown.
 # Source: @saehrimnir/druidjs 0.9.0, src/metrics/canberra.js, bray_curtis.js and their .wasm.js;
 # src/wasm/thresholds.js.
 set -euo pipefail

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# github.com/lucasb-eyer/go-colorful v1.4.1: a colour whose hue is 45°, 90°, 225° or 270° is said to have the hue 0°.
+# github.com/lucasb-eyer/go-colorful v1.4.1: a colour whose hue is 45°, 90°, 225° or 270° is said to have the hue
+# 0°.
 #
-# One would guess: the hue of HCL is the angle of (a, b) in Lab, whatever the angle; Hcl(color.Hcl()) is the color again.
-# What happens: colours without a hue should get 0°, and are told by |b − a| or |a| being at most 1/10000. But a = 0 is
-# pure yellow and pure blue, and a = b any orange at 45° or blue-green at 225°, however strong the colour. Yellow at
-# 90° comes back as pink at 0°, and a blend of it with green by BlendHcl passes through pink. LuvLCh, and HSLuv and HPLuv
-# with it, ask the same of u and v. Steps of 15° or 45° around the circle meet these hues always, and 3502 of all 8-bit
-# colours that are not nearly grey have them, #fff7e7 for one, whose hue is 90°. OkLch does not ask, and
-# is right; so are all angles beside. There is no error.
+# One would guess: the hue of HCL is the angle of (a, b) in Lab, whatever the angle; Hcl(color.Hcl()) is the colour
+# again.
+# What happens: colours without a hue should get 0°, and are told by |b − a| or |a| being at most 1/10000. But a =
+# 0 is pure yellow and pure blue, and a = b any orange at 45° or blue-green at 225°, however strong the colour.
+# Yellow at 90° comes back as pink at 0°, and a blend of it with green by BlendHcl passes through pink. LuvLCh, and
+# HSLuv and HPLuv with it, ask the same of u and v. Steps of 15° or 45° around the circle meet these hues always,
+# and 3502 of all 8-bit colours that are not nearly grey have them, #fff7e7 for one, whose hue is 90°. OkLch does
+# not ask, and is right; so are all angles beside. There is no error.
 # Source: github.com/lucasb-eyer/go-colorful v1.4.1, colors.go (LabToHcl, LuvToLuvLCh).
 set -euo pipefail
 work=$(mktemp -d)

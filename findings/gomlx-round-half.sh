@@ -2,14 +2,15 @@
 # github.com/gomlx/gomlx v0.26.0, its backend in Go: Round takes halves away from 0, not to the even number as
 # documented, and quantised values of ONNX models are off by one.
 #
-# One would guess: 0.5, 1.5 and 2.5 become 0, 2 and 2, as the comment of Round says ("to the nearest even"), and as XLA, NumPy,
-# PyTorch and ONNX have it.
-# What happens: they become 1, 2 and 3, since math.Round is used where math.RoundToEven is meant. Halves are common where
-# values are counts, pixels or multiples of a scale: the mean of 1000 rounded multiples of 1/2 is too large by a quarter,
-# where rounding to even has no bias. The same model gives other numbers with the backend XLA. ONNX's QuantizeLinear and
-# DynamicQuantizeLinear, made with Round by github.com/gomlx/onnx-gomlx, inherit it. bfloat16 is alike.
-# Source: github.com/gomlx/gomlx v0.26.0, backends/simplego/exec_unary.go (execRoundGeneric, execRoundBF16); the rule is in
-# backends/standard_ops.go and pkg/core/graph/gen_backend_ops.go (Round).
+# One would guess: 0.5, 1.5 and 2.5 become 0, 2 and 2, as the comment of Round says ("to the nearest even"), and as
+# XLA, NumPy, PyTorch and ONNX have it.
+# What happens: they become 1, 2 and 3, since math.Round is used where math.RoundToEven is meant. Halves are common
+# where values are counts, pixels or multiples of a scale: the mean of 1000 rounded multiples of 1/2 is too large
+# by a quarter, where rounding to even has no bias. The same model gives other numbers with the backend XLA. ONNX's
+# QuantizeLinear and DynamicQuantizeLinear, made with Round by github.com/gomlx/onnx-gomlx, inherit it. bfloat16 is
+# alike.
+# Source: github.com/gomlx/gomlx v0.26.0, backends/simplego/exec_unary.go (execRoundGeneric, execRoundBF16); the
+# rule is in backends/standard_ops.go and pkg/core/graph/gen_backend_ops.go (Round).
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # gonum v0.17.0: the log density of a logistic distribution ignores its location and its scale.
 #
-# One would guess: LogProb is the logarithm of Prob, as its comment says, for every Mu and S; far out it falls as −|x − Mu|/S.
-# What happens: it is that of the standard distribution, x − 2·log(1 + e^x), whatever Mu and S are. For Mu = 1 and S = 2,
-# Prob(10) is 0.00543, whose logarithm is −5.22, and LogProb(10) is −10.0. With Mu = 100 the most probable value has
-# LogProb = −100 instead of −1.39, and from 710 on all have −Inf, since e^x overflows. The likelihood of a sample, summed up
-# from it, is the same for all parameters, so that there is nothing to maximise. Prob, CDF and Quantile are right.
+# One would guess: LogProb is the logarithm of Prob, as its comment says, for every Mu and S; far out it falls as
+# −|x − Mu|/S.
+# What happens: it is that of the standard distribution, x − 2·log(1 + e^x), whatever Mu and S are. For Mu = 1 and
+# S = 2, Prob(10) is 0.00543, whose logarithm is −5.22, and LogProb(10) is −10.0. With Mu = 100 the most probable
+# value has LogProb = −100 instead of −1.39, and from 710 on all have −Inf, since e^x overflows. The likelihood of
+# a sample, summed up from it, is the same for all parameters, so that there is nothing to maximise. Prob, CDF and
+# Quantile are right.
 # Source: gonum.org/v1/gonum v0.17.0, stat/distuv/logistic.go (Logistic.LogProb).
 set -euo pipefail
 work=$(mktemp -d)

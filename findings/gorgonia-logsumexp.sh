@@ -3,11 +3,11 @@
 #
 # One would guess: LogSumExp of 1, 2 and 3 is log(e + e² + e³) = 3.4076; adding 100 to all values adds 100 to the
 # result; along the rows of a matrix there is one result for each row.
-# What happens: the maximum is subtracted, as it should be, but it is added to the sum of the exponentials, and
-# the logarithm is taken of both: log(1 + e⁻¹ + e⁻² + 3) = 1.5048. For 101, 102 and 103 it is 4.6492 instead of
+# What happens: the maximum is subtracted, as it should be, but it is added to the sum of the exponentials, and the
+# logarithm is taken of both: log(1 + e⁻¹ + e⁻² + 3) = 1.5048. For 101, 102 and 103 it is 4.6492 instead of
 # 103.4076. The result grows with the logarithm of the values, so that probabilities and free energies made with it
-# are wrong, and so are their gradients, which should add up to 1. No error is returned. For a matrix there
-# is an error about shapes, along either axis, since a matrix less its maxima has another shape.
+# are wrong, and so are their gradients, which should add up to 1. No error is returned. For a matrix there is an
+# error about shapes, along either axis, since a matrix less its maxima has another shape.
 # Source: gorgonia.org/gorgonia v0.9.18, operations.go (LogSumExp).
 set -euo pipefail
 work=$(mktemp -d)

@@ -2,12 +2,12 @@
 # Gorgonia v0.9.18: the norm of a vector with negative numbers is wrong for an odd p: (−3, 4) has 1-norm 1, and
 # (−4, 3) has a 3-norm that is not a number.
 #
-# One would guess: the p-norm is the p-th root of the sum of |x|^p, as the comment calls it: never negative, 0 for the
-# zero vector alone, the same for x and −x.
-# What happens: the values themselves are raised to the power p, without their absolute values. For odd p
-# negative numbers are subtracted: the 1-norm of (−3, 4), which is 7, is 1, that of (−4, 4) is 0, that of (−4, 3) is −1.
-# With p = 3 a negative sum has no real root, so that the result is NaN. The L1 penalty of weights, made with it, falls
-# without a limit as weights become negative. For p = 2 and 4 all is right. No error is returned.
+# One would guess: the p-norm is the p-th root of the sum of |x|^p, as the comment calls it: never negative, 0 for
+# the zero vector alone, the same for x and −x.
+# What happens: the values themselves are raised to the power p, without their absolute values. For odd p negative
+# numbers are subtracted: the 1-norm of (−3, 4), which is 7, is 1, that of (−4, 4) is 0, that of (−4, 3) is −1.
+# With p = 3 a negative sum has no real root, so that the result is NaN. The L1 penalty of weights, made with it,
+# falls without a limit as weights become negative. For p = 2 and 4 all is right. No error is returned.
 # Source: gorgonia.org/gorgonia v0.9.18, operations.go (Norm).
 set -euo pipefail
 work=$(mktemp -d)

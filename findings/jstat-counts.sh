@@ -2,14 +2,13 @@
 # jstat 1.9.6: the Poisson distribution is not a number for large means, and the binomial's tail is rounded to ten
 # decimals.
 #
-# One would guess: a distribution function is a number from 0 to 1, and its small values keep some digits, as those of the
-# library's normal, beta and gamma distributions do.
+# One would guess: a distribution function is a number from 0 to 1, and small probabilities keep some digits.
 # What happens: Poisson's probabilities are mean^k·e^−mean/k!, each factor on its own. For a mean of 200 the power
-# is infinite from 134 on, and k! from 171 on: the probability of 180 counts is Infinity/Infinity, NaN, and so is the
-# distribution function from there on, even at 1000, where it is 1. At 140 the probability is Infinity. The
+# is infinite from 134 on, and k! from 171 on: the probability of 180 counts is Infinity/Infinity, NaN, and so is
+# the distribution function from there on, even at 1000, where it is 1. At 140 the probability is Infinity. The
 # binomial's distribution function is rounded to a multiple of 10^-10 at the end: 10 heads of 100 tosses or fewer
-# have the probability 0 instead of 1.5·10^-17, and 20 have 6·10^-10 instead of 5.58·10^-10. p-values are
-# made of it. No error is thrown.
+# have the probability 0 instead of 1.5·10^-17, and 20 have 6·10^-10 instead of 5.58·10^-10. p-values are made of
+# it. No error is thrown.
 # Source: jstat 1.9.6, src/distribution.js (jStat.poisson.pdf, jStat.binomial.cdf).
 set -euo pipefail
 work=$(mktemp -d)

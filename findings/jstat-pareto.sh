@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# jstat 1.9.6: the median of a Pareto distribution rises with its shape where it should fall, and the mean is right for
-# the scale 1 only.
+# jstat 1.9.6: the median of a Pareto distribution rises with its shape where it should fall, and the mean is right
+# for the scale 1 only.
 #
-# One would guess: the median is the value at which the distribution function is 1/2, scale·2^(1/shape); the mean is
-# shape·scale/(shape − 1), and doubles with the scale, as a mean of money in cents and in euros must.
-# What happens: the median is scale·shape·√2, a product instead of a root: 4.24 for the scale 1 and the shape 3, where
-# the same library's cdf is 0.987, and inv(0.5) is 1.26. The mean has the scale to the power of
-# the shape: for the shape 3 it is 1500 instead of 15 for the scale 10, and 0.0015 instead of 0.15 for the scale 0.1, below
+# One would guess: the median is the value at which the distribution function is 1/2, scale·2^(1/shape); the mean
+# is shape·scale/(shape − 1), and doubles with the scale, as a mean of money in cents and in euros must.
+# What happens: the median is scale·shape·√2, a product instead of a root: 4.24 for the scale 1 and the shape 3,
+# where the same library's cdf is 0.987, and inv(0.5) is 1.26. The mean has the scale to the power of the shape:
+# for the shape 3 it is 1500 instead of 15 for the scale 10, and 0.0015 instead of 0.15 for the scale 0.1, below
 # the smallest value that occurs. cdf, inv, mode and variance are right. There is no error.
 # Source: jstat 1.9.6, src/distribution.js (jStat.pareto).
 set -euo pipefail

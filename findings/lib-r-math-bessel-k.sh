@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # lib-r-math.js 2.0.3: BesselK is BesselI.
 #
-# One would guess: BesselK(x, ν) is the modified Bessel function that falls towards 0, as in R, of which the package is a
-# port and whose documentation it repeats: K₀(1) = 0.4210, K₀(100) = 4.7·10^-45.
+# One would guess: BesselK(x, ν) is the modified Bessel function that falls towards 0, as in R, of which the
+# package is a port and whose documentation it repeats: K₀(1) = 0.4210, K₀(100) = 4.7·10^-45.
 # What happens: the name is bound to the function that grows: 1.266 and 1.07·10^42. The two exports are the same
 # function, the real one is in the package but cannot be reached by a documented name. It matters for Matérn
-# covariances, Bessel filters and diffusion, where K is the one that is used. There is no error, and for small x the
-# numbers look harmless.
+# covariances, Bessel filters and diffusion, where K is the one that is used. There is no error, and for small x
+# the numbers look harmless.
 # Values are compared with K_½(x) = √(π/2x)·e^−x, which is exact, and with the integral of exp(−x·cosh t) over t.
 # Source: lib-r-math.js 2.0.3, lib/special/bessel/index (BesselK is exported from besselI).
 set -euo pipefail

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# lib-r-math.js 2.0.3: binomial and beta probabilities are wrong in the fourth digit, the p-value of t = −6 is 0, and
-# the beta density outside 0 to 1 is 1.
+# lib-r-math.js 2.0.3: binomial and beta probabilities are wrong in the fourth digit, the p-value of t = −6 is 0,
+# and the beta density outside 0 to 1 is 1.
 #
 # One would guess: the package is a port of R's functions, so that pbinom, pbeta and pt have R's digits, a
 # distribution function never falls, and a density is 0 where nothing can be.
 # What happens: at most one of five with probability 0.3 is 0.52769 instead of 0.52822. Where the logarithm of the
-# beta function is taken for a parameter of exactly 2, a series for parameters from 8 on is used, since the conditions
-# say "< 2" and "> 2" where "≤ 2" is meant; beta functions of numbers below 1 choose the wrong one of two
-# series. The tail of Student's distribution with 200 degrees of freedom is 0 from −6 to −8 and 10^-19 at −10: the
-# complementary error function returns 0 beyond 4, as its branch for larger numbers is entered for the scaled one
-# only. dbeta(1.5, 2, 3) is 1. Quantiles and tests are made of these; there is no error. R gives the right ones.
-# The values are compared with polynomials, exact for whole parameters, and with the sum for an even number of degrees of
-# freedom (Abramowitz and Stegun, 26.7.4).
+# beta function is taken for a parameter of exactly 2, a series for parameters from 8 on is used, since the
+# conditions say "< 2" and "> 2" where "≤ 2" is meant; beta functions of numbers below 1 choose the wrong one of
+# two series. The tail of Student's distribution with 200 degrees of freedom is 0 from −6 to −8 and 10^-19 at −10:
+# the complementary error function returns 0 beyond 4, as its branch for larger numbers is entered for the scaled
+# one only. dbeta(1.5, 2, 3) is 1. Quantiles and tests are made of these; there is no error. R gives the right
+# ones.
+# The values are compared with polynomials, exact for whole parameters, and with the sum for an even number of
+# degrees of freedom (Abramowitz and Stegun, 26.7.4).
 # Source: lib-r-math.js 2.0.3, lib/common/toms708 (betaln, erfc1) and lib/distributions/beta (dbeta).
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# ml-pca 4.1.1: with the method NIPALS the explained variances always add up to 1, and the standard deviations
-# grow with the number of rows.
+# ml-pca 4.1.1: with the method NIPALS the explained variances always add up to 1, and the standard deviations grow
+# with the number of rows.
 #
-# One would guess: the option "method" chooses how the components are computed, not what they are: NIPALS of the first
-# two of six components gives the same two directions, variances and shares of the whole variance as SVD.
-# What happens: the directions are the same. The share of a component is its part of the components that were computed,
-# by default two: for six independent columns, where two components hold 37 %, they are said to explain 100 %, and one
-# component alone always explains all. The eigenvalues are the sums of the squared scores, not divided by
-# the number of rows less one as with the other two methods: with 500 rows they are 499 times too large, and
-# getStandardDeviations() is 22 times the standard deviation of the scores that predict() returns. There is no error.
+# One would guess: the option "method" chooses how the components are computed, not what they are: NIPALS of the
+# first two of six components gives the same two directions, variances and shares of the whole variance as SVD.
+# What happens: the directions are the same. The share of a component is its part of the components that were
+# computed, by default two: for six independent columns, where two components hold 37 %, they are said to explain
+# 100 %, and one component alone always explains all. The eigenvalues are the sums of the squared scores, not
+# divided by the number of rows less one as with the other two methods: with 500 rows they are 499 times too large,
+# and getStandardDeviations() is 22 times the standard deviation of the scores that predict() returns. There is no
+# error.
 # Source: ml-pca 4.1.1, src/pca.ts (_computeWithNIPALS, getExplainedVariance, getStandardDeviations).
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# github.com/nfnt/resize of 2018-02-21: NearestNeighbor, when it makes an image smaller, gives values that no pixel has.
+# github.com/nfnt/resize of 2018-02-21: NearestNeighbor, when it makes an image smaller, gives values that no pixel
+# has.
 #
-# One would guess: nearest-neighbour interpolation, to which the documentation links, copies for each new pixel
-# the nearest old one, so that an image of class numbers, a mask or a palette keeps its values.
-# What happens: going down, all pixels within the new pixel's width are averaged: a box filter. Classes 0 and 9 side by
-# side become class 4; four grey values out of eight are means of two. Masks get soft edges, and labels name classes
-# that are not there. Going up, the result is right.
+# One would guess: nearest-neighbour interpolation, to which the documentation links, copies for each new pixel the
+# nearest old one, so that an image of class numbers, a mask or a palette keeps its values.
+# What happens: going down, all pixels within the new pixel's width are averaged: a box filter. Classes 0 and 9
+# side by side become class 4; four grey values out of eight are means of two. Masks get soft edges, and labels
+# name classes that are not there. Going up, the result is right.
 # golang.org/x/image/draw and other packages copy. There is no error.
 # Source: github.com/nfnt/resize v0.0.0-20180221191011-83c6a9932646, nearest.go (nearestGray and its like) and
 # filters.go (createWeightsNearest).

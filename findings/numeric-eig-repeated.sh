@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # numeric 1.2.6 (numeric.js): the eigenvectors of the identity are all the same one.
 #
-# One would guess: a symmetric matrix of n rows has n independent eigenvectors, whether eigenvalues are equal or not;
-# those of a diagonal matrix are the axes, and E·Λ·E⁻¹ is the matrix again.
-# What happens: where an eigenvalue is equal to an earlier one, the earlier one's vector is copied. Of the identity of
-# order 3, all three vectors are (1, 0, 0); of diag(2, 2, 3) the second axis is missing. The matrix of the vectors is
-# singular. A graph of several components, whose Laplacian has the eigenvalue 0 once for each, gets the vector of one
-# component only; columns with equal variances and no correlation get one principal component twice. Where rounding
-# makes the eigenvalues differ a little, the vectors are independent, so that the result depends on chance.
+# One would guess: a symmetric matrix of n rows has n independent eigenvectors, whether eigenvalues are equal or
+# not; those of a diagonal matrix are the axes, and E·Λ·E⁻¹ is the matrix again.
+# What happens: where an eigenvalue is equal to an earlier one, the earlier one's vector is copied. Of the identity
+# of order 3, all three vectors are (1, 0, 0); of diag(2, 2, 3) the second axis is missing. The matrix of the
+# vectors is singular. A graph of several components, whose Laplacian has the eigenvalue 0 once for each, gets the
+# vector of one component only; columns with equal variances and no correlation get one principal component twice.
+# Where rounding makes the eigenvalues differ a little, the vectors are independent, so that the result depends on
+# chance.
 # Source: numeric 1.2.6, numeric-1.2.6.js (numeric.eig, the loop that sets E).
 set -euo pipefail
 work=$(mktemp -d)

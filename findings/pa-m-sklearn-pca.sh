@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# github.com/pa-m/sklearn of 2020-07-11: PCA does not subtract the mean; its first component points to the data's middle.
+# github.com/pa-m/sklearn of 2020-07-11: PCA does not subtract the mean; its first component points to the data's
+# middle.
 #
-# One would guess: principal components are the directions of the largest variance around the mean, as in the library of
-# which it is a port; moving all points by the same amount changes neither the components nor their shares of the variance.
-# What happens: the singular values of the matrix as it is are taken. Points along the direction (1, −1) around (100, 100)
-# have the first component (0.71, 0.71), across the line on which they lie, and the share of the variance said to be
-# explained by it is 0.9998, where the points do not vary at all in that direction. Around (0, 0) the result is
-# right. With MinVarianceRatio, a limit of 0.99 keeps that one component, and all points have the same score. The comment
-# says "thin single value decomposition transformer", but not that the data must be centred. No error is returned.
+# One would guess: principal components are the directions of the largest variance around the mean, as in the
+# library of which it is a port; moving all points by the same amount changes neither the components nor their
+# shares of the variance.
+# What happens: the singular values of the matrix as it is are taken. Points along the direction (1, −1) around
+# (100, 100) have the first component (0.71, 0.71), across the line on which they lie, and the share of the
+# variance said to be explained by it is 0.9998, where the points do not vary at all in that direction. Around (0,
+# 0) the result is right. With MinVarianceRatio, a limit of 0.99 keeps that one component, and all points have the
+# same score. The comment says "thin single value decomposition transformer", but not that the data must be
+# centred. No error is returned.
 # Source: github.com/pa-m/sklearn v0.0.0-20200711083454-beb861ee48b1, preprocessing/pca.go (Fit, Transform).
 set -euo pipefail
 work=$(mktemp -d)

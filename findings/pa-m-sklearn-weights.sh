@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # github.com/pa-m/sklearn of 2020-07-11: MeanSquaredError and MeanAbsoluteError ignore the weights of the samples.
 #
-# One would guess: the weight of a sample says how much its error counts, as the comment has it ("Sample weights"), as in
-# the library of which it is a port, and as R2Score of the same package does it: a sample of weight 0 does not count.
-# What happens: for every sample the weight of the first one is read, and it cancels. Errors of 1, 0 and 10 with the weights
-# 1, 1 and 0 have the mean square 33.67 instead of 0.5. If the first sample has the weight 0, the result is NaN, whatever
-# the others have. Cross-validation with weights and early stopping choose by such numbers. No error is returned.
+# One would guess: the weight of a sample says how much its error counts, as the comment has it ("Sample weights"),
+# as in the library of which it is a port, and as R2Score of the same package does it: a sample of weight 0 does
+# not count.
+# What happens: for every sample the weight of the first one is read, and it cancels. Errors of 1, 0 and 10 with
+# the weights 1, 1 and 0 have the mean square 33.67 instead of 0.5. If the first sample has the weight 0, the
+# result is NaN, whatever the others have. Cross-validation with weights and early stopping choose by such numbers.
+# No error is returned.
 # Source: github.com/pa-m/sklearn v0.0.0-20200711083454-beb861ee48b1, metrics/regression.go (MeanSquaredError,
 # MeanAbsoluteError: sampleWeight.At(0, j)).
 set -euo pipefail

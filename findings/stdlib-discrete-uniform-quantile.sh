@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# @stdlib/stats-base-dists-discrete-uniform-quantile 0.3.1: the largest value of a die is 7, and no quantile at a step
-# of the distribution function is the value at which it steps.
+# @stdlib/stats-base-dists-discrete-uniform-quantile 0.3.1: the largest value of a die is 7, and no quantile at a
+# step of the distribution function is the value at which it steps.
 #
 # One would guess: the quantile of p is the smallest value at which the distribution function reaches p, as in R
-# and SciPy and as the same library's Poisson and binomial quantiles have it: for the numbers 1 to 6 it is 6 for p = 1, and 3
-# for p = 1/2, as half of all throws are at most 3.
-# What happens: it is a + ⌊p·n⌋ for n values from a on. The quantile of 1 is 7, a value that does not occur, and
-# to which the same library's cdf and pmf give the probabilities 1 and 0; that of 1/2 is 4, at which the distribution
-# function is 2/3. The formula is in the documentation, but it is that for drawing from p < 1, not that of the quantile
-# function, to whose definition the documentation links. Between the steps the result is right.
+# and SciPy and as the same library's Poisson and binomial quantiles have it: for the numbers 1 to 6 it is 6 for p
+# = 1, and 3 for p = 1/2, as half of all throws are at most 3.
+# What happens: it is a + ⌊p·n⌋ for n values from a on. The quantile of 1 is 7, a value that does not occur, and to
+# which the same library's cdf and pmf give the probabilities 1 and 0; that of 1/2 is 4, at which the distribution
+# function is 2/3. The formula is in the documentation, but it is that for drawing from p < 1, not that of the
+# quantile function, to whose definition the documentation links. Between the steps the result is right.
 # Source: @stdlib/stats-base-dists-discrete-uniform-quantile 0.3.1, lib/main.js (quantile).
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# @stdlib/math-base-special-gammainc 0.3.1: beyond 1000 the incomplete gamma function is wrong in the second digit, and
-# with it the distributions of chi-square and Poisson with large parameters.
+# @stdlib/math-base-special-gammainc 0.3.1: beyond 1000 the incomplete gamma function is wrong in the second digit,
+# and with it the distributions of chi-square and Poisson with large parameters.
 #
-# One would guess: the library for numerical computing gives a distribution function to many digits, as it does for small
-# parameters; it never falls as x grows.
-# What happens: for x above 1000 another series is used, in powers of a/x, and it begins with the factor a/x where
-# (a − 1)/x is right (DLMF 8.11.2). The probability that a Poisson variable of mean
-# 1001 is at most 1001 is said to be 0.5215 (right: 0.5084). The distribution function of chi-square with 2002 degrees of
-# freedom falls from 0.4916 at 2000 to 0.4850 at 2001, where 0.4979 is right. Quantiles, which invert it,
-# inherit the error. Up to x = 1000 twelve digits are right. There is no warning.
+# One would guess: the library for numerical computing gives a distribution function to many digits, as it does for
+# small parameters; it never falls as x grows.
+# What happens: for x above 1000, unless the parameter is much larger, another series is used, in powers of a/x,
+# and it begins with the factor a/x where (a − 1)/x is right (DLMF 8.11.2). The probability that a Poisson variable
+# of mean 1001 is at most 1001 is said to be 0.5215 (right: 0.5084). The distribution function of chi-square with
+# 2002 degrees of freedom falls from 0.4916 at 2000 to 0.4850 at 2001, where 0.4979 is right. Quantiles, which
+# invert it, inherit the error. Up to x = 1000 twelve digits are right. There is no warning.
 # The values are compared with the finite sum that both have for whole numbers, Q(n, x) = Σ x^k·e^−x/k!, k < n.
 # Source: @stdlib/math-base-special-gammainc 0.3.1, lib/tgamma_i_large_x_series.js and lib/igamma_final.js.
 set -euo pipefail

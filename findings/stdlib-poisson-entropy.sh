@@ -2,11 +2,11 @@
 # @stdlib/stats-base-dists-poisson-entropy 0.2.3: the entropy of a Poisson distribution is infinite from a mean of
 # 79 on.
 #
-# One would guess: the entropy grows slowly, as half the logarithm of 2πe times the mean: 3.72 for a mean of
-# 100, 4.53 for 500.
-# What happens: the series in the entropy's definition is added up without its factor e^−λ. Its terms are λ^k·log(k!)/k!,
-# where λ^k and k! are computed on their own; for a mean of 78 the result is right, from 79 on λ^k exceeds all
-# numbers before the terms have become small, and the result is Infinity; for a mean of 3000 it is NaN.
+# One would guess: the entropy grows slowly, as half the logarithm of 2πe times the mean: 3.72 for a mean of 100,
+# 4.53 for 500.
+# What happens: the series in the entropy's definition is added up without its factor e^−λ. Its terms are
+# λ^k·log(k!)/k!, where λ^k and k! are computed on their own; for a mean of 78 the result is right, from 79 on λ^k
+# exceeds all numbers before the terms have become small, and the result is Infinity; for a mean of 3000 it is NaN.
 # No probability is extreme there: counts of 100 are everyday.
 # Source: @stdlib/stats-base-dists-poisson-entropy 0.2.3, lib/main.js (seriesClosure, entropy).
 set -euo pipefail

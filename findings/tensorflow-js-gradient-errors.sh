@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# @tensorflow/tfjs 4.22.0: six functions that work forwards have gradients that throw, where an operand is broadcast or
-# optional, or an image is not square.
+# @tensorflow/tfjs 4.22.0: six functions that work forwards have gradients that throw, where an operand is
+# broadcast or optional, or an image is not square.
 #
-# One would guess: what is broadcast in the forward pass gets the sum over what it was broadcast to as its gradient, as with
-# add and mul; an optional argument may be left out of a function that is differentiated; images may be 2 x 3.
-# What happens: squaredDifference, maximum, minimum and matMul return a gradient in the broadcast shape, and the engine throws, as
-# it "does not match the shape of the input": a row of centres cannot be learned by its squared distances to the rows of
-# a matrix, nor one weight matrix for a batch. batchNorm without scale and offset, which are optional, and with one of
-# them alone, throws "Cannot read properties of undefined". resizeBilinear's gradient on the CPU has height and width
-# swapped, so that it throws unless they are equal. add, and resizeNearestNeighbor, are right.
+# One would guess: what is broadcast in the forward pass gets the sum over what it was broadcast to as its
+# gradient, as with add and mul; an optional argument may be left out of a function that is differentiated; images
+# may be 2 x 3.
+# What happens: squaredDifference, maximum, minimum and matMul return a gradient in the broadcast shape, and the
+# engine throws, as it "does not match the shape of the input": a row of centres cannot be learned by its squared
+# distances to the rows of a matrix, nor one weight matrix for a batch. batchNorm without scale and offset, which
+# are optional, and with one of them alone, throws "Cannot read properties of undefined". resizeBilinear's gradient
+# on the CPU has height and width swapped, so that it throws unless they are equal. add, and resizeNearestNeighbor,
+# are right.
 # Source: @tensorflow/tfjs-core 4.22.0, src/gradients/SquaredDifference_grad.ts, Maximum_grad.ts, Minimum_grad.ts,
-# BatchMatMul_grad.ts and FusedBatchNorm_grad.ts; @tensorflow/tfjs-backend-cpu 4.22.0, src/kernels/ResizeBilinearGrad.ts.
+# BatchMatMul_grad.ts and FusedBatchNorm_grad.ts; @tensorflow/tfjs-backend-cpu 4.22.0,
+# src/kernels/ResizeBilinearGrad.ts.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
