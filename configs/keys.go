@@ -78,7 +78,7 @@ func (k *key) value(of reflect.Value) any {
 // node returns a value of the key as a YAML node.
 func (k *key) node(v any) *yaml.Node {
 	if b, ok := v.(bool); ok && k.Words != nil { // the words for false and true
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: map[bool]string{false: k.Words[0], true: k.Words[1]}[b]}
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: selection.If(b, k.Words[1], k.Words[0])}
 	}
 	for _, w := range k.Values {
 		if fmt.Sprint(v) == fmt.Sprint(w.Value) {

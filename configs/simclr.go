@@ -11,6 +11,7 @@ import (
 	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/model/op"
 	"cne/simclr"
 )
@@ -140,10 +141,7 @@ const (
 // tsimcneStages returns the stages of t-SimCNE as they would stand in a file.
 func (c *SimCLR) tsimcneStages() []simclr.Stage {
 	pretrained := c.Model.From != nil
-	epochs := 1500
-	if pretrained {
-		epochs = 500
-	}
+	epochs := selection.If(pretrained, 500, 1500)
 	stages := simclr.TSimCNE(cmp.Or(c.Pretrain.Epochs, epochs), c.Pretrain.LR, pretrained)
 	for i := range stages {
 		if s := &stages[i]; *s.WarmUp > 0 {

@@ -238,7 +238,7 @@ func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 // NotFinite returns an error wrapping ErrNotFinite for the value v in a column, counted
 // from 0, of the described row. names are the names of the columns, or nil.
 func NotFinite(row string, names []string, column int, v float32) error {
-	limit := map[bool]string{true: " of at most 3.4e38"}[v == v]
+	limit := selection.If(v == v, " of at most 3.4e38", "")
 	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite number%s (float32)", row, columnName(names, column), v, limit)
 }
 

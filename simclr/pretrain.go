@@ -327,10 +327,7 @@ func (p *Pretraining) checkStages(images int) *option.Error {
 	for i, s := range stages {
 		options := p.options(s)
 		options.Follows.Epochs = start(stages, i)
-		key := "out"
-		if len(p.Stages) == 0 {
-			key = "network.out"
-		}
+		key := selection.If(len(p.Stages) == 0, "network.out", "out")
 		frozen := s.frozen()
 		switch {
 		case errors.As(options.Check(p.Loss, 2*images, images), &fault):

@@ -71,6 +71,9 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 	landmarks := different(x, stream.Perm(x.N), min(mostLandmarks, max(FewestToImitate, x.N/pointsPerLandmark)))
 	i := imitation{x: x, y: positions, in: inUnits(x), out: unitsOf(positions), stream: &stream}
 	chosen, at := x.Take(landmarks), positions.Take(landmarks)
+	if i.in.limit == 0 { // hardly any point differs from the others, but landmarks do
+		i.in = inUnits(chosen)
+	}
 	i.in.unit = nearest(x, chosen)
 	if !(i.in.unit > 0) || !(i.out.unit > 0) {
 		return nil, kind.Errorf(ErrInput, "train: all points are equal, or have equal positions, which a network cannot learn")

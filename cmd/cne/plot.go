@@ -21,6 +21,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -229,7 +230,7 @@ func (p *plotting) chooseOutput() error {
 		if err != nil {
 			return err
 		}
-		p.output = file.TrimEnding(found) + map[bool]string{false: ".png", true: ".html"}[p.html]
+		p.output = file.TrimEnding(found) + selection.If(p.html, ".html", ".png")
 	}
 	inputs := file.Paths(slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Columns, []string{p.wanted.Names}))
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)

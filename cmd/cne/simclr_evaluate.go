@@ -20,6 +20,7 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/internal/memory"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 	"cne/simclr"
@@ -58,10 +59,7 @@ writes evaluation-pixels.json.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
-			name := rundir.EvaluationFile
-			if pixels {
-				name = rundir.PixelsFile
-			}
+			name := selection.If(pixels, rundir.PixelsFile, rundir.EvaluationFile)
 			if output == "" && t.folder != "" {
 				output = filepath.Join(t.folder, name)
 			}

@@ -46,7 +46,7 @@ func plain(kind data.CodingKind, field string) (number string, ok bool) {
 		return field, err == nil || errors.Is(err, strconv.ErrRange)
 	case kind == data.CodingTruth:
 		isTrue := strings.EqualFold(field, "true")
-		return map[bool]string{true: "1", false: "0"}[isTrue], isTrue || strings.EqualFold(field, "false")
+		return selection.If(isTrue, "1", "0"), isTrue || strings.EqualFold(field, "false")
 	case isDate(kind):
 		days, ok := text.ParseDays(field, dateOrders[kind])
 		return strconv.FormatFloat(days, 'g', -1, 64), ok
@@ -291,6 +291,7 @@ type TextError struct {
 	Numbers bool
 	// Missing reports whether other columns lack values.
 	Missing bool
+	top     int // line of the table's first row, if it is text
 }
 
 func (e *TextError) Error() string {
@@ -304,8 +305,10 @@ func (e *TextError) Unwrap() error { return data.ErrFormat }
 // of two or more columns of numbers, and else "".
 func (e *TextError) WordLine() (line string) {
 	odd := slices.DeleteFunc(slices.Clone(e.Columns), func(c TextColumn) bool { return !c.Number })
-	if len(odd) > 1 && slices.Contains([]string{"line 1", "line 2", "line 3"}, odd[0].Fields[0].Where) {
-		line = odd[0].Fields[0].Where
+	if at := 0; len(odd) > 1 {
+		if _, err := fmt.Sscanf(odd[0].Fields[0].Where, "line %d", &at); err == nil && at < e.top+3 {
+			line = odd[0].Fields[0].Where
+		}
 	}
 	for _, c := range odd {
 		if c.Fields[0].Where != line || len(c.Fields) > 1 || !strings.ContainsFunc(c.Fields[0].Text, unicode.IsLetter) {
@@ -359,7 +362,7 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		c.Kind = data.CodingText
 		k := slices.Index(codingKinds[:], kind)
 		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Seen: s.seen, Values: len(s.values), Number: s.hits[k] > 0,
-			Is: cmp.Or(s.none, map[bool]string{true: "not a date such as 2024-12-31, 31.12.2024 or 12/31/2024"}[slices.Contains(o.Dates, l.nameOf(i))])}
+			Is: cmp.Or(s.none, selection.If(slices.Contains(o.Dates, l.nameOf(i)), "not a date such as 2024-12-31, 31.12.2024 or 12/31/2024", ""))}
 	}
 	return texts
 }

@@ -20,6 +20,7 @@ import (
 	"cne/data"
 	"cne/internal/hdf5"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -272,11 +273,10 @@ func (f *opened) pairLabels(ctx context.Context) error {
 
 // follows checks that a file's points have the kind, columns and labels of the first file's.
 func (h *head) follows(first *head) error {
-	kinds := map[bool]string{true: "sparse", false: "dense"}
 	switch {
 	case (h.sparse != nil) != (first.sparse != nil):
-		return h.named(errorf(data.ErrShape, "points: got %s ones, want %s ones as in %s", kinds[h.sparse != nil], kinds[first.sparse != nil],
-			first.name))
+		return h.named(errorf(data.ErrShape, "points: got %s ones as in %s",
+			selection.If(h.sparse != nil, "sparse ones, want dense ones", "dense ones, want sparse ones"), first.name))
 	case h.width != first.width:
 		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name))
 	case h.labeled != first.labeled:

@@ -57,6 +57,9 @@ func survey(ctx context.Context, list sources, o *Options) error {
 			roles := t.rolesFor(o)
 			if l.roles == nil {
 				l.names, l.roles = names, roles
+				if r, ok := t.(*textReader); ok {
+					l.top = r.top
+				}
 			}
 			if n != len(l.roles) {
 				return // reading returns an error

@@ -36,6 +36,7 @@ type layout struct {
 	roles    []role   // of the columns
 	position []int    // for each column with data, its first position in a point
 	codings  []coded  // of the columns
+	top      int      // line of the first row of text
 }
 
 // A textReader reads a table in text, always one row ahead. Values may be NaN or
@@ -49,7 +50,6 @@ type textReader struct {
 	rows    int        // read or skipped so far
 	wide    int        // fields of each row
 	guessed bool       // Header was HeaderAuto
-	top     int        // line of the first row
 	first   [][]string // some of the first rows after the header
 
 	firstLines []int     // where they begin
@@ -667,7 +667,7 @@ func notSeparated(line string) error {
 
 // textError returns the error for the columns with data that are not numbers, or nil.
 func (l *layout) textError(texts map[int]TextColumn) error {
-	e := new(TextError)
+	e := &TextError{top: l.top}
 	for i, r := range l.roles {
 		if c, ok := texts[i]; ok && r == roleData {
 			e.Columns = append(e.Columns, c)

@@ -16,6 +16,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
 	"cne/internal/npy"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -121,10 +122,7 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 	}
 	// scipy wants the same type for indices and indptr.
 	wide := len(g.Indices) > math.MaxInt32
-	descr := "<i4"
-	if wide {
-		descr = "<i8"
-	}
+	descr := selection.If(wide, "<i8", "<i4")
 	put := func(b []byte, v int64) []byte {
 		if wide {
 			return binary.LittleEndian.AppendUint64(b, uint64(v))

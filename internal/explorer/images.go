@@ -9,6 +9,7 @@ import (
 
 	"cne/data/images"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // aboutImages says how the pictures lie in their atlases: one below the other,
@@ -50,10 +51,7 @@ type coding struct {
 
 // budget returns how many bytes n pictures may take.
 func (c coding) budget(n int) int {
-	budget := jpegBudget
-	if c.levels > 0 {
-		budget = levelBudget
-	}
+	budget := selection.If(c.levels > 0, levelBudget, jpegBudget)
 	return budget * min(max(n, budgeted), 4*budgeted) / budgeted
 }
 

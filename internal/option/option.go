@@ -26,6 +26,7 @@ import (
 	"strings"
 	"sync"
 
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -233,10 +234,7 @@ func (r Range) Contains(x float64) bool {
 
 // Text describes the numbers of the range; only whole ones if whole is set.
 func (r Range) Text(whole bool) string {
-	s := "a number"
-	if whole {
-		s = "a whole number"
-	}
+	s := selection.If(whole, "a whole number", "a number")
 	if r.orZero {
 		s = "0 or " + s
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/selection"
 )
 
 // classColours holds the colours of the classes as 0xRRGGBB. They were found by random
@@ -96,7 +97,7 @@ func OfLabels(labels *data.Labels) (classes []int32, names []string, colours []i
 // markNames returns the names of marks on the scale of the values, which span that much.
 func (s *Scatter) markNames(marks []float64, span float64) []string {
 	names := make([]string, len(marks))
-	layout := map[bool]string{false: time.DateOnly, true: "2006-01-02 15:04"}[span < 0.05] // 18 days
+	layout := selection.If(span < 0.05, "2006-01-02 15:04", time.DateOnly) // 18 days
 	years := !slices.ContainsFunc(marks, func(v float64) bool { return v != math.Trunc(v) })
 	for k, v := range marks {
 		if names[k] = Number(v); s.Dates && !years {

@@ -52,10 +52,7 @@ type writer struct{ text.Plain }
 // exponent. Characters that no font has become boxes, unless SVG's reader chooses the font.
 // lift is its height above the line.
 func next(txt string, fnt font.Font, svg bool) (piece, rest string, as font.Font, lift vg.Length) {
-	lifted := raised
-	if svg {
-		lifted = exponents
-	}
+	lifted := selection.If(svg, exponents, raised)
 	if end := len(txt) - len(strings.TrimLeft(txt, lifted)); end > 0 {
 		lift = 0.35 * fnt.Size
 		fnt.Size *= 0.75

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"cne/internal/atomicfile"
+	"cne/internal/selection"
 )
 
 // Write writes the file to w. The same contents give the same bytes: tensors with wider
@@ -170,10 +171,7 @@ func (f *File) Unseal(kind string, version int) error {
 	case err != nil:
 		return fmt.Errorf("%w: got %s, want a number", ErrVersion, quote(f.Metadata[versionKey]))
 	case got != version:
-		age := "an older"
-		if got > version {
-			age = "a newer"
-		}
+		age := selection.If(got > version, "a newer", "an older")
 		return fmt.Errorf("%w: got %d, want %d; %s version of cne wrote the file", ErrVersion, got, version, age)
 	}
 	return nil

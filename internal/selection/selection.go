@@ -149,6 +149,14 @@ func Accumulate[T Number](counts []T) {
 	}
 }
 
+// If returns yes if a condition holds, and otherwise no.
+func If[T any](holds bool, yes, no T) T {
+	if holds {
+		return yes
+	}
+	return no
+}
+
 // Set returns the set of all elements.
 func Set[T comparable](all []T) map[T]bool {
 	set := make(map[T]bool, len(all))

@@ -624,9 +624,6 @@ func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *batchNormSums) Launch(d *Device, dst *Array, _ []*Array) error {
-	row := normSumG
-	if o.scale {
-		row = normSumGZ
-	}
+	row := selection.If(o.scale, normSumGZ, normSumG)
 	return d.Copy(dst.Pointer(), o.of.onDevice.row(row), dst.Len()*elementSize)
 }

@@ -12,6 +12,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -45,10 +46,7 @@ func (o *globalAvgPool) Run(dst *Array, in []*Array) error {
 // Launch implements Launcher.
 func (o *globalAvgPool) Launch(d *Device, dst *Array, in []*Array) error {
 	pixels := in[0].shape[1] * in[0].shape[2]
-	kernel := "pixel_means"
-	if in[0].half() {
-		kernel = "pixel_means_h"
-	}
+	kernel := selection.If(in[0].half(), "pixel_means_h", "pixel_means")
 	return d.Each(kernel, dst.Len(), dst.Arg(), in[0].Arg(), device.Int(pixels), device.Int(in[0].shape[3]), device.Int(dst.Len()))
 }
 
@@ -101,10 +99,7 @@ func (o *globalAvgPoolGrad) Run(dst *Array, in []*Array) error {
 // Launch implements Launcher.
 func (o *globalAvgPoolGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	pixels := dst.shape[1] * dst.shape[2]
-	kernel := "pixel_means_grad"
-	if dst.half() {
-		kernel = "pixel_means_grad_h"
-	}
+	kernel := selection.If(dst.half(), "pixel_means_grad_h", "pixel_means_grad")
 	return d.Each(kernel, dst.Len(), dst.Arg(), in[1].Arg(), device.Int(pixels), device.Int(dst.shape[3]), device.Int(dst.Len()))
 }
 
@@ -144,10 +139,7 @@ type relayout struct {
 }
 
 func newRelayout(back bool) *relayout {
-	name := "channels_last"
-	if back {
-		name = "channels_first"
-	}
+	name := selection.If(back, "channels_first", "channels_last")
 	o := &relayout{base: base{name: name, arity: 1, typ: hm.NewFnType(images, images)}, back: back}
 	o.loop.Body = o.images
 	return o

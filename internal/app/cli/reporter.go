@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -30,10 +31,7 @@ type Reporter struct {
 // one writes only warnings and errors.
 func newReporter(w io.Writer, format string, quiet bool) *Reporter {
 	con := newConsole(w)
-	level := slog.LevelInfo
-	if quiet {
-		level = slog.LevelWarn
-	}
+	level := selection.If(quiet, slog.LevelWarn, slog.LevelInfo)
 	var handler slog.Handler
 	if format == "json" {
 		handler = newJSONHandler(con, level)

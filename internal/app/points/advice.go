@@ -51,7 +51,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 			m.N >= fewestAscending && (ascending && 2*(changes-1) >= m.N || 10*len(seen) >= 9*m.N)
 		if counted || high-low > 1 && identifier.MatchString(name) {
 			in.log.Warn(fmt.Sprintf("column %s looks like %s and is part of all distances; %s leaves it out", text.Quote(name),
-				map[bool]string{true: "row numbers", false: "an identifier"}[counted], setting("data.drop", name)))
+				selection.If(counted, "row numbers", "an identifier"), setting("data.drop", name)))
 		}
 	}
 }

@@ -191,7 +191,7 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	// A name that is no column is of a file, which may be gone. Labels in a file choose no columns.
 	has := func(column string) bool {
 		_, err := file.FindColumn(ctx, d.Path, column, file.Options{Header: d.Header})
-		return err == nil
+		return column != "" && err == nil
 	}
 	if d.Holdout == nil && d.Imbalance == nil && !has(d.Options().LabelColumn) {
 		d.Labels = nil
