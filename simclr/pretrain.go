@@ -311,11 +311,16 @@ func start(stages []Stage, stage int) int {
 }
 
 // Work returns the work of the first epochs, for telling how long the others take: their number,
-// or with Stages the sum of the squares of their views' sizes.
+// or with Stages the sum of the squares of their views' sizes, a third of it where the network
+// is frozen.
 func (p *Pretraining) Work(epochs float64) (work float64) {
 	for _, s := range p.Stages {
 		size, part := float64(cmp.Or(s.Size, p.Augmentation.Size)), min(epochs, float64(s.Epochs))
-		work, epochs = work+float64(part*size*size), epochs-part
+		each := size * size
+		if slices.Contains(s.Freeze, "backbone") {
+			each /= 3 // gradients take twice the time of the rest
+		}
+		work, epochs = work+float64(part*each), epochs-part
 	}
 	return work + epochs
 }

@@ -78,7 +78,7 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 		}
 	}()
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
-		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d", len(edges), size,
+		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d; device.name: cpu takes more", len(edges), size,
 			math.MaxInt32, math.MaxInt32/2)
 	}
 	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)

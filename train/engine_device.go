@@ -286,7 +286,10 @@ func free[T interface {
 func (r *deviceEngine) advance(e *epochState) error {
 	if e.Negatives == All {
 		r.compiled.MarkStale()
-		return errors.Join(r.stopBatches(), r.whole.advance(e))
+		if err := r.stopBatches(); err != nil {
+			return err
+		}
+		return r.whole.advance(e)
 	}
 	if r.preparer == nil {
 		if err := r.startBatches(e.epoch); err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
 )
 
 // fields have points to compute forces of, by size of the embedding, and how far off they may be.
@@ -82,5 +84,42 @@ func TestFieldOfEqualPoints(t *testing.T) {
 	f.divide(points)
 	if total := f.repel(forces); math.Abs(total/n/(n-1)-1) > 1e-6 || slices.ContainsFunc(forces, func(f float32) bool { return f != 0 }) {
 		t.Errorf("Σ q is %g, want %d, or forces are not 0", total, n*(n-1))
+	}
+}
+
+// countingForces counts how often cells are made.
+type countingForces struct {
+	forces
+	divisions int
+}
+
+func (c *countingForces) divide(at *op.Array) (float64, error) {
+	c.divisions++
+	return c.forces.divide(at)
+}
+
+// Cells of coincident points are not made again for each step, and forces between points that
+// are not finite are not computed, which would take all pairs.
+func TestForcesOfOddPoints(t *testing.T) {
+	const n = 3000
+	m, err := model.NewEmbedding(slices.Repeat([]float32{0.1, -3.7}, n), 2, op.ContrastiveOptions{Loss: op.InfoNC})
+	must(t, err)
+	s := &settings{model: m, n: n, edges: 1, Options: Options{Phases: []Phase{{Negatives: All}}}}
+	w, err := newWholeBatch(s, []edge{edge(0) | edge(1)<<32}, m.Parameters()[0].Value)
+	must(t, err)
+	host := w.forces.(*hostForces)
+	counted := &countingForces{forces: host}
+	w.forces = counted
+	for range 3 {
+		must(t, w.follow())
+	}
+	if _, z, err := w.forces.evaluate(); err != nil || z != n*(n-1) || counted.divisions != 1 {
+		t.Errorf("coincident points: Σ q is %g, want %d; cells were made %d times, want 1; error %v", z, n*(n-1), counted.divisions, err)
+	}
+	m.Table()[2000] = float32(math.Inf(1))
+	host.repelled[0] = 7
+	must(t, w.follow())
+	if _, z, err := w.forces.evaluate(); err != nil || !math.IsNaN(z) || host.repelled[0] != 7 {
+		t.Errorf("an infinite coordinate: Σ q is %g, force %g, want NaN and none; error %v", z, host.repelled[0], err)
 	}
 }

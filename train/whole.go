@@ -43,7 +43,7 @@ type wholeBatch struct {
 	total            float64   // Σ w
 	points, velocity *op.Array // [n, 2]
 	divided          *op.Array // the positions that the cells were made for
-	extent           float64   // of the cells then; 0 before
+	extent           float64   // of the cells then; negative before
 	forces           forces
 }
 
@@ -83,7 +83,7 @@ func newWholeBatch(s *settings, edges []edge, points *op.Array) (w *wholeBatch, 
 		return nil, kind.Errorf(ErrInput,
 			"train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
 	}
-	w = &wholeBatch{settings: s, edges: edges, weights: s.Weights, points: points}
+	w = &wholeBatch{settings: s, edges: edges, weights: s.Weights, points: points, extent: -1}
 	if !w.isSymmetric() {
 		w.symmetrize()
 	}
@@ -251,7 +251,7 @@ func (w *wholeBatch) divide() (err error) {
 // they were made, it makes them anew.
 func (w *wholeBatch) follow() (err error) {
 	const growth = 1.25
-	if w.extent == 0 { // the run was resumed
+	if w.extent < 0 { // the run was resumed
 		if w.extent, err = w.forces.divide(w.divided); err != nil {
 			return err
 		}
@@ -324,6 +324,9 @@ func (h *hostForces) summarize() (extent float64, err error) {
 }
 
 func (h *hostForces) evaluate() (attraction, z float64, err error) {
+	if all := h.field.cells[1]; math.IsNaN(float64(all.radius)) { // no cell would count as one mass
+		return math.NaN(), math.NaN(), nil
+	}
 	z = h.field.repel(h.repelled)
 	points := op.Data[float32](h.points)
 	parallel.For(h.n, pointsPerPiece, func(piece, lo, hi int) { h.losses[piece] = h.attract(points, lo, hi) })

@@ -40,7 +40,7 @@ func newDeviceForces(w *wholeBatch) (f *deviceForces, err error) {
 	n, edges, cells := w.n, len(w.edges), cellsOf(w.n)
 	f = &deviceForces{wholeBatch: w, device: w.points.Device(), count: len(cells), leaves: parallel.Pieces(n, leafPoints)}
 	if edges > math.MaxInt32 {
-		return f, fmt.Errorf("train: edges on an accelerator: got %d, want at most %d", edges, math.MaxInt32)
+		return f, fmt.Errorf("train: edges on an accelerator: got %d, want at most %d; device.name: cpu takes more", edges, math.MaxInt32)
 	}
 	parts := []struct {
 		to    *device.Pointer

@@ -175,7 +175,7 @@ func (a *Array) Zero() error {
 }
 
 // A Launcher is a Kernel that also runs on accelerators, as all operations of this
-// package do. A kernel without code for accelerators may Copy its inputs to the CPU, Run
+// package do but Deviation and those of SoftmaxActivation. A kernel without code for accelerators may Copy its inputs to the CPU, Run
 // there and Copy the result back.
 type Launcher interface {
 	Kernel
