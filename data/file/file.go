@@ -510,18 +510,22 @@ func (o *Options) logReading(h *head, first bool) {
 	if h.counted {
 		o.Log.Info("the numbers in the first line follow each other, and are taken for column names; if the line is a point, set the header to no "+headerKeys, "file", h.name)
 	}
+	if h.doubtful {
+		o.Log.Warn("the first line has evenly spaced numbers beside words, and is taken for a point; if it has names, set the header to yes "+headerKeys, "file", h.name)
+	}
 	if h.indexed && first {
 		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
 	}
-	for kind, what := range map[data.CodingKind]string{data.CodingPoint: "numbers with separators between thousands", data.CodingComma: "numbers with decimal commas",
-		data.CodingMonthDay: "dates with the month first", data.CodingDayMonth: "dates with the day first"} {
+	notices := map[data.CodingKind]string{data.CodingPoint: "numbers with separators between thousands", data.CodingComma: "numbers with decimal commas",
+		data.CodingMonthDay: "dates with the month first", data.CodingDayMonth: "dates with the day first"}
+	for _, kind := range codingKinds {
 		var columns []string
 		for _, c := range h.used {
 			if c.Kind == kind {
 				columns = append(columns, c.Column)
 			}
 		}
-		if first && columns != nil {
+		if what := notices[kind]; first && columns != nil && what != "" {
 			o.Log.Info("read "+what, "file", h.name, "columns", text.Few(columns, text.Printable))
 		}
 	}

@@ -48,6 +48,7 @@ type head struct {
 	used     []data.Coding // of the columns of a table that are not plain numbers
 	sources  []string      // the names, or numbers, of the columns of a table with the values
 	counted  bool          // the header has numbers, as points may
+	doubtful bool          // the first row may be such a header
 	indexed  bool          // the first column, without a name, is row numbers or names, and is left out
 	labeled  bool          // the points have labels, in this file or another
 	counts   bool          // the values are counts, see package counts

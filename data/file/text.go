@@ -186,9 +186,11 @@ func newRows(in *Input, opt *Options) *textReader {
 	kind.Check(t.err)
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
-	t.counted = t.guessed && counts(t.row, t.first[min(1, len(t.first)):])
+	if t.guessed {
+		t.counted, t.doubtful = counts(t.row, t.first[min(1, len(t.first)):])
+	}
 	if opt.Header == HeaderPresent || t.counted || t.guessed && isHeader(t.row, opt) {
-		t.names = fieldNames(t.row)
+		t.names, t.doubtful = fieldNames(t.row), false
 		t.first, t.firstLines = t.first[min(1, len(t.first)):], t.firstLines[min(1, len(t.first)):]
 		t.advance()
 	}
@@ -503,15 +505,16 @@ func isHeader(row []string, opt *Options) bool {
 // suffice after an empty field, which pandas writes for its index, or if no number below them
 // is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
 // below is whole (as 3 is and 3.0 is not) or, beside words, none is like them or they are many.
-// Where most rows below are evenly spaced, the first is one of them.
-func counts(row []string, below [][]string) bool {
+// Where most rows below are evenly spaced, the first is one of them. doubtful reports whether three
+// or more numbers beside words are evenly spaced, for whatever reason they are no names.
+func counts(row []string, below [][]string) (names, doubtful bool) {
 	from, least := 0, 3
 	if strings.TrimSpace(row[0]) == "" {
 		from, least = 1, 1
 	}
 	run, even := evenly(row)
 	if !even {
-		return false
+		return false, false
 	}
 	whole, words := len(below) == 0, from > 0
 	few, isEven := len(below) < fewestBelow, func(r []string) bool { run, even := evenly(r); return even && len(run) > 2 }
@@ -521,7 +524,7 @@ func counts(row []string, below [][]string) bool {
 		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
 		v, isWhole := plainWhole(field)
 		if _, isNumber := plain("", field); !isWhole && (isNumber || text.IsMissingNumber(field)) {
-			return false
+			return false, false
 		}
 		for _, other := range below {
 			s := strings.TrimSpace(other[min(i, len(other)-1)])
@@ -529,14 +532,15 @@ func counts(row []string, below [][]string) bool {
 				_, w := plainWhole(s)
 				low, high, whole = min(low, x), max(high, x), whole || isWhole && w
 			} else if !isWhole && s == field {
-				return false
+				return false, false
 			}
 		}
 		words, alike = words || !isWhole, alike || len(run) < 5 && isWhole && low <= float64(v) && float64(v) <= high
 	}
 	n := len(run)
 	isDefault := run[0] == 0 && run[n-1] == n-1
-	return isDefault && !growing && (n >= least || n == 2 && !whole) || n >= least && !whole || n > 2 && words && !alike
+	names = isDefault && !growing && (n >= least || n == 2 && !whole) || n >= least && !whole || n > 2 && words && !alike
+	return names, n > 2 && words && !growing
 }
 
 // evenly returns the whole numbers of a row, and reports whether each is larger by the same than
