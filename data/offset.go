@@ -260,7 +260,7 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 	const lost = "values of columns are equal once they are rounded to float32, so neighbours may be wrong; "
 	advice := "subtract from each column what its values have in common"
 	// The smallest float32 with all its digits is 2⁻¹²⁶.
-	if v := s.inexact()[worst.column]; max(-v[0], v[len(v)-1]) < 0x1p-126 || max(-v[0], v[len(v)-1]) > math.MaxFloat32 {
+	if v := s.inexact()[worst.column]; max(-v[0], v[len(v)-1]) < 0x1p-126 {
 		advice = "multiply all values by a number that makes the largest about 1"
 	} else if once {
 		advice = "give files, which can be read twice"

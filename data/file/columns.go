@@ -16,6 +16,7 @@ import (
 
 	"cne/data"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -132,10 +133,7 @@ func CheckLines(ctx context.Context, path string) error {
 			return
 		}
 		names, columns := t.fields()
-		example := "COLUMN, by its number"
-		if names != nil {
-			example = "COLUMN, one of " + firstNames(names)
-		}
+		example := selection.If(names != nil, "COLUMN, one of " + firstNames(names), "COLUMN, by its number")
 		kind.Need(columns < 2, data.ErrFormat,
 			"got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
 	})

@@ -13,6 +13,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/memory"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // This file searches on a device.
@@ -586,10 +587,7 @@ func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points
 			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(capacity))
 	}
 	return s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) error {
-		begin := 0
-		if points.first+first == 0 {
-			begin = 1
-		}
+		begin := selection.If(points.first+first == 0, 1, 0)
 		return s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(s.products), device.Arg(points.h[f].At(first, 4)), device.Arg(q.h), device.Int(q.n),
 			device.Arg(q.which), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),

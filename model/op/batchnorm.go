@@ -600,10 +600,7 @@ func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	if n.state == nil || n.state.shape[1] != x.shape[3] {
 		return errNotRun
 	}
-	evaluated := 0
-	if o.of.evaluated {
-		evaluated = 1
-	}
+	evaluated := selection.If(o.of.evaluated, 1, 0)
 	l, err := newNormLayout(x, g, dst)
 	if err != nil {
 		return err
