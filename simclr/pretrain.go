@@ -339,6 +339,8 @@ func (p *Pretraining) checkStages(images int) *option.Error {
 		case errors.As(p.Loss.CheckWidth(key, s.Out), &fault):
 		case frozen != nil && !slices.ContainsFunc(model.Modules, func(module string) bool { return !frozen(module) }):
 			fault = &option.Error{Key: "freeze", Got: "the whole network", Want: "fc2 or another part to be learnt"}
+		case p.Network.Small && s.Size == 1:
+			fault = &option.Error{Key: selection.If(len(p.Stages) == 0, "views.size", "size"), Got: "1", Other: "network.small", OtherGot: "true", Want: "2 or more"}
 		}
 		if fault == nil {
 			continue
