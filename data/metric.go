@@ -345,10 +345,7 @@ func (ds *Dataset) CheckDistances() error {
 			there, back := float64(v), float64(m.Row(j)[i])
 			switch {
 			case i == j && math.Abs(there) > tolerance:
-				remedy := "rows in the order of the columns"
-				if largest <= 1+tolerance {
-					remedy = "1 − S for similarities S up to 1"
-				}
+				remedy := selection.If(largest <= 1+tolerance, "1 − S for similarities S up to 1", "rows in the order of the columns")
 				return errorf(ErrDirection, "%s: %s: got %.6g on the diagonal, want 0 (to within %.2g, 10⁻⁴ of the largest distance), %s",
 					ds.RowName(i), columnName(m.Columns, j), there, tolerance, remedy)
 			case math.Abs(there-back) > tolerance:

@@ -17,6 +17,7 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -200,10 +201,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			return nil
 		}
 		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
-			also := ""
-			if c.Model.HasTable() {
-				also = " or model.init_std"
-			}
+			also := selection.If(c.Model.HasTable(), " or model.init_std", "")
 			return t.diverged(diverged, rateOf(c.Embed.Phases, diverged.Phase), also)
 		}
 		epochs := 0

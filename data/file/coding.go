@@ -131,12 +131,12 @@ func (c *coded) write(dst []float32, offset, sampled, numbers []float64, positio
 	return nil
 }
 
-// outputs returns the names of the numbers of a field.
-func (c *coded) outputs() []string {
+// outputs returns the names of the numbers of a field of a column with a name.
+func (c *coded) outputs(name string) []string {
 	if c.Kind != data.CodingCategory {
-		return slices.Repeat([]string{c.Column}, c.width)
+		return slices.Repeat([]string{name}, c.width)
 	}
-	return selection.Map(c.Values, func(value string) string { return c.Column + "=" + value })
+	return selection.Map(c.Values, func(value string) string { return name + "=" + value })
 }
 
 // codingKinds are the kinds that a column may have by its fields, the preferred ones first.
@@ -323,7 +323,10 @@ func (e *TextError) WordLine() (line string) {
 // none is one, as then reading finds it.
 func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts map[int]TextColumn) {
 	texts = make(map[int]TextColumn)
-	l.codings = make([]coded, len(l.roles))
+	l.codings, l.repeated = make([]coded, len(l.roles)), make(map[string]bool, len(l.names))
+	for _, name := range l.names {
+		_, l.repeated[name] = l.repeated[name]
+	}
 	semicolons, points, commas := false, false, false // points and commas that can only be decimal
 	for _, s := range columns {
 		point, comma := s.hits[2] == s.seen, s.hits[3] == s.seen
@@ -367,9 +370,10 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 	return texts
 }
 
-// nameOf returns the name of a column, or its number, counted from 1.
+// nameOf returns the name of a column, or its number, counted from 1, if it has none or others
+// have the same.
 func (l *layout) nameOf(i int) string {
-	if l.names != nil && l.names[i] != "" {
+	if l.names != nil && l.names[i] != "" && !l.repeated[l.names[i]] {
 		return l.names[i]
 	}
 	return strconv.Itoa(i + 1)

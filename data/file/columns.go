@@ -133,7 +133,7 @@ func CheckLines(ctx context.Context, path string) error {
 			return
 		}
 		names, columns := t.fields()
-		example := selection.If(names != nil, "COLUMN, one of " + firstNames(names), "COLUMN, by its number")
+		example := selection.If(names != nil, "COLUMN, one of "+firstNames(names), "COLUMN, by its number")
 		kind.Need(columns < 2, data.ErrFormat,
 			"got a table of %d columns without the name of one, want %s:%s", columns, text.Printable(path), example)
 	})

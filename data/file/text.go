@@ -32,11 +32,12 @@ const (
 
 // A layout has the roles of a table's columns.
 type layout struct {
-	names    []string // of the columns, nil without a header
-	roles    []role   // of the columns
-	position []int    // for each column with data, its first position in a point
-	codings  []coded  // of the columns
-	top      int      // line of the first row of text
+	names    []string        // of the columns, nil without a header
+	roles    []role          // of the columns
+	position []int           // for each column with data, its first position in a point
+	codings  []coded         // of the columns
+	top      int             // line of the first row of text
+	repeated map[string]bool // whether several columns have a name
 }
 
 // A textReader reads a table in text, always one row ahead. Values may be NaN or
@@ -590,8 +591,7 @@ func (l *layout) findPositions(h *head, o *Options) {
 		of = append(of, slices.Repeat([]int{i}, c.width)...)
 		h.sources = append(h.sources, slices.Repeat([]string{l.nameOf(i)}, c.width)...)
 		if l.names != nil {
-			c.Column = l.nameOf(i)
-			h.columns = append(h.columns, c.outputs()...)
+			h.columns = append(h.columns, c.outputs(cmp.Or(l.names[i], l.nameOf(i)))...)
 		}
 	}
 	h.width, h.coded = len(of), l.codings

@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"unicode/utf8"
+
+	"cne/internal/selection"
 )
 
 const (
@@ -110,10 +112,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 		end = t.end
 	}
 	if data := size - 8 - int64(length); end != data {
-		advice := ""
-		if end > data {
-			advice = "; the file is truncated"
-		}
+		advice := selection.If(end > data, "; the file is truncated", "")
 		return nil, invalid("tensors: got %d bytes, want %d%s", data, end, advice)
 	}
 

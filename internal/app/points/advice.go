@@ -126,21 +126,25 @@ const mostCategories, mostSigns = 20, 2
 // shorten them.
 const longestSetting, longestAdvice = 150, 900
 
-// setting returns the flag that sets a key, for a shell. Several values, or one that is not
-// a plain item, are a list; long lists take several flags.
+// setting returns the flag that sets a key, for a shell. Keys of lists take several values, or one
+// that is not a plain item, as a list; long lists take several flags.
 func setting(key string, values ...string) string {
 	value := strings.Join(values, ",")
 	if last := len(values) - 1; last > 0 && len(value) > longestSetting {
 		return setting(key, values[:last/2+1]...) + " " + setting(key, values[last/2+1:]...)
 	}
-	if strings.ContainsAny(strings.Join(values, ""), ",\"[]?*&!|>%@`#:") || slices.Contains(values, "-") {
-		return "--set " + singleQuoted(key+"=["+strings.Join(selection.Map(values, strconv.Quote), ",")+"]")
-	}
-	s := key + "=" + text.Escape(value)
+	isOne, isPlain := key == "data.label_column" || key == "data.names", text.Escape(value) == value
 	switch {
-	case strings.ContainsAny(s, `$\`): // a shell changes them between double quotes
+	case isOne && (!isPlain || value == "null" || value == "~" || strings.TrimLeft(value, `"'`) != value):
+		value = strconv.Quote(value)
+	case !isOne && (!isPlain || strings.ContainsAny(strings.Join(values, ""), ",\"[]?*&!|>%@`#:") || slices.Contains(values, "-")):
+		value = "[" + strings.Join(selection.Map(values, strconv.Quote), ",") + "]"
+	}
+	s := key + "=" + value
+	switch {
+	case strings.ContainsAny(s, "$\\\"`!"): // a shell changes them between double quotes
 		s = singleQuoted(s)
-	case strings.ContainsAny(s, " (){};<'~"):
+	case strings.ContainsAny(s, " (){}[];<>'~*?&|#"):
 		s = `"` + s + `"`
 	}
 	return "--set " + s
@@ -177,11 +181,8 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 	case errors.Is(err, data.ErrNotFinite) && in.Config.Embed.GraphMetric == data.Precomputed:
 		return fmt.Errorf("%w; a matrix of distances (graph.metric: precomputed) must be complete", err)
 	case errors.Is(err, data.ErrNotFinite) && !d.FillsMissing():
-		remedy := "--set data.missing=mean fills in the means of the columns"
-		if drops && d.Refuses() {
-			remedy = "--set data.missing=drop leaves such rows out, mean fills in the means of the columns"
-		}
-		return fmt.Errorf("%w; %s", err, remedy)
+		remedy := selection.If(drops && d.Refuses(), "drop leaves such rows out, mean", "mean")
+		return fmt.Errorf("%w; --set data.missing=%s fills in the means of the columns", err, remedy)
 	}
 	return err
 }

@@ -22,8 +22,14 @@ func TestSettingInShell(t *testing.T) {
 		{"k=it's $1", []string{"it's $1"}},
 		{`k=a\b;c{d}`, []string{`a\b;c{d}`}},
 		{`k=["Mother's age, $HOME","\x60x"]`, []string{"Mother's age, $HOME", "\x60x"}},
+		{"data.names=[a], #1 *", []string{"[a], #1 *"}},
+		{"data.names=50 % \"q\" & more!", []string{"50 % \"q\" & more!"}},
+		{`data.names="\"q\""`, []string{`"q"`}},
+		{`data.names="null"`, []string{"null"}},
+		{`data.names="a\nb"`, []string{"a\nb"}},
 	} {
-		flag, ok := strings.CutPrefix(setting("k", c.values...), "--set ")
+		key, _, _ := strings.Cut(c.want, "=")
+		flag, ok := strings.CutPrefix(setting(key, c.values...), "--set ")
 		got, err := exec.Command("sh", "-c", "printf %s "+flag).Output()
 		if c.want = strings.ReplaceAll(c.want, `\x60`, "`"); !ok || err != nil || string(got) != c.want {
 			t.Errorf("%q: the shell makes %q of %s, want %q (%v)", c.values, got, flag, c.want, err)
