@@ -52,7 +52,7 @@ without the interruption. The configuration is the one in the folder. --config,
 the environment and other flags may change only what is measured and written,
 where the data are (relative paths count from the current folder), and the
 number of epochs, to a larger one, over which the learning rate is then
-annealed.`,
+annealed. --network also lets a network learn the map of a finished run.`,
 		Example: `  cne train
   cne train points.npy --labels labels.txt --html
   cne train points.npy --s 0.5 -o runs/mine
