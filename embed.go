@@ -256,10 +256,7 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 		}
 		return model.NewEmbedding(table, dim, o.Objective())
 	}
-	points := h.Scaled
-	if o.OnComponents {
-		points = h.Reduced
-	}
+	points := selection.If(o.OnComponents, h.Reduced, h.Scaled)
 	network, err := model.NewMLP[T](points.D, o.Hidden, dim, o.Seed)
 	if err != nil {
 		return nil, err

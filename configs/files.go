@@ -17,6 +17,7 @@ import (
 	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -35,10 +36,7 @@ func (c *Config) files() []keyFiles {
 	if t := c.Data.Sample; t != nil && t.File != "" {
 		rows = []string{t.File}
 	}
-	labels := file.Paths(c.Data.Labels)
-	if c.Data.ownLabels() != "" {
-		labels = nil
-	}
+	labels := selection.If(c.Data.ownLabels() != "", nil, file.Paths(c.Data.Labels))
 	return []keyFiles{
 		{"data.labels", labels},
 		{"data.holdout", held},

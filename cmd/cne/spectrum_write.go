@@ -169,10 +169,7 @@ func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Durat
 	if err := report.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
 		return err
 	}
-	embeddings := "1 embedding"
-	if len(f.Stops) > 1 {
-		embeddings = fmt.Sprintf("%d embeddings", len(f.Stops))
-	}
+	embeddings := selection.If(len(f.Stops) > 1, fmt.Sprintf("%d embeddings", len(f.Stops)), "1 embedding")
 	_, err := fmt.Fprintf(w, "\n%s of %d points in %.1f s: see %s\n", embeddings, f.N, took.Seconds(),
 		text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
 	return err

@@ -8,6 +8,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/elementary"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -127,10 +128,7 @@ func Tie(m *data.Matrix) float64 {
 
 // deviceFor returns the device, or nil for points that it does not compare.
 func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
-	of := "sparse points"
-	if m.CSR == nil {
-		of = "the metric " + string(m.Metric)
-	}
+	of := selection.If(m.CSR == nil, "the metric "+string(m.Metric), "sparse points")
 	if d.OnHost() || m.CSR == nil && !m.Metric.Direct() {
 		return d
 	}

@@ -10,6 +10,7 @@ import (
 
 	"cne/data"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // An Index finds the nearest of a fixed set of base points for any query points. It
@@ -304,10 +305,7 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q querie
 					if x.rank(best, nb, i, q.points.Row(i), s, r) {
 						continue
 					}
-					coarse := 0
-					if s.lowPrecision && !far(s.norm[r]) {
-						coarse = 1
-					}
+					coarse := selection.If(s.lowPrecision && !far(s.norm[r]), 1, 0)
 					list := &unproved[coarse][lo/blockSize+piece]
 					*list = append(*list, int32(i))
 				}

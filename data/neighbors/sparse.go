@@ -263,10 +263,7 @@ func (x *sparseIndex) find(ctx context.Context, nb *Neighbors, q queries) error 
 		w, best := pool.Get(), newTopK(nb.K)
 		defer pool.Put(w)
 		for i := lo; i < hi && ctx.Err() == nil; i++ {
-			self := -1
-			if q.own {
-				self = i
-			}
+			self := selection.If(q.own, i, -1)
 			columns, values := points.Row(i)
 			slack := x.all(w.values, columns, values, self)
 			best.resetAll()

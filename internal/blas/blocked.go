@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -206,10 +207,7 @@ func (p *blocked) block(w *workspace, i0, i1, j0, j1 int) {
 	for l := p.l0; l == p.l0 || l < p.l1; l += p.depth {
 		end := min(p.l1, l+p.depth)
 		p.packOwnB(w, l, end, j0, j1)
-		beta := p.beta
-		if l > 0 {
-			beta = 1
-		}
+		beta := selection.If(l > 0, 1, p.beta)
 		last := end == p.k
 		for i := i0; i < i1; i += p.height {
 			rows := min(p.height, i1-i)
@@ -493,10 +491,7 @@ func MultiplyPairs(p Panels, m int, a []uint32, rowStride, stepStride int, b []u
 		panic("blas: the factors of a product in pairs do not fit")
 	}
 	if kernels := inUse(); kernels.pairs != nil && BFloat16() && p.k > 0 && p.n%16 == 0 && p.width == kernels.panel {
-		adds := 0
-		if add {
-			adds = 1
-		}
+		adds := selection.If(add, 1, 0)
 		for j := 0; j < p.n; j += p.width {
 			width := min(p.width, p.n-j)
 			for i := 0; i < m; i += kernels.height {

@@ -353,10 +353,7 @@ var rowSpaces = parallel.Pool[rowSpace]{}
 // row of w for its column. The next row is prefetched meanwhile.
 func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32, space *rowSpace) {
 	if p.sum != nil {
-		floor := float32(math.Inf(-1))
-		if p.relu {
-			floor = 0
-		}
+		floor := selection.If(p.relu, 0, float32(math.Inf(-1)))
 		vectors, last := p.lastVector(len(y))
 		to := y
 		if !p.masked && last < p.lanes {

@@ -178,10 +178,7 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 		parts       []part
 		log         float64 // least ratio of the largest to the smallest value for a logarithmic axis
 	}
-	unit := "per edge"
-	if slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Images }) {
-		unit = "per image"
-	}
+	unit := selection.If(slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Images }), "per image", "per edge")
 	panels := []panel{{"Loss", unit, []part{{"loss", false}}, 20}}
 	for _, f := range quality.Table() {
 		if !f.OfEmbedding() {

@@ -133,10 +133,7 @@ func pageRows(ctx context.Context, folder string, m *Map) ([]int, error) {
 	if err != nil || m.HeldOut == nil {
 		return rows, err
 	}
-	largest := m.Positions.N
-	if rows != nil {
-		largest = math.MaxInt32
-	}
+	largest := selection.If(rows != nil, math.MaxInt32, m.Positions.N)
 	path := filepath.Join(folder, rundir.HeldRowsFile)
 	heldRows, err := rundir.ReadRows(ctx, path, largest)
 	if err != nil {
