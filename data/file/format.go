@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,6 +69,24 @@ var foreign = []struct{ magic, advice string }{
 	{"\x80\x05\x95", "a pickle; save the array in it with np.save, or the table with its method to_csv"},
 	{"\xd0\xcf\x11\xe0", "an old Excel file; " + fromPython("points.xls", "read_excel('points.xls')")},
 	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
+	{"FEA1", "an old Feather file; " + fromPython("points.feather", "read_feather('points.feather')")},
+	{"<stata_dta>", "a Stata file; " + fromPython("points.dta", "read_stata('points.dta')")},
+	{"$FL2", "an SPSS file; with the package pyreadstat, " + fromPython("points.sav", "read_spss('points.sav')")},
+	{"X\n\x00\x00\x00", "an R object; in R, write.csv(readRDS('points.rds'), 'points.csv', row.names = FALSE) makes a table of a data frame"},
+	{"RDX", "an R workspace; in R, load it, and write.csv(NAME, 'points.csv', row.names = FALSE) makes a table of a data frame in it"},
+}
+
+// foreignText are unsupported kinds of text; %[1]s is the file, and %[2]s the path of its table
+// without an ending.
+var foreignText = []struct {
+	begins *regexp.Regexp
+	advice string
+}{
+	{regexp.MustCompile(`(?i)^\s*(%.*\s+)*@relation\s`), "ARFF; convert it with python3 -c \"import gzip, pandas, scipy.io.arff; " +
+		"t = pandas.DataFrame(scipy.io.arff.loadarff(gzip.open(%[1]s, 'rt'))[0]); " +
+		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('%[2]s.csv', index=False)\""},
+	{regexp.MustCompile(`^[-+.\d]+( +\d+:[-+.\deE]+)+\s`), "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
+		"x, y = sklearn.datasets.load_svmlight_file(%[1]s); scipy.sparse.save_npz('%[2]s.npz', x); numpy.save('%[2]s-labels.npy', y)\", for --labels"},
 }
 
 const wantUTF8 = "want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW"
@@ -123,6 +142,15 @@ func recognize(path string, in *Input) (*format, error) {
 	}
 	if how := fromJSON(path, in.Peek(readBuffer)); how != "" {
 		return nil, errorf(data.ErrUnsupported, "the file is JSON; %s", how)
+	}
+	for _, f := range foreignText {
+		if f.begins.Match(in.Peek(readBuffer)) {
+			how := fmt.Sprintf(f.advice, "'"+path+"'", filepath.Join(filepath.Dir(path), NameOf(path)))
+			if !strings.HasSuffix(path, ".gz") {
+				how = strings.NewReplacer("gzip.open(", "", ", 'rt')", "", "gzip, ", "").Replace(how)
+			}
+			return nil, errorf(data.ErrUnsupported, "the file is %s", how)
+		}
 	}
 	for _, f := range foreign {
 		if begins(f.magic) {

@@ -92,7 +92,8 @@ func escape(s string, unsafe func(rune) bool) string {
 
 // Message makes one line of a message: it escapes unsafe characters, and cuts out the
 // middle of words and of quoted texts beyond 200 characters, such as long paths, and of
-// the whole if it is still very long. The end of a message has the advice, and stays.
+// the whole if it is still very long. The end of a message has the advice, and stays. Quoted
+// command lines and programs, which are there to be copied, are words rather than one text.
 func Message(s string) string {
 	s = Escape(s)
 	if len(s) <= nameLimit {
@@ -102,7 +103,7 @@ func Message(s string) string {
 	for s != "" {
 		quoted, err := strconv.QuotedPrefix(s)
 		end := len(quoted)
-		if err != nil || s[0] != '"' {
+		if err != nil || s[0] != '"' || strings.HasSuffix(b.String(), " -c ") || strings.HasPrefix(s, `"cne `) {
 			if end = strings.IndexAny(s[1:], ` "`) + 1; end == 0 {
 				end = len(s)
 			}

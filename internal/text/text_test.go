@@ -70,6 +70,19 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// Command lines can be copied from messages, even with long paths.
+func TestMessageKeepsCommands(t *testing.T) {
+	path := strings.Repeat("/a folder", 15) + "/points"
+	for _, message := range []string{
+		fmt.Sprintf(`the file is JSON; convert it with python3 -c "import json; load('%s'); save('%s.csv')"`, path, path),
+		fmt.Sprintf(`interrupted; "cne train --resume '%s' %s" continues`, path, strings.Repeat("--set a.b=c ", 12)),
+	} {
+		if got := Message(message); got != message {
+			t.Errorf("got %s, want %s", got, message)
+		}
+	}
+}
+
 // Text in quotes is one name, including its spaces.
 func TestQuotedNamesInMessages(t *testing.T) {
 	words := strings.Repeat("a b\" ", 1000)
