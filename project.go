@@ -333,10 +333,7 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 		return nil, err
 	}
 	dst := data.NewMatrix(points.N, e.Dim())
-	if err := e.ProjectInto(ctx, dst, points); err != nil {
-		return nil, err
-	}
-	return dst, nil
+	return dst, e.ProjectInto(ctx, dst, points)
 }
 
 // ProjectInto is Project that writes the positions to dst [r, Dim]. For a few dense points
@@ -384,10 +381,7 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 		n -= len(o.Division.Left)
 	}
 	all := data.NewMatrix(n, e.Dim())
-	if err := e.projectSet(ctx, all, set, o); err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, e.projectSet(ctx, all, set, o)
 }
 
 func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.Dataset, o Projection) error {

@@ -323,10 +323,7 @@ func (ds *Dataset) Scale(ctx context.Context, kind Scaling) (*Scaler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ds.ScaleBy(s); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, ds.ScaleBy(s)
 }
 
 // ScaleBy scales the points in place by a scaler fitted to others; Stored points are scaled

@@ -174,13 +174,13 @@ type forward struct {
 	input, output *op.Array
 }
 
-// newForward compiles the graph from x to y.
-func newForward(on *deviceParams, x, y *gorgonia.Node) (forward, error) {
+// newForward compiles the graph from x to y, with the parameters in nodes.
+func newForward(on *deviceParams, x, y *gorgonia.Node, nodes gorgonia.Nodes, parameters []Parameter) (forward, error) {
 	p, err := vm.Compile(on.where(), y)
 	if err != nil {
 		return forward{}, fmt.Errorf("model: %w", err)
 	}
-	return forward{on, p, p.Input(x), p.Output(y)}, nil
+	return forward{on, p, p.Input(x), p.Output(y)}, on.share(p, nodes, parameters)
 }
 
 // run returns the output for x. Both arrays are in the program's memory; the output is

@@ -162,11 +162,7 @@ func (n *MLP[T]) compileForward(on *deviceParams) (forward, error) {
 	if err != nil {
 		return forward{}, fmt.Errorf("model: %w", err)
 	}
-	f, err := newForward(on, x, y)
-	if err != nil {
-		return forward{}, err
-	}
-	return f, on.share(f.program, nodes, n.parameters)
+	return newForward(on, x, y, nodes, n.parameters)
 }
 
 // layers adds the network to a graph and returns its output and the nodes of its

@@ -198,10 +198,8 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 		return 0, err
 	}
 	p.thetaValue[0] = T(theta)
-	if err := p.program.Run(); err != nil {
-		return 0, err
-	}
-	return float64(op.Data[T](p.loss)[0]), nil
+	err = p.program.Run()
+	return float64(op.Data[T](p.loss)[0]), err
 }
 
 func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }

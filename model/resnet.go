@@ -119,11 +119,7 @@ func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (forward, error)
 	if head {
 		y = z
 	}
-	f, err := newForward(on, x, y)
-	if err != nil {
-		return forward{}, err
-	}
-	return f, on.share(f.program, nodes, n.parameters)
+	return newForward(on, x, y, nodes, n.parameters)
 }
 
 // Options returns the widths.

@@ -165,10 +165,9 @@ func (o *settings) diverged(e *epochState, batch int, cause error) error {
 // uses.
 func (o *settings) arrays(params []model.Parameter, paramZ model.Parameter, at func(*op.Array) *op.Array) []NamedArray {
 	var list []NamedArray
-	for _, p := range params {
+	for _, p := range append(slices.Clone(params), paramZ) {
 		list = append(list, NamedArray{parameterPrefix + p.Name, p.Value})
 	}
-	list = append(list, NamedArray{parameterPrefix + paramZ.Name, paramZ.Value})
 	if m, ok := o.model.(Stateful); ok {
 		for _, s := range m.State() {
 			list = append(list, NamedArray{statePrefix + s.Name, at(s.Value)})

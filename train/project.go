@@ -192,7 +192,7 @@ func (p *Projector) place(at []float32, w *placer, near []int32) {
 		p.step(at, w, k, p.negatives[step*d*projectionNegatives:])
 	}
 	if p.training.Objective.Metric == op.Cosine { // which leaves the length open
-		length := float32(norm(p.table[start*d : (start+1)*d]))
+		length := float32(op.Norm(p.table[start*d : (start+1)*d]))
 		for c := range at {
 			at[c] *= length
 		}
@@ -240,17 +240,9 @@ func pullOf(weights, x []float32, v float32) float32 {
 	return (sum[0] + sum[1]) + (sum[2] + sum[3])
 }
 
-func norm(x []float32) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += float64(float64(v) * float64(v))
-	}
-	return math.Sqrt(sum)
-}
-
 // normalize gives a row unit length, unless it is zero.
 func normalize(row []float32) {
-	if length := norm(row); length > 0 {
+	if length := op.Norm(row); length > 0 {
 		for c, v := range row {
 			row[c] = float32(float64(v) / length)
 		}

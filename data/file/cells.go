@@ -202,10 +202,7 @@ func (c *cellFile) columns(table string) (names []string) {
 	if o.IsGroup() {
 		return slices.DeleteFunc(kind.Got(o.Names()), func(name string) bool { return name == "__categories" })
 	}
-	for _, f := range kind.Got(o.Dataset()).Type.Fields {
-		names = append(names, f.Name)
-	}
-	return names
+	return selection.Map(kind.Got(o.Dataset()).Type.Fields, func(f hdf5.Field) string { return f.Name })
 }
 
 // column returns a column of a table as text; missing values are empty.

@@ -393,11 +393,7 @@ func (f *files) Parts() []data.Part { return f.parts }
 // heads returns the heads of all files before any has been read. ok is false if some are
 // not open yet.
 func (f *files) heads() (heads []*head, ok bool) {
-	heads = append(heads, f.current.about())
-	for _, file := range f.opened {
-		heads = append(heads, file.about())
-	}
-	return heads, len(f.list) == 0
+	return append([]*head{f.current.about()}, selection.Map(f.opened, func(o *opened) *head { return o.about() })...), len(f.list) == 0
 }
 
 // Len implements Rows.

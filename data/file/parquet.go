@@ -259,10 +259,7 @@ func (r *parquetReader) cursors() (cursors []*parquet.Cursor) {
 			cursors = append(cursors, c.Cursor)
 		}
 	}
-	for _, c := range r.coded {
-		cursors = append(cursors, c.Cursor)
-	}
-	return cursors
+	return append(cursors, selection.Map(r.coded, func(c codedTexts) *parquet.Cursor { return c.Cursor })...)
 }
 
 // readCoded reads rows of columns of text that become numbers; see readColumns.

@@ -121,12 +121,10 @@ func (c *cifar) all() (*pictures, error) {
 
 // isCIFARFolder reports whether a folder holds batches of CIFAR-10.
 func isCIFARFolder(folder string) bool {
-	for _, name := range cifarBatches {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cifarBatches, func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
 }
 
 // readCIFARFolder reads the folder unpacked from the published archive.

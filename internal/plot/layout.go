@@ -394,11 +394,10 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	var colours []color.NRGBA
+	colours := slices.Repeat([]color.NRGBA{unlabeled}, levels+1)
 	for i := range levels {
-		colours = append(colours, ValueColour(float64(i)/(levels-1)))
+		colours[i] = ValueColour(float64(i) / (levels - 1))
 	}
-	colours = append(colours, unlabeled)
 	// Halves, because the whole range may overflow.
 	position := func(v float64) float64 {
 		if low == high {

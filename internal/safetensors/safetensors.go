@@ -107,10 +107,7 @@ func (t Tensor) Int32s() ([]int32, error) { return values[int32](t) }
 
 func values[T element](t Tensor) ([]T, error) {
 	out := make([]T, len(t.Data)/(dtypeOf[T]().Bits()/8))
-	if err := Copy(out, t); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, Copy(out, t)
 }
 
 // Copy writes the elements of a tensor to dst, in row-major order, without allocating

@@ -257,74 +257,64 @@ func (b *HeadBlock[T]) pull(head, column int, x []T, weight T) {
 	}
 }
 
-func denseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
+// eachPair calls f for each head h and column j of a range s that its mask allows, with
+// their difference x and its square.
+func (b *HeadBlock[T]) eachPair(f func(s *ColumnRange, h, j int, x []T, d2 T)) {
 	var buffer [MaxDenseWidth]T
-	x := buffer[:q.D]
-	for _, s := range q.Ranges {
+	x := buffer[:b.D]
+	for r := range b.Ranges {
+		s := &b.Ranges[r]
 		for i := range BlockHeads * s.N {
-			h, j := i/s.N, i%s.N
-			if s.Masks[h*lanes+j%lanes] == 0 {
-				continue
+			if h, j := i/s.N, i%s.N; s.Masks[h*lanes+j%lanes] != 0 {
+				f(s, h, j, x, b.differences(x, h, s.First+j))
 			}
-			column, lane := s.First+j, j%lanes
-			similarity := 1 / (1 + q.differences(x, h, column))
-			r := similarity / c
-			v := 1 + r
-			if v > bound.limit {
-				q.State[lanes+lane] += T(bound.log / math.Ln2)
-				continue
-			}
-			q.State[lanes+lane] += T(elementary.Log1p(float64(r)) / math.Ln2)
-			q.State[2*lanes+lane] += r / v
-			q.pull(h, column, x, similarity*(r/v))
 		}
 	}
+}
+
+func denseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
+	q.eachPair(func(s *ColumnRange, h, j int, x []T, d2 T) {
+		similarity := 1 / (1 + d2)
+		r := similarity / c
+		v := 1 + r
+		if v > bound.limit {
+			q.State[lanes+j%lanes] += T(bound.log / math.Ln2)
+			return
+		}
+		q.State[lanes+j%lanes] += T(elementary.Log1p(float64(r)) / math.Ln2)
+		q.State[2*lanes+j%lanes] += r / v
+		q.pull(h, s.First+j, x, similarity*(r/v))
+	})
 }
 
 func denseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
-	var buffer [MaxDenseWidth]T
-	x := buffer[:q.D]
-	for _, s := range q.Ranges {
-		for i := range BlockHeads * s.N {
-			h, j := i/s.N, i%s.N
-			if s.Masks[h*lanes+j%lanes] == 0 {
-				continue
-			}
-			column, lane := s.First+j, j%lanes
-			d2 := q.differences(x, h, column)
-			r := 1 / d2
-			if 1+r > bound.limit {
-				q.State[lanes+lane] += T(bound.log / math.Ln2)
-				continue
-			}
-			q.State[lanes+lane] += T(elementary.Log1p(float64(r)) / math.Ln2)
-			q.pull(h, column, x, r/(1+d2))
+	q.eachPair(func(s *ColumnRange, h, j int, x []T, d2 T) {
+		r := 1 / d2
+		if 1+r > bound.limit {
+			q.State[lanes+j%lanes] += T(bound.log / math.Ln2)
+			return
 		}
-	}
+		q.State[lanes+j%lanes] += T(elementary.Log1p(float64(r)) / math.Ln2)
+		q.pull(h, s.First+j, x, r/(1+d2))
+	})
 }
 
 func denseTotals[T Float](q *HeadBlock[T], squares []T, width int, clamp T) {
-	var buffer [MaxDenseWidth]T
-	x := buffer[:q.D]
-	slots := q.D + 1
-	for _, s := range q.Ranges {
-		for i := range BlockHeads * s.N {
-			h, j := i/s.N, i%s.N
-			square := &squares[h*width+s.At+j]
-			*square = 0
-			if s.Masks[h*lanes+j%lanes] == 0 {
-				continue
-			}
-			lane := j % lanes
-			similarity := max(clamp, 1/(1+q.differences(x, h, s.First+j)))
-			q.Sums[(h*slots+q.D)*lanes+lane] += similarity
-			if similarity <= clamp {
-				continue
-			}
-			*square = similarity * similarity
-			for k, v := range x {
-				q.Sums[(h*slots+k)*lanes+lane] += T(*square * v)
-			}
-		}
+	for i := range BlockHeads * len(q.Ranges) {
+		s := &q.Ranges[i/BlockHeads]
+		clear(squares[i%BlockHeads*width+s.At:][:s.N])
 	}
+	slots := q.D + 1
+	q.eachPair(func(s *ColumnRange, h, j int, x []T, d2 T) {
+		similarity := max(clamp, 1/(1+d2))
+		q.Sums[(h*slots+q.D)*lanes+j%lanes] += similarity
+		if similarity <= clamp {
+			return
+		}
+		square := similarity * similarity
+		squares[h*width+s.At+j] = square
+		for k, v := range x {
+			q.Sums[(h*slots+k)*lanes+j%lanes] += T(square * v)
+		}
+	})
 }

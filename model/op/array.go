@@ -389,10 +389,8 @@ func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.Run(dst, in); err != nil {
-		return nil, err
-	}
-	return dst.Value(), nil
+	err = k.Run(dst, in)
+	return dst.Value(), err
 }
 
 // inferShape answers gorgonia.Op's InferShape from a kernel's ResultShape, so

@@ -280,7 +280,8 @@ func (o *normalizeGrad) Launch(d *Device, dst *Array, in []*Array) error {
 		device.Int(rows), device.Int(cols), device.Int(lanes))
 }
 
-func norm[T Float](x []T) float64 {
+// Norm returns the length of a vector.
+func Norm[T Float](x []T) float64 {
 	var sum float64
 	for _, v := range x {
 		sum += float64(float64(v) * float64(v))
@@ -290,7 +291,7 @@ func norm[T Float](x []T) float64 {
 
 func normalizeRows[T Float](dst, x []T, d int) {
 	for i := 0; i < len(x); i += d {
-		f := T(1 / max(norm(x[i:i+d]), minNorm))
+		f := T(1 / max(Norm(x[i:i+d]), minNorm))
 		for j, v := range x[i : i+d] {
 			dst[i+j] = f * v
 		}
@@ -299,7 +300,7 @@ func normalizeRows[T Float](dst, x []T, d int) {
 
 func normalizeGradRows[T Float](dst, x, y, g []T, d int) {
 	for i := 0; i < len(x); i += d {
-		length := norm(x[i : i+d])
+		length := Norm(x[i : i+d])
 		var along T
 		if length >= minNorm { // below it the divisor is constant
 			for j, v := range y[i : i+d] {

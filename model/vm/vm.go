@@ -221,12 +221,9 @@ func usesOf(order, outputs gorgonia.Nodes, stored map[*gorgonia.Node]tensor.Dtyp
 
 // operandsLiveUntil reports whether the operands of a node are kept until a step anyway.
 func operandsLiveUntil(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
-	for _, c := range childrenOf(n) {
-		if u := uses[c]; computed(c) && (u.last < step || u.again >= 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(childrenOf(n), func(c *gorgonia.Node) bool {
+		return computed(c) && (uses[c].last < step || uses[c].again >= 0)
+	})
 }
 
 // freeBuffers are arrays that no node needs any more. sizes holds the size of the largest

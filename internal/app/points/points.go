@@ -294,9 +294,7 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 		} else if err != nil {
 			return nil, nil, err
 		}
-		for _, i := range in.unwanted(block, n) {
-			missing = append(missing, first+i)
-		}
+		missing = append(missing, selection.Map(in.unwanted(block, n), func(i int) int { return first + i })...)
 		all, first = append(all, rows.Labels()...), first+n
 	}
 	if len(o.Labels) > 0 {

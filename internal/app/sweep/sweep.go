@@ -211,10 +211,9 @@ func (s *Sweep) Report(stdout io.Writer) error {
 
 // writeTable writes a row of the columns for each of rows.
 func (s *Sweep) writeTable(name string, columns []string, rows []map[string]string) error {
-	table := [][]string{columns}
-	for _, r := range rows {
-		table = append(table, selection.Map(columns, func(column string) string { return r[column] }))
-	}
+	table := append([][]string{columns}, selection.Map(rows, func(r map[string]string) []string {
+		return selection.Map(columns, func(column string) string { return r[column] })
+	})...)
 	return rundir.NewDir(s.Output).WriteFile(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(table) })
 }
 

@@ -465,10 +465,7 @@ func (b *backend) Captured() (device.Replay, error) {
 	defer b.enter()()
 	b.capturing = false
 	r := &replay{backend: b}
-	if err := b.status(C.extra_end_capture(b.streamPointer(), &r.graph), "cuStreamEndCapture"); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, b.status(C.extra_end_capture(b.streamPointer(), &r.graph), "cuStreamEndCapture")
 }
 
 // A replay is a CUDA graph.
