@@ -184,7 +184,7 @@ func (m Metric) Check() error {
 // checkFor is Check for points of d values. Nil points count as dense.
 func (m Metric) checkFor(points *Matrix, d int) error {
 	if m == Haversine && d != 2 {
-		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude; data.drop leaves out columns", d)
+		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude; in tables, data.drop leaves out columns", d)
 	}
 	if points != nil && points.CSR != nil && m == Correlation {
 		return errorf(ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -111,6 +113,9 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		return nil, err
 	}
 	in, err := points.Read(ctx, a.config, a.origins, a.Log)
+	if errors.Is(err, fs.ErrNotExist) && a.folder != "" {
+		err = fmt.Errorf("%w; --data, --labels and --set name files that have moved", err)
+	}
 	if err != nil {
 		return nil, err
 	}

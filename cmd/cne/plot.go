@@ -52,7 +52,7 @@ columns of the table that the run has read. --auto-labels writes the words of
 the names that distinguish a region there. --images takes CIFAR-10, a folder of
 images, an array (IDX, .npy, .npz), or the folder of MNIST or Kuzushiji, in the
 order of the points. Without it, the page of a run folder shows the images that
-the run was trained on.
+the run was trained on. --data says where a run's points are now.
 
 --metrics draws how the loss, the partition function, the KL divergence and the
 learnt Z change with the epochs, for one or more run folders or files such as
@@ -95,6 +95,7 @@ embedding.html or curves.png in the run folder.`,
 	flags.BoolVar(&p.metrics, "metrics", false, "draw curves of the training of one or more runs")
 	flags.BoolVar(&p.html, "html", false, "write a page instead of a picture")
 	flags.StringArrayVar(&p.images, "images", nil, "`path` of the images of the points, for the page; none: no images; repeatable")
+	flags.StringArrayVar(&p.wanted.Data, "data", nil, "`path` of the points of a run that have moved, for the page; repeatable")
 	flags.StringVar(&p.wanted.Names, "names", "", "`column` with names for the page, a file with a name per line, or FILE:COLUMN")
 	flags.BoolVar(&p.wanted.AutoLabels, "auto-labels", false, "label regions of the page by words of the --names of their points")
 	flags.StringSliceVar(&p.wanted.Columns, "color", nil, "`column` that colours the page, a file (.npy, too), or FILE:COLUMN; a list, or repeatable")
@@ -194,8 +195,8 @@ func (p *plotting) check() error {
 			fmt.Sprintf("--title: got %d for %d embeddings, want one for each, or one for all", len(p.titles), n)},
 		{!page && len(p.images) > 0, "--images is for pages; add --html"},
 		{!page && p.wanted.AutoLabels, "--auto-labels is for pages; add --html"},
-		{!page && (p.wanted.Names != "" || len(p.wanted.Columns) > 0),
-			"--names and --color are for pages; add --html, or colour a picture by --labels or --label-column"},
+		{!page && (p.wanted.Names != "" || len(p.wanted.Columns)+len(p.wanted.Data) > 0),
+			"--names, --color and --data are for pages; add --html, or colour a picture by --labels or --label-column"},
 	} {
 		if fault.found {
 			return errors.New(fault.what)
@@ -310,6 +311,9 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, m *report.Map, fi
 		}
 	}
 	if p.join && len(p.inputs) > 1 || files[0] == p.input {
+		if p.wanted.Data != nil {
+			return nil, fmt.Errorf("--data is for the folder of a run; %s is none", text.Quote(p.input))
+		}
 		page, err = report.FilePage(ctx, log, files, m, images, p.wanted, p.data)
 	} else {
 		page, err = report.RunPage(ctx, log, p.input, m, images, len(p.images) == 0, p.wanted)

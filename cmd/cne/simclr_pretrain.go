@@ -44,12 +44,7 @@ INPUT (data.path) names one or several files or folders of images.
 Training never reads labels. They serve to monitor it (monitor.every) and to
 evaluate the network (evaluate.at_end); without labels both are left out.
 
---resume continues a run that was interrupted or killed, with the same result as
-without the interruption. The configuration is the one in the folder. --config,
-the environment and other flags may change only what is measured and written,
-where the images are (relative paths count from the current folder), and the
-number of epochs, to a larger one, over which the learning rate is then
-annealed.`,
+` + fmt.Sprintf(resumeHelp, "images"),
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10.yaml --set loss.negatives=2 -o runs/m2
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true

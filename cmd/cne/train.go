@@ -17,7 +17,6 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -47,12 +46,7 @@ measured or written differs, cne completes the folder without training, also if
 --output names it. Keys that are not given then keep the values of the folder,
 unless --config gives a file.
 
---resume continues a run that was interrupted or killed, with the same result as
-without the interruption. The configuration is the one in the folder. --config,
-the environment and other flags may change only what is measured and written,
-where the data are (relative paths count from the current folder), and the
-number of epochs, to a larger one, over which the learning rate is then
-annealed. --network also lets a network learn the map of a finished run.`,
+` + fmt.Sprintf(resumeHelp, "data") + " --network\nalso lets a network learn the map of a finished run.",
 		Example: `  cne train
   cne train points.npy --labels labels.txt --html
   cne train points.npy --s 0.5 -o runs/mine
@@ -201,7 +195,15 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			return nil
 		}
 		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
-			also := selection.If(c.Model.HasTable(), " or model.init_std", "")
+			also := ""
+			switch {
+			case c.Embed.WeightDecay > 0:
+				also = " or train.weight_decay"
+			case *c.Embed.Clamp > cne.DefaultClamp:
+				also = " or loss.clamp"
+			case c.Model.HasTable():
+				also = " or model.init_std"
+			}
 			return t.diverged(diverged, rateOf(c.Embed.Phases, diverged.Phase), also)
 		}
 		epochs := 0

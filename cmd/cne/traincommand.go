@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,14 @@ import (
 	"cne/model"
 	"cne/train"
 )
+
+// resumeHelp is what the help of these commands says of --resume.
+const resumeHelp = `--resume continues a run that was interrupted or killed, with the same result as
+without the interruption. The configuration is the one in the folder. --config,
+the environment and other flags may change only what is measured and written,
+where the %s are (relative paths count from the current folder), and the
+number of epochs, to a larger one, over which the learning rate is then
+annealed.`
 
 // A trainCommand is the common part of all commands that train: their configuration,
 // their folder, and whether they begin or continue. C is the type of the configuration.
@@ -118,7 +127,10 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	defer func() { err = errors.Join(err, r.device.Close()) }()
 	command := r.schema.Command() // without the words that run may add
 	err = run(cmd.Context(), r, cmd.OutOrStdout())
-	if err != nil && r.resumable {
+	switch {
+	case r.resumed && !r.again && errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w; --set names files that have moved", err)
+	case err != nil && r.resumable:
 		err = fmt.Errorf("%w; \"%s --resume %s\" continues", err, command, r.dir.Root())
 	}
 	return err

@@ -38,6 +38,8 @@ type Wanted struct {
 	// Tolerant leaves out columns that cannot be read, with a warning instead of an error: the
 	// page of a finished run is better without one than missing.
 	Tolerant bool
+	// Data, if not empty, is where the data of a run are now.
+	Data []string
 	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
 	NamesFrom, ColumnsFrom string
 }

@@ -57,6 +57,9 @@ func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, image
 	}
 	metrics := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
+	if w.Data != nil {
+		c.Data.Path = w.Data
+	}
 	if withImages && images == nil && len(c.Data.Path) > 0 {
 		if images, err = RunImages(ctx, log, c, m.Positions.N, rows); err != nil {
 			return nil, err
@@ -213,7 +216,7 @@ func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, 
 		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", images.N, n)
 	}
 	if err != nil && ctx.Err() == nil {
-		log.Warn("the images of the points are left out of the page", "reason", err)
+		log.Warn("the images of the points are left out of the page", "reason", rundir.Moved(err))
 		return nil, nil
 	}
 	return images, ctx.Err()

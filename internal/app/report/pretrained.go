@@ -65,6 +65,9 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 	if err != nil {
 		return nil, err
 	}
+	if w.Data != nil {
+		c.Data.Path = w.Data
+	}
 	own, trained, err := pretrainedImages(ctx, folder, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -73,7 +76,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", own.N, m.Positions.N)
 	}
 	if err != nil {
-		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", err)
+		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", rundir.Moved(err))
 		own, trained = &images.Set{}, nil
 		if own.Names, err = rundir.ReadNames(ctx, folder, m.Positions.N); err != nil {
 			log.Warn("the names of the images are left out of the page", "reason", err)

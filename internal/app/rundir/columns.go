@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -80,7 +81,7 @@ func take(values []string, where string, n int, rows []int) ([]string, error) {
 func (t Table) ReadBarcodes(ctx context.Context, n int, rows []int) ([]string, error) {
 	names, err := counts.ReadBarcodes(ctx, t.Barcodes, t.Options)
 	if err != nil {
-		return nil, err
+		return nil, Moved(err)
 	}
 	return take(names, t.Barcodes[0], n, rows)
 }
@@ -104,10 +105,21 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 	switch {
 	case ofPoints && errors.Is(err, data.ErrOption):
 		return nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
-	case err != nil:
+	case ofPoints:
+		err = Moved(err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return columns[0], nil
+}
+
+// Moved adds the remedy to an error for missing points of a run that cne plot shows.
+func Moved(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; cne plot --data names points that have moved", err)
+	}
+	return err
 }
 
 // readValues reads the lines or values of a file, and their name.
