@@ -263,8 +263,14 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 			return err
 		}
 		if first {
+			before := r.firstLoss
 			r.firstEdges, first = min(r.edges, e.batch*r.size), false
 			r.firstLoss = e.sum / float64(r.firstEdges)
+			// With All negatives the loss is the same in all phases: one that scatters the points
+			// does not excuse the next.
+			if e.Negatives == All && (phaseEpoch > 0 || phase > 0 && r.Phases[phase-1].Negatives == All) {
+				r.firstLoss = min(r.firstLoss, before)
+			}
 		}
 		if r.OnBatch != nil {
 			r.OnBatch(e.epoch+1, e.batch, r.batches, e.sum/float64(min(r.edges, e.batch*r.size)))
