@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -167,6 +168,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if err != nil {
 		return nil, err
 	}
+	o.doubt(fit.Phases, h.Graph.N)
 	memory.FreeGarbage(len(tails))
 	result, fitted := train.Fit(ctx, m, heads, tails, fit)
 	memory.FreeGarbage(len(tails))
@@ -194,7 +196,9 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	positions := data.NewMatrix(n, d)
 	err = m.EmbedTo(positions.X)
 	if err == nil {
-		e.Positions = positions
+		if e.Positions = positions; n > 2 && positions.Distinct() == 1 {
+			o.warn("all points have ended at one place; train.weight_decay and model.init_std can cause this")
+		}
 	}
 	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && !o.pulls() && fitted == nil && err == nil {
 		if moved := initial.Gather(h.Graph, positions); moved > 0 {
@@ -209,6 +213,30 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 		return e, &train.DivergedError{Epoch: result.Epochs, LR: result.LR, Cause: errors.New("the positions are not finite")}
 	}
 	return e, err
+}
+
+// doubt warns of phases after which maps of n points have lost most neighbours.
+func (o *Options) doubt(phases []train.Phase, n int) {
+	z, last, path := train.Normalization{N: n}, phases[len(phases)-1], 0.0
+	logConst := func(at train.SpectrumParam) float64 { return z.LogConst(o.Loss, at, 1) }
+	for _, p := range phases {
+		path += float64(p.LR * float64(p.Epochs))
+	}
+	if s := last.Spectrum.S; s != nil && *s < 0 && o.Loss == op.InfoNC && o.Metric == op.Euclidean {
+		o.warn("with loss.name infonc and s below 0 a map grows without end; with neg it does not")
+	} else if zBar := last.Spectrum.ZBar; s != nil || zBar != nil && *zBar != 0 {
+		tSNE := logConst(train.FromS(0))
+		at := math.Round(100*(logConst(last.Spectrum)-tSNE)/max(1, logConst(train.FromS(1))-tSNE)) / 100
+		if at < -1 || at > 2 {
+			o.warn("so far from t-SNE (s = 0) and UMAP (s = 1) a map keeps few neighbours", "s", at)
+		}
+	}
+	if last.Negatives == train.All && last.LR > max(12, float64(n)/1000) {
+		o.warn("with loss.negatives all, so large a train.lr scatters most points; 1 to 10 are good rates", "lr", last.LR)
+	}
+	if path < 1 && o.WithDefaults().Optimizer == SGD {
+		o.warn("train.lr is so small for this number of epochs that the points hardly leave their initial positions", "lr", last.LR)
+	}
 }
 
 // check returns an error if the options do not fit the neighbourhood, or it lacks what
@@ -369,10 +397,8 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		return nil, badOption("got InitGiven without Start")
 	case o.Init == InitGiven:
 		start := o.Start.Relative(nil).Clone()
-		if err := h.turn(ctx, start, o); err != nil {
-			return nil, err
-		}
-		return convert[T](start.X), nil
+		err = h.turn(ctx, start, o)
+		return convert[T](start.X), err
 	case o.Init == InitDiffusion:
 		o.log("computing the initial positions", "from", "principal components and the graph")
 		coordinates, err = initial.Diffusion(ctx, h.Graph, h.Reduced, dim)

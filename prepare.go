@@ -305,8 +305,8 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		points = h.Scaled
 	}
 	if h.Scaled != nil && (o.GraphMetric == data.Cosine || o.GraphMetric == data.Jaccard) {
-		if h.alone = neighbors.Alone(h.Scaled); len(h.alone) > 0 && o.Log != nil {
-			o.Log.Warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points",
+		if h.alone = neighbors.Alone(h.Scaled); len(h.alone) > 0 {
+			o.warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points",
 				len(h.alone), "first row", h.alone[0]+1)
 		}
 	}
@@ -316,8 +316,8 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		return err
 	case equal && o.network():
 		return ErrEqualPoints
-	case equal && o.Graph == nil && o.Log != nil:
-		o.Log.Warn("all points are identical; the embedding is arbitrary", "points", n)
+	case equal && o.Graph == nil:
+		o.warn("all points are identical; the embedding is arbitrary", "points", n)
 	}
 	start, watch := time.Now(), o.Device.Watch()
 	switch {
@@ -435,12 +435,12 @@ func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler, columns []stri
 	default:
 		o.log(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
 	}
-	if column, share := s.Dominant(); column >= 0 && share > mostOfOne && len(s.Spread) > 1 && o.Log != nil && !o.GraphMetric.Angular() {
+	if column, share := s.Dominant(); column >= 0 && share > mostOfOne && len(s.Spread) > 1 && !o.GraphMetric.Angular() {
 		name := fmt.Sprint(column + 1)
 		if columns != nil {
 			name = columns[column]
 		}
-		o.Log.Warn(fmt.Sprintf("column %q alone makes %.1f %% of the variance of the points; data.scale: standard gives each column the same weight", name, 100*share))
+		o.warn(fmt.Sprintf("column %q alone makes %.1f %% of the variance of the points; data.scale: standard gives each column the same weight", name, 100*share))
 	}
 }
 
@@ -468,6 +468,13 @@ func (o *Options) logVariance(h *Neighborhood) {
 		return
 	}
 	o.Log.Info(message)
+}
+
+// warn logs a warning.
+func (o *Options) warn(message string, args ...any) {
+	if o.Log != nil {
+		o.Log.Warn(message, args...)
+	}
 }
 
 // log logs the start of a slow step.

@@ -82,7 +82,7 @@ func (p Preset) For(n int) Preset {
 // set keep their values. isSet reports whether the option with a key, such as "train.lr",
 // is set. If isSet is nil, an option is set if it is not zero. If a Spectrum is set, but no
 // loss, the loss is Neg-t-SNE. If Epochs is set, but no Phases, the preset's phases are
-// scaled to this number of epochs.
+// scaled to this number of epochs. If LR is set, no phase of the preset has a larger rate.
 func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 	if isSet == nil {
 		isSet = o.isSet
@@ -115,6 +115,9 @@ func (p Preset) Apply(o Options, n int, isSet func(key string) bool) Options {
 		x.Phases, x.Epochs = nil, total
 	case isSet("train.epochs") && o.Epochs > 0 && total > 0:
 		x.Phases = scaledPhases(x.Phases, o.Epochs)
+	}
+	for i := 0; o.LR > 0 && isSet("train.lr") && i < len(x.Phases); i++ {
+		x.Phases[i].LR = min(x.Phases[i].LR, o.LR)
 	}
 	if !isSet("model.init") {
 		o.Init = x.Init

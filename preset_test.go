@@ -2,10 +2,12 @@ package cne_test
 
 import (
 	"errors"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cne"
@@ -33,6 +35,69 @@ func TestTooLargeRateIsAnError(t *testing.T) {
 	must(t, err)
 	if e.Result.Retries == 0 || e.Description.Training.LR != e.Result.LR || e.Result.LR >= 50 {
 		t.Errorf("%d retries, and new points are placed with the rate %g, want the last phase's", e.Result.Retries, e.Description.Training.LR)
+	}
+}
+
+// A first phase that scatters the points does not hide that the last leaves them scattered.
+func TestScatteredInTheFirstPhase(t *testing.T) {
+	m, r := data.NewMatrix(178, 13), rand.New(rand.NewPCG(1, 2))
+	for i := range m.X {
+		m.X[i] = float32(r.NormFloat64())
+	}
+	for _, lr := range []float64{30, 100, 300, 1000} {
+		_, err := cne.Embed(t.Context(), m, cne.PresetAuto.Apply(cne.Options{LR: lr}, m.N, nil))
+		if !errors.As(err, new(*train.DivergedError)) {
+			t.Errorf("rate %g: got %v, want a diverged run", lr, err)
+		}
+	}
+}
+
+// No phase of a preset has a larger rate than the one that is given.
+func TestGivenRateLimitsPhases(t *testing.T) {
+	for _, p := range []cne.Preset{cne.PresetAuto, cne.PresetTSNE, cne.PresetMillion} {
+		for _, o := range []cne.Options{{LR: 0.01}, {LR: 0.01, Negatives: 7}} {
+			for _, x := range p.Apply(o, 50000, nil).Phases {
+				if x.LR > 0.01 {
+					t.Errorf("%v: a phase has the rate %g", p, x.LR)
+				}
+			}
+		}
+	}
+}
+
+// Positions far from the spectrum and tiny rates do not pass without a word.
+func TestDoubtfulMaps(t *testing.T) {
+	m, r := data.NewMatrix(300, 3), rand.New(rand.NewPCG(1, 2))
+	for i := range m.X {
+		m.X[i] = float32(r.NormFloat64())
+	}
+	s, z := train.FromS, train.FromZBar
+	for _, tc := range []struct {
+		o    cne.Options
+		want string
+	}{
+		{cne.Options{Spectrum: s(-1)}, ""},
+		{cne.Options{Spectrum: s(2)}, ""},
+		{cne.Options{Spectrum: z(0)}, ""},
+		{cne.Options{Spectrum: s(-1.5)}, "s=-1.5"},
+		{cne.Options{Spectrum: s(3)}, "s=3"},
+		{cne.Options{Spectrum: z(1)}, "s=-3.42"},
+		{cne.Options{Loss: op.InfoNC, Spectrum: s(3)}, "s=3"},
+		{cne.Options{Loss: op.InfoNC, Spectrum: s(-0.1)}, "grows without end"},
+		{cne.Options{Loss: op.InfoNC, Metric: op.Cosine, Spectrum: s(-0.1)}, ""},
+		{cne.Options{LR: 0.01}, "train.lr is so small"},
+		{cne.Options{Loss: op.InfoNC, Negatives: train.All, LR: 12}, ""},
+		{cne.Options{Loss: op.InfoNC, Negatives: train.All, LR: 15}, "scatters most points"},
+		{cne.Options{LR: 0.01, Optimizer: cne.Adam}, ""},
+		{cne.Options{WeightDecay: 1, InitStd: 1e18, LR: 1}, "ended at one place"},
+	} {
+		var log strings.Builder
+		tc.o.Epochs, tc.o.Log = 40, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		_, err := cne.Embed(t.Context(), m, tc.o)
+		must(t, err)
+		if got := log.String(); tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+			t.Errorf("%+v: got %q, want %q", tc.o.Spectrum, got, tc.want)
+		}
 	}
 }
 
