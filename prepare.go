@@ -396,10 +396,7 @@ func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 	if h.Graph = o.Graph; h.Graph != nil {
 		return nil
 	}
-	graphOf := neighbors.FromNeighbors
-	if o.SampleEdges {
-		graphOf = neighbors.FuzzyGraph
-	}
+	graphOf := selection.If(o.SampleEdges, neighbors.FuzzyGraph, neighbors.FromNeighbors)
 	near, distinct, spread, err := neighbors.SpreadCopies(ctx, h.Reduced, near.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors)), o.searchOptions())
 	if err != nil {
 		return err

@@ -63,10 +63,7 @@ func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
 			newModes(n.layer(l)).addTo(g, x, "positions")
 			break
 		}
-		name := "positions"
-		if l < len(n.widths)-2 {
-			name = strconv.Itoa(2 * l)
-		}
+		name := selection.If(l < len(n.widths)-2, strconv.Itoa(2*l), "positions")
 		x = gemm(g, name, x, weights.Name, values, bias.Name, selection.As[float32](op.Data[T](bias.Value)), out, in)
 		switch after := strconv.Itoa(2*l + 1); n.acts[l] {
 		case op.ReLUActivation:

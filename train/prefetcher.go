@@ -8,6 +8,7 @@ import (
 
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/model"
 )
 
@@ -69,10 +70,7 @@ type block struct {
 func newPrefetcher(edges []edge, n int, table bool, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
 	byEnds := table && fewRepeats(n, size)
-	inBlock := blockEdges
-	if len(edges) > maxSingleLevel {
-		inBlock = smallBlock
-	}
+	inBlock := selection.If(len(edges) > maxSingleLevel, smallBlock, blockEdges)
 	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*inBlock/size)), max(1, inBlock/size)
 	if options.Images != nil {
 		ahead, perBlock = 1, 1 // the images of a batch may be large

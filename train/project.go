@@ -11,6 +11,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -85,10 +86,7 @@ func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, ta
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
-	search := neighbors.Auto
-	if on.OnHost() && points.N >= approximateFrom {
-		search = neighbors.Approximate
-	}
+	search := selection.If(on.OnHost() && points.N >= approximateFrom, neighbors.Approximate, neighbors.Auto)
 	index, err := neighbors.NewIndex(ctx, points, neighbors.Options{Search: search, Rough: true, Seed: training.Seed, Device: on})
 	if err != nil {
 		return nil, err

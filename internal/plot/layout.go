@@ -185,10 +185,7 @@ func (s *Scatter) layout() (*layout, error) {
 		label(c, end+5, line, Number(length))
 	})
 	if held {
-		colour := neutral
-		if s.Classes == nil && s.Values == nil {
-			colour = single
-		}
+		colour := selection.If(s.Classes == nil && s.Values == nil, single, neutral)
 		l.add(func(c draw.Canvas) {
 			if beside {
 				drawKey(c, margin+w-key, line, colour, below, above)

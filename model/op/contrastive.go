@@ -15,6 +15,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -452,10 +453,7 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 	loss, flags := device.Int(int(o.options.Loss)), o.flags()
 	kernel, args := "contrast_heads_%s", []Arg{addressOf(gradient), parts.Arg(), f.Arg()}
 	if grouped {
-		kernel = "contrast_groups_%s"
-		if own && o.options.Loss.Info().PerHead {
-			kernel = "contrast_info_groups_%s"
-		}
+		kernel = selection.If(own && o.options.Loss.Info().PerHead, "contrast_info_groups_%s", "contrast_groups_%s")
 		args = append(args, layout.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)
 	} else {
 		args = append(args, n.Arg(), layout.Arg(), theta.Arg(), device.Int(rows), device.Int(b), device.Int(m),

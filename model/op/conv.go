@@ -11,6 +11,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/kind"
+	"cne/internal/selection"
 )
 
 // MaxConvSize is the largest stride and padding of a Conv2d.
@@ -342,10 +343,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 					return err
 				}
 			}
-			beta := float32(0)
-			if part == convWeights && first > 0 {
-				beta = 1
-			}
+			beta := selection.If(part == convWeights && first > 0, 1, float32(0))
 			if err := g.multiplySome(d, part, half, false, count, patches, weights.Pointer(), to.At(first*g.oh*g.ow*g.k, each), beta); err != nil {
 				return err
 			}
@@ -388,10 +386,7 @@ var (
 
 // im2colKernel runs im2col or col2im. n is the number of elements of dst.
 func (g *windows) im2colKernel(d *Device, v *variants, half bool, dst, from Pointer, n int) error {
-	width := 1
-	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {
-		width = 4
-	}
+	width := selection.If(g.c%4 == 0 && dst%16 == 0 && from%16 == 0, 4, 1)
 	return d.Each(v.of(half, width), n/width, Arg(dst), Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
 		device.Int(g.kh), device.Int(g.kw), device.Int(g.oh), device.Int(g.ow), device.Int(g.stride), device.Int(g.pad))
 }

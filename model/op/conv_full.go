@@ -3,6 +3,7 @@ package op
 import (
 	"cne/internal/blas"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -196,10 +197,7 @@ func (c *pairedFullImageConv) scatterTransposed(_, lo, hi int) {
 // pairRightRows writes pairs [lo, hi) of rows of the right factor: of the matrix or, for the
 // gradient of the weights, of the result's gradient.
 func (c *pairedFullImageConv) pairRightRows(_, lo, hi int) {
-	from := c.memory.matrix
-	if c.part == convWeights {
-		from = c.result
-	}
+	from := selection.If(c.part == convWeights, c.result, c.memory.matrix)
 	for j := 0; j < c.width; j += c.form.Run(j) {
 		at, stride := c.form.At(j)
 		for i := lo; i < hi; i++ {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -552,10 +553,7 @@ func (s *planarLoop[T]) finish(_, _, lo, hi int) {
 		}
 	}
 	for part, column := range [3]int{0, s.tails, s.others} {
-		count := s.b
-		if part == 2 {
-			count = s.rows - 2*s.b
-		}
+		count := selection.If(part == 2, s.rows-2*s.b, s.b)
 		from, to := max(lo, column), min(hi, column+count)
 		if from >= to {
 			continue

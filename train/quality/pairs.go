@@ -85,10 +85,7 @@ func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
 			return sum
 		}
 	}
-	inverseSum := simd.InverseSum2[float32]
-	if near && isNear(f, d) {
-		inverseSum = simd.InverseSum2Near[float32]
-	}
+	inverseSum := selection.If(near && isNear(f, d), simd.InverseSum2Near[float32], simd.InverseSum2[float32])
 	return func(i, lo, hi int, _ []float32) (sum float64) {
 		x, y := f[2*i], f[2*i+1]
 		for ; lo < hi; lo += sumBlock {
