@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"cne/internal/elementary"
+	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 )
@@ -375,7 +376,8 @@ func (l *lists) fuzzy() *Graph {
 			}
 		}
 	})
-	start, index := l.start, l.index // without the distances, which can be collected
+	start, index := l.start, l.index // without the distances
+	memory.FreeGarbage(len(index))
 	return symmetric(n, func(i int, dst []uint64) []uint64 {
 		for e := start[i]; e < start[i+1]; e++ {
 			dst = append(dst, uint64(index[e])<<32|uint64(math.Float32bits(given[e])))

@@ -105,12 +105,11 @@ func (p *Points) Estimate() (e Estimate) {
 		e.step("the initial positions are computed", columns, input, nearest, graph,
 			Part{"components of the points", "", 40 * min(d, float64(p.Nonzeros)) * float64(p.Dim+14)})
 	}
-	dim, number, b, at, perEdge := float64(p.Dim), float64(p.NumberBytes), float64(p.Batch), float64(max(1, p.Embeddings)), 20.
+	dim, number, b, at, perEdge, cells := float64(p.Dim), float64(p.NumberBytes), float64(p.Batch), float64(max(1, p.Embeddings)), 20., 0.
 	b = min(b, 2*n*k) // a graph has no more edges
 	if p.Device || p.AllPairs {
 		b, at, perEdge = 0, 1, 8
 	}
-	cells := 0.
 	if p.AllPairs && !p.Device {
 		cells, perEdge = 100*n, 12 // with the weights
 	}

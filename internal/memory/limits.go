@@ -49,8 +49,7 @@ func LimitGarbage(held int64) {
 // edges. The next step's arrays do not fit into the gaps, and garbage is otherwise collected
 // late.
 func FreeGarbage(edges int) {
-	const many = 1 << 22
-	if edges >= many {
+	if edges >= 1<<22 {
 		debug.FreeOSMemory()
 	}
 }
