@@ -196,7 +196,8 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	positions := data.NewMatrix(n, d)
 	err = m.EmbedTo(positions.X)
 	if err == nil {
-		if e.Positions = positions; n > 2 && positions.Distinct() == 1 {
+		e.Positions = positions
+		if equal, _ := data.AllEqual(ctx, positions); n > 2 && equal {
 			o.warn("all points have ended at one place; train.weight_decay and model.init_std can cause this")
 		}
 	}

@@ -3,6 +3,8 @@ package device
 import (
 	"errors"
 	"fmt"
+
+	"cne/internal/selection"
 )
 
 // ErrNoConvolution is the error of Convolve where no library of the device computes the
@@ -149,10 +151,7 @@ func (d *Device) retried(bytes int, f func() error) error {
 
 // String describes a convolution for an error.
 func (c *Convolution) String() string {
-	in := ""
-	if c.BFloat16 {
-		in = " in bfloat16"
-	}
+	in := selection.If(c.BFloat16, " in bfloat16", "")
 	return fmt.Sprintf("[%d,%d,%d,%d] with [%d,%d,%d,%d], stride %d and padding %d%s", c.N, c.H, c.W, c.C, c.K, c.KH, c.KW, c.C,
 		c.Stride, c.Pad, in)
 }
