@@ -195,10 +195,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	if t.in.Sampled() {
 		row("placed", "%d points after training; all scores are for the points trained on", m.Placed)
 	}
-	different := ""
-	if t.in.Different > 0 {
-		different = fmt.Sprintf(" (%d different)", t.in.Different)
-	}
+	different := selection.If(t.in.Different > 0, fmt.Sprintf(" (%d different)", t.in.Different), "")
 	row("points", "%d%s, joined by %d directed edges", m.N, different, m.Edges)
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours: %s", m.GraphRecall)
@@ -220,10 +217,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds
-	network := ""
-	if s.Network > 0 {
-		network = fmt.Sprintf(", network %.1f", s.Network)
-	}
+	network := selection.If(s.Network > 0, fmt.Sprintf(", network %.1f", s.Network), "")
 	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f%s, quality %.1f)", s.Total, s.Load,
 		s.PCA, s.Graph, s.Start, s.Optimize, network, s.Quality)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)

@@ -276,10 +276,7 @@ func (r *representation) evaluate(ctx context.Context, images *images.Set) (*Eva
 func (m *EvaluationMetrics) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "images\t%s\n", text.Escape(m.Images))
-	at := ""
-	if m.WholeSize > 0 {
-		at = fmt.Sprintf(", of images at %d×%d pixels", m.WholeSize, m.WholeSize)
-	}
+	at := selection.If(m.WholeSize > 0, fmt.Sprintf(", of images at %d×%d pixels", m.WholeSize, m.WholeSize), "")
 	fmt.Fprintf(table, "features\t%s, %d values%s\n", m.Features, m.Width, at)
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)

@@ -265,10 +265,7 @@ const fewestNamed = 50
 // miscounted is the error for a number of labels other than the number of points; counts
 // lists the numbers per file.
 func miscounted(labels, points int, counts ...string) error {
-	in := ""
-	if len(counts) > 0 {
-		in = " (" + strings.Join(counts, ", ") + ")"
-	}
+	in := selection.If(len(counts) > 0, " ("+strings.Join(counts, ", ")+")", "")
 	return errorf(data.ErrLabels, "labels: got %d%s, want %d, one for each point", labels, in, points)
 }
 

@@ -76,6 +76,8 @@ var foreign = []struct{ magic, advice string }{
 	{"RDX", "an R workspace; in R, load it, and write.csv(NAME, 'points.csv', row.names = FALSE) makes a table of a data frame in it"},
 }
 
+const svmPairs = `( +\d+:[-+.\deE]+)`
+
 // foreignText are unsupported kinds of text; %[1]s is the file, and %[2]s the path of its table
 // without an ending.
 var foreignText = []struct {
@@ -85,7 +87,9 @@ var foreignText = []struct {
 	{regexp.MustCompile(`(?i)^\s*(%.*\s+)*@relation\s`), "ARFF; convert it with python3 -c \"import gzip, pandas, scipy.io.arff; " +
 		"t = pandas.DataFrame(scipy.io.arff.loadarff(gzip.open(%[1]s, 'rt'))[0]); " +
 		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('%[2]s.csv', index=False)\""},
-	{regexp.MustCompile(`^[-+.\d]+( +\d+:[-+.\deE]+)+\s`), "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
+	// A time such as 12:30 is no value of a column, unless others beside it are no times.
+	{regexp.MustCompile(`^[-+]?[.\d]+(e[-+]?\d+)?( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
+		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`), "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
 		"x, y = sklearn.datasets.load_svmlight_file(%[1]s); scipy.sparse.save_npz('%[2]s.npz', x); numpy.save('%[2]s-labels.npy', y)\", for --labels"},
 }
 
