@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -123,6 +124,7 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 	if n, _ := m.Points(); n != h.Graph.N {
 		return nil, badOption("got a model of %d points, want %d as in the graph", n, h.Graph.N)
 	}
+	doubt(h.Graph.N, o)
 	return h.fitModel(ctx, m, h.Graph.Heads(), h.Graph.Indices, &o)
 }
 
@@ -168,7 +170,6 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if err != nil {
 		return nil, err
 	}
-	o.doubt(fit.Phases, h.Graph.N)
 	memory.FreeGarbage(len(tails))
 	result, fitted := train.Fit(ctx, m, heads, tails, fit)
 	memory.FreeGarbage(len(tails))
@@ -196,8 +197,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	positions := data.NewMatrix(n, d)
 	err = m.EmbedTo(positions.X)
 	if err == nil {
-		e.Positions = positions
-		if equal, _ := data.AllEqual(ctx, positions); n > 2 && equal {
+		if e.Positions = positions; n > 2 && slices.Equal(positions.X[d:], positions.X[:(n-1)*d]) {
 			o.warn("all points have ended at one place; train.weight_decay and model.init_std can cause this")
 		}
 	}
@@ -216,27 +216,34 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	return e, err
 }
 
-// doubt warns of phases after which maps of n points have lost most neighbours.
-func (o *Options) doubt(phases []train.Phase, n int) {
-	z, last, path := train.Normalization{N: n}, phases[len(phases)-1], 0.0
-	logConst := func(at train.SpectrumParam) float64 { return z.LogConst(o.Loss, at, 1) }
-	for _, p := range phases {
-		path += float64(p.LR * float64(p.Epochs))
-	}
-	if s := last.Spectrum.S; s != nil && *s < 0 && o.Loss == op.InfoNC && o.Metric == op.Euclidean {
-		o.warn("with loss.name infonc and s below 0 a map grows without end; with neg it does not")
-	} else if zBar := last.Spectrum.ZBar; s != nil || zBar != nil && *zBar != 0 {
-		tSNE := logConst(train.FromS(0))
-		at := math.Round(100*(logConst(last.Spectrum)-tSNE)/max(1, logConst(train.FromS(1))-tSNE)) / 100
-		if at < -1 || at > 2 {
-			o.warn("so far from t-SNE (s = 0) and UMAP (s = 1) a map keeps few neighbours", "s", at)
+// doubt warns, once for each reason, of runs after which maps of n points have lost most
+// neighbours.
+func doubt(n int, runs ...Options) {
+	z, said := train.Normalization{N: n}, make(map[string]bool)
+	for _, o := range runs {
+		phases, path := o.phases(), 0.0
+		last := phases[len(phases)-1]
+		warn := func(holds bool, message, key string, value any) {
+			if line := fmt.Sprint(message, value); holds && !said[line] {
+				said[line] = true
+				o.warn(message, key, value)
+			}
 		}
-	}
-	if last.Negatives == train.All && last.LR > max(12, float64(n)/1000) {
-		o.warn("with loss.negatives all, so large a train.lr scatters most points; 1 to 10 are good rates", "lr", last.LR)
-	}
-	if path < 1 && o.WithDefaults().Optimizer == SGD {
-		o.warn("train.lr is so small for this number of epochs that the points hardly leave their initial positions", "lr", last.LR)
+		logConst := func(at train.SpectrumParam) float64 { return z.LogConst(o.Loss, at, 1) }
+		for _, p := range phases {
+			path += float64(p.LR * float64(p.Epochs))
+		}
+		if s := last.Spectrum.S; s != nil && *s < 0 && o.Loss == op.InfoNC && o.Metric == op.Euclidean {
+			warn(true, "with loss.name infonc and s below 0 a map grows without end; with neg it does not", "s", *s)
+		} else if zBar := last.Spectrum.ZBar; s != nil || zBar != nil && *zBar != 0 {
+			tSNE := logConst(train.FromS(0))
+			at := math.Round(100*(logConst(last.Spectrum)-tSNE)/max(1, logConst(train.FromS(1))-tSNE)) / 100
+			warn(at < -1 || at > 2, "so far from t-SNE (s = 0) and UMAP (s = 1) a map keeps few neighbours", "s", at)
+		}
+		warn(last.Negatives == train.All && last.LR > max(12, float64(n)/1000),
+			"with loss.negatives all, so large a train.lr scatters most points; 1 to 10 are good rates", "lr", last.LR)
+		warn(path < 1 && o.WithDefaults().Optimizer == SGD,
+			"train.lr is so small for this number of epochs that the points hardly leave their initial positions", "lr", last.LR)
 	}
 }
 

@@ -101,6 +101,24 @@ func TestDoubtfulMaps(t *testing.T) {
 	}
 }
 
+// A spectrum warns once of what all its embeddings have in common.
+func TestDoubtfulSpectrum(t *testing.T) {
+	m, r := data.NewMatrix(100, 3), rand.New(rand.NewPCG(1, 2))
+	for i := range m.X {
+		m.X[i] = float32(r.NormFloat64())
+	}
+	var log strings.Builder
+	o := cne.Options{Epochs: 20, LR: 0.001, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	_, err := cne.Spectrum(t.Context(), m, cne.PhasesAt(train.FromS(-2), train.FromS(0), train.FromS(3)), o)
+	must(t, err)
+	got := log.String()
+	for text, want := range map[string]int{"train.lr is so small": 1, "s=-2": 1, "s=3": 1, "level": 3} {
+		if strings.Count(got, text) != want {
+			t.Errorf("%q: want it %d times in %s", text, want, got)
+		}
+	}
+}
+
 // The presets retry where the rates are theirs.
 func TestPresetsRetry(t *testing.T) {
 	for want, o := range map[int]cne.Options{3: {}, 0: {LR: 2}, 1: {Retries: 1}} {

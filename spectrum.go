@@ -161,6 +161,7 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([
 			break
 		}
 	}
+	doubt(h.Graph.N, each...)
 	heads, tails := h.Graph.Heads(), h.Graph.Indices
 	from, err := h.early(ctx, heads, tails, each[0], shared)
 	if err != nil {
