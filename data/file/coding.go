@@ -27,8 +27,8 @@ type coded struct {
 
 // groups are numbers with separators between thousands.
 var groups = map[data.CodingKind]*regexp.Regexp{
-	data.CodingPoint: regexp.MustCompile(`^[+-]?([1-9]\d{0,2}(,\d{3})+|[1-9]\d{0,2}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?$`),
-	data.CodingComma: regexp.MustCompile(`^[+-]?([1-9]\d{0,2}(\.\d{3})+|[1-9]\d{0,2}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(,\d*)?([eE][+-]?\d+)?$`),
+	data.CodingPoint: regexp.MustCompile(`^[+−-]?([1-9]\d{0,2}(,\d{3})+|[1-9]\d{0,2}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(\.\d*)?([eE][+−-]?\d+)?$`),
+	data.CodingComma: regexp.MustCompile(`^[+−-]?([1-9]\d{0,2}(\.\d{3})+|[1-9]\d{0,2}([ \x{a0}\x{202f}'’]\d{3})+|\d+)?(,\d*)?([eE][+−-]?\d+)?$`),
 }
 
 // dateOrders are the orders of the kinds of dates.
@@ -55,7 +55,7 @@ func plain(kind data.CodingKind, field string) (number string, ok bool) {
 			switch {
 			case r == ',' && kind == data.CodingComma, r == '.' && kind == data.CodingPoint:
 				return '.'
-			case r >= '0' && r <= '9', strings.ContainsRune("+-eE", r):
+			case r >= '0' && r <= '9', strings.ContainsRune("+-−eE", r):
 				return r
 			}
 			return -1

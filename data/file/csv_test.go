@@ -29,6 +29,8 @@ func TestReadCSV(t *testing.T) {
 		{"|", "a|b\n1|2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
 		{"comments before names", "# exported\n#\n\n# by me, today: a, b\na,b\n1,2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
 		{"comments before names that begin with #", "# exported\n# a,b\n1,2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
+		{"typographic minus", "a;b\n−0,5;−1.234\n1,5e−1;950\n", file.Options{}, matrix(2, 2, -0.5, -1234, 0.15, 950), nil},
+		{"typographic minus in lists", "[−1 2]\n[0 2e−1]\n", file.Options{Header: file.HeaderNone}, matrix(2, 2, -1, 2, 0, 0.2), nil},
 		{"points after decimal commas are between thousands", "a;b\n0,5;1.234\n1,5;950\n", file.Options{}, matrix(2, 2, 0.5, 1234, 1.5, 950), nil},
 		{"points beside whole numbers are between thousands", "b;c\n1.234;1\n950;2\n" + strings.Repeat("2.345;3\n", 4), file.Options{},
 			matrix(6, 2, 1234, 1, 950, 2, 2345, 3, 2345, 3, 2345, 3, 2345, 3), nil},
@@ -310,6 +312,8 @@ func TestCountingHeader(t *testing.T) {
 		"0,1,2,NA\n5,6,7,8\n":                                               2,
 		"0,1,kind\n5,6,a\n":                                                 2,
 		"0,1,2,yes\n5,1,2,no\n7,2,1,yes\n":                                  3, // a word of the rows
+		"2020-01-01,0,1,2\n2020-01-02,5,1,2\n":                              2, // a date
+		"true,4,5,6\n" + strings.Repeat("false,71,92,80\n", 5):              6,
 		"0,1\n.5,6.25\n":                                                    1, // no number below is whole
 		"1,2\n.5,6.25\n":                                                    2,
 		",2001,2002\n0,.5,6.25\n":                                           1,

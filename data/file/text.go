@@ -524,7 +524,8 @@ func counts(row []string, below [][]string) (names, doubtful bool) {
 	for i := from; i < len(row); i++ {
 		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
 		v, isWhole := plainWhole(field)
-		if _, isNumber := plain("", field); !isWhole && (isNumber || text.IsMissingNumber(field)) {
+		isValue := func(kind data.CodingKind) bool { _, ok := plain(kind, field); return ok } // such as a date
+		if !isWhole && (slices.ContainsFunc(codingKinds[:], isValue) || text.IsMissingNumber(field)) {
 			return false, false
 		}
 		for _, other := range below {
