@@ -107,11 +107,11 @@ func (p *Points) Estimate() (e Estimate) {
 	}
 	dim, number, b, at, perEdge, cells := float64(p.Dim), float64(p.NumberBytes), float64(p.Batch), float64(max(1, p.Embeddings)), 20., 0.
 	b = min(b, 2*n*k) // a graph has no more edges
-	if p.Device || p.AllPairs {
+	switch {
+	case p.Device: // which trains one embedding after the other
 		b, at, perEdge = 0, 1, 8
-	}
-	if p.AllPairs && !p.Device {
-		cells, perEdge = 100*n, 12 // with the weights
+	case p.AllPairs:
+		b, perEdge, cells = 0, 8+4/at, 100*n // the embeddings share the weights
 	}
 	weights, layers, in := Part{"the table with its copies", "model.dim", n * dim}, 0., width
 	if p.Hidden != nil {
@@ -126,7 +126,7 @@ func (p *Points) Estimate() (e Estimate) {
 		}
 	}
 	weights.Bytes *= number * (2 + at*float64(1+2*p.Moments))
-	e.step("the model is trained", columns, input, components, nearest, graph, weights, Part{"cells of points", "", cells},
+	e.step("the model is trained", columns, input, components, nearest, graph, weights, Part{"cells of points", "", at * cells},
 		Part{"the order of the edges", "graph.k", at * perEdge * edges}, Part{"negatives", "loss.negatives", at * 4 * b * float64(p.Listed)},
 		Part{"a batch", "train.batch_size", at * (48*b + number*(2.5*min(n, 2*b)*layers+32*b*dim))})
 

@@ -36,6 +36,7 @@ func TestMoreTakesMore(t *testing.T) {
 		"batch":        {network, func(p *Points) { p.Batch++ }},
 		"negatives":    {func(p *Points) { p.Batch, p.Listed = 400000, 300 }, func(p *Points) { p.Listed++ }},
 		"embeddings":   {nil, func(p *Points) { p.Embeddings = 2 }},
+		"of all pairs": {func(p *Points) { p.AllPairs, p.Neighbors, p.Spearman = true, 50, 0 }, func(p *Points) { p.Embeddings = 2 }},
 		"pairs":        {func(p *Points) { p.Spearman = 15000 }, func(p *Points) { p.Spearman++ }},
 		"all pairs":    {func(p *Points) { p.Approximate = true }, func(p *Points) { p.Approximate = false }},
 		"on a device":  {func(p *Points) { network(p); p.Device = true }, func(p *Points) { p.Device = false }},
@@ -85,6 +86,8 @@ func TestEstimates(t *testing.T) {
 	many.Spearman, many.Approximate = 0, true
 	whole := *many
 	whole.AllPairs, whole.Neighbors = true, 50
+	several := Points{N: 60000, Width: 3, ValueBytes: 4, Dense: true, Neighbors: 100, Dim: 2, NumberBytes: 4, Batch: 1024,
+		Approximate: true, KeepsInput: true, AllPairs: true, Embeddings: 4} // 388 MB when measured
 	wide := pretraining()
 	wide.Width, wide.Hidden, wide.Out = 1024, 16, 8
 	deep := points(1000)
@@ -99,6 +102,7 @@ func TestEstimates(t *testing.T) {
 		"ten thousand":      {points(10000).Estimate(), 21, 80, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
 		"a million":         {many.Estimate(), 814, 1190, "the model is trained", "the order of the edges", "graph.k"},
 		"all pairs of them": {whole.Estimate(), 1692, 2418, "the model is trained", "the order of the edges", "graph.k"},
+		"four at once":      {several.Estimate(), 400, 610, "the model is trained", "the order of the edges", "graph.k"},
 		"a deep network":    {deep.Estimate(), 35690, 50017, "the model is trained", "the network's weights with their gradients and copies", "model.hidden"},
 		"images":            {pretraining().Estimate(), 2728, 3870, "the network is trained", "a batch", "train.batch_size"},
 		"a wide network":    {wide.Estimate(), 131478, 184119, "the network is trained", "the network's weights with their gradients and copies", "network.width"},
