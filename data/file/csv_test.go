@@ -154,7 +154,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"lines of JSON", "{\"a\": 1}\n{\"a\": 2}\n", file.Options{}, data.ErrUnsupported, "pandas.DataFrame(map(json.loads, open("},
 		{"JSON", " [\n  {\"a\": 1}]\n", file.Options{}, data.ErrUnsupported, "the file is JSON; convert it with python3"},
 		{"an old Excel file", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00", file.Options{}, data.ErrUnsupported, "the file is an old Excel file; convert it with python3 -c \"import gzip, json, pandas; pandas.read_excel('points.xls')"},
-		{"ARFF", "% a comment\n\n@RELATION x\n", file.Options{}, data.ErrUnsupported, `convert it with python3 -c "import pandas, scipy.io.arff; t = pandas.DataFrame(scipy.io.arff.loadarff('`},
+		{"ARFF", "\ufeff% a comment\n\n@RELATION x\n", file.Options{}, data.ErrUnsupported, `convert it with python3 -c "import pandas, scipy.io.arff; t = pandas.DataFrame(scipy.io.arff.loadarff('`},
 		{"svmlight", "-1 1:0.5 7:-1e-3\n+1 2:1\n", file.Options{}, data.ErrUnsupported, "the file is in the format of svmlight; convert it with python3"},
 		{"svmlight with queries", "2 qid:1 1:3 2:10 # a note\n0 qid:1 1:4\n", file.Options{}, data.ErrUnsupported, "the file is in the format of svmlight"},
 		{"svmlight with a long first line", "0" + strings.Repeat(" 5:1.25", 20000) + "\n", file.Options{}, data.ErrUnsupported, "the file is in the format of svmlight"},

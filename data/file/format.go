@@ -84,21 +84,24 @@ var foreignText = []struct {
 	begins *regexp.Regexp
 	advice string
 }{
-	{regexp.MustCompile(`(?i)^\s*(%.*\s+)*@relation\s`), "ARFF; convert it with python3 -c \"import gzip, pandas, scipy.io.arff; " +
+	{regexp.MustCompile(`(?i)^\x{feff}?\s*(%.*\s+)*@relation\s`), "ARFF; convert it with python3 -c \"import gzip, pandas, scipy.io.arff; " +
 		"t = pandas.DataFrame(scipy.io.arff.loadarff(gzip.open(%[1]s, 'rt'))[0]); " +
 		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('%[2]s.csv', index=False)\""},
 	// A time such as 12:30 is no value of a column, unless others beside it are no times.
-	{regexp.MustCompile(`^[-+]?[.\d]+(e[-+]?\d+)?( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
+	{regexp.MustCompile(`^\x{feff}?[-+]?[.\d]+(e[-+]?\d+)?( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
 		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`), "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
 		"x, y = sklearn.datasets.load_svmlight_file(%[1]s); scipy.sparse.save_npz('%[2]s.npz', x); numpy.save('%[2]s-labels.npy', y)\", for --labels"},
 }
 
 const wantUTF8 = "want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW"
 
+// inPython makes a path the inside of a string of Python that is the same to shells.
+var inPython = strings.NewReplacer("'", `\x27`, `"`, `\x22`, "$", `\x24`, "`", `\x60`, `\`, `\x5c`, "!", `\x21`).Replace
+
 // fromPython says how to make a table of a file; frame is the data frame that pandas makes.
 func fromPython(path, frame string) string {
 	return fmt.Sprintf(`convert it with python3 -c "import gzip, json, pandas; pandas.%s.to_csv('%s.csv', index=False)"`, frame,
-		filepath.Join(filepath.Dir(path), NameOf(path)))
+		inPython(filepath.Join(filepath.Dir(path), NameOf(path))))
 }
 
 // fromJSON says how to make a table of a file with the first bytes top, if it is JSON: a
@@ -120,7 +123,7 @@ func fromJSON(path string, top []byte) string {
 	if strings.HasSuffix(path, ".gz") {
 		open = "gzip.open"
 	}
-	return fromPython(path, "DataFrame("+fmt.Sprintf(frame, open, path)+")")
+	return fromPython(path, "DataFrame("+fmt.Sprintf(frame, open, inPython(path))+")")
 }
 
 // recognize returns a file's format, from its first bytes if possible and otherwise from
@@ -149,7 +152,7 @@ func recognize(path string, in *Input) (*format, error) {
 	}
 	for _, f := range foreignText {
 		if f.begins.Match(in.Peek(readBuffer)) {
-			how := fmt.Sprintf(f.advice, "'"+path+"'", filepath.Join(filepath.Dir(path), NameOf(path)))
+			how := fmt.Sprintf(f.advice, "'"+inPython(path)+"'", inPython(filepath.Join(filepath.Dir(path), NameOf(path))))
 			if !strings.HasSuffix(path, ".gz") {
 				how = strings.NewReplacer("gzip.open(", "", ", 'rt')", "", "gzip, ", "").Replace(how)
 			}
