@@ -306,6 +306,8 @@ class CNE:
                 value = folder.write(name + ".npy", start)
             if value is not None and name not in leave:
                 settings.append(_setting(key, value))
+        if isinstance(self.parametric, str) and self.parametric not in ("network", "mlp"):
+            raise ValueError("parametric: got %r, want False, True or \"network\"" % self.parametric)
         if self.parametric:
             settings.append(_setting("model.kind", self.parametric if isinstance(self.parametric, str) else "mlp"))
         elif command == ["train"]:
@@ -407,6 +409,8 @@ def explore(embedding, path=None, *, labels=None, names=None, columns=None, imag
             arguments.append("--color=" + _put_values(folder, "%d/%s" % (i, re.sub(r"[^\w .()+-]", "_", str(column))[:60] or "_"), columns[column], n))
         if images is not None:
             images = np.asarray(images)
+            if images.dtype.kind not in "biuf":
+                raise ValueError("images: got %s, want an array of numbers" % images.dtype)
             if images.dtype != np.uint8:
                 whole = images.astype(np.uint8)
                 images = whole if (whole == images).all() else images  # which the program refuses
@@ -483,12 +487,15 @@ def _put_points(folder, points):
 def _put_values(folder, name, values, n):
     """Write a value for each of n points, numbers as .npy and others as lines of text; return the file."""
     values = np.ma.filled(values.astype(object), None) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if values.dtype.kind == "M":  # of nanoseconds, tolist makes whole numbers
+        values = values.astype("datetime64[us]")
     if values.shape != (n,):
-        raise ValueError("%s: got the shape %s, want a value for each of %d points" % (name, values.shape, n))
+        raise ValueError("%s: got the shape %s, want a value for each of %d points" % (name.partition("/")[2] or name, values.shape, n))
     if values.dtype.kind in "biuf" and np.isfinite(values).all():
         return folder.write(name + ".npy", values)
     # The program takes nan for a missing value.
-    lines = (" ".join(str("nan" if v is None else v).split()) or "nan" for v in values.tolist())
+    values = (v.decode(errors="replace") if isinstance(v, bytes) else v for v in values.tolist())
+    lines = (" ".join(str("nan" if v is None else v).split()) or "nan" for v in values)
     return folder.write(name + ".txt", "".join(line + "\n" for line in lines))
 
 

@@ -28,7 +28,7 @@ _WORDS = {
                                                          ("names", "names"), ("images", "images"), ("embedding", "embedding"))
        for ending in ("npy", "npz", "txt")},
     **{r"(?<![\w.])%s(?![\w.])" % re.escape(key) if "." in key else "^%s(?=:)" % key: parameter
-       for parameter, key in {**KEYS, "precomputed_knn": "graph.file", "parametric": "model.kind"}.items()},
+       for parameter, key in {**KEYS, "precomputed_knn": "graph.file", "parametric": "model.kind", "names": "data.names"}.items()},
 }
 
 
