@@ -136,6 +136,8 @@ func (p *Pretraining) Check(images int) error {
 		fault = views("loss.negatives", fmt.Sprint(p.Negatives), "2, or loss.negatives: full")
 	case p.views() > 2 && !p.Device.OnHost():
 		fault = views("device.name", p.Device.Name(), "2, or device.name: cpu")
+	case p.Network.Small && p.Augmentation.WholeSize == 1:
+		fault = &option.Error{Key: "views.whole_size", Got: "1", Other: "network.small", OtherGot: "true", Want: "2 or more"}
 	case b > min(images, most):
 		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many"}
 	case images > most:
@@ -251,10 +253,7 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	last := len(stages) - 1
 	stages[last].Epochs = max(1, epochs-start(stages, last))
 	for i := range stages {
-		warmUp := 0
-		if len(stages[i].Freeze) == 0 {
-			warmUp = min(10, stages[i].Epochs/10)
-		}
+		warmUp := selection.If(len(stages[i].Freeze) == 0, min(10, stages[i].Epochs/10), 0)
 		stages[i].WarmUp = &warmUp
 	}
 	return stages

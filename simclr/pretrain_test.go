@@ -422,6 +422,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "network.width: got -1"},
 		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "loss.metric: got cosine with loss.name umap"},
 		"small views":               {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Small, p.Augmentation.Size = true, 1 }, nil, "views.size: got 1 with network.small true, want 2 or more"},
+		"small whole images":        {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Small, p.Augmentation.WholeSize = true, 1 }, nil, "views.whole_size: got 1 with network.small true, want 2 or more"},
 		"odd views":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 3 }, nil, "views.count: got 3, want an even number"},
 		"four views":                {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 4 }, nil, "views.count: got 4 with loss.negatives 4, want 2"},
 		"views of no nc":            {func(p *simclr.Pretraining, _ *images.Set) { p.Views, p.Loss = 4, cosine(op.NC) }, nil, "views.count: got 4 with loss.name nc, want 2"},

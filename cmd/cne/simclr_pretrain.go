@@ -114,9 +114,6 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		p.Log.Info("the images have no labels, so nothing is evaluated; use a folder per class, or data.labels")
 	}
 	if err := p.options.Check(len(p.rows)); err != nil {
-		if len(p.rows) < c.Pretrain.BatchSize {
-			return fmt.Errorf("%w (train.batch_size)", err)
-		}
 		return err
 	}
 	if c.Evaluate.AtEnd {
