@@ -192,7 +192,7 @@ func isRun(path string) (bool, error) {
 		err = rundir.RefuseSpectrum(path)
 	}
 	if err == nil && command != "" && command != configs.Train.Command() {
-		err = fmt.Errorf("%s: got a run of %q, want one of %q", path, command, configs.Train.Command())
+		err = fmt.Errorf("%s: got a run of %q, want one of %q; \"cne simclr evaluate %[1]s\" measures its features", path, command, configs.Train.Command())
 	}
 	return err == nil, err
 }

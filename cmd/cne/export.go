@@ -42,7 +42,7 @@ float64. Networks of counts, and of points with missing values, are refused.`,
 				return err
 			}
 			var write func(w io.Writer) error
-			e, err := cne.Load(run)
+			e, err := loadModel(run)
 			switch {
 			case errors.Is(err, cne.ErrImages):
 				saved, err := rundir.LoadImageNetwork(cli.NewReporter(cmd, cli.LogFormat(cmd)).Log, run)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -233,12 +234,21 @@ func (p *projectRun) placeAll(ctx context.Context, e *cne.Embedding) (*data.Matr
 	})
 }
 
+// loadModel is cne.Load, and says of a spectrum how to make a model.
+func loadModel(path string) (*cne.Embedding, error) {
+	e, err := cne.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cmp.Or(rundir.RefuseSpectrum(path), rundir.RefuseStop(path), err)
+	}
+	return e, err
+}
+
 // load reads the model, and opens the device that places points.
 func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
-	e, err := cne.Load(p.model)
+	e, err := loadModel(p.model)
 	switch {
 	case errors.Is(err, cne.ErrImages):
-		return nil, fmt.Errorf("%s: got a network for images, want a model of \"cne train\"", p.model)
+		return nil, fmt.Errorf("%s: got a network for images, want a model of \"cne train\"; cne simclr project places images", p.model)
 	case errors.As(err, new(*fs.PathError)) && errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("--model: %w", err)
 	case err != nil:

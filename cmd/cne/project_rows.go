@@ -77,7 +77,7 @@ func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (
 	}
 	switch at := slices.IndexFunc(p.input, func(path string) bool { return counts.Is(path, o) }); {
 	case before != nil && before.Counts != nil:
-		o.Columns = before.Counts.Names
+		o.Columns, o.Name = before.Counts.Names, p.input[0]
 		c, err := counts.Open(ctx, p.input, o)
 		if err != nil {
 			return nil, err

@@ -160,9 +160,12 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "not those that the run was trained on") {
 		t.Errorf("stderr does not say that an image is another: %s", stderr)
 	}
-	must(t, os.RemoveAll("grey"))
+	must(t, os.Rename("grey", "away"))
 	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "are left out of the page") {
 		t.Errorf("stderr does not say that the images are gone: %s", stderr)
+	}
+	if _, stderr := mustRun(t, "plot", "run-grey", "--html", "--images", "away"); !strings.Contains(stderr, "which images were held out is left out") {
+		t.Errorf("stderr does not say that only the split is gone: %s", stderr)
 	}
 }
 

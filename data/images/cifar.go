@@ -168,7 +168,7 @@ func readCIFAR(ctx context.Context, path string) (*pictures, error) {
 	case len(head) > 257 && bytes.HasPrefix(head[257:], []byte(tarMagic)):
 		p, err = readCIFARTar(in)
 	case begins(pngMagic) || begins(jpegMagic):
-		err = errorf(data.ErrUnsupported, "got a single image, want a folder with a folder of images for each class")
+		err = errorf(data.ErrUnsupported, "got a single image, want a folder of images")
 	case strings.HasSuffix(name, ".bin") && !begins("\x93NUMPY") && !begins("PK"):
 		p, err = readCIFARFile(ctx, path, in)
 	case strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz"):

@@ -393,7 +393,7 @@ func (s *Strip) layout() (*layout, error) {
 		}
 		l, err := panel.layout()
 		if err != nil {
-			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
+			return nil, fmt.Errorf("panel %d, of %d in a row: %w", i+1, columns, err)
 		}
 		whole.insert(l, x, y)
 	}

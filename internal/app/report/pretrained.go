@@ -14,6 +14,7 @@ import (
 	"cne/configs"
 	"cne/data/images"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 	"cne/simclr"
@@ -76,7 +77,8 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", own.N, m.Positions.N)
 	}
 	if err != nil {
-		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", rundir.Moved(err))
+		log.Warn(selection.If(set == nil, "the run's images, and which of them were held out, are left out of the page",
+			"which images were held out is left out of the page"), "reason", rundir.Moved(err))
 		own, trained = &images.Set{}, nil
 		if own.Names, err = rundir.ReadNames(ctx, folder, m.Positions.N); err != nil {
 			log.Warn("the names of the images are left out of the page", "reason", err)
@@ -84,10 +86,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 	}
 	placed := Placed{Images: own, Trained: trained}
 	m.HeldOut = placed.heldOut()
-	if withImages && set == nil && own.N > 0 {
-		set = own
-	}
-	page := &cne.PageOptions{Facts: planeFacts(folder), Images: set, Names: own.Names}
+	page := &cne.PageOptions{Facts: planeFacts(folder), Images: selection.If(withImages && set == nil && own.N > 0, own, set), Names: own.Names}
 	a.AddTo(page)
 	return page, nil
 }

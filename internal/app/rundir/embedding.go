@@ -39,10 +39,8 @@ func EmbeddingFile(path string) (string, error) {
 			return "", fmt.Errorf("the embedding cannot be read: %w", err)
 		}
 	}
-	if err := RefuseSpectrum(path); err != nil {
-		return "", err
-	}
-	return "", fmt.Errorf("%s: got a folder without embedding.csv or embedding.npy, want a finished run, or a file", path)
+	return "", cmp.Or(RefuseSpectrum(path),
+		fmt.Errorf("%s: got a folder without embedding.csv or embedding.npy, want a finished run, or a file", path))
 }
 
 // EmbeddingFiles is EmbeddingFile for several paths.
@@ -80,6 +78,16 @@ func RefuseSpectrum(folder string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: got a spectrum, want one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
+}
+
+// RefuseStop returns an error if a folder holds an embedding of a spectrum, which is no run.
+func RefuseStop(folder string) error {
+	at, err := filepath.Abs(folder)
+	if err != nil || RefuseSpectrum(filepath.Dir(at)) == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"cne train --config %s --output %s-again\" starts one",
+		folder, filepath.Join(folder, ConfigFile), filepath.Base(filepath.Dir(at)))
 }
 
 // WriteEmbedding writes the positions of points in the wanted formats, to files with the

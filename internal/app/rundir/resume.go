@@ -62,22 +62,13 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 		return nil, fmt.Errorf("the run in %s was stopped before its configuration was written; start it again with \"%s -o %s\" and that configuration", folder, s.Command(), folder)
 	case contents == Incomplete && file == "":
 		return nil, fmt.Errorf("%s is cut off; give the configuration of the run with --config", NewDir(folder).Path(ConfigFile))
-	}
-	d := NewDir(folder)
-	if contents == NotOurs {
+	case contents == NotOurs:
 		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
-	}
-	if err := d.probe(); err != nil {
-		return nil, err
-	}
-	if command != "" && command != s.Command() {
+	case command != "" && command != s.Command():
 		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
-	if at, err := filepath.Abs(folder); err == nil && RefuseSpectrum(filepath.Dir(at)) != nil {
-		return nil, fmt.Errorf("%s: got an embedding of a spectrum, want a run; \"%s --config %s --output %s-again\" starts one",
-			folder, s.Command(), d.Path(ConfigFile), filepath.Dir(filepath.Clean(folder)))
-	}
-	return d, nil
+	d := NewDir(folder)
+	return d, cmp.Or(RefuseStop(folder), d.probe())
 }
 
 // resumedConfig returns the configuration of a run to be resumed, checked.
