@@ -201,7 +201,7 @@ func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 		}
 		all = append(all, labels...)
 	}
-	return all, checkClasses(text.Few(paths, text.Printable), data.NewLabels(all))
+	return all, CheckClasses(text.Few(paths, text.Printable), data.NewLabels(all))
 }
 
 // readLabels reads the labels in one file, or in the column of a table.
@@ -245,21 +245,20 @@ func looksLikeTable(lines []string) bool {
 	}
 	separator := string(guessSeparator([]byte(lines[0])))
 	fields := strings.Count(lines[0], separator)
-	return fields > 0 && checkClasses("", data.NewLabels(lines)) != nil &&
+	return fields > 0 && CheckClasses("", data.NewLabels(lines)) != nil &&
 		!slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
 }
 
-// checkClasses returns an error if labels are rather names of points: there are many
-// points, and most have a unique text.
-func checkClasses(from string, labels *data.Labels) error {
-	n := len(labels.Class)
-	if n < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= n {
+// CheckClasses returns an error if labels, which may be nil, are rather names of points:
+// there are many points, and most have a unique text. It names the file they are from.
+func CheckClasses(from string, labels *data.Labels) error {
+	if labels == nil || len(labels.Class) < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= len(labels.Class) {
 		return nil
 	}
-	return errorf(data.ErrLabels, "%s: labels: got a different text for most of the %d points, want classes or numbers, or data.names (--names)", from, n)
+	return errorf(data.ErrLabels, "%s: labels: got a different text for most of the %d points, want classes or numbers, or data.names (--names)", from, len(labels.Class))
 }
 
-// fewestNamed is the least number of points whose labels checkClasses refuses.
+// fewestNamed is the least number of points whose labels CheckClasses refuses.
 const fewestNamed = 50
 
 // miscounted is the error for a number of labels other than the number of points; counts

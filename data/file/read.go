@@ -109,7 +109,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	ds.Name, ds.Parts, ds.Codings = o.Name, f.parts, f.first.used
 	if f.Labeled() {
 		ds.Labels = data.NewLabels(labels)
-		if err := checkClasses(list[0].path, ds.Labels); err != nil {
+		if err := CheckClasses(list[0].path, ds.Labels); err != nil {
 			return nil, err
 		}
 	}

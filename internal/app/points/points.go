@@ -371,6 +371,9 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		o.Columns = in.counts.Names
 	}
 	read, err := counts.Open(ctx, c.Path, o)
+	if err == nil {
+		err = file.CheckClasses(c.Path[0], read.Labels)
+	}
 	switch {
 	case errors.Is(err, data.ErrNotFinite): // without the advice for tables
 		return nil, fmt.Errorf("%v; data.missing is not for counts: mend the file", err)
@@ -381,9 +384,6 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		set, err := in.counts.Apply(read)
 		if missing := in.counts.Missing(read); missing > 0 {
 			in.log.Warn("genes of training are missing in held-out cells, and are taken for zeros", "missing", missing, "of", len(in.counts.Genes))
-		}
-		if err != nil {
-			err = fmt.Errorf("data.holdout: %w", err)
 		}
 		return set, err
 	}
