@@ -44,7 +44,7 @@ INPUT (data.path) names one or several files or folders of images.
 Training never reads labels. They serve to monitor it (monitor.every) and to
 evaluate the network (evaluate.at_end); without labels both are left out.
 
-` + fmt.Sprintf(resumeHelp, "images"),
+` + fmt.Sprintf(resumeHelp, "images") + " Runs of\nt-SimCNE keep their epochs.",
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10.yaml --set loss.negatives=2 -o runs/m2
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true

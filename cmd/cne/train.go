@@ -46,7 +46,7 @@ measured or written differs, cne completes the folder without training, also if
 --output names it. Keys that are not given then keep the values of the folder,
 unless --config gives a file.
 
-` + fmt.Sprintf(resumeHelp, "data") + " --network\nalso lets a network learn the map of a finished run.",
+` + fmt.Sprintf(resumeHelp, "data") + " --network also\nlets a network learn the map of a finished run.",
 		Example: `  cne train
   cne train points.npy --labels labels.txt --html
   cne train points.npy --s 0.5 -o runs/mine
