@@ -201,6 +201,21 @@ func valuesOf(d *Dataset) (kind string, values []byte, err error) {
 	return fmt.Sprintf("%su%d", order, t.Size), values, nil
 }
 
+// h5py has linked /X of this file to /data/X of another.
+func TestExternalLink(t *testing.T) {
+	content, err := os.ReadFile("testdata/external.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = f.Object("/X"); err == nil || !strings.Contains(err.Error(), `got a link to another file, "other.h5:/data/X", want`) {
+		t.Error(err)
+	}
+}
+
 // FuzzOpen reads everything that damaged files have: an error, or values within the memory
 // that the size of the file bounds.
 func FuzzOpen(f *testing.F) {

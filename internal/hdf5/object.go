@@ -225,7 +225,7 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 		links := o.members()
 		i := slices.IndexFunc(links, func(l link) bool { return l.name == name })
 		kind.Need(i >= 0, ErrNotFound, "there is no %s in the file", inside)
-		supported(!links[i].external, "%s: got a link to another file, %q, want the object itself", inside, strings.Trim(links[i].soft, "\x00"))
+		supported(!links[i].external, "%s: got a link to another file, %q, want the object itself", inside, strings.ReplaceAll(strings.Trim(links[i].soft, "\x00"), "\x00", ":"))
 		if l := links[i]; l.soft == "" {
 			o = &Object{f, inside, f.header(inside, l.addr)}
 		} else {
