@@ -126,9 +126,10 @@ func unlike[T float32 | float64](spreads []T, named bool) bool {
 // least 0 of which many are 0, in the widest column and most others (counts); columns
 // without correlation whose standard deviations fall (principal components); columns of
 // which neighbours are more alike than others, and equally wide (spectra, time series,
-// pixels), or at most a hundredfold if they have names of their own; or columns that differ only by a few values far away from the others. s has their
-// means and standard deviations, and named reports whether they have names of their own. It
-// looks at some two thousand points.
+// pixels), or at most a hundredfold if they have names of their own; or columns that differ
+// only by a few values far away from the others. s has their means and standard deviations,
+// and named reports whether they have names of their own. It looks at some two thousand
+// points.
 func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (bool, error) {
 	n, d := points.Dims()
 	var rows [][]float32

@@ -103,8 +103,8 @@ func (f *field) repel(forces []float32) float64 {
 // below it.
 const growAlone = 1 << 13
 
-// below calls do for both halves of cell c, and returns what do returns. It allocates nothing
-// for small cells, of which there are many in each step.
+// below calls do for both halves of cell c, and returns what do returns. Most cells are small:
+// for these it allocates nothing.
 func (f *field) below(points []float32, c int, do func(f *field, points []float32, c int) float64) (left, right float64) {
 	if f.cells[c].size <= growAlone {
 		return do(f, points, 2*c), do(f, points, 2*c+1)

@@ -249,13 +249,14 @@ func looksLikeTable(lines []string) bool {
 		!slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
 }
 
-// CheckClasses returns an error if labels, which may be nil, are rather names of points:
-// there are many points, and most have a unique text. It names the file they are from.
+// CheckClasses returns an error if labels are rather names of points: there are many
+// points, and most have a unique text. It names the file they are from.
 func CheckClasses(from string, labels *data.Labels) error {
-	if labels == nil || len(labels.Class) < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= len(labels.Class) {
+	n := len(labels.Class)
+	if n < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= n {
 		return nil
 	}
-	return errorf(data.ErrLabels, "%s: labels: got a different text for most of the %d points, want classes or numbers, or data.names (--names)", from, len(labels.Class))
+	return errorf(data.ErrLabels, "%s: labels: got a different text for most of the %d points, want classes or numbers, or data.names (--names)", from, n)
 }
 
 // fewestNamed is the least number of points whose labels CheckClasses refuses.

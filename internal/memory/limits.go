@@ -45,9 +45,9 @@ func LimitGarbage(held int64) {
 	}
 }
 
-// FreeGarbage returns the memory of a run's previous step to the system if the graph has many
-// edges. The next step's arrays do not fit into the gaps, and garbage is otherwise collected
-// late.
+// FreeGarbage returns the memory of a run's previous step to the system if there are many
+// edges, or neighbours. The next step's arrays do not fit into the gaps, and garbage is
+// otherwise collected late.
 func FreeGarbage(edges int) {
 	if edges >= 1<<22 {
 		debug.FreeOSMemory()

@@ -175,8 +175,8 @@ func (a *Array) Zero() error {
 }
 
 // A Launcher is a Kernel that also runs on accelerators, as all operations of this
-// package do but Deviation and those of SoftmaxActivation. A kernel without code for accelerators may Copy its inputs to the CPU, Run
-// there and Copy the result back.
+// package do, except Deviation and those of SoftmaxActivation. A kernel without code for
+// accelerators may Copy its inputs to the CPU, Run there and Copy the result back.
 type Launcher interface {
 	Kernel
 

@@ -371,7 +371,7 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		o.Columns = in.counts.Names
 	}
 	read, err := counts.Open(ctx, c.Path, o)
-	if err == nil {
+	if err == nil && read.Labels != nil {
 		err = file.CheckClasses(c.Path[0], read.Labels)
 	}
 	switch {
