@@ -47,11 +47,11 @@ func log32(v float32) float32 {
 	return y + float32(0*v) // NaN if v is one
 }
 
-// exp32 returns exp t for t ≤ 0, 0 below −87: 2^n·exp r with r in [−½log 2, ½log 2] and
+// exp32 returns exp t for t ≤ 0, 0 below −50: 2^n·exp r with r in [−½log 2, ½log 2] and
 // exp r a polynomial (with the coefficients of Cephes' expf).
 func exp32(t float32) float32 {
 	const (
-		lowest  = -87
+		lowest  = -50
 		rounder = 3 << 22 // adding and subtracting it rounds to an integer
 	)
 	outside := t < lowest

@@ -118,7 +118,8 @@ func RowMax[T Float](x []T, least T) T {
 	return least
 }
 
-// RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
+// RowExp replaces x by exp(x−top), which may be 0 below e⁻⁵⁰, and returns the sum. No element
+// is above top.
 func RowExp[T Float](x []T, top T) (sum float64) {
 	f, whole := wholeLanes(x)
 	form := formOf(rowExpVector, rowExpLanes)

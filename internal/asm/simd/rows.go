@@ -270,11 +270,12 @@ var expCoefficients = []float64{
 
 // exp returns the exponential of t ≤ 0, and changes t: 2^n·exp(r) with r in
 // [−½log 2, ½log 2] and exp(r) a polynomial (with the coefficients of Cephes'
-// expf; the error is below 2 units in the last place). It is 0 below −87, and NaN
-// for a NaN.
+// expf; the error is below 2 units in the last place). It is NaN for a NaN, and 0
+// below −50, where it would change no sum of terms up to 1 in float32, and products
+// with it can be too small for normal numbers, which processors are slow with.
 func (s *isa) exp(t, one VecVirtual) VecVirtual {
 	const (
-		lowest = -87
+		lowest = -50
 		// Adding rounder to a number rounds it to an integer, which then is in
 		// the last bits of the sum. Subtracting rounder gives the integer.
 		rounder = 3 << 22
