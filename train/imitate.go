@@ -20,12 +20,12 @@ import (
 // tried.
 const (
 	mostLandmarks     = 15_000
-	pointsPerLandmark = 4
+	pointsPerLandmark = 2
 	hiddenWidth       = 256
 	mostValues        = 100 // of a point; wider ones have components
 	imitationBatch    = 512
 	imitationPasses   = 20
-	leastSteps        = 1000
+	leastSteps        = 300
 	mostSteps         = 20_000
 	warmUpSteps       = 50
 	sharpness         = 3     // in units of the distance to the nearest landmark
@@ -34,7 +34,7 @@ const (
 	positionsRate     = 0.001 // in units of the positions' standard deviation
 	// noise bounds what is added to the values of a point, in units of the distance to the
 	// nearest landmark, divided by the square root of their number.
-	noise = 1.2
+	noise = 1.6
 	// probes is the number of points from which the scale of all is found.
 	probes = 2000
 	// farthest bounds the values of a point in training, in units of their spread: no outlier
@@ -68,8 +68,9 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 		}
 	}
 	stream := rng.New(seed, rng.Rows, 1)
-	landmarks := different(x, stream.Perm(x.N), min(mostLandmarks, max(FewestToImitate, x.N/pointsPerLandmark)))
-	i := imitation{x: x, y: positions, in: inUnits(x), out: unitsOf(positions), stream: &stream}
+	rows := different(x, stream.Perm(x.N))
+	landmarks := rows[:min(mostLandmarks, len(rows), max(FewestToImitate, len(rows)/pointsPerLandmark))]
+	i := imitation{x: x, y: positions, rows: rows, in: inUnits(x), out: unitsOf(positions), stream: &stream}
 	chosen, at := x.Take(landmarks), positions.Take(landmarks)
 	if i.in.limit == 0 { // hardly any point differs from the others, but landmarks do
 		i.in = inUnits(chosen)
@@ -103,6 +104,7 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 // An imitation trains a network to place x [n, in] at y [n, d].
 type imitation struct {
 	x, y    *data.Matrix
+	rows    []int // the points to learn
 	in, out units
 	stream  *rng.Stream
 }
@@ -192,7 +194,7 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 			return err
 		}
 	}
-	n := m.x.N
+	n := len(m.rows)
 	size := min(n, imitationBatch)
 	steps := min(mostSteps, max(leastSteps, imitationPasses*n/size))
 	var order []int
@@ -206,7 +208,8 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 		if next+size > n {
 			order, next = m.stream.Perm(n), 0
 		}
-		for i, r := range order[next : next+size] {
+		for i, k := range order[next : next+size] {
+			r := m.rows[k]
 			m.out.apply(y.Row(i), m.y.Row(r))
 			m.in.apply(x.Row(i), m.x.Row(r))
 		}
@@ -232,16 +235,16 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 	return nil
 }
 
-// different returns the first rows of an order, at most so many, without copies of earlier ones:
-// two landmarks at a place would leave none for other points.
-func different(x *data.Matrix, order []int, most int) (rows []int) {
+// different returns the rows of an order without copies of earlier ones: two landmarks at a place
+// would leave none for other points, and many copies would outweigh all others.
+func different(x *data.Matrix, order []int) (rows []int) {
 	hashes := make([]uint64, 0, x.N)
 	for _, hash := range x.RowHashes() {
 		hashes = append(hashes, hash)
 	}
 	seen := make(map[uint64]bool)
 	for _, i := range order {
-		if len(rows) < most && !seen[hashes[i]] {
+		if !seen[hashes[i]] {
 			seen[hashes[i]], rows = true, append(rows, i)
 		}
 	}
