@@ -242,6 +242,8 @@ func doubt(n int, runs ...Options) {
 		}
 		warn(last.Negatives == train.All && last.LR > max(12, float64(n)/1000),
 			"with loss.negatives all, so large a train.lr scatters most points; 1 to 10 are good rates", "lr", last.LR)
+		warn(o.Metric == op.Cosine && cmp.Or(o.Dim, DefaultDim) < 3,
+			"with loss.metric cosine a map is a circle, which keeps few neighbours; euclidean uses the plane", "metric", o.Metric)
 		warn(path < 1 && o.WithDefaults().Optimizer == SGD,
 			"train.lr is so small for this number of epochs that the points hardly leave their initial positions", "lr", last.LR)
 	}
