@@ -536,7 +536,7 @@ func openCells(in *Input, o *Options) reader {
 		t := newCellTable(c, &Options{})
 		labels := t.column(findColumn(o.LabelColumn, len(t.names), t.names))
 		sized(m.path, "cells", m.n, labels)
-		h.beside = textArray(labels)
+		h.labels = selection.Map(labels, strings.TrimSpace)
 	}
 	h.columns, _, _ = c.genes(m)
 	var genes []int // the wanted columns; nil for all
@@ -560,19 +560,6 @@ func openCells(in *Input, o *Options) reader {
 	}}
 	held.nonzeros, held.sparse = m.values.Shape[0], held
 	return held
-}
-
-// textArray returns a reader of labels.
-func textArray(labels []string) *arrayReader {
-	size := 1
-	for _, s := range labels {
-		size = max(size, len(s))
-	}
-	raw := make([]byte, len(labels)*size)
-	for i, s := range labels {
-		copy(raw[i*size:], s)
-	}
-	return (&heldBytes{array{scalarType{'S', size, false}, []int{len(labels)}, false}, raw}).open()
 }
 
 // cellBytes are the values of a dataset, with only the given columns if columns is

@@ -290,17 +290,12 @@ func readItems(ctx context.Context, path string, missing bool) (items []string, 
 		return items, looksLikeHeader(items), named(path, err)
 	}
 	err = caught(func() {
-		array := f.openLabels(in)
+		kind.Need(f.labels != nil, data.ErrUnsupported, "labels: got a table, want an array of one dimension")
+		array := f.labels(in)
 		array.missing = missing
 		items = kind.Got(array.allLabels())
 	})
 	return items, false, named(path, err)
-}
-
-// openLabels begins to read a file that is an array of labels.
-func (f *format) openLabels(in *Input) *arrayReader {
-	kind.Need(f.labels != nil, data.ErrUnsupported, "labels: got a table, want an array of one dimension")
-	return f.labels(in)
 }
 
 // readTextLines reads text with one item on each line, without the space around it. Empty

@@ -11,7 +11,6 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -141,15 +140,7 @@ var (
 type opened struct {
 	reader
 	source
-	closers []io.Closer
-}
-
-func (f *opened) close() error {
-	var first error
-	for _, c := range f.closers {
-		first = errors.Join(first, c.Close())
-	}
-	return first
+	io.Closer
 }
 
 // open opens the first files of a list.
@@ -183,9 +174,9 @@ func (f *files) openNext() error {
 	if len(f.opened) == 1 && f.first == nil { // where fields are ambiguous, other files have the same codings
 		f.o.Codings = slices.Concat(f.o.Codings, h.used)
 	}
-	h.name, h.labeled = from.path, h.labeled || from.labels != "" && len(f.o.Labels) == 0
-	if h.beside != nil {
-		h.beside.name = h.name
+	h.name = from.path
+	if from.labels != "" && len(f.o.Labels) == 0 {
+		h.labeled, h.beside = true, func() ([]string, error) { return from.readLabels(f.ctx, h.n) }
 	}
 	switch {
 	case f.o.Offset == nil:
@@ -208,7 +199,7 @@ func (f *files) begin() error {
 					text.Shorten(c.unknown))
 			}
 		}
-		f.current.close()
+		f.current.Close()
 		f.current = nil
 	}
 	if len(f.opened) == 0 {
@@ -224,15 +215,10 @@ func (f *files) begin() error {
 	if err := h.follows(f.first); err != nil {
 		return err
 	}
-	if f.current.labels != "" && h.labeled {
-		if err := f.current.pairLabels(f.ctx); err != nil {
-			return err
-		}
-	}
 	if h.beside != nil {
 		var err error
-		if h.labels, err = h.beside.allLabels(); err != nil {
-			return h.beside.explain(err)
+		if h.labels, err = h.beside(); err != nil {
+			return err
 		}
 	}
 	if f.begun = append(f.begun, h); !f.o.later {
@@ -253,22 +239,13 @@ func (f *files) convert(c conversion) {
 	h.offset, h.before = f.o.Offset, f.rows()
 }
 
-// pairLabels opens the separate file with the labels of the points, as MNIST has.
-func (f *opened) pairLabels(ctx context.Context) error {
-	in, format, err := openFile(ctx, f.labels)
-	if err != nil {
-		return err
+// readLabels reads the separate file with the labels of n points, as MNIST has.
+func (from source) readLabels(ctx context.Context, n int) ([]string, error) {
+	labels, _, err := readItems(ctx, from.labels, false)
+	if err == nil && len(labels) != n {
+		err = miscounted(len(labels), n, fmt.Sprintf("%s: %d", from.labels, len(labels)))
 	}
-	f.closers = append(f.closers, in)
-	h := f.about()
-	if err := caught(func() { h.beside = format.openLabels(in) }); err != nil {
-		return named(f.labels, err)
-	}
-	if h.beside.total != h.n {
-		return miscounted(h.beside.total, h.n, fmt.Sprintf("%s: %d", f.labels, h.beside.total))
-	}
-	h.beside.name = f.labels
-	return nil
+	return labels, err
 }
 
 // follows checks that a file's points have the kind, columns and labels of the first file's.
@@ -426,11 +403,11 @@ func (f *files) RowName(i int) string {
 func (f *files) Close() error {
 	var err error
 	for _, file := range f.opened {
-		file.close()
+		file.Close()
 	}
 	f.opened, f.list = nil, nil
 	if f.current != nil {
-		err = f.current.close()
+		err = f.current.Close()
 		f.current = nil
 	}
 	return err
@@ -448,7 +425,8 @@ type source struct {
 // open opens a source and reads its head. Errors name the file.
 func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	if from.held != nil {
-		return &opened{reader: from.held.open(), source: from}, nil
+		r := from.held.open()
+		return &opened{r, from, r.in}, nil
 	}
 	var in *Input
 	var f *format
@@ -477,7 +455,7 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 		in.Close()
 		return nil, named(from.path, err)
 	}
-	return &opened{r, from, []io.Closer{in}}, nil
+	return &opened{r, from, in}, nil
 }
 
 // sources are files to be read one after the other.

@@ -170,10 +170,17 @@ func openNPZ(in *Input, o *Options) reader {
 	if labels == nil || labels == points || len(o.Labels) > 0 {
 		return r
 	}
-	if h.beside = openArray(z, labels, npyHeader.labels); h.beside.total != h.n {
-		kind.Check(inArray(labels.Name, miscounted(h.beside.total, h.n)))
+	l := openArray(z, labels, npyHeader.labels)
+	if l.total != h.n {
+		kind.Check(inArray(labels.Name, miscounted(l.total, h.n)))
 	}
-	h.labeled, h.beside.member = true, labels.Name
+	h.labeled, h.beside = true, func() ([]string, error) {
+		all, err := l.allLabels()
+		if err != nil {
+			err = h.named(inArray(labels.Name, err))
+		}
+		return all, err
+	}
 	return r
 }
 

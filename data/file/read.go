@@ -409,7 +409,7 @@ func sizeOf(ctx context.Context, from source, o *Options) (data.Size, *head) {
 	if err != nil {
 		return data.UnknownSize, nil
 	}
-	defer f.close()
+	defer f.Close()
 	h := f.about()
 	switch {
 	case h.counts:

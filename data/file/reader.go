@@ -64,10 +64,11 @@ type head struct {
 	storage data.Storage
 	packed  bool // the size of the file does not bound the number of its values
 
-	lines  *data.Lines  // of the points read or skipped; nil unless the file is text
-	labels []string     // of the rows read since takeLabels, or of all further rows if they are in a separate array
-	member string       // the name of the array within an archive; may be empty
-	beside *arrayReader // labels in a separate array; nil without
+	lines  *data.Lines // of the points read or skipped; nil unless the file is text
+	labels []string    // of the rows read since takeLabels, or of all further rows if they are in a separate array
+	member string      // the name of the array within an archive; may be empty
+	// beside reads the labels from a separate array or file; nil without. Its errors name it.
+	beside func() ([]string, error)
 
 	conversion
 }

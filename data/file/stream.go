@@ -47,7 +47,7 @@ type heldBytes struct {
 // open begins to read the bytes.
 func (h *heldBytes) open() *arrayReader {
 	raw := &counter{r: bytes.NewReader(h.x)} // never mistaken for gzip
-	return newArrayReader(h.array, &Input{r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
+	return newArrayReader(h.array, &Input{Closer: io.NopCloser(raw), r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
 }
 
 // storageOf returns how the points of files can stay outside memory, or InMemory if they
