@@ -278,8 +278,11 @@ func (c *CSR) Transpose(d int) *CSR {
 }
 
 // ConcatCSR concatenates the rows of several matrices. It sets their Column and Value to
-// nil to release memory.
+// nil to release memory. A single matrix is returned itself.
 func ConcatCSR(parts []*CSR) *CSR {
+	if len(parts) == 1 {
+		return parts[0]
+	}
 	c := &CSR{Start: []int{0}}
 	columns, values := make([][]int32, len(parts)), make([][]float32, len(parts))
 	for i, p := range parts {

@@ -386,7 +386,7 @@ func (r *arrayReader) read(dst []float32) (int, error) {
 	return r.each(len(dst), func(filled int, src []byte, n int) { r.convertAll(r.scalarType, dst[filled:filled+n], src, r.done-n) })
 }
 
-// readBytes implements byteReader.
+// readBytes fills dst as read does, with values that are unsigned bytes.
 func (r *arrayReader) readBytes(dst []byte) (int, error) {
 	return r.each(len(dst), func(filled int, src []byte, n int) { copy(dst[filled:], src[:n]) })
 }

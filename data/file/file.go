@@ -279,21 +279,28 @@ func (f *files) take(want int, read func(r reader, done int) (int, error)) (n in
 	f.labels = f.labels[:0]
 	for n < want && f.err == nil {
 		got, err := read(f.current, n)
-		h := f.current.about()
-		if err != nil && err != io.EOF {
-			err = h.explain(err)
-		}
-		f.labels = append(f.labels, h.takeLabels(got)...)
+		f.labels = append(f.labels, f.passed(got, err)...)
 		n += got
-		f.parts[len(f.parts)-1].Rows += got
-		if f.err = err; err == io.EOF {
-			f.err = f.begin()
-		}
 	}
 	if n == 0 {
 		return 0, f.err
 	}
 	return n, nil
+}
+
+// passed counts rows of the current file that have been read or skipped, and returns their
+// labels. At io.EOF it begins the next file.
+func (f *files) passed(rows int, err error) (labels []string) {
+	h := f.current.about()
+	labels = h.takeLabels(rows)
+	f.parts[len(f.parts)-1].Rows += rows
+	switch f.err = err; {
+	case err == io.EOF:
+		f.err = f.begin()
+	case err != nil:
+		f.err = h.explain(err)
+	}
+	return labels
 }
 
 // Next implements Rows.
@@ -322,17 +329,13 @@ func next[T float32 | byte](f *files, dst []T, read func(r reader, dst []T) (int
 // Skip implements Rows.
 func (f *files) Skip(rows int) (skipped int, err error) {
 	for f.err == nil && skipped < rows {
-		h, left := f.current.about(), rows-skipped
-		var got int
-		if got, f.err = f.current.skip(left); f.err != nil {
-			f.err = h.explain(f.err)
+		left := rows - skipped
+		got, err := f.current.skip(left)
+		if err == nil && got < left {
+			err = io.EOF
 		}
-		h.takeLabels(got)
+		f.passed(got, err)
 		skipped += got
-		f.parts[len(f.parts)-1].Rows += got
-		if f.err == nil && got < left {
-			f.err = f.begin()
-		}
 	}
 	if f.err == io.EOF {
 		return skipped, nil

@@ -59,7 +59,7 @@ func openMTX(in *Input, _ *Options) reader {
 	m := &mtxReader{heldRows: heldRows{head: head{in: in, exact: true, counts: true}}}
 	m.begin()
 	m.checkSizes()
-	m.width, m.nonzeros, m.sparse, m.load = m.genes, m.entries, m, m.readEntries
+	m.width, m.nonzeros, m.sparse, m.load = m.genes, m.entries, &m.heldRows, m.readEntries
 	return m
 }
 
@@ -71,33 +71,27 @@ func (m *heldRows) hold() error {
 	return caught(func() { m.matrix = &data.Matrix{N: m.n, D: m.width, CSR: m.load()} })
 }
 
-// readSparse implements sparseReader. At first it gives all rows away, however many are asked
-// for.
-func (m *heldRows) readSparse(c *data.CSR, rows int) (int, error) {
+// rest returns the rows that are not yet delivered. They share memory with m.
+func (m *heldRows) rest() (*data.CSR, error) {
 	if err := m.hold(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	rows = min(rows, m.n-m.row)
-	if m.row == 0 && len(c.Start) == 1 {
-		rows, *c = m.n, *m.matrix.CSR
-	} else {
-		part := m.matrix.Rows(m.row, m.row+rows).CSR
-		for _, start := range part.Start[1:] {
-			c.Start = append(c.Start, len(c.Value)+start)
-		}
-		c.Column, c.Value = append(c.Column, part.Column...), append(c.Value, part.Value...)
-	}
-	return rows, m.deliver(rows)
+	rest := m.matrix.Rows(m.row, m.n).CSR
+	m.row = m.n
+	return rest, nil
 }
 
 // read implements reader, of dense rows.
-func (m *heldRows) read(dst []float32) (int, error) {
+func (m *heldRows) read(dst []float32) (n int, err error) {
 	if err := m.hold(); err != nil {
 		return 0, err
 	}
 	rows := min(len(dst)/m.width, m.n-m.row)
 	m.matrix.CopyRows(dst[:rows*m.width], m.row)
-	return rows * m.width, m.deliver(rows)
+	if m.row += rows; m.row == m.n {
+		err = io.EOF
+	}
+	return rows * m.width, err
 }
 
 // skip implements reader.
@@ -105,14 +99,6 @@ func (m *heldRows) skip(rows int) (passed int, err error) {
 	rows = min(rows, m.n-m.row)
 	m.row += rows
 	return rows, nil
-}
-
-// deliver counts rows as delivered, and returns io.EOF after the last.
-func (m *heldRows) deliver(rows int) error {
-	if m.row += rows; m.row == m.n {
-		return io.EOF
-	}
-	return nil
 }
 
 // nextLine returns the next line, including its line end, if any; comments and empty lines

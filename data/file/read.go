@@ -159,9 +159,7 @@ func (c *choice) of(all []string) []string {
 // collect reads the wanted points and their labels into memory.
 func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, error) {
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), Offset: f.o.Offset}
-	if f.first.sparse != nil {
-		m.CSR = &data.CSR{Start: []int{0}}
-	} else if m.Offset == nil {
+	if f.first.sparse == nil && m.Offset == nil {
 		var rows []int
 		if wanted != nil {
 			rows = wanted.rows
@@ -223,7 +221,7 @@ func (o *Options) checkPoints(ctx context.Context, ds *data.Dataset) error {
 
 // fill reads the wanted rows into the empty matrix m, and returns their labels.
 func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error) {
-	if m.CSR != nil {
+	if f.first.sparse != nil {
 		return f.fillSparse(m, wanted)
 	}
 	check := func(first int, block []float32) error {
@@ -300,11 +298,8 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 		if err == nil {
 			continue
 		}
-		rows := (len(x) - begin) / h.width
+		f.labels = append(f.labels, f.passed((len(x)-begin)/h.width, err)...)
 		begin = len(x)
-		f.parts[len(f.parts)-1].Rows = rows
-		f.labels = append(f.labels, h.takeLabels(rows)...)
-		f.err = f.begin()
 	}
 	if f.err != io.EOF {
 		return nil, nil, f.err
@@ -312,25 +307,23 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 	return x, f.labels, nil
 }
 
-// sparseRows is the number of rows of sparse points read at a time.
-const sparseRows = 1 << 16
-
 // fillSparse reads the wanted rows of sparse points.
 func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err error) {
-	for {
-		n, err := f.take(sparseRows, func(r reader, done int) (int, error) {
-			return r.about().sparse.readSparse(m.CSR, sparseRows-done)
-		})
-		labels = append(labels, f.Labels()...)
-		if err == io.EOF {
+	var parts []*data.CSR
+	for f.err == nil {
+		part, err := f.current.about().sparse.rest()
+		if err != nil {
+			f.passed(0, err)
 			break
 		}
-		if err != nil {
-			return nil, err
-		}
-		m.N += n
+		parts = append(parts, part)
+		labels = append(labels, f.passed(len(part.Start)-1, io.EOF)...)
 	}
-	m.CSR.Tidy()
+	if f.err != io.EOF {
+		return nil, f.err
+	}
+	m.CSR = data.ConcatCSR(parts)
+	m.N = len(m.CSR.Start) - 1
 	if wanted == nil {
 		return labels, nil
 	}
@@ -354,7 +347,7 @@ func (f *files) ReadSparse() (*data.Matrix, error) {
 	if f.first.sparse == nil {
 		return nil, f.first.named(errorf(data.ErrUnsupported, "points: got dense ones, want sparse ones"))
 	}
-	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), CSR: &data.CSR{Start: []int{0}}}
+	m := &data.Matrix{D: f.Width(), Columns: f.Columns()}
 	_, err := f.fillSparse(m, nil)
 	return m, err
 }

@@ -19,18 +19,6 @@ type reader interface {
 	skip(rows int) (passed int, err error)
 }
 
-// A sparseReader is a reader of sparse points.
-type sparseReader interface {
-	// readSparse appends up to rows rows to c. With, or after, the last row it returns io.EOF.
-	readSparse(c *data.CSR, rows int) (int, error)
-}
-
-// A byteReader is a reader of points whose values are unsigned bytes in an array.
-type byteReader interface {
-	// readBytes fills dst as read does.
-	readBytes(dst []byte) (int, error)
-}
-
 // A head has what is known about the points of a file before they are read. A format sets
 // the fields that it knows. The zero values mean that nothing is known.
 type head struct {
@@ -54,9 +42,10 @@ type head struct {
 	counts   bool          // the values are counts, see package counts
 	nonzeros int           // values of sparse points
 
-	// sparse and bytes are the reader itself if it implements them; otherwise nil.
-	sparse sparseReader
-	bytes  byteReader
+	// sparse is the reader itself if the points are sparse, and bytes if they are unsigned bytes
+	// in an array; otherwise nil.
+	sparse *heldRows
+	bytes  *arrayReader
 	isByte bool // the values are unsigned bytes, in whatever they are stored
 	exact  bool // float32 holds all values that may come
 	finite bool // no value can be NaN or infinite
