@@ -12,99 +12,77 @@ import (
 // Of returns the points of a set as Rows. Sparse points become dense. The set must not
 // change while the Rows are in use.
 func Of(set *data.Dataset) Rows {
-	r := &setRows{set: set, left: set.Points, stop: func() {}}
-	if set.Stored != nil {
-		r.next, r.stop = iter.Pull2(func(yield func(*data.Matrix, error) bool) {
-			if err := set.Stored.Each(context.Background(), 0, func(_ int, block *data.Matrix) error {
-				if !yield(block, nil) {
-					return io.EOF
-				}
-				return nil
-			}); err != nil && err != io.EOF {
-				yield(nil, err)
+	r := &setReader{head: head{columns: set.Columns(), labels: set.Labels.All(), labeled: set.Labels != nil}}
+	r.n, r.width = set.Dims()
+	r.next, r.stop = iter.Pull2(func(yield func(*data.Matrix, error) bool) {
+		err := set.Source().Each(context.Background(), 0, func(_ int, block *data.Matrix) error {
+			if !yield(block, nil) {
+				return io.EOF
 			}
+			return nil
 		})
-	}
-	return r
-}
-
-type setRows struct {
-	set      *data.Dataset
-	from, to int // rows that the last call of Next has delivered
-
-	left *data.Matrix // the rest of all points, or of a block of Stored
-	next func() (*data.Matrix, error, bool)
-	stop func()
-}
-
-// Width implements Rows.
-func (r *setRows) Width() int {
-	_, d := r.set.Dims()
-	return d
-}
-
-// Columns implements Rows.
-func (r *setRows) Columns() []string { return r.set.Columns() }
-
-// Len implements Rows.
-func (r *setRows) Len() (n int, known bool) {
-	n, _ = r.set.Dims()
-	return n, true
-}
-
-// Labeled implements Rows.
-func (r *setRows) Labeled() bool { return r.set.Labels != nil }
-
-// take calls do with blocks of the next rows, and returns their number.
-func (r *setRows) take(rows int, do func(done int, block *data.Matrix)) (taken int, err error) {
-	n, _ := r.set.Dims()
-	r.from = r.to
-	for end := r.from + min(rows, n-r.from); r.to < end; {
-		if r.left == nil || r.left.N == 0 {
-			block, err, ok := r.next()
-			if err != nil || !ok {
-				return 0, cmp.Or(err, io.EOF)
-			}
-			r.left = block
+		if err != nil && err != io.EOF {
+			yield(nil, err)
 		}
-		some := min(r.left.N, end-r.to)
-		do(r.to-r.from, r.left.Rows(0, some))
-		r.left = r.left.Rows(some, r.left.N)
-		r.to += some
-	}
-	return r.to - r.from, nil
-}
-
-// Skip implements Rows.
-func (r *setRows) Skip(rows int) (int, error) { return r.take(rows, func(int, *data.Matrix) {}) }
-
-// Next implements Rows.
-func (r *setRows) Next(dst *data.Matrix) (int, error) {
-	dst.Columns, dst.Offset = r.set.Columns(), r.set.Offset()
-	n, err := r.take(dst.N, func(done int, block *data.Matrix) {
-		block.CopyRows(dst.X[done*dst.D:][:block.N*dst.D], 0)
 	})
-	if n == 0 && err == nil {
-		err = io.EOF
-	}
-	return n, err
+	return &setRows{&files{first: &r.head, current: &opened{r, source{}, r}, parts: make([]data.Part, 1), o: Options{Offset: set.Offset()}}, set}
 }
 
-// Labels implements Rows.
-func (r *setRows) Labels() (labels []string) {
-	if l := r.set.Labels; l != nil {
-		for _, c := range l.Class[r.from:r.to] {
-			labels = append(labels, l.Names[c])
-		}
-	}
-	return labels
+// setRows are the points of a set as those of a file. Their names are those of the set.
+type setRows struct {
+	Rows
+	set *data.Dataset
 }
 
 // RowName implements Rows.
 func (r *setRows) RowName(i int) string { return r.set.RowName(i) }
 
-// Close implements Rows.
-func (r *setRows) Close() error {
+// A setReader reads the points of a set.
+type setReader struct {
+	head
+	block *data.Matrix // the last block, and the first of its rows that is not yet delivered
+	row   int
+	next  func() (*data.Matrix, error, bool) // returns the next block
+	stop  func()
+}
+
+// take calls do with the next rows, in parts, and returns their number. It returns io.EOF
+// after the last row.
+func (r *setReader) take(rows int, do func(done int, part *data.Matrix)) (taken int, err error) {
+	for taken < rows {
+		if r.block == nil || r.row == r.block.N {
+			block, err, ok := r.next()
+			if err != nil || !ok {
+				return taken, cmp.Or(err, io.EOF)
+			}
+			r.block, r.row = block, 0
+		}
+		end := min(r.block.N, r.row+rows-taken)
+		do(taken, r.block.Rows(r.row, end))
+		taken, r.row = taken+end-r.row, end
+	}
+	return taken, nil
+}
+
+// read implements reader.
+func (r *setReader) read(dst []float32) (int, error) {
+	n, err := r.take(len(dst)/r.width, func(done int, part *data.Matrix) {
+		part.CopyRows(dst[done*r.width:][:part.N*r.width], 0)
+	})
+	return n * r.width, err
+}
+
+// skip implements reader.
+func (r *setReader) skip(rows int) (int, error) {
+	n, err := r.take(rows, func(int, *data.Matrix) {})
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (r *setReader) Close() error {
 	r.stop()
 	return nil
 }
