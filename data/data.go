@@ -142,21 +142,14 @@ func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) 
 
 // CheckContext is Check, and returns ctx's error if ctx is done first. Reading Stored
 // points may take long.
-func (ds *Dataset) CheckContext(ctx context.Context) error {
+func (ds *Dataset) CheckContext(ctx context.Context) (err error) {
+	defer kind.Catch(&err)
 	n, _ := ds.Dims()
-	if n == 0 {
-		return errorf(ErrEmpty, "points: got none, want at least one")
-	}
+	kind.Need(n > 0, ErrEmpty, "points: got none, want at least one")
 	points := ds.Source()
-	if err := CheckPoints(points); err != nil {
-		return err
-	}
-	if err := ds.Labels.Check(n); err != nil {
-		return err
-	}
-	if ds.Names != nil && len(ds.Names) != n {
-		return errorf(ErrShape, "names: got %d, want %d, one for each point", len(ds.Names), n)
-	}
+	kind.Check(CheckPoints(points))
+	kind.Check(ds.Labels.Check(n))
+	kind.Need(ds.Names == nil || len(ds.Names) == n, ErrShape, "names: got %d, want %d, one for each point", len(ds.Names), n)
 	return checkFinite(ctx, points, func(row, column int, v float32) error {
 		return NotFinite(ds.RowName(row), ds.Columns(), column, v)
 	})
@@ -295,37 +288,32 @@ func (ds *Dataset) Origin(i int) int {
 // Missing returns the first n rows with values that are NaN or infinite. Values that sparse
 // points leave out are 0.
 func (m *Matrix) Missing(n int) (rows []int) {
-	for i := range n {
-		var values []float32
-		if m.CSR != nil {
-			_, values = m.CSR.Row(i)
-		} else {
-			values = m.Row(i)
-		}
-		if !simd.AllFinite(values) {
-			rows = append(rows, i)
-		}
+	return selection.Where(n, func(i int) bool {
+		_, values := m.stored(i)
+		return !simd.AllFinite(values)
+	})
+}
+
+// stored returns the values of point i that are in memory, and their columns if the points are
+// sparse.
+func (m *Matrix) stored(i int) (columns []int32, values []float32) {
+	if m.CSR != nil {
+		return m.CSR.Row(i)
 	}
-	return rows
+	return nil, m.Row(i)
 }
 
 // ZeroRows returns the first n rows whose values are all 0, such as documents without words.
 func (m *Matrix) ZeroRows(n int) (rows []int) {
-	for i := range n {
-		zero := true
-		if m.CSR != nil {
-			_, values := m.CSR.Row(i)
-			zero = !slices.ContainsFunc(values, func(v float32) bool { return v != 0 })
-		} else {
-			for j, v := range m.Row(i) {
-				zero = zero && (m.Offset == nil && v == 0 || m.Offset != nil && float64(v) == -m.Offset[j])
+	return selection.Where(n, func(i int) bool {
+		_, values := m.stored(i)
+		for j, v := range values {
+			if m.Offset == nil && v != 0 || m.Offset != nil && float64(v) != -m.Offset[j] {
+				return false
 			}
 		}
-		if zero {
-			rows = append(rows, i)
-		}
-	}
-	return rows
+		return true
+	})
 }
 
 // FillMissing replaces values of m that are NaN or infinite, and returns their number.

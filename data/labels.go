@@ -123,10 +123,8 @@ func (l *Labels) Check(n int) error {
 	if len(l.Class) != n || l.Value != nil && len(l.Value) != n {
 		return errorf(ErrLabels, "labels: got %d, want %d, one for each point", len(l.Class), n)
 	}
-	for i, c := range l.Class {
-		if c < 0 || int(c) >= len(l.Names) {
-			return errorf(ErrLabels, "class of point %d (counted from 1): got %d, want 0 to %d", i+1, c, len(l.Names)-1)
-		}
+	if i := slices.IndexFunc(l.Class, func(c int32) bool { return c < 0 || int(c) >= len(l.Names) }); i >= 0 {
+		return errorf(ErrLabels, "class of point %d (counted from 1): got %d, want 0 to %d", i+1, l.Class[i], len(l.Names)-1)
 	}
 	return nil
 }
@@ -235,18 +233,10 @@ func (l *Labels) ClassNames() []string {
 	if l == nil || !l.Categorical() {
 		return nil
 	}
-	members := make([]int, len(l.Names))
-	for _, c := range l.Class {
-		members[c]++
-	}
-	var names []string
-	for c, n := range members {
-		if n > 0 {
-			names = append(names, l.Names[c])
-		}
-	}
-	if 2*len(names) > len(l.Class) {
+	has := selection.Set(l.Class)
+	classes := selection.Where(len(l.Names), func(c int32) bool { return has[c] })
+	if 2*len(classes) > len(l.Class) {
 		return nil
 	}
-	return names
+	return selection.Pick(l.Names, classes)
 }

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
@@ -105,29 +106,23 @@ func FromRows(rows [][]float64) (*Matrix, error) {
 		return nil, errorf(ErrEmpty, "data: rows: got none, or rows without values, want at least one value")
 	}
 	m := NewMatrix(len(rows), len(rows[0]))
-	for i, row := range rows {
-		if len(row) != m.D {
-			return nil, errorf(ErrShape, "data: values of row %d (counted from 1): got %d, want %d as in the first", i+1, len(row), m.D)
-		}
+	if i := slices.IndexFunc(rows, func(row []float64) bool { return len(row) != m.D }); i >= 0 {
+		return nil, errorf(ErrShape, "data: values of row %d (counted from 1): got %d, want %d as in the first", i+1, len(rows[i]), m.D)
 	}
 	return m.fill(func(i int, _ []float64) []float64 { return rows[i] })
 }
 
 // FromMat returns a copy of a gonum matrix, with a point for each row. Values and errors
 // are as for FromRows.
-func FromMat(from mat.Matrix) (*Matrix, error) {
-	if v := reflect.ValueOf(from); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, errorf(ErrEmpty, "data: matrix: got nil, want points")
-	}
+func FromMat(from mat.Matrix) (_ *Matrix, err error) {
+	defer kind.Catch(&err)
+	v := reflect.ValueOf(from)
+	kind.Need(v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()), ErrEmpty, "data: matrix: got nil, want points")
 	n, d := from.Dims()
-	if n < 1 || d < 1 {
-		return nil, errorf(ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", n, d)
-	}
+	kind.Need(n > 0 && d > 0, ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", n, d)
 	switch from := from.(type) {
 	case *Matrix:
-		if err := from.Check(); err != nil {
-			return nil, err
-		}
+		kind.Check(from.Check())
 		return from.Clone().finite()
 	case mat.RawRowViewer:
 		return NewMatrix(n, d).fill(func(i int, _ []float64) []float64 { return from.RawRowView(i) })
@@ -174,10 +169,7 @@ func (m *Matrix) finite() (*Matrix, error) {
 // FirstNotFinite returns the first value that is NaN or infinite, and its row and column.
 // ok is false if all values are finite.
 func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
-	values := m.X
-	if m.CSR != nil {
-		values = m.CSR.Value
-	}
+	values := m.held()
 	at := simd.FirstNotFinite(values)
 	switch {
 	case at < 0:
@@ -190,40 +182,29 @@ func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 
 // check is Check for a matrix that must be dense.
 func (m *Matrix) check() error {
-	if err := m.Check(); err != nil {
-		return err
+	err := m.Check()
+	if err == nil && m.CSR != nil {
+		err = errorf(ErrSparse, "points: got sparse ones, want dense ones (Matrix.Dense), or their principal components")
 	}
-	if m.CSR != nil {
-		return errorf(ErrSparse, "points: got sparse ones, want dense ones (Matrix.Dense), or their principal components")
-	}
-	return nil
+	return err
 }
 
 // Check returns an error wrapping ErrEmpty for a matrix without values, ErrShape for
 // inconsistent fields, and ErrNotFinite for an Offset that is not finite.
-func (m *Matrix) Check() error {
-	if m == nil {
-		return errorf(ErrEmpty, "data: matrix: got nil, want points")
+func (m *Matrix) Check() (err error) {
+	defer kind.Catch(&err)
+	kind.Need(m != nil, ErrEmpty, "data: matrix: got nil, want points")
+	kind.Need(m.N > 0 && m.D > 0, ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", m.N, m.D)
+	if m.CSR == nil {
+		kind.Need(len(m.X)/m.D == m.N && len(m.X)%m.D == 0, ErrShape, "data: matrix of %d×%d: got %d values, want N·D", m.N, m.D, len(m.X))
+	} else {
+		kind.Need(m.X == nil && m.Offset == nil, ErrShape, "data: sparse matrix: got dense values or an Offset, want neither")
+		kind.Need(m.D <= math.MaxInt32, ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", m.D, math.MaxInt32)
+		fault := m.CSR.Fault(m.N, m.D)
+		kind.Need(fault == "", ErrShape, "data: sparse matrix of %d×%d: %s", m.N, m.D, fault)
 	}
-	if m.N <= 0 || m.D <= 0 {
-		return errorf(ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", m.N, m.D)
-	}
-	switch {
-	case m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0):
-		return errorf(ErrShape, "data: matrix of %d×%d: got %d values, want N·D", m.N, m.D, len(m.X))
-	case m.CSR != nil && (m.X != nil || m.Offset != nil):
-		return errorf(ErrShape, "data: sparse matrix: got dense values or an Offset, want neither")
-	case m.CSR != nil && m.D > math.MaxInt32:
-		return errorf(ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", m.D, math.MaxInt32)
-	case m.CSR != nil:
-		if fault := m.CSR.Fault(m.N, m.D); fault != "" {
-			return errorf(ErrShape, "data: sparse matrix of %d×%d: %s", m.N, m.D, fault)
-		}
-	}
-	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
-		return errorf(ErrShape, "matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N,
-			m.D, len(m.Columns), len(m.Offset))
-	}
+	kind.Need((m.Columns == nil || len(m.Columns) == m.D) && (m.Offset == nil || len(m.Offset) == m.D), ErrShape,
+		"matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
 	if j := simd.FirstNotFinite(m.Offset); j >= 0 {
 		return errorf(ErrNotFinite, "offset of column %d (counted from 1): got %v, want a finite number", j+1, m.Offset[j])
 	}
@@ -246,17 +227,11 @@ func (m *Matrix) RowHashes() iter.Seq2[int, uint64] {
 		seed, b := maphash.MakeSeed(), []byte(nil)
 		for i := range m.N {
 			b = b[:0]
-			row := []float32(nil)
-			if m.CSR == nil {
-				row = m.Row(i)
-			} else {
-				var columns []int32
-				columns, row = m.CSR.Row(i)
-				for _, c := range columns {
-					b = binary.LittleEndian.AppendUint32(b, uint32(c))
-				}
+			columns, values := m.stored(i)
+			for _, c := range columns {
+				b = binary.LittleEndian.AppendUint32(b, uint32(c))
 			}
-			for _, v := range row {
+			for _, v := range values {
 				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v+0)) // −0 is 0
 			}
 			if !yield(i, maphash.Bytes(seed, b)) {
@@ -301,12 +276,7 @@ func MatchColumns(wanted, names []string) (from []int, left []string, err error)
 		again[name] = 0 // is right
 		from, at[name] = append(from, at[name][0]), at[name][1:]
 	}
-	for i, name := range names {
-		if slices.Contains(at[name], i) {
-			left = append(left, name)
-		}
-	}
-	return from, left, nil
+	return from, MissingColumns(wanted, names), nil
 }
 
 // Select returns the points with the columns of these names, in the order of columns, and
@@ -314,16 +284,13 @@ func MatchColumns(wanted, names []string) (from []int, left []string, err error)
 // changes, it returns m itself; otherwise it copies values. The error wraps ErrShape if a
 // name is missing or ambiguous.
 func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err error) {
+	defer kind.Catch(&err)
 	if len(columns) == 0 || m.Columns == nil || slices.Equal(m.Columns, columns) {
 		return m, nil, nil
 	}
-	if err := m.Check(); err != nil {
-		return nil, nil, err
-	}
+	kind.Check(m.Check())
 	from, left, err := MatchColumns(columns, m.Columns)
-	if err != nil {
-		return nil, nil, err
-	}
+	kind.Check(err)
 	if m.CSR != nil {
 		return &Matrix{N: m.N, D: len(from), CSR: m.CSR.SelectColumns(from, m.D), Columns: slices.Clone(columns)}, left, nil
 	}

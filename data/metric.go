@@ -132,10 +132,9 @@ func (e *DirectionError) Unwrap() error { return ErrDirection }
 // ErrSparse for the Correlation of sparse points, because it would make them dense. If ctx
 // is done while Stored points are read, Normalize returns ctx's error and the points stay
 // unchanged.
-func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) error {
-	if err := CheckPoints(ds.Source()); err != nil {
-		return err
-	}
+func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(CheckPoints(ds.Source()))
 	n, d := ds.Dims()
 	if err := metric.checkFor(ds.Points, d); err != nil || metric.isEuclidean() {
 		return err
@@ -144,13 +143,10 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 		return errorf(ErrShape, "metric: got haversine for the columns %[1]q and %[2]q, want the latitude first; data.columns=%[2]s,%[1]s takes them so", text.Shorten(names[0]), text.Shorten(names[1]))
 	}
 	skipped := make([]bool, n)
-	err := ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {
+	kind.Check(ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {
 		metric.normalize(block, scaler, skipped[lo:]) // in place if it is in memory
 		return nil
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	ds.Bytes = false
 	if ds.Stored != nil {
 		ds.Stored = &transformed{of: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
@@ -182,13 +178,12 @@ func (m Metric) Check() error {
 }
 
 // checkFor is Check for points of d values. Nil points count as dense.
-func (m Metric) checkFor(points *Matrix, d int) error {
-	if m == Haversine && d != 2 {
-		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude; in tables, data.drop leaves out columns", d)
-	}
-	if points != nil && points.CSR != nil && m == Correlation {
-		return errorf(ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")
-	}
+func (m Metric) checkFor(points *Matrix, d int) (err error) {
+	defer kind.Catch(&err)
+	kind.Need(m != Haversine || d == 2, ErrShape,
+		"metric: got haversine for points of %d values, want 2, latitude and longitude; in tables, data.drop leaves out columns", d)
+	kind.Need(m != Correlation || points == nil || points.CSR == nil, ErrSparse,
+		"metric: got correlation for sparse points, want euclidean or cosine")
 	return m.Check()
 }
 
@@ -326,17 +321,13 @@ const symmetryTolerance = 1e-4
 // them (Precomputed): dense, square, finite, symmetric and 0 on the diagonal, to within 10⁻⁴
 // of the largest distance. It wraps ErrShape or, for values, ErrNotFinite or ErrDirection.
 // The points must be in memory.
-func (ds *Dataset) CheckDistances() error {
+func (ds *Dataset) CheckDistances() (err error) {
+	defer kind.Catch(&err)
 	m := ds.Points
-	if m.CSR != nil {
-		return errorf(ErrShape, "metric: got precomputed for a sparse matrix, want a dense one; sparse distances of neighbours are a graph.file")
-	}
-	if m.N != m.D {
-		return errorf(ErrShape, "metric: got precomputed for a matrix of %d×%d, want a square one, with the distances between all points that are trained on", m.N, m.D)
-	}
-	if err := ds.Check(); err != nil {
-		return err
-	}
+	kind.Need(m.CSR == nil, ErrShape, "metric: got precomputed for a sparse matrix, want a dense one; sparse distances of neighbours are a graph.file")
+	kind.Need(m.N == m.D, ErrShape,
+		"metric: got precomputed for a matrix of %d×%d, want a square one, with the distances between all points that are trained on", m.N, m.D)
+	kind.Check(ds.Check())
 	m = m.Relative(nil)
 	largest := float64(LargestMagnitude(m.X))
 	tolerance := float64(symmetryTolerance * largest)

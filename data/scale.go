@@ -72,21 +72,17 @@ type Scaler struct {
 // chooses a scaling. The error wraps ErrOption for an unknown scaling, and ErrSparse for
 // the ScaleStandard of sparse points, because it would make them dense. Other errors are
 // as for CheckContext.
-func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
-	if err := ds.CheckContext(ctx); err != nil {
-		return nil, err
-	}
-	if kind != ScaleAuto {
-		return fitScaler(ctx, ds, kind)
+func FitScaler(ctx context.Context, ds *Dataset, scaling Scaling) (_ *Scaler, err error) {
+	defer kind.Catch(&err)
+	kind.Check(ds.CheckContext(ctx))
+	if scaling != ScaleAuto {
+		return fitScaler(ctx, ds, scaling), nil
 	}
 	_, d := ds.Dims()
 	if ds.Bytes || CheckDense(ds.Source()) != nil || d > maxQuantities && !differ(ds.Columns()) {
-		return fitScaler(ctx, ds, ScaleUnit)
+		return fitScaler(ctx, ds, ScaleUnit), nil
 	}
-	s, err := fitScaler(ctx, ds, ScaleStandard)
-	if err != nil {
-		return nil, err
-	}
+	s := fitScaler(ctx, ds, ScaleStandard)
 	hot := oneHot(ds.Codings, d)
 	var spreads []float64
 	for j, sd := range s.SD {
@@ -94,20 +90,13 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 			spreads = append(spreads, sd)
 		}
 	}
-	named, equal := differ(ds.Columns()), false
-	if !slices.Contains(hot, true) {
-		if equal = !unlike(spreads, named); !equal {
-			equal, err = oneQuantity(ctx, ds.Source(), s, named)
-		}
+	named := differ(ds.Columns())
+	if slices.Contains(hot, true) || unlike(spreads, named) && !kind.Got(oneQuantity(ctx, ds.Source(), s, named)) {
+		return s, nil
 	}
-	if err != nil || !equal {
-		return s, err
-	}
-	spread := s.SD
-	if s, err = fitScaler(ctx, ds, ScaleUnit); err == nil {
-		s.Spread = spread
-	}
-	return s, err
+	unit := fitScaler(ctx, ds, ScaleUnit)
+	unit.Spread = s.SD
+	return unit, nil
 }
 
 // maxQuantities is the largest number of columns without own names that may be different
@@ -270,36 +259,31 @@ func differ(names []string) bool {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// fitScaler is FitScaler without ScaleAuto, for checked points.
-func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
+// fitScaler is FitScaler without ScaleAuto, for checked points. It fails as kind.Need does.
+func fitScaler(ctx context.Context, ds *Dataset, scaling Scaling) *Scaler {
 	points := ds.Source()
-	s := &Scaler{Kind: kind, Offset: slices.Clone(ds.Offset())}
-	switch kind {
+	n, d := points.Dims()
+	s := &Scaler{Kind: scaling, Offset: slices.Clone(ds.Offset())}
+	switch scaling {
 	case ScaleNone:
 	case ScaleUnit:
 		s.Divisor = 255
 		if !ds.Bytes {
 			s.Divisor = 0
-			err := points.Each(ctx, 0, func(_ int, block *Matrix) error {
+			kind.Check(points.Each(ctx, 0, func(_ int, block *Matrix) error {
 				s.Divisor = max(s.Divisor, LargestMagnitude(block.held()))
 				return nil
-			})
-			if err != nil {
-				return nil, err
-			}
+			}))
 		}
 		if s.Divisor == 0 {
 			s.Divisor = 1
 		}
 	case ScaleStandard:
 		if m, ok := points.(*Matrix); ok && m.CSR != nil {
-			return nil, errCentering
+			kind.Check(errCentering)
 		}
 		mean, squares, constant, err := columnMoments(ctx, points)
-		if err != nil {
-			return nil, err
-		}
-		n, d := points.Dims()
+		kind.Check(err)
 		hot := oneHot(ds.Codings, d)
 		s.Mean, s.SD = mean, make([]float64, d)
 		for j := range s.SD {
@@ -311,16 +295,15 @@ func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 			}
 		}
 	default:
-		_, d := points.Dims()
-		return nil, s.Check(d) // an unknown scaling
+		kind.Check(s.Check(d)) // an unknown scaling
 	}
-	return s, nil
+	return s
 }
 
 // Scale scales the points in place and returns the scaler, for other points. Errors are as
 // for FitScaler.
-func (ds *Dataset) Scale(ctx context.Context, kind Scaling) (*Scaler, error) {
-	s, err := FitScaler(ctx, ds, kind)
+func (ds *Dataset) Scale(ctx context.Context, scaling Scaling) (*Scaler, error) {
+	s, err := FitScaler(ctx, ds, scaling)
 	if err != nil {
 		return nil, err
 	}
@@ -329,16 +312,13 @@ func (ds *Dataset) Scale(ctx context.Context, kind Scaling) (*Scaler, error) {
 
 // ScaleBy scales the points in place by a scaler fitted to others; Stored points are scaled
 // whenever they are read. Errors are as for Scaler.Apply.
-func (ds *Dataset) ScaleBy(s *Scaler) error {
+func (ds *Dataset) ScaleBy(s *Scaler) (err error) {
+	defer kind.Catch(&err)
 	if ds.Stored == nil {
-		if err := s.Apply(ds.Points); err != nil {
-			return err
-		}
+		kind.Check(s.Apply(ds.Points))
 	} else {
 		_, d := ds.Dims()
-		if err := s.Check(d); err != nil {
-			return err
-		}
+		kind.Check(s.Check(d))
 		ds.Stored = s.scaled(ds.Stored, ds.Bytes)
 	}
 	if s.Kind != ScaleNone {
@@ -362,23 +342,16 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 // for a matrix of another width than the fitted points, ErrOption for an invalid scaler,
 // and ErrSparse for a scaler that would make sparse points dense. Other errors are as for
 // Matrix.Check.
-func (s *Scaler) Apply(m *Matrix) error {
-	if err := m.Check(); err != nil {
-		return err
-	}
-	if err := s.Check(m.D); err != nil {
-		return err
-	}
+func (s *Scaler) Apply(m *Matrix) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(m.Check())
+	kind.Check(s.Check(m.D))
 	if m.CSR != nil && (s.Offset != nil || s.Kind == ScaleStandard) {
 		return errCentering
 	}
 	m.rebase(s.Offset)
 	m.Offset = nil
 	x, grain := m.held(), max(1, scaleGrain/m.D)*m.D
-	if len(x) <= grain {
-		s.scale(x)
-		return nil
-	}
 	parallel.For(len(x), grain, func(_, lo, hi int) { s.scale(x[lo:hi]) })
 	return nil
 }
@@ -403,34 +376,34 @@ func (s *Scaler) scale(x []float32) {
 
 // Check returns an error if the scaler cannot scale points of d values. It wraps ErrShape
 // for another width, and ErrOption for invalid fields.
-func (s *Scaler) Check(d int) error {
-	if s.Offset != nil && len(s.Offset) != d {
-		return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Offset))
+func (s *Scaler) Check(d int) (err error) {
+	defer kind.Catch(&err)
+	fits := func(n int) {
+		kind.Need(n == d, ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, n)
+	}
+	if s.Offset != nil {
+		fits(len(s.Offset))
 	}
 	if j := simd.FirstNotFinite(s.Offset); j >= 0 {
 		return errorf(ErrOption, "offset of the scaler for column %d (counted from 1): got %v, want a finite number", j+1, s.Offset[j])
 	}
 	switch s.Kind {
 	case ScaleNone:
-		return nil
 	case ScaleUnit:
-		if !(s.Divisor > 0) || math.IsInf(float64(s.Divisor), 0) {
-			return errorf(ErrOption, "divisor of the scaler: got %v, want a finite number above 0", s.Divisor)
-		}
-		return nil
+		kind.Need(s.Divisor > 0 && s.Divisor <= math.MaxFloat32, ErrOption, "divisor of the scaler: got %v, want a finite number above 0", s.Divisor)
 	case ScaleStandard:
-		if len(s.Mean) != d || len(s.SD) != d {
-			return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Mean))
-		}
+		fits(len(s.Mean))
+		fits(len(s.SD))
 		for j, sd := range s.SD {
 			if !(sd >= 0) || math.IsInf(sd, 0) || math.IsNaN(s.Mean[j]-s.Mean[j]) {
 				return errorf(ErrOption,
 					"scaler for column %d (counted from 1): got mean %v and standard deviation %v, want finite ones, the latter 0 or more", j+1, s.Mean[j], sd)
 			}
 		}
-		return nil
+	default:
+		return errorf(ErrOption, "scaling: got %q, want %s", string(s.Kind), text.Enumerate(s.Kind.Words()[1:]))
 	}
-	return errorf(ErrOption, "scaling: got %q, want %s", string(s.Kind), text.Enumerate(s.Kind.Words()[1:]))
+	return nil
 }
 
 // LargestMagnitude returns the largest absolute value in x, or 0.
@@ -450,9 +423,9 @@ func LargestMagnitude(x []float32) float32 {
 // them, and which columns are constant. It reads the points twice, so the sums are
 // precise even if a mean is far from zero.
 func columnMoments(ctx context.Context, points Source) (mean, squares []float64, constant []bool, err error) {
-	if mean, constant, err = ColumnMeans(ctx, points); err != nil {
-		return nil, nil, nil, err
-	}
+	defer kind.Catch(&err)
+	mean, constant, err = ColumnMeans(ctx, points)
+	kind.Check(err)
 	sums := newPieceSums(points)
 	err = points.Each(ctx, 0, func(lo int, block *Matrix) error {
 		sums.each(lo, block, func(_, from int, sum []float64, row []float32) {

@@ -53,14 +53,10 @@ func Collect(ctx context.Context, s Source) (*Matrix, error) {
 	}
 	n, _ := s.Dims()
 	m := s.Block(n)
-	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
+	return m, s.Each(ctx, 0, func(lo int, block *Matrix) error {
 		copy(m.X[lo*m.D:], block.X)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -20,13 +21,12 @@ var errCentering = errorf(ErrSparse, "scaling: got standard or an offset for spa
 //
 // The error wraps ErrEmpty if n or d is below 1, ErrShape if the arrays contradict each
 // other or the shape, and ErrNotFinite if a value is NaN, or infinite as a float32.
-func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indices []I, values []F) (*Matrix, error) {
-	if n < 1 || d < 1 {
-		return nil, errorf(ErrEmpty, "data: sparse matrix: got %d×%d, want at least one row and one column", n, d)
-	}
-	if len(indptr)-1 != n || len(indices) != len(values) || indptr[0] != 0 || uint64(indptr[n]) != uint64(len(values)) {
-		return nil, errorf(ErrShape, "data: sparse matrix of %d rows: got %d entries in indptr, %d indices and %d values, want an entry more than rows, from 0 to the number of values", n, len(indptr), len(indices), len(values))
-	}
+func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indices []I, values []F) (_ *Matrix, err error) {
+	defer kind.Catch(&err)
+	kind.Need(n > 0 && d > 0, ErrEmpty, "data: sparse matrix: got %d×%d, want at least one row and one column", n, d)
+	kind.Need(len(indptr)-1 == n && len(indices) == len(values) && indptr[0] == 0 && uint64(indptr[n]) == uint64(len(values)), ErrShape,
+		"data: sparse matrix of %d rows: got %d entries in indptr, %d indices and %d values, want an entry more than rows, from 0 to the number of values",
+		n, len(indptr), len(indices), len(values))
 	c := &CSR{Start: make([]int, n+1), Column: make([]int32, len(values)), Value: make([]float32, len(values))}
 	for i, p := range indptr {
 		if i > 0 && p < indptr[i-1] {
@@ -42,9 +42,7 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 	}
 	c.Tidy()
 	m := &Matrix{N: n, D: d, CSR: c}
-	if err := m.Check(); err != nil {
-		return nil, err
-	}
+	kind.Check(m.Check())
 	return m.finite()
 }
 
@@ -85,11 +83,8 @@ func (m *Matrix) Used() *Matrix {
 
 // EqualRows reports whether points i and j have the same values.
 func (m *Matrix) EqualRows(i, j int) bool {
-	if m.CSR == nil {
-		return slices.Equal(m.Row(i), m.Row(j))
-	}
-	columns, values := m.CSR.Row(i)
-	others, with := m.CSR.Row(j)
+	columns, values := m.stored(i)
+	others, with := m.stored(j)
 	return slices.Equal(columns, others) && slices.Equal(values, with)
 }
 
@@ -123,21 +118,17 @@ func (m *Matrix) column(i int) int {
 
 // Dense returns the points as dense points: m itself unless they are sparse. If they would
 // not fit into memory, the error wraps ErrSparse.
-func (m *Matrix) Dense() (*Matrix, error) {
+func (m *Matrix) Dense() (_ *Matrix, err error) {
+	defer kind.Catch(&err)
 	if m.CSR == nil {
 		return m, nil
 	}
-	if err := m.Check(); err != nil {
-		return nil, err
-	}
+	kind.Check(m.Check())
 	bytes := 4 * float64(m.N) * float64(m.D)
-	if bytes > math.MaxInt64/2 {
-		return nil, errorf(ErrSparse, "%d sparse points of %d values are too many to be made dense", m.N, m.D)
-	}
-	if left, ok := memory.Available(); ok && bytes > float64(left.Bytes) {
-		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s", m.N, m.D,
-			memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
-	}
+	kind.Need(bytes <= math.MaxInt64/2, ErrSparse, "%d sparse points of %d values are too many to be made dense", m.N, m.D)
+	left, ok := memory.Available()
+	kind.Need(!ok || bytes <= float64(left.Bytes), ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s",
+		m.N, m.D, memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
 	dense := NewMatrix(m.N, m.D)
 	dense.Columns, dense.Metric = m.Columns, m.Metric
 	m.CopyRows(dense.X, 0)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/selection"
 )
@@ -19,25 +20,19 @@ import (
 // The error wraps ErrOption if share is not between 0 and 1, and ErrEmpty if there are
 // fewer than two points. Other errors are as for Check.
 func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, heldRows []int, err error) {
-	if err := ds.Check(); err != nil {
-		return nil, nil, nil, err
-	}
+	defer kind.Catch(&err)
+	kind.Check(ds.Check())
 	n, _ := ds.Dims()
 	rest, heldRows, err := HoldOut(n, ds.Labels, share, seed)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	kind.Check(err)
 	return ds.take(rest), ds.take(heldRows), heldRows, nil
 }
 
 // HoldOut draws the rows that Dataset.Split holds out of n with labels, or nil.
 func HoldOut(n int, l *Labels, share float64, seed uint64) (rest, held []int, err error) {
-	switch {
-	case !(share > 0 && share < 1):
-		return nil, nil, errorf(ErrOption, "share of the points to hold out: got %v, want a number between 0 and 1", share)
-	case n < 2:
-		return nil, nil, errorf(ErrEmpty, "points to split: got %d, want at least 2", n)
-	}
+	defer kind.Catch(&err)
+	kind.Need(share > 0 && share < 1, ErrOption, "share of the points to hold out: got %v, want a number between 0 and 1", share)
+	kind.Need(n > 1, ErrEmpty, "points to split: got %d, want at least 2", n)
 	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
 	rest, held = hold(selection.UpTo[int](n), strata(n, l), count, seed)
 	return rest, held, nil
@@ -51,15 +46,12 @@ func HoldOut(n int, l *Labels, share float64, seed uint64) (rest, held []int, er
 // The error wraps ErrOption if count is below 1 or not below the number of rows, ErrEmpty
 // if there are fewer than two rows, and ErrLabels if a row has no label or is repeated.
 func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32, err error) {
+	defer kind.Catch(&err)
 	if rows == nil {
 		rows = selection.UpTo[int32](len(l.Class))
 	}
-	if len(rows) < 2 {
-		return nil, nil, errorf(ErrEmpty, "points to split: got %d, want at least 2", len(rows))
-	}
-	if count < 1 || count >= len(rows) {
-		return nil, nil, errorf(ErrOption, "points to hold out: got %d, want 1 to %d", count, len(rows)-1)
-	}
+	kind.Need(len(rows) > 1, ErrEmpty, "points to split: got %d, want at least 2", len(rows))
+	kind.Need(count > 0 && count < len(rows), ErrOption, "points to hold out: got %d, want 1 to %d", count, len(rows)-1)
 	strata := make([][]int, len(l.Names))
 	seen := make([]bool, len(l.Class))
 	for i, row := range rows {
@@ -155,12 +147,9 @@ func (ds *Dataset) take(rows []int) *Dataset {
 //
 // The rows ascend. The error wraps ErrLabels if there are no labels or they are not Categorical.
 func (l *Labels) Imbalance(seed uint64) (rows []int, err error) {
-	if l == nil {
-		return nil, errorf(ErrLabels, "labels: got none, want the class of each point")
-	}
-	if !l.Categorical() {
-		return nil, errorf(ErrLabels, "labels: got quantities (%d distinct numbers), want the class of each point", len(l.Names))
-	}
+	defer kind.Catch(&err)
+	kind.Need(l != nil, ErrLabels, "labels: got none, want the class of each point")
+	kind.Need(l.Categorical(), ErrLabels, "labels: got quantities (%d distinct numbers), want the class of each point", len(l.Names))
 	strata := slices.DeleteFunc(strata(len(l.Class), l), func(rows []int) bool { return len(rows) == 0 })
 	for k, members := range strata {
 		stream := rng.New(seed, rng.Imbalance, uint64(k))
