@@ -16,6 +16,7 @@ import (
 
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/kind"
 )
 
 // The binary version of CIFAR-10. Each image is a record of its class and of its three
@@ -48,29 +49,23 @@ type cifar struct {
 }
 
 // read reads a batch, or the names of the classes.
-func (c *cifar) read(name string, r io.Reader) error {
+func (c *cifar) read(name string, r io.Reader) (err error) {
+	defer kind.Catch(&err)
 	content, err := io.ReadAll(io.LimitReader(r, maxBatch+1))
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errorf(data.ErrFormat, "the file is truncated")
-	case err != nil:
-		return err
-	case name == cifarMeta:
+	kind.Need(!errors.Is(err, io.ErrUnexpectedEOF), data.ErrFormat, "the file is truncated")
+	kind.Check(err)
+	if name == cifarMeta {
 		for line := range strings.Lines(string(content)) {
 			if name := strings.TrimSpace(line); name != "" && !slices.Contains(c.names, name) {
 				c.names = append(c.names, name)
 			}
 		}
-		if len(c.names) != cifarClasses {
-			return errorf(data.ErrFormat, "names of classes: got %d different ones, want %d", len(c.names), cifarClasses)
-		}
+		kind.Need(len(c.names) == cifarClasses, data.ErrFormat, "names of classes: got %d different ones, want %d", len(c.names), cifarClasses)
 		return nil
-	case len(content) == 0:
-		return errorf(data.ErrEmpty, "got no images")
-	case len(content) > maxBatch || len(content)%cifarRecord != 0:
-		return errorf(data.ErrFormat,
-			"bytes: got %d, want a multiple of the %d of an image in CIFAR-10's binary version, up to %d", len(content), cifarRecord, maxBatch)
 	}
+	kind.Need(len(content) > 0, data.ErrEmpty, "got no images")
+	kind.Need(len(content) <= maxBatch && len(content)%cifarRecord == 0, data.ErrFormat,
+		"bytes: got %d, want a multiple of the %d of an image in CIFAR-10's binary version, up to %d", len(content), cifarRecord, maxBatch)
 	for i := 0; i < len(content); i += cifarRecord {
 		if content[i] >= cifarClasses {
 			return errorf(data.ErrFormat, "class of image %d: got %d, want 0 to %d; is this CIFAR-100?", i/cifarRecord+1, content[i], cifarClasses-1)
@@ -108,14 +103,12 @@ func (c *cifar) pictures(batches []string, split bool) *pictures {
 }
 
 // all returns the images of all batches, or an error that names the missing ones.
-func (c *cifar) all() (*pictures, error) {
+func (c *cifar) all() (_ *pictures, err error) {
+	defer kind.Catch(&err)
 	missing := slices.DeleteFunc(slices.Clone(cifarBatches), func(name string) bool { return c.records[name] != nil })
-	switch {
-	case len(missing) == len(cifarBatches):
-		return nil, errorf(data.ErrFormat, "got an archive without %s, want cifar-10-binary.tar.gz, or a folder for other images", missing[0])
-	case len(missing) > 0:
-		return nil, errorf(data.ErrFormat, "CIFAR-10: got no %s, want all files, or the paths of some", strings.Join(missing, ", "))
-	}
+	kind.Need(len(missing) < len(cifarBatches), data.ErrFormat,
+		"got an archive without %s, want cifar-10-binary.tar.gz, or a folder for other images", cifarBatches[0])
+	kind.Need(len(missing) == 0, data.ErrFormat, "CIFAR-10: got no %s, want all files, or the paths of some", strings.Join(missing, ", "))
 	return c.pictures(cifarBatches, true), nil
 }
 
@@ -200,7 +193,8 @@ func readCIFARFile(ctx context.Context, path string, r io.Reader) (*pictures, er
 }
 
 // readCIFARTar reads the published archive.
-func readCIFARTar(in io.Reader) (*pictures, error) {
+func readCIFARTar(in io.Reader) (_ *pictures, err error) {
+	defer kind.Catch(&err)
 	t := tar.NewReader(in)
 	var c cifar
 	for entries := 0; ; entries++ {
@@ -208,27 +202,21 @@ func readCIFARTar(in io.Reader) (*pictures, error) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			return nil, errorf(data.ErrFormat, "the archive is damaged or ends early (%w); fetch it again", err)
-		}
-		if entries == maxTarEntries {
-			return nil, errorf(data.ErrUnsupported,
-				"got an archive of more than %d entries, want cifar-10-binary.tar.gz, or a folder for other images", maxTarEntries)
-		}
+		kind.Need(err == nil, data.ErrFormat, "the archive is damaged or ends early (%w); fetch it again", err)
+		kind.Need(entries < maxTarEntries, data.ErrUnsupported,
+			"got an archive of more than %d entries, want cifar-10-binary.tar.gz, or a folder for other images", maxTarEntries)
 		name := path.Base(header.Name)
 		if header.Typeflag != tar.TypeReg || name != cifarMeta && !slices.Contains(cifarBatches, name) {
 			continue
 		}
-		if c.records[name] != nil || name == cifarMeta && c.names != nil {
-			return nil, errorf(data.ErrFormat, "got an archive with %s twice, want it once", name)
-		}
+		kind.Need(c.records[name] == nil && (name != cifarMeta || c.names == nil), data.ErrFormat,
+			"got an archive with %s twice, want it once", name)
 		if err := c.read(name, t); err != nil {
 			return nil, fmt.Errorf("%s in it: %w", name, err)
 		}
 	}
 	// The checksum of the compression comes after the archive's end.
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		return nil, err
-	}
+	_, err = io.Copy(io.Discard, in)
+	kind.Check(err)
 	return c.all()
 }

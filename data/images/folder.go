@@ -22,6 +22,7 @@ import (
 
 	"cne/data"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 )
@@ -67,17 +68,12 @@ type listing struct {
 
 // readImageFolder reads the PNG, JPEG and WebP files of a folder, with a subfolder for
 // each class or without classes.
-func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures, error) {
-	list, err := listImages(folder)
-	if err != nil {
-		return nil, err
-	}
+func readImageFolder(ctx context.Context, folder string, opt Options) (_ *pictures, err error) {
+	defer kind.Catch(&err)
+	list := kind.Got(listImages(folder))
 	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken,
 		thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
-	p, err := d.decodeFiles(folder)
-	if err != nil {
-		return nil, err
-	}
+	p := kind.Got(d.decodeFiles(folder))
 	p.skipped, p.stray = d.skipped, list.stray
 	for _, f := range d.files {
 		name, err := filepath.Rel(folder, f.path)
@@ -96,26 +92,19 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 }
 
 // listImages finds the images below a folder.
-func listImages(folder string) (*listing, error) {
+func listImages(folder string) (_ *listing, err error) {
+	defer kind.Catch(&err)
 	l := &listing{}
-	if err := l.add(folder, nil); err != nil {
-		return nil, err
-	}
-	if err := l.findClasses(); err != nil {
-		return nil, err
-	}
-	if len(l.files) == 0 {
-		return nil, errorf(data.ErrEmpty, "%s: got a folder without images, %s", folder, folderLayout)
-	}
+	l.add(folder, nil)
+	l.findClasses()
+	kind.Need(len(l.files) > 0, data.ErrEmpty, "%s: got a folder without images, %s", folder, folderLayout)
 	return l, nil
 }
 
-// add adds the images of a folder, then of its subfolders.
-func (l *listing) add(folder string, above []string) error {
+// add adds the images of a folder, then of its subfolders. It fails as kind.Need does.
+func (l *listing) add(folder string, above []string) {
 	folders, files, err := listFolder(folder)
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	if len(folders)+len(files) == 0 && len(above) > 0 {
 		l.empty = append(l.empty, imageFile{path: folder, above: above})
 	}
@@ -124,15 +113,13 @@ func (l *listing) add(folder string, above []string) error {
 		l.files = append(l.files, f)
 	}
 	for _, name := range folders {
-		if err := l.add(filepath.Join(folder, name), append(slices.Clone(above), name)); err != nil {
-			return err
-		}
+		l.add(filepath.Join(folder, name), append(slices.Clone(above), name))
 	}
-	return nil
 }
 
-// findClasses decides whether the folders are classes, or classes within train and test.
-func (l *listing) findClasses() error {
+// findClasses decides whether the folders are classes, or classes within train and test. It
+// fails as kind.Need does.
+func (l *listing) findClasses() {
 	all := slices.Concat(l.files, l.empty)
 	all = slices.DeleteFunc(all, func(f imageFile) bool { return !readable(f) })
 	tops := map[string]bool{}
@@ -148,9 +135,8 @@ func (l *listing) findClasses() error {
 	}
 	direct, hasDirect := depths[0]
 	split := len(tops) == 2 && tops["train"] && tops["test"]
-	if split && hasDirect { // otherwise the split would be lost silently
-		return errorf(data.ErrUnsupported, "%s: got an image next to the folders train and test, want it in one of their classes", direct.path)
-	}
+	kind.Need(!split || !hasDirect, data.ErrUnsupported, // otherwise the split would be lost silently
+		"%s: got an image next to the folders train and test, want it in one of their classes", direct.path)
 	want := 1
 	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return readable(f) && len(f.above) == 1 }); split {
 		want = 2
@@ -161,16 +147,16 @@ func (l *listing) findClasses() error {
 			l.stray = direct.path
 		}
 	}
-	switch {
-	case hasDirect || len(tops) == 0:
-		return nil
-	case len(deepest.above) > want && (tops["train"] || tops["test"]):
-		return errorf(data.ErrUnsupported, "%s: got a folder in the folder of a class, %s", filepath.Dir(deepest.path), folderLayout)
-	case len(deepest.above) > want:
-		return nil
+	if hasDirect || len(tops) == 0 {
+		return
+	}
+	if len(deepest.above) > want {
+		kind.Need(!tops["train"] && !tops["test"], data.ErrUnsupported, "%s: got a folder in the folder of a class, %s",
+			filepath.Dir(deepest.path), folderLayout)
+		return
 	}
 	if len(l.empty) > 0 {
-		return errorf(data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder", l.empty[0].path)
+		kind.Need(false, data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder", l.empty[0].path)
 	}
 	l.labeled, l.split, l.stray = true, split, ""
 	if split {
@@ -178,7 +164,6 @@ func (l *listing) findClasses() error {
 			return slices.Compare(b.above[:min(1, len(b.above))], a.above[:min(1, len(a.above))])
 		})
 	}
-	return nil
 }
 
 // listFolder returns the names of the folders and the images in a folder, each in natural
@@ -251,7 +236,8 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 
 // decodeFiles decodes images of one shape on all cores. If some images are in colour,
 // greyscale images become colour too; skipped files are removed from d.
-func (d *decoder) decodeFiles(folder string) (*pictures, error) {
+func (d *decoder) decodeFiles(folder string) (_ *pictures, err error) {
+	defer kind.Catch(&err)
 	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
 	for i := range d.files {
 		// Usually the first file decides the shape.
@@ -264,35 +250,26 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 			break
 		}
 	}
-	if err := d.ctx.Err(); err != nil {
-		return nil, err
-	}
+	kind.Check(d.ctx.Err())
 	if d.want.c == 0 {
 		for i := range d.files {
 			_, d.fault[i] = d.inspect(i)
 		}
 		return nil, d.unreadable(folder)
 	}
-	pixels, err := d.decodeAll()
-	if err == nil && d.colour.Load() {
+	pixels := kind.Got(d.decodeAll())
+	if d.colour.Load() {
 		d.want.c = 3
 		d.colour.Store(false)
 		clear(d.fault)
 		clear(d.found)
 		d.failed.Store(false)
-		pixels, err = d.decodeAll()
-	}
-	if err != nil {
-		return nil, err
+		pixels = kind.Got(d.decodeAll())
 	}
 	if !d.skip || !slices.Contains(d.fault, nil) {
-		if err := d.unreadable(folder); err != nil {
-			return nil, err
-		}
+		kind.Check(d.unreadable(folder))
 	}
-	if err := d.differing(folder); err != nil {
-		return nil, err
-	}
+	kind.Check(d.differing(folder))
 	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}, nil
 }
 
@@ -447,7 +424,7 @@ func (d *decoder) decode(i int, dst []byte) {
 // unreadable is the error for files that cannot be decoded, or nil.
 func (d *decoder) unreadable(folder string) error {
 	var listed []string
-	var kind error = data.ErrFormat
+	var of error = data.ErrFormat
 	for i, err := range d.fault {
 		if err == nil {
 			continue
@@ -458,7 +435,7 @@ func (d *decoder) unreadable(folder string) error {
 		}
 		err, ofSystem := reason(err)
 		if ofSystem {
-			kind = err
+			of = err
 		}
 		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
 	}
@@ -470,9 +447,9 @@ func (d *decoder) unreadable(folder string) error {
 		listed = append(listed[:maxListed], fmt.Sprintf("and %d more", count-maxListed))
 	}
 	if !d.skip && count < len(d.files) {
-		kind = errors.Join(ErrBroken, kind)
+		of = errors.Join(ErrBroken, of)
 	}
-	return errorf(kind, "%s: %d of the %d images cannot be read: %s", folder, count, len(d.files), strings.Join(listed, ", "))
+	return errorf(of, "%s: %d of the %d images cannot be read: %s", folder, count, len(d.files), strings.Join(listed, ", "))
 }
 
 // differing is the error for images of different sizes, or nil.

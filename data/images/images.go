@@ -116,36 +116,27 @@ const maxSize = 4096
 // the same size and number of colours. All paths or none must have labels, unless opt
 // gives labels. The split is known if it is known for every path. Errors name the file,
 // and are of the kinds of package data or this package, or the file system's.
-func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
-	if len(paths) == 0 {
-		return nil, errorf(data.ErrOption, "images: got no path, want files or folders")
-	}
-	if opt.Size < 0 || opt.Size > maxSize {
-		return nil, errorf(data.ErrOption, "size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
-	}
+func Open(ctx context.Context, paths []string, opt Options) (_ *Set, err error) {
+	defer kind.Catch(&err)
+	kind.Need(len(paths) > 0, data.ErrOption, "images: got no path, want files or folders")
+	kind.Need(opt.Size >= 0 && opt.Size <= maxSize, data.ErrOption,
+		"size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
 	parts := make([]*pictures, len(paths))
 	for i, path := range paths {
-		p, err := openPictures(ctx, path, opt)
-		if err != nil {
-			return nil, err
-		}
+		p := kind.Got(openPictures(ctx, path, opt))
 		if opt.Size > 0 {
 			p.resize(opt.Size)
 		}
-		if f := parts[0]; i > 0 && p.shape != f.shape {
-			kind, advice := ErrSizes, ", or a size to scale all to"
-			if p.c != f.c {
-				kind, advice = data.ErrShape, ""
-			}
-			return nil, errorf(kind, "%s: images: got %s, want %s as in %s%s", p.path, p.shape, f.shape, f.path, advice)
-		}
 		parts[i] = p
+		f := parts[0]
+		kind.Need(p.c == f.c, data.ErrShape, "%s: images: got %s, want %s as in %s", p.path, p.shape, f.shape, f.path)
+		kind.Need(p.shape == f.shape, ErrSizes, "%s: images: got %s, want %s as in %s, or a size to scale all to", p.path, p.shape, f.shape, f.path)
 	}
-	return joinPictures(ctx, parts, opt)
+	return joinPictures(ctx, parts, opt), nil
 }
 
-// joinPictures joins the images of all paths.
-func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, error) {
+// joinPictures joins the images of all paths. It fails as kind.Need does.
+func joinPictures(ctx context.Context, parts []*pictures, opt Options) *Set {
 	first := parts[0]
 	im := &Set{Name: opt.Name, H: first.h, W: first.w, C: first.c, Pixels: first.pixels}
 	if im.Name == "" {
@@ -161,12 +152,9 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 	for _, p := range parts {
 		im.Names, im.Skipped = append(im.Names, p.names...), append(im.Skipped, p.skipped...)
 		im.Stray = cmp.Or(im.Stray, p.stray)
-		if len(opt.Labels) == 0 && (p.labels == nil) != (first.labels == nil) {
-			with, without := first, p
-			if first.labels == nil {
-				with, without = p, first
-			}
-			return nil, errorf(data.ErrLabels, "%s: labels: got none, want some as in %s, or none for any image", without.path, with.path)
+		for _, pair := range [2][2]*pictures{{first, p}, {p, first}} {
+			kind.Need(len(opt.Labels) > 0 || pair[0].labels == nil || pair[1].labels != nil, data.ErrLabels,
+				"%s: labels: got none, want some as in %s, or none for any image", pair[1].path, pair[0].path)
 		}
 		labels, im.Train = append(labels, p.labels...), append(im.Train, p.train...)
 		split = split && p.train != nil
@@ -175,10 +163,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 		im.Names = nil
 	}
 	if len(opt.Labels) > 0 {
-		var err error
-		if labels, err = file.ReadLabels(ctx, opt.Labels, im.N); err != nil {
-			return nil, err
-		}
+		labels = kind.Got(file.ReadLabels(ctx, opt.Labels, im.N))
 	}
 	if labels != nil {
 		im.Labels = data.NewLabels(labels)
@@ -186,7 +171,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 	if !split {
 		im.Train = nil
 	}
-	return im, nil
+	return im
 }
 
 // A shape is the size of one image.
@@ -259,35 +244,24 @@ func errorf(of error, format string, args ...any) error {
 
 // arrayShape returns the shape of the images in arrays, or an error if arrays cannot hold
 // images.
-func arrayShape(shapes [][]int) (shape, error) {
-	var s shape
-	var dims []int
-	if len(shapes) > 0 {
-		dims = shapes[0]
-	}
+func arrayShape(shapes [][]int) (s shape, err error) {
+	defer kind.Catch(&err)
+	kind.Need(len(shapes) > 0, data.ErrUnsupported,
+		"got no images, want PNG, JPEG or WebP files in a folder, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes (x.astype('uint8'), for values from 0 to 1 after x *= 255)")
+	dims := shapes[0]
 	for _, other := range shapes {
-		if !slices.Equal(other[1:], dims[1:]) {
-			return s, errorf(data.ErrShape, "shape of the second file: got %v, want %v as in the first", other, dims)
-		}
+		kind.Need(slices.Equal(other[1:], dims[1:]), data.ErrShape, "shape of the second file: got %v, want %v as in the first", other, dims)
 	}
-	switch len(dims) {
-	case 0:
-		return s, errorf(data.ErrUnsupported,
-			"got no images, want PNG, JPEG or WebP files in a folder, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes (x.astype('uint8'), for values from 0 to 1 after x *= 255)")
-	case 3:
-		s = shape{dims[1], dims[2], 1}
-	case 4:
-		s = shape{dims[1], dims[2], dims[3]}
-	default:
-		return s, errorf(data.ErrShape, "shape: got %v, want N×H×W×3, or N×H×W for greyscale", dims)
+	kind.Need(len(dims) == 3 || len(dims) == 4, data.ErrShape, "shape: got %v, want N×H×W×3, or N×H×W for greyscale", dims)
+	s = shape{dims[1], dims[2], 1}
+	if len(dims) == 4 {
+		s.c = dims[3]
 	}
-	if s.c != 1 && s.c != 3 {
-		if s.h == 1 || s.h == 3 {
-			return s, errorf(data.ErrShape, "shape: got %v, with the colours before the rows, want N×H×W×3 (x.transpose(0, 2, 3, 1))", dims)
-		}
-		return s, errorf(data.ErrShape,
-			"values per pixel: got %d (shape %v), want 3 (red, green, blue) or 1 (greyscale); x[..., :3] drops transparency", s.c, dims)
-	}
+	isColours := s.c == 1 || s.c == 3
+	kind.Need(isColours || s.h != 1 && s.h != 3, data.ErrShape,
+		"shape: got %v, with the colours before the rows, want N×H×W×3 (x.transpose(0, 2, 3, 1))", dims)
+	kind.Need(isColours, data.ErrShape,
+		"values per pixel: got %d (shape %v), want 3 (red, green, blue) or 1 (greyscale); x[..., :3] drops transparency", s.c, dims)
 	return s, nil
 }
 
@@ -311,16 +285,14 @@ func openArray(ctx context.Context, path string) (rows file.Bytes, s shape, err 
 
 // readArray reads the images of openArray. If there are two files, the first has the
 // training images.
-func readArray(ctx context.Context, path string) (*pictures, error) {
+func readArray(ctx context.Context, path string) (_ *pictures, err error) {
+	defer kind.Catch(&err)
 	rows, s, err := openArray(ctx, path)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	defer rows.Close()
 	p := &pictures{shape: s}
-	if p.pixels, p.labels, err = rows.ReadBytes(); err != nil {
-		return nil, err
-	}
+	p.pixels, p.labels, err = rows.ReadBytes()
+	kind.Check(err)
 	if parts := rows.Parts(); len(parts) == 2 {
 		p.train = append(slices.Repeat([]bool{true}, parts[0].Rows), make([]bool, parts[1].Rows)...)
 	}
