@@ -568,10 +568,7 @@ func writePicture(dst []byte, m image.Image, s shape) {
 		m = &smooth
 	}
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
-		flat := image.NewRGBA(m.Bounds())
-		draw.Draw(flat, flat.Rect, image.White, image.Point{}, draw.Src)
-		draw.Draw(flat, flat.Rect, m, flat.Rect.Min, draw.Over)
-		m = flat
+		m = onWhite(m)
 	}
 	if y, ok := m.(*image.YCbCr); ok && isSubsampled(y) {
 		m = smoothChroma(y)
@@ -618,51 +615,28 @@ func smoothChroma(m *image.YCbCr) *image.YCbCr {
 	return &out
 }
 
-// copyPixels writes the values of an opaque image of the shape s to dst.
-func copyPixels(dst []byte, m image.Image, s shape) {
-	at := m.Bounds().Min
-	switch m := m.(type) {
-	case *image.Gray:
-		if s.c == 1 {
-			for y := range s.h {
-				copy(dst[y*s.w:(y+1)*s.w], m.Pix[y*m.Stride:])
-			}
-			return
-		}
-	case *image.YCbCr:
-		if s.c == 3 {
-			for y := range s.h {
-				for x := range s.w {
-					l, c := m.YOffset(at.X+x, at.Y+y), m.COffset(at.X+x, at.Y+y)
-					dst[0], dst[1], dst[2] = color.YCbCrToRGB(m.Y[l], m.Cb[c], m.Cr[c])
-					dst = dst[3:]
-				}
-			}
-			return
-		}
-	case *image.RGBA:
-		copyRGBA(dst, m.Pix, m.Stride, s)
-		return
-	case *image.NRGBA: // opaque, and therefore the same
-		copyRGBA(dst, m.Pix, m.Stride, s)
-		return
-	}
-	for y := range s.h {
-		for x := range s.w {
-			r, g, b, _ := m.At(at.X+x, at.Y+y).RGBA()
-			dst[0] = byte(r >> 8)
-			if s.c == 3 {
-				dst[1], dst[2] = byte(g>>8), byte(b>>8)
-			}
-			dst = dst[s.c:]
-		}
-	}
+// onWhite draws an image on white.
+func onWhite(m image.Image) *image.RGBA {
+	flat := image.NewRGBA(m.Bounds())
+	draw.Draw(flat, flat.Rect, image.White, image.Point{}, draw.Src)
+	draw.Draw(flat, flat.Rect, m, flat.Rect.Min, draw.Over)
+	return flat
 }
 
-// copyRGBA copies the first s.c bytes of each four-byte pixel to dst.
-func copyRGBA(dst, pix []byte, stride int, s shape) {
+// copyPixels writes the values of an opaque image of the shape s to dst.
+func copyPixels(dst []byte, m image.Image, s shape) {
+	if gray, ok := m.(*image.Gray); ok && s.c == 1 {
+		for y := range s.h {
+			copy(dst[y*s.w:(y+1)*s.w], gray.Pix[y*gray.Stride:])
+		}
+		return
+	}
+	flat, ok := m.(*image.RGBA)
+	if !ok {
+		flat = onWhite(m)
+	}
 	for y := range s.h {
-		row := pix[y*stride:]
+		row := flat.Pix[y*flat.Stride:]
 		for x := range s.w {
 			copy(dst[:s.c], row[4*x:])
 			dst = dst[s.c:]
