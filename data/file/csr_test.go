@@ -56,6 +56,10 @@ func TestOpenCSR(t *testing.T) {
 		})
 	}
 	both := need(file.Read(t.Context(), []string{filepath.Join(folder, "float32.npz"), filepath.Join(folder, "untidy-int64.npz")}, file.Options{}))(t)
+	mixed := []string{filepath.Join(folder, "float32.npz"), filepath.Join(folder, "dense.npy")}
+	wantError(t, errorOf(file.Read(t.Context(), mixed, file.Options{})), data.ErrShape, mixed[1]+": points: got dense ones, want sparse ones as in "+mixed[0])
+	slices.Reverse(mixed)
+	wantError(t, errorOf(file.Read(t.Context(), mixed, file.Options{})), data.ErrShape, mixed[1]+": points: got sparse ones, want dense ones as in "+mixed[0])
 	if x := need(both.Points.Dense())(t).X; !slices.Equal(x, slices.Concat(want.Points.X, want.Points.X)) {
 		t.Errorf("two files together are %v", x)
 	}

@@ -99,15 +99,12 @@ func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 //
 // Errors name the file and are of package data's kinds or of the file system's. Open reads
 // only the headers of the first 64 files; other faults are found when the rows are read.
-func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
+func Open(ctx context.Context, paths []string, o Options) (_ Rows, err error) {
+	defer kind.Catch(&err)
 	if len(o.Labels) > 0 {
 		return nil, errorf(data.ErrOption, "labels: got the file %s, want a column for points in blocks", o.Labels[0])
 	}
-	list, err := find(paths, &o)
-	if err != nil {
-		return nil, err
-	}
-	return open(ctx, list, o)
+	return kind.Got(open(ctx, kind.Got(find(paths, &o)), o)), nil
 }
 
 // maxOpen is the largest number of files open at a time.
@@ -144,31 +141,28 @@ type opened struct {
 }
 
 // open opens the first files of a list.
-func open(ctx context.Context, list sources, o Options) (*files, error) {
+func open(ctx context.Context, list sources, o Options) (_ *files, err error) {
 	f := &files{ctx: ctx, o: o, list: list, isByte: true}
-	err := error(nil)
-	for err == nil && len(f.list) > 0 && len(f.opened) < maxOpen {
-		err = f.openNext()
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	defer kind.Catch(&err)
+	for len(f.list) > 0 && len(f.opened) < maxOpen {
+		f.openNext()
 	}
-	if err == nil {
-		f.first = f.opened[0].about()
-		err = f.begin()
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
+	f.first = f.opened[0].about()
+	kind.Check(f.begin())
 	return f, nil
 }
 
-// openNext opens the next file, and reads just enough to know the width of its points.
-func (f *files) openNext() error {
+// openNext opens the next file, and reads just enough to know the width of its points. It
+// fails as kind.Need does.
+func (f *files) openNext() {
 	from := f.list[0]
 	f.list = f.list[1:]
-	file, err := from.open(f.ctx, &f.o)
-	if err != nil {
-		return err
-	}
+	file := kind.Got(from.open(f.ctx, &f.o))
 	f.opened = append(f.opened, file)
 	h := file.about()
 	if len(f.opened) == 1 && f.first == nil { // where fields are ambiguous, other files have the same codings
@@ -178,18 +172,20 @@ func (f *files) openNext() error {
 	if from.labels != "" && len(f.o.Labels) == 0 {
 		h.labeled, h.beside = true, func() ([]string, error) { return from.readLabels(f.ctx, h.n) }
 	}
-	switch {
-	case f.o.Offset == nil:
-	case h.sparse != nil:
-		return h.named(errorf(data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())"))
-	case h.width != len(f.o.Offset):
-		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset)))
+	h.need(f.o.Offset == nil || h.sparse == nil, data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())")
+	h.need(f.o.Offset == nil || h.width == len(f.o.Offset), data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset))
+}
+
+// need fails as kind.Need does, with the name of the file.
+func (h *head) need(ok bool, of error, format string, args ...any) {
+	if !ok {
+		kind.Check(h.named(errorf(of, format, args...)))
 	}
-	return nil
 }
 
 // begin starts the next file, or returns io.EOF after the last one.
-func (f *files) begin() error {
+func (f *files) begin() (err error) {
+	defer kind.Catch(&err)
 	if f.current != nil {
 		h := f.current.about()
 		f.sums = append(f.sums, h.sum)
@@ -206,20 +202,13 @@ func (f *files) begin() error {
 		if len(f.list) == 0 {
 			return io.EOF
 		}
-		if err := f.openNext(); err != nil {
-			return err
-		}
+		f.openNext()
 	}
 	f.current, f.opened = f.opened[0], f.opened[1:]
 	h := f.current.about()
-	if err := h.follows(f.first); err != nil {
-		return err
-	}
+	h.follow(f.first)
 	if h.beside != nil {
-		var err error
-		if h.labels, err = h.beside(); err != nil {
-			return err
-		}
+		h.labels = kind.Got(h.beside())
 	}
 	if f.begun = append(f.begun, h); !f.o.later {
 		f.o.logReading(h, h == f.first)
@@ -248,29 +237,17 @@ func (from source) readLabels(ctx context.Context, n int) ([]string, error) {
 	return labels, err
 }
 
-// follows checks that a file's points have the kind, columns and labels of the first file's.
-func (h *head) follows(first *head) error {
-	switch {
-	case (h.sparse != nil) != (first.sparse != nil):
-		return h.named(errorf(data.ErrShape, "points: got %s ones as in %s",
-			selection.If(h.sparse != nil, "sparse ones, want dense ones", "dense ones, want sparse ones"), first.name))
-	case h.width != first.width:
-		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name))
-	case h.labeled != first.labeled:
-		without := h
-		if h.labeled {
-			without = first
-		}
-		return without.named(errorf(data.ErrLabels, "labels: got none, want some as in other files, or none in any"))
-	case h.columns == nil || first.columns == nil:
-		return nil
+// follow fails unless a file's points have the kind, columns and labels of the first file's.
+func (h *head) follow(first *head) {
+	is := selection.If(h.sparse != nil, "sparse ones, want dense ones", "dense ones, want sparse ones")
+	h.need((h.sparse != nil) == (first.sparse != nil), data.ErrShape, "points: got %s as in %s", is, first.name)
+	h.need(h.width == first.width, data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name)
+	without := selection.If(h.labeled, first, h)
+	without.need(h.labeled == first.labeled, data.ErrLabels, "labels: got none, want some as in other files, or none in any")
+	if h.columns != nil && first.columns != nil && !slices.Equal(h.columns, first.columns) {
+		i := slices.IndexFunc(selection.UpTo[int](h.width), func(i int) bool { return h.columns[i] != first.columns[i] })
+		h.need(false, data.ErrShape, "data column %d: got %q, want %q as in %s", i+1, h.columns[i], first.columns[i], first.name)
 	}
-	for i, name := range first.columns {
-		if h.columns[i] != name {
-			return h.named(errorf(data.ErrShape, "data column %d: got %q, want %q as in %s", i+1, h.columns[i], name, first.name))
-		}
-	}
-	return nil
 }
 
 // take reads up to want rows with read. read reads from the current file after done rows,
@@ -308,8 +285,7 @@ func (f *files) Next(dst *data.Matrix) (int, error) {
 	if err := data.CheckDense(dst); err != nil {
 		return 0, err
 	}
-	d := f.first.width
-	if dst.D != d {
+	if d := f.first.width; dst.D != d {
 		return 0, errorf(data.ErrShape, "values per row of the block: got %d, want %d", dst.D, d)
 	}
 	dst.Columns, dst.Offset = f.first.columns, f.o.Offset

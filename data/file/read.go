@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -19,12 +20,9 @@ import (
 // Options.Log says so. Points of scipy's npz files stay sparse (Matrix.CSR), at 8 bytes
 // per nonzero value. Their columns may be out of order, and values for the same column are
 // added up. Labels may also come from Options.Labels. Every value must be finite.
-func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error) {
-	list, err := find(paths, &o)
-	if err != nil {
-		return nil, err
-	}
-	return readTable(ctx, list, o, nil)
+func Read(ctx context.Context, paths []string, o Options) (_ *data.Dataset, err error) {
+	defer kind.Catch(&err)
+	return readTable(ctx, kind.Got(find(paths, &o)), o, nil)
 }
 
 // ReadRows is Read for the given rows of n points; data.CheckRows must accept rows. The
@@ -34,15 +32,10 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 // Options.StreamAbove would leave this number of points in files. Sparse files are first
 // read completely into memory. The error wraps data.ErrUnsupported for a pipe, and
 // data.ErrChanged for another number of points than n.
-func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
-	if err := data.CheckRows(rows, n); err != nil {
-		return nil, err
-	}
-	list, err := findAgain(paths, &o)
-	if err != nil {
-		return nil, err
-	}
-	return readTable(ctx, list, o, &choice{rows, n})
+func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (_ *data.Dataset, err error) {
+	defer kind.Catch(&err)
+	kind.Check(data.CheckRows(rows, n))
+	return readTable(ctx, findAgain(paths, &o), o, &choice{rows, n})
 }
 
 // Decode reads points from a stream as Read reads a file. The dataset has no name. Points
@@ -58,16 +51,10 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 // Count returns the number of points that Read would read from files. It uses their
 // headers if possible, and otherwise skips over the rows. For a pipe the error wraps
 // data.ErrUnsupported; other errors are as for Open.
-func Count(ctx context.Context, paths []string, o Options) (int, error) {
+func Count(ctx context.Context, paths []string, o Options) (_ int, err error) {
+	defer kind.Catch(&err)
 	o.Labels, o.Log = nil, nil
-	list, err := findAgain(paths, &o)
-	if err != nil {
-		return 0, err
-	}
-	f, err := open(ctx, list, o)
-	if err != nil {
-		return 0, err
-	}
+	f := kind.Got(open(ctx, findAgain(paths, &o), o))
 	defer f.Close()
 	if n, known := f.Len(); known {
 		return n, nil
@@ -75,13 +62,11 @@ func Count(ctx context.Context, paths []string, o Options) (int, error) {
 	return f.Skip(math.MaxInt)
 }
 
-// findAgain is find for files that will be read several times.
-func findAgain(paths []string, o *Options) (sources, error) {
-	list, err := find(paths, o)
-	if err == nil && !list.again() {
-		err = errorf(data.ErrUnsupported, "%s: sample of the points: got a pipe, want a file, which can be read again", list[0].path)
-	}
-	return list, err
+// findAgain is find for files that will be read several times. It fails as kind.Need does.
+func findAgain(paths []string, o *Options) sources {
+	list := kind.Got(find(paths, o))
+	kind.Need(list.again(), data.ErrUnsupported, "%s: sample of the points: got a pipe, want a file, which can be read again", list[0].path)
+	return list
 }
 
 // A choice has some rows of points, ascending, and the number of all points. nil means
@@ -92,38 +77,27 @@ type choice struct {
 }
 
 // read reads the wanted points.
-func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.Dataset, error) {
+func read(ctx context.Context, list sources, o Options, wanted *choice) (_ *data.Dataset, err error) {
+	defer kind.Catch(&err)
 	o.later = true
-	f, err := open(ctx, list, o)
-	if err != nil {
-		return nil, err
-	}
+	f := kind.Got(open(ctx, list, o))
 	defer f.Close()
-	ds, labels, err := f.stream(list, wanted)
-	if ds == nil && err == nil {
-		ds, labels, err = f.collect(list, wanted)
-	}
-	if err != nil {
-		return nil, err
+	ds, labels := f.stream(list, wanted)
+	if ds == nil {
+		ds, labels = f.collect(list, wanted)
 	}
 	ds.Name, ds.Parts, ds.Codings = o.Name, f.parts, f.first.used
 	if f.Labeled() {
 		ds.Labels = data.NewLabels(labels)
-		if err := CheckClasses(list[0].path, ds.Labels); err != nil {
-			return nil, err
-		}
+		kind.Check(CheckClasses(list[0].path, ds.Labels))
 	}
 	if wanted != nil {
 		ds.Rows = wanted.rows
 	}
 	if o.Columns == nil {
-		if err := f.first.checkEmpty(ds.Points, o.AllowMissing); err != nil {
-			return nil, err
-		}
+		f.first.checkEmpty(ds.Points, o.AllowMissing)
 	}
-	if err := o.checkPoints(ctx, ds); err != nil {
-		return nil, err
-	}
+	kind.Check(o.checkPoints(ctx, ds))
 	for i, h := range f.begun {
 		o.logReading(h, i == 0)
 	}
@@ -131,21 +105,18 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 		s.finite = true // this has been checked
 	}
 	n := f.rows()
-	if wanted != nil && n != wanted.n {
-		return nil, errChanged(list, n, wanted.n)
+	if wanted != nil {
+		list.need(n, wanted.n)
 	}
 	if len(o.Labels) > 0 {
-		labels, err := ReadLabels(ctx, o.Labels, n)
-		if err != nil {
-			return nil, err
-		}
-		ds.Labels = data.NewLabels(wanted.of(labels))
+		ds.Labels = data.NewLabels(wanted.of(kind.Got(ReadLabels(ctx, o.Labels, n))))
 	}
 	return ds, nil
 }
 
-func errChanged(list sources, got, want int) error {
-	return errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago", list[0].path, got, want)
+// need fails unless there are still as many points as before.
+func (list sources) need(got, want int) {
+	kind.Need(got == want, data.ErrChanged, "%s: points: got %d, want %d as a moment ago", list[0].path, got, want)
 }
 
 // of returns the labels of the wanted points.
@@ -156,8 +127,8 @@ func (c *choice) of(all []string) []string {
 	return selection.Pick(all, c.rows)
 }
 
-// collect reads the wanted points and their labels into memory.
-func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, error) {
+// collect reads the wanted points and their labels into memory. It fails as kind.Need does.
+func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string) {
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), Offset: f.o.Offset}
 	if f.first.sparse == nil && m.Offset == nil {
 		var rows []int
@@ -166,10 +137,7 @@ func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, 
 		}
 		f.convert(conversion{sample: data.NewSample(m.D, rows)})
 	}
-	labels, err := f.fill(m, wanted)
-	if err != nil {
-		return nil, nil, err
-	}
+	labels := f.fill(m, wanted)
 	if f.sample != nil {
 		m.Offset = f.sample.Offset()
 		once := m.Offset != nil && !list.again()
@@ -178,36 +146,29 @@ func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, 
 		}
 		f.sample.LogRounding(f.o.Log, m.Columns, m.Offset, once)
 		if m.Offset != nil {
-			if labels, err = f.fillAgain(list, m, wanted); err != nil {
-				return nil, nil, err
-			}
+			labels = f.fillAgain(list, m, wanted)
 		}
 	}
-	return &data.Dataset{Points: m, Bytes: f.isByte && m.Offset == nil}, labels, nil
+	return &data.Dataset{Points: m, Bytes: f.isByte && m.Offset == nil}, labels
 }
 
 // fillAgain reads the points once more, relative to the Offset of m.
-func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]string, error) {
+func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) []string {
 	for _, from := range list {
 		if s, ok := from.stream.(io.Seeker); ok {
 			if _, err := s.Seek(from.start, io.SeekStart); err != nil {
-				return nil, fmt.Errorf("reading failed: %w", err)
+				kind.Check(fmt.Errorf("reading failed: %w", err))
 			}
 		}
 	}
 	o := f.o
 	o.Offset, o.Log = m.Offset, nil
-	again, err := open(f.ctx, list, o)
-	if err != nil {
-		return nil, err
-	}
+	again := kind.Got(open(f.ctx, list, o))
 	defer again.Close()
 	m.X = m.X[:0]
-	labels, err := again.fill(m, wanted)
-	if err == nil && again.rows() != f.rows() {
-		err = errChanged(list, again.rows(), f.rows())
-	}
-	return labels, err
+	labels := again.fill(m, wanted)
+	list.need(again.rows(), f.rows())
+	return labels
 }
 
 // checkPoints is ds.CheckContext, but lets values that are not finite pass with AllowMissing.
@@ -219,27 +180,26 @@ func (o *Options) checkPoints(ctx context.Context, ds *data.Dataset) error {
 	return err
 }
 
-// fill reads the wanted rows into the empty matrix m, and returns their labels.
-func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error) {
+// fill reads the wanted rows into the empty matrix m, and returns their labels. It fails as
+// kind.Need does, as the functions below do.
+func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string) {
 	if f.first.sparse != nil {
 		return f.fillSparse(m, wanted)
 	}
-	check := func(first int, block []float32) error {
-		if f.o.AllowMissing {
-			return nil
+	m.X, labels = appendRows(f, m.X, wanted, reader.read, func(first int, block []float32) {
+		if !f.o.AllowMissing {
+			kind.Check(CheckFinite(f, first, &data.Matrix{D: m.D, X: block, Columns: m.Columns}))
 		}
-		return CheckFinite(f, first, &data.Matrix{D: m.D, X: block, Columns: m.Columns})
-	}
-	m.X, labels, err = appendRows(f, m.X, wanted, reader.read, check)
+	})
 	m.N = len(m.X) / m.D
-	return labels, err
+	return labels
 }
 
 // appendRows appends the wanted rows to the empty slice x, and returns their labels. read
 // reads values of a file. check, if not nil, is called for every block, including rows
 // that are not wanted.
 func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error),
-	check func(first int, block []T) error) ([]T, []string, error) {
+	check func(first int, block []T)) ([]T, []string) {
 	if wanted == nil {
 		return appendAll(f, x, read)
 	}
@@ -249,14 +209,12 @@ func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r r
 	var labels []string
 	for first := 0; ; {
 		n, err := next(f, block, read)
-		if err == nil && check != nil {
-			err = check(first, block[:n*d])
-		}
 		if err == io.EOF {
-			return x, labels, nil
+			return x, labels
 		}
-		if err != nil {
-			return nil, nil, err
+		kind.Check(err)
+		if check != nil {
+			check(first, block[:n*d])
 		}
 		for k := len(x) / d; k < len(wanted.rows) && wanted.rows[k] < first+n; k++ {
 			i := wanted.rows[k] - first
@@ -271,7 +229,7 @@ func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r r
 
 // appendAll is appendRows for all rows. It does not allocate memory only because a header
 // announces many values.
-func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (int, error)) ([]T, []string, error) {
+func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (int, error)) ([]T, []string) {
 	// Allocate once for all files, instead of growing and copying for each. The headers of
 	// arrays have the sizes.
 	if heads, _ := f.heads(); len(heads) > 1 {
@@ -292,23 +250,24 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 		}
 		n, err := read(f.current, x[len(x):cap(x)])
 		x = x[:len(x)+n]
-		if err != nil && err != io.EOF {
-			return nil, nil, h.explain(err)
+		if err != nil {
+			f.labels = append(f.labels, f.passed((len(x)-begin)/h.width, err)...)
+			begin = len(x)
 		}
-		if err == nil {
-			continue
-		}
-		f.labels = append(f.labels, f.passed((len(x)-begin)/h.width, err)...)
-		begin = len(x)
 	}
+	f.checkEnd()
+	return x, f.labels
+}
+
+// checkEnd fails unless all rows have been read.
+func (f *files) checkEnd() {
 	if f.err != io.EOF {
-		return nil, nil, f.err
+		kind.Check(f.err)
 	}
-	return x, f.labels, nil
 }
 
 // fillSparse reads the wanted rows of sparse points.
-func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err error) {
+func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string) {
 	var parts []*data.CSR
 	for f.err == nil {
 		part, err := f.current.about().sparse.rest()
@@ -319,42 +278,33 @@ func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err
 		parts = append(parts, part)
 		labels = append(labels, f.passed(len(part.Start)-1, io.EOF)...)
 	}
-	if f.err != io.EOF {
-		return nil, f.err
-	}
+	f.checkEnd()
 	m.CSR = data.ConcatCSR(parts)
 	m.N = len(m.CSR.Start) - 1
-	if wanted == nil {
-		return labels, nil
-	}
-	if m.N != wanted.n { // read then returns an error
-		return nil, nil
+	if wanted == nil || m.N != wanted.n { // read then fails
+		return labels
 	}
 	all := &data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
-	if err := f.o.checkPoints(f.ctx, all); err != nil { // also checks rows that are not wanted
-		return nil, err
-	}
+	kind.Check(f.o.checkPoints(f.ctx, all)) // also checks rows that are not wanted
 	some := m.Take(wanted.rows)
 	m.N, m.CSR = some.N, some.CSR
-	if labels != nil {
-		labels = wanted.of(labels)
-	}
-	return labels, nil
+	return wanted.of(labels)
 }
 
 // ReadSparse implements Sparse.
-func (f *files) ReadSparse() (*data.Matrix, error) {
-	if f.first.sparse == nil {
-		return nil, f.first.named(errorf(data.ErrUnsupported, "points: got dense ones, want sparse ones"))
-	}
+func (f *files) ReadSparse() (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	f.first.need(f.first.sparse != nil, data.ErrUnsupported, "points: got dense ones, want sparse ones")
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns()}
-	_, err := f.fillSparse(m, nil)
-	return m, err
+	f.fillSparse(m, nil)
+	return m, nil
 }
 
 // ReadBytes implements Bytes.
 func (f *files) ReadBytes() (values []byte, labels []string, err error) {
-	return appendRows(f, nil, nil, readBytes, nil)
+	defer kind.Catch(&err)
+	values, labels = appendRows(f, nil, nil, readBytes, nil)
+	return values, labels, nil
 }
 
 // readBytes reads the bytes of a file. Its values must be unsigned bytes.

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 )
 
 // streamFrom is the default of Options.StreamFrom.
@@ -75,8 +76,8 @@ func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
 
 // stream returns a set whose points stay in their files or, for some rows, are held as
 // bytes. It reads the labels. It returns nil unless the options ask for this and all
-// files allow it.
-func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string, error) {
+// files allow it. It fails as kind.Need does.
+func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string) {
 	heads, all := f.heads()
 	n, known := f.Len()
 	storage := storageOf(heads)
@@ -88,7 +89,7 @@ func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string, e
 	}
 	storage = f.o.leaves(n, f.Width(), storage)
 	if !all || !known || storage == data.InMemory || !list.again() {
-		return nil, nil, nil
+		return nil, nil
 	}
 	s := &stored{list: list, n: n, d: f.Width(), offset: f.o.Offset, finite: true}
 	exact := true
@@ -96,59 +97,49 @@ func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string, e
 		s.finite, exact = s.finite && h.finite, exact && h.exact
 	}
 	var labels []string
-	var err error
 	if storage == data.AsBytes {
 		held := &heldBytes{array: array{scalarType: scalarType{kind: 'u', size: 1}, shape: []int{n, s.d}}}
-		held.x, labels, err = appendRows(f, nil, wanted, readBytes, nil)
+		held.x, labels = appendRows(f, nil, wanted, readBytes, nil)
 		s.list = sources{{held: held}}
 	} else {
-		labels, err = s.note(f)
+		labels = s.note(f)
 	}
-	if err == nil && !exact && s.offset == nil {
-		err = s.chooseOffset(f.ctx, f.o.Log)
+	if !exact && s.offset == nil {
+		s.chooseOffset(f.ctx, f.o.Log)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return &data.Dataset{Stored: s, Bytes: f.isByte && f.o.Offset == nil}, labels, nil
+	return &data.Dataset{Stored: s, Bytes: f.isByte && f.o.Offset == nil}, labels
 }
 
 // note records the current state of the files, and reads the labels of the points.
-func (s *stored) note(f *files) (labels []string, err error) {
-	for ; err == nil; err = f.begin() {
+func (s *stored) note(f *files) (labels []string) {
+	for ; f.err == nil; f.err = f.begin() {
 		h := f.current.about()
 		info, err := os.Stat(h.name)
 		if err != nil {
-			return nil, fmt.Errorf("the data cannot be read: %w", err)
+			kind.Check(fmt.Errorf("the data cannot be read: %w", err))
 		}
 		s.infos, s.types = append(s.infos, info), append(s.types, h.typeText())
 		f.parts[len(f.parts)-1].Rows = h.n
 		labels = append(labels, h.labels...)
 	}
-	if err != io.EOF {
-		return nil, err
-	}
-	return labels, nil
+	f.checkEnd()
+	return labels
 }
 
 func (h *head) typeText() string { return fmt.Sprint(h.dtype, h.shape) }
 
 // chooseOffset reads the points and chooses an offset.
-func (s *stored) chooseOffset(ctx context.Context, log *slog.Logger) error {
+func (s *stored) chooseOffset(ctx context.Context, log *slog.Logger) {
 	sampled := data.NewSample(s.d, nil)
 	finite := true
-	err := s.each(ctx, 0, sampled, func(_ int, block *data.Matrix) error {
+	kind.Check(s.each(ctx, 0, sampled, func(_ int, block *data.Matrix) error {
 		_, _, _, bad := block.FirstNotFinite()
 		finite = finite && !bad
 		return nil
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	s.offset = sampled.Offset()
 	s.finite = finite && s.offset == nil
 	sampled.LogRounding(log, nil, s.offset, false)
-	return nil
 }
 
 // checkFiles returns an error if a file is not the same as when it was first read.

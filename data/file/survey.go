@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/text"
 )
 
@@ -45,11 +46,12 @@ func readTable(ctx context.Context, list sources, o Options, wanted *choice) (*d
 // survey reads whole tables to learn how their columns become numbers, and sets the
 // Codings of the options. It returns a *TextError if columns do not, unless DropText is
 // set and others do.
-func survey(ctx context.Context, list sources, o *Options) error {
+func survey(ctx context.Context, list sources, o *Options) (err error) {
+	defer kind.Catch(&err)
 	var l layout
 	columns, missing, categories := make(map[int]*inspector), make(map[int]bool), []int(nil)
 	for _, from := range list {
-		err := withTable(ctx, from.path, o, func(t table) {
+		kind.Check(withTable(ctx, from.path, o, func(t table) {
 			if t == nil {
 				return
 			}
@@ -95,10 +97,7 @@ func survey(ctx context.Context, list sources, o *Options) error {
 				}
 				return ctx.Err()
 			})
-		})
-		if err != nil {
-			return err
-		}
+		}))
 	}
 	if l.roles == nil {
 		return nil
@@ -113,7 +112,8 @@ func survey(ctx context.Context, list sources, o *Options) error {
 		c.Coding = data.Coding{Column: l.nameOf(i), Kind: data.CodingCategory, Values: slices.Sorted(maps.Keys(columns[i].values))}
 		delete(texts, i)
 	}
-	e, err := new(TextError), l.textError(texts)
+	e := new(TextError)
+	err = l.textError(texts)
 	if errors.As(err, &e) {
 		if slices.Contains(l.roles, roleLabel) && e.Numbers {
 			e.Columns = slices.DeleteFunc(e.Columns, TextColumn.areWords)
@@ -141,15 +141,15 @@ func survey(ctx context.Context, list sources, o *Options) error {
 // noValues says what a column is that has no values.
 const noValues = "no values"
 
-// checkEmpty returns a *TextError if columns of a table have no values, and an error wrapping
-// data.ErrFormat if columns of an array have none and values may be missing, as another
+// checkEmpty fails with a *TextError if columns of a table have no values, and with an error
+// wrapping data.ErrFormat if columns of an array have none and values may be missing, as another
 // error has the row otherwise.
-func (h *head) checkEmpty(m *data.Matrix, allowed bool) error {
+func (h *head) checkEmpty(m *data.Matrix, allowed bool) {
 	if m == nil || m.CSR != nil {
-		return nil
+		return
 	}
 	if _, _, _, missing := m.FirstNotFinite(); !missing {
-		return nil
+		return
 	}
 	e, isTable := new(TextError), len(h.sources) == m.D // not the items of lists
 	for j, mean := range m.FiniteMeans() {
@@ -165,10 +165,10 @@ func (h *head) checkEmpty(m *data.Matrix, allowed bool) error {
 		}
 	}
 	switch {
-	case e.Columns == nil || !isTable && !allowed:
-		return nil
-	case !isTable:
-		return h.named(errorf(data.ErrFormat, "got no values in column %s; leave it out", e.Columns[0].Name))
+	case e.Columns == nil:
+	case isTable:
+		kind.Check(h.named(e))
+	default:
+		h.need(!allowed, data.ErrFormat, "got no values in column %s; leave it out", e.Columns[0].Name)
 	}
-	return h.named(e)
 }
