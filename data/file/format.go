@@ -56,41 +56,45 @@ const (
 	mtxMagic = "%%MatrixMarket"
 )
 
-// foreign are unsupported kinds of files that users may try, by their first bytes.
-var foreign = []struct{ magic, advice string }{
-	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
-	{hdf5.Magic[:4], "an HDF5 file within a gzip stream, or from a pipe; name the file itself, unpacked"},
-	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
-	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
-	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
-	{"ARROW1", "an Arrow (Feather) file; " + fromPython("points.feather", "read_feather('points.feather')")},
-	{"MATLAB 5.0 MAT", "a MATLAB file; in Python, np.save('points.npy', scipy.io.loadmat('points.mat')['NAME']) makes an array of one of its variables"},
-	{"\x80\x04\x95", "a pickle; save the array in it with np.save, or the table with its method to_csv"},
-	{"\x80\x05\x95", "a pickle; save the array in it with np.save, or the table with its method to_csv"},
-	{"\xd0\xcf\x11\xe0", "an old Excel file; " + fromPython("points.xls", "read_excel('points.xls')")},
-	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
-	{"FEA1", "an old Feather file; " + fromPython("points.feather", "read_feather('points.feather')")},
-	{"<stata_dta>", "a Stata file; " + fromPython("points.dta", "read_stata('points.dta')")},
-	{"$FL2", "an SPSS file; with the package pyreadstat, " + fromPython("points.sav", "read_spss('points.sav')")},
-	{"X\n\x00\x00\x00", "an R object; in R, write.csv(readRDS('points.rds'), 'points.csv', row.names = FALSE) makes a table of a data frame"},
-	{"RDX", "an R workspace; in R, load it, and write.csv(NAME, 'points.csv', row.names = FALSE) makes a table of a data frame in it"},
+// foreign are unsupported kinds of files that users may try, by their first bytes. In advice,
+// {file} is the path in quotation marks, {open} what opens it as text, {gzip} the import for this,
+// and {table} the path without an ending.
+var foreign = []struct {
+	begins func(top []byte) bool
+	advice string
+}{
+	{regexp.MustCompile(`(?i)^\x{feff}?\s*(%.*\s+)*@relation\s`).Match, "ARFF; convert it with python3 -c \"import {gzip}pandas, scipy.io.arff; " +
+		"t = pandas.DataFrame(scipy.io.arff.loadarff({open})[0]); " +
+		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('{table}.csv', index=False)\""},
+	// A time such as 12:30 is no value of a column, unless others beside it are no times.
+	{regexp.MustCompile(`^\x{feff}?[-+]?[.\d]+(e[-+]?\d+)?( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
+		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`).Match, "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
+		"x, y = sklearn.datasets.load_svmlight_file({file}); scipy.sparse.save_npz('{table}.npz', x); numpy.save('{table}-labels.npy', y)\", for --labels"},
+	{magic(zipMagic), "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
+	{magic(hdf5.Magic[:4]), "an HDF5 file within a gzip stream, or from a pipe; name the file itself, unpacked"},
+	{magic(parquet.Magic), "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
+	{magic("\xfd7zXZ"), "compressed with xz; unpack it or compress it with gzip"},
+	{magic("BZh"), "compressed with bzip2; unpack it or compress it with gzip"},
+	{magic("ARROW1"), "an Arrow (Feather) file; " + fromPython("points.feather", "read_feather('points.feather')")},
+	{magic("MATLAB 5.0 MAT"), "a MATLAB file; in Python, np.save('points.npy', scipy.io.loadmat('points.mat')['NAME']) makes an array of one of its variables"},
+	{magic("\x80\x04\x95", "\x80\x05\x95"), "a pickle; save the array in it with np.save, or the table with its method to_csv"},
+	{magic("\xd0\xcf\x11\xe0"), "an old Excel file; " + fromPython("points.xls", "read_excel('points.xls')")},
+	{magic("(\xb5/\xfd"), "compressed with zstd; unpack it or compress it with gzip"},
+	{magic("FEA1"), "an old Feather file; " + fromPython("points.feather", "read_feather('points.feather')")},
+	{magic("<stata_dta>"), "a Stata file; " + fromPython("points.dta", "read_stata('points.dta')")},
+	{magic("$FL2"), "an SPSS file; with the package pyreadstat, " + fromPython("points.sav", "read_spss('points.sav')")},
+	{magic("X\n\x00\x00\x00"), "an R object; in R, write.csv(readRDS('points.rds'), 'points.csv', row.names = FALSE) makes a table of a data frame"},
+	{magic("RDX"), "an R workspace; in R, load it, and write.csv(NAME, 'points.csv', row.names = FALSE) makes a table of a data frame in it"},
 }
 
 const svmPairs = `( +\d+:[-+.\deE]+)`
 
-// foreignText are unsupported kinds of text; %[1]s is the file, and %[2]s the path of its table
-// without an ending.
-var foreignText = []struct {
-	begins *regexp.Regexp
-	advice string
-}{
-	{regexp.MustCompile(`(?i)^\x{feff}?\s*(%.*\s+)*@relation\s`), "ARFF; convert it with python3 -c \"import gzip, pandas, scipy.io.arff; " +
-		"t = pandas.DataFrame(scipy.io.arff.loadarff(gzip.open(%[1]s, 'rt'))[0]); " +
-		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('%[2]s.csv', index=False)\""},
-	// A time such as 12:30 is no value of a column, unless others beside it are no times.
-	{regexp.MustCompile(`^\x{feff}?[-+]?[.\d]+(e[-+]?\d+)?( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
-		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`), "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
-		"x, y = sklearn.datasets.load_svmlight_file(%[1]s); scipy.sparse.save_npz('%[2]s.npz', x); numpy.save('%[2]s-labels.npy', y)\", for --labels"},
+// magic returns what reports whether a file begins with one of some texts, in letters of any
+// case.
+func magic(texts ...string) func(top []byte) bool {
+	return func(top []byte) bool {
+		return slices.ContainsFunc(texts, func(s string) bool { return s != "" && bytes.EqualFold(top[:min(len(top), len(s))], []byte(s)) })
+	}
 }
 
 const wantUTF8 = "want UTF-8; save it as \"CSV UTF-8\" in Excel, or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW"
@@ -100,9 +104,11 @@ var inPython = strings.NewReplacer("'", `\x27`, `"`, `\x22`, "$", `\x24`, "`", `
 
 // fromPython says how to make a table of a file; frame is the data frame that pandas makes.
 func fromPython(path, frame string) string {
-	return fmt.Sprintf(`convert it with python3 -c "import gzip, json, pandas; pandas.%s.to_csv('%s.csv', index=False)"`, frame,
-		inPython(filepath.Join(filepath.Dir(path), NameOf(path))))
+	return fmt.Sprintf(`convert it with python3 -c "import gzip, json, pandas; pandas.%s.to_csv('%s.csv', index=False)"`, frame, tableOf(path))
 }
+
+// tableOf returns the path, without an ending, of a table to be made of a file, as inPython does.
+func tableOf(path string) string { return inPython(filepath.Join(filepath.Dir(path), NameOf(path))) }
 
 // fromJSON says how to make a table of a file with the first bytes top, if it is JSON: a
 // value on each line, or one value. Otherwise it returns "".
@@ -136,32 +142,24 @@ func recognize(path string, in *Input) (*format, error) {
 	if len(head) == 0 {
 		return nil, errorf(data.ErrEmpty, "the file is empty")
 	}
-	begins := func(magic string) bool {
-		return magic != "" && len(head) >= len(magic) && bytes.EqualFold(head[:len(magic)], []byte(magic))
-	}
 	for i, f := range formats {
-		if (begins(f.magic) || f.magic == hdf5.Magic && isHDF5(head)) && (in.at != nil || !f.anyOrder) {
+		if (magic(f.magic)(head) || f.magic == hdf5.Magic && isHDF5(head)) && (in.at != nil || !f.anyOrder) {
 			return &formats[i], nil
 		}
 	}
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return nil, errorf(data.ErrFormat, "the file is text in UTF-16, "+wantUTF8)
 	}
-	if how := fromJSON(path, in.Peek(readBuffer)); how != "" {
+	top := in.Peek(readBuffer)
+	if how := fromJSON(path, top); how != "" {
 		return nil, errorf(data.ErrUnsupported, "the file is JSON; %s", how)
 	}
-	for _, f := range foreignText {
-		if f.begins.Match(in.Peek(readBuffer)) {
-			how := fmt.Sprintf(f.advice, "'"+inPython(path)+"'", inPython(filepath.Join(filepath.Dir(path), NameOf(path))))
-			if !strings.HasSuffix(path, ".gz") {
-				how = strings.NewReplacer("gzip.open(", "", ", 'rt')", "", "gzip, ", "").Replace(how)
-			}
-			return nil, errorf(data.ErrUnsupported, "the file is %s", how)
-		}
-	}
+	quoted, packed := "'"+inPython(path)+"'", strings.HasSuffix(path, ".gz")
+	fill := strings.NewReplacer("{file}", quoted, "{table}", tableOf(path), "{gzip}", selection.If(packed, "gzip, ", ""),
+		"{open}", selection.If(packed, "gzip.open("+quoted+", 'rt')", quoted)).Replace
 	for _, f := range foreign {
-		if begins(f.magic) {
-			return nil, errorf(data.ErrUnsupported, "the file is %s", f.advice)
+		if f.begins(top) {
+			return nil, errorf(data.ErrUnsupported, "the file is %s", fill(f.advice))
 		}
 	}
 	zeros := bytes.IndexByte(head, 0) >= 0
