@@ -107,3 +107,16 @@ func TestCountingHeaderIsLogged(t *testing.T) {
 		t.Errorf("what was said before is said again: %q, %v", text, err)
 	}
 }
+
+// All columns that were not trained on are named, also if they are text.
+func TestColumnsLeftOut(t *testing.T) {
+	log, text := logged()
+	o := file.Options{Columns: []string{"y", "x"}, Codings: []data.Coding{{Column: "note", Kind: data.CodingText}}, Log: log}
+	for content, want := range map[string]string{"x,note,y\n1,a,2\n": "columns=note", "x,note,y,z\n1,a,2,3\n": `columns="note, z"`} {
+		text.Reset()
+		need(file.Decode(strings.NewReader(content), o))(t)
+		if !strings.Contains(text.String(), "columns that were not trained on are left out") || !strings.Contains(text.String(), want) {
+			t.Errorf("%q: got %q, want %s", content, text.String(), want)
+		}
+	}
+}

@@ -117,13 +117,14 @@ func (r *parquetReader) choose(opt Options) {
 		}
 		opt.Columns = nil // its values have no names
 	}
-	texts := r.inspect(&opt)
-	r.leaveText(&r.head, &opt, texts)
-	left := r.left
-	if r.findPositions(&r.head, &opt); r.left == nil {
-		r.left = left
-	}
-	kind.Check(r.textError(texts))
+	kind.Check(r.settle(r, &r.head, &opt, func(i int, add func(field string, where func() string)) {
+		if r.check(i) == nil {
+			c := r.column(i)
+			for k, field := range r.readTexts(&c, nil, min(r.file.Rows, parquetRows)) {
+				add(field, func() string { return fmt.Sprintf("row %d", k+1) })
+			}
+		}
+	}))
 	for _, i := range r.with(roleLabel) {
 		if err := r.check(i); err != nil {
 			kind.Check(fmt.Errorf("label %w", err))
@@ -140,29 +141,6 @@ func (r *parquetReader) rolesFor(o *Options) []role {
 		}
 	}
 	return roles
-}
-
-// inspect sets the codings of the columns, by their types and the first rows of text. It
-// returns the columns that are not numbers.
-func (r *parquetReader) inspect(opt *Options) (texts map[int]TextColumn) {
-	dates := indices(slices.Concat(opt.Dates, datesOf(opt.Codings)), len(r.names), r.names)
-	inspectors := make(map[int]*inspector)
-	for _, i := range r.with(roleData) {
-		s := r.inspector(i)
-		if s == nil {
-			continue
-		}
-		if inspectors[i] = s; r.check(i) != nil {
-			continue
-		}
-		c := r.column(i)
-		for k, field := range r.readTexts(&c, nil, min(r.file.Rows, parquetRows)) {
-			if !text.IsMissingNumber(field) {
-				s.add(field, func() string { return fmt.Sprintf("row %d", k+1) }, slices.Contains(dates, i))
-			}
-		}
-	}
-	return r.encode(inspectors, opt, false)
 }
 
 // openColumns opens cursors for the columns.

@@ -71,28 +71,16 @@ type textReader struct {
 // must be a number with a decimal point. Empty lines are skipped.
 func openText(in *Input, o *Options) reader {
 	t := newRows(in, o)
-	_, columns := t.fields()
+	t.checkRows()
 	t.roles = t.rolesFor(o)
 	t.labeled = slices.Contains(t.roles, roleLabel)
-	inspectors := make(map[int]*inspector)
-	dates := indices(slices.Concat(o.Dates, datesOf(o.Codings)), columns, t.names)
-	for i, r := range t.roles {
-		if r != roleData {
-			continue
-		}
-		s := t.inspector(i)
+	t.texts = t.settle(t, &t.head, o, func(i int, add func(field string, where func() string)) {
 		for k, row := range t.first {
-			if i < len(row) && !t.isMissing(row[i]) {
-				s.add(strings.TrimSpace(row[i]), func() string { return fmt.Sprintf("line %d", t.firstLines[k]) }, slices.Contains(dates, i))
+			if i < len(row) && !slices.Contains(t.na, strings.TrimSpace(row[i])) {
+				add(strings.TrimSpace(row[i]), func() string { return fmt.Sprintf("line %d", t.firstLines[k]) })
 			}
 		}
-		inspectors[i] = s
-	}
-	texts := t.encode(inspectors, o, false)
-	t.checkRows()
-	t.leaveText(&t.head, o, texts)
-	t.findPositions(&t.head, o)
-	t.texts = t.textError(texts)
+	})
 	t.coded = make([]float64, t.width)
 	return t
 }
@@ -230,11 +218,6 @@ func (t *textReader) isIndex() bool {
 		seen[row[0]] = true
 	}
 	return len(seen) > 0
-}
-
-// isMissing reports whether a field of the table means a missing number.
-func (t *textReader) isMissing(field string) bool {
-	return text.IsMissingNumber(field) || slices.Contains(t.na, strings.TrimSpace(field))
 }
 
 // checkRows fails for a table with only a row of names.
@@ -575,6 +558,30 @@ func fieldNames(row []string) []string {
 	return selection.Map(row, func(field string) string { return text.ValidName(strings.TrimSpace(field)) })
 }
 
+// settle finds out how the columns with data of a table become numbers, and their positions
+// in a point. first calls add with the first fields of a column. It returns the error for the
+// columns that are not numbers.
+func (l *layout) settle(t table, h *head, o *Options, first func(i int, add func(field string, where func() string))) error {
+	dates := indices(slices.Concat(o.Dates, datesOf(o.Codings)), len(l.roles), l.names)
+	inspectors := make(map[int]*inspector)
+	for i, r := range l.roles {
+		s := t.inspector(i)
+		if r != roleData || s == nil {
+			continue
+		}
+		inspectors[i] = s
+		first(i, func(field string, where func() string) {
+			if !text.IsMissingNumber(field) {
+				s.add(field, where, slices.Contains(dates, i))
+			}
+		})
+	}
+	texts := l.encode(inspectors, o, false)
+	l.leaveText(h, o, texts)
+	l.findPositions(h, o)
+	return l.textError(texts)
+}
+
 // findPositions sets the first position of each data column in a point, and the fields of h
 // about columns. The columns of Options.Only come first, in their order.
 func (l *layout) findPositions(h *head, o *Options) {
@@ -632,7 +639,7 @@ func (l *layout) match(h *head, wanted []string, of []int) {
 			l.position[i], l.roles[i] = to, roleData
 		}
 	}
-	h.width, h.columns, h.left = len(wanted), wanted, left
+	h.width, h.columns, h.left = len(wanted), wanted, append(h.left, left...)
 }
 
 // leaveText drops the columns that are no numbers by Options or, with DropText, by their
