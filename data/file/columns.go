@@ -87,23 +87,16 @@ func FindColumn(ctx context.Context, paths []string, wanted string, o Options) (
 }
 
 // eachTable calls do with the table in each file and the indices of the wanted columns.
-func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, indices []int)) error {
-	list, err := find(paths, &o)
-	if err != nil {
-		return err
-	}
-	if !list.again() {
-		return errorf(data.ErrUnsupported, "%s: columns: got a pipe, want a file, which can be read again", list[0].path)
-	}
+func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, indices []int)) (err error) {
+	defer kind.Catch(&err)
+	list := kind.Got(find(paths, &o))
+	kind.Need(list.again(), data.ErrUnsupported, "%s: columns: got a pipe, want a file, which can be read again", list[0].path)
 	for _, from := range list {
-		err := withTable(ctx, from.path, &o, func(t table) {
+		kind.Check(withTable(ctx, from.path, &o, func(t table) {
 			kind.Need(t != nil, data.ErrOption, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
 			names, columns := t.fields()
 			do(t, indices(wanted, columns, names))
-		})
-		if err != nil {
-			return err
-		}
+		}))
 	}
 	return nil
 }
@@ -177,29 +170,20 @@ func Paths(specs []string) []string {
 
 // ReadLabels reads the labels of n points from files, as Read does for Options.Labels.
 func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
-	var all, counts []string
-	files, headings := make([][]string, len(paths)), make([]bool, len(paths))
-	total, headed := 0, 0
-	for i, path := range paths {
-		var err error
-		if files[i], headings[i], err = readLabels(ctx, path); err != nil {
+	var all, points, counts []string // points are all without headings
+	for _, path := range paths {
+		labels, heading, err := readLabels(ctx, path)
+		if err != nil {
 			return nil, err
 		}
-		total += len(files[i])
-		if headings[i] {
-			headed++
-		}
-		counts = append(counts, fmt.Sprintf("%s: %d", path, len(files[i])))
+		all, points = append(all, labels...), append(points, labels[selection.If(heading, 1, 0):]...)
+		counts = append(counts, fmt.Sprintf("%s: %d", path, len(labels)))
 	}
-	drop := total != n && total-headed == n
-	if total != n && !drop {
-		return nil, miscounted(total, n, counts...)
+	if len(all) != n && len(points) != n {
+		return nil, miscounted(len(all), n, counts...)
 	}
-	for i, labels := range files {
-		if drop && headings[i] {
-			labels = labels[1:]
-		}
-		all = append(all, labels...)
+	if len(all) != n {
+		all = points
 	}
 	return all, CheckClasses(text.Few(paths, text.Printable), data.NewLabels(all))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 )
 
 // A collection is a set of images published as four files with fixed names: images and
@@ -58,29 +59,21 @@ func (c *collection) in(folder string) (found sources, missing string) {
 
 // find checks the arguments of Read and returns the files. It replaces folders by the
 // files of the collections in them, and sets o.Name.
-func find(paths []string, o *Options) (sources, error) {
-	if len(paths) == 0 {
-		return nil, errorf(data.ErrOption, "data: got no path, want files or folders")
-	}
-	if err := o.check(); err != nil {
-		return nil, err
-	}
+func find(paths []string, o *Options) (list sources, err error) {
+	defer kind.Catch(&err)
+	kind.Need(len(paths) > 0, data.ErrOption, "data: got no path, want files or folders")
+	kind.Check(o.check())
 	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
-	var list sources
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("the data cannot be read: %w", err)
 		}
-		if !info.IsDir() {
+		if info.IsDir() {
+			list = append(list, kind.Got(findInFolder(path))...)
+		} else {
 			list = append(list, source{path: path})
-			continue
 		}
-		inside, err := findInFolder(path)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, inside...)
 	}
 	return list, nil
 }
@@ -94,34 +87,28 @@ func IsCollection(folder string) bool {
 
 // findInFolder returns the files of the one collection that a folder holds.
 func findInFolder(path string) (list sources, err error) {
-	var whole *collection
+	defer kind.Catch(&err)
+	whole := ""
 	var partial error
-	for i := range collections {
-		c := &collections[i]
+	for _, c := range collections {
 		found, missing := c.in(path)
 		switch {
-		case missing == "" && whole != nil:
-			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them, or the paths of the files", path,
-				whole.name, c.name)
 		case missing == "":
-			whole, list = c, found
+			kind.Need(whole == "", data.ErrUnsupported,
+				"%s: got a folder with both %s and %s, want one of them, or the paths of the files", path, whole, c.name)
+			whole, list = c.name, found
 		case len(found) > 0 && partial == nil:
 			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files, or the paths of the files", path,
 				c.name, missing)
 		}
 	}
-	switch {
-	case whole != nil:
+	if whole != "" {
 		return list, nil
-	case partial != nil:
-		return nil, partial
 	}
-	if FindEnding(path, ".mtx") != nil {
-		return nil, errorf(data.ErrUnsupported, "%s: got counts of single cells, want points", path)
-	}
-	if holdsImages(path) {
-		return nil, errorf(data.ErrUnsupported, "%s: got a folder of images, want features as .npy, or \"cne simclr pretrain\" for images", path)
-	}
+	kind.Check(partial)
+	kind.Need(FindEnding(path, ".mtx") == nil, data.ErrUnsupported, "%s: got counts of single cells, want points", path)
+	kind.Need(!holdsImages(path), data.ErrUnsupported,
+		"%s: got a folder of images, want features as .npy, or \"cne simclr pretrain\" for images", path)
 	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (.mtx)", path)
 }
 

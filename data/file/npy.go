@@ -153,29 +153,22 @@ func (p *NPYWriter) Write(m *data.Matrix) error {
 
 // Close completes the file and leaves w's position at its end. The file is then the same
 // as WriteNPY writes for the same rows. Close does not close w.
-func (p *NPYWriter) Close() error {
-	if err := p.out.Flush(); err != nil {
-		return err
-	}
-	if _, err := p.w.Seek(p.start, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := p.w.Write(npyHead(p.n, p.d)); err != nil {
-		return err
-	}
-	_, err := p.w.Seek(4*int64(p.n)*int64(p.d), io.SeekCurrent)
-	return err
+func (p *NPYWriter) Close() (err error) {
+	defer kind.Catch(&err)
+	kind.Check(p.out.Flush())
+	kind.Got(p.w.Seek(p.start, io.SeekStart))
+	kind.Got(p.w.Write(npyHead(p.n, p.d)))
+	kind.Got(p.w.Seek(4*int64(p.n)*int64(p.d), io.SeekCurrent))
+	return nil
 }
 
 // checkWidth returns an error unless m has rows of d values.
 func checkWidth(m *data.Matrix, d int) error {
-	if err := data.CheckDense(m); err != nil {
-		return err
+	err := data.CheckDense(m)
+	if err == nil && m.D != d {
+		err = errorf(data.ErrShape, "values per row: got %d, want %d as before", m.D, d)
 	}
-	if m.D != d {
-		return errorf(data.ErrShape, "values per row: got %d, want %d as before", m.D, d)
-	}
-	return nil
+	return err
 }
 
 const (

@@ -111,15 +111,12 @@ func (h *Header) UnmarshalText(word []byte) error {
 }
 
 // check returns an error for invalid options.
-func (o *Options) check() error {
+func (o *Options) check() (err error) {
+	defer kind.Catch(&err)
 	if o.Header != "" {
-		if err := new(Header).UnmarshalText([]byte(o.Header)); err != nil {
-			return err
-		}
+		kind.Check(new(Header).UnmarshalText([]byte(o.Header)))
 	}
-	if o.Layer != "" && o.Obsm != "" {
-		return errorf(data.ErrOption, "data.layer and data.obsm: got %q and %q, want one of the two", o.Layer, o.Obsm)
-	}
+	kind.Need(o.Layer == "" || o.Obsm == "", data.ErrOption, "data.layer and data.obsm: got %q and %q, want one of the two", o.Layer, o.Obsm)
 	if o.LabelColumn != "" && len(o.Labels) > 0 {
 		return errorf(data.ErrOption, "labels: got column %q and the file %s, want one of the two", o.LabelColumn, o.Labels[0])
 	}

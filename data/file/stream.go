@@ -182,10 +182,9 @@ func (s *stored) Each(ctx context.Context, rows int, f func(lo int, block *data.
 }
 
 // each is Each. If sampled is not nil, it also samples the values.
-func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do func(lo int, block *data.Matrix) error) error {
-	if err := s.checkFiles(); err != nil {
-		return err
-	}
+func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do func(lo int, block *data.Matrix) error) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(s.checkFiles())
 	f, err := open(ctx, s.list, Options{Offset: s.offset})
 	if err != nil {
 		return s.explain(err)
@@ -210,12 +209,8 @@ func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do fu
 		if err != nil {
 			return s.explain(err)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := do(lo, block.Rows(0, n)); err != nil {
-			return err
-		}
+		kind.Check(ctx.Err())
+		kind.Check(do(lo, block.Rows(0, n)))
 		lo += n
 	}
 	if s.sums == nil {

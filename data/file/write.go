@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 )
 
 // The columns of labels and of names that WriteCSV writes.
@@ -21,17 +22,11 @@ const (
 // NameColumn if names is not nil. Numbers have as many digits as are needed to read the
 // same float32 again. Errors wrap data.ErrLabels or data.ErrShape for inconsistent
 // arguments, or are w's.
-func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := data.CheckDense(m); err != nil {
-		return err
-	}
-	if err := labels.Check(m.N); err != nil {
-		return err
-	}
-	out, err := NewCSVWriter(w, m.D, labels != nil, names != nil)
-	if err != nil {
-		return err
-	}
+func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(data.CheckDense(m))
+	kind.Check(labels.Check(m.N))
+	out := kind.Got(NewCSVWriter(w, m.D, labels != nil, names != nil))
 	return cmp.Or(out.Write(m, labels.All(), names), out.Close())
 }
 
@@ -72,16 +67,14 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 // The error wraps data.ErrShape for rows of another width, data.ErrEmpty for no rows, and
 // data.ErrLabels or data.ErrShape for a wrong number of labels or names, or unexpected
 // ones. Other errors come from the underlying writer, and every later call returns them.
-func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
-	if err := checkWidth(m, c.d); err != nil {
-		return err
+func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(checkWidth(m, c.d))
+	fit := func(texts []string, wanted bool) bool {
+		return wanted == (texts != nil) && (!wanted || len(texts) == m.N)
 	}
-	if c.labeled != (labels != nil) || c.labeled && len(labels) != m.N {
-		return errorf(data.ErrLabels, "labels: got %d, want one for each of %d points in a table with a column for them", len(labels), m.N)
-	}
-	if c.named != (names != nil) || c.named && len(names) != m.N {
-		return errorf(data.ErrShape, "names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
-	}
+	kind.Need(fit(labels, c.labeled), data.ErrLabels, "labels: got %d, want one for each of %d points in a table with a column for them", len(labels), m.N)
+	kind.Need(fit(names, c.named), data.ErrShape, "names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
 	m = m.Relative(nil)
 	for i := range m.N {
 		line := c.line[:0]
@@ -98,9 +91,7 @@ func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
 			line = appendField(append(line, ','), names[i])
 		}
 		c.line = append(line, '\n')
-		if _, err := c.out.Write(c.line); err != nil {
-			return err
-		}
+		kind.Got(c.out.Write(c.line))
 	}
 	return nil
 }
