@@ -149,7 +149,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	}))
 	ds.Bytes = false
 	if ds.Stored != nil {
-		ds.Stored = &transformed{of: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
+		ds.Stored = &transformed{Source: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
 			metric.normalize(block, scaler, make([]bool, block.N))
 			return nil
 		}}

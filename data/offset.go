@@ -112,31 +112,20 @@ func (s *Sample) inexact() [][]float64 {
 	rows := len(s.x) / s.d
 	parallel.For(s.d, 1, func(_, lo, hi int) {
 		for j := lo; j < hi; j++ {
-			if s.exact(j) {
-				continue
-			}
-			v := make([]float64, 0, rows)
-			for i := range rows {
-				if x := s.x[i*s.d+j]; simd.IsFinite(float32(x)) {
-					v = append(v, x)
+			v, exact := make([]float64, 0, rows), true
+			for i := j; i < len(s.x); i += s.d {
+				if x := s.x[i]; simd.IsFinite(float32(x)) {
+					v, exact = append(v, x), exact && float64(float32(x)) == x
 				}
 			}
-			slices.Sort(v)
-			columns[j] = slices.Compact(v)
+			if !exact {
+				slices.Sort(v)
+				columns[j] = slices.Compact(v)
+			}
 		}
 	})
 	s.columns = columns
 	return columns
-}
-
-// exact reports whether float32 holds all sampled values of column j exactly.
-func (s *Sample) exact(j int) bool {
-	for i := j; i < len(s.x); i += s.d {
-		if v := s.x[i]; simd.IsFinite(float32(v)) && float64(float32(v)) != v {
-			return false
-		}
-	}
-	return true
 }
 
 // Offset returns the number to subtract from each column before its values become

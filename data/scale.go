@@ -335,7 +335,7 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 			return divided
 		}
 	}
-	return &transformed{of: points, change: s.Apply}
+	return &transformed{Source: points, change: s.Apply}
 }
 
 // Apply scales the points of m in place and removes their Offset. The error wraps ErrShape

@@ -146,21 +146,18 @@ func describe(s Source) (storage Storage, finite bool) {
 
 // A rowSubset has some of the points of a source: rows, in ascending order.
 type rowSubset struct {
-	of   Source
+	Source
 	rows []int
 }
 
 // Dims implements Source.
 func (s *rowSubset) Dims() (n, d int) {
-	_, d = s.of.Dims()
+	_, d = s.Source.Dims()
 	return len(s.rows), d
 }
 
 // Describe implements Described.
-func (s *rowSubset) Describe() (Storage, bool) { return describe(s.of) }
-
-// Block implements Source.
-func (s *rowSubset) Block(n int) *Matrix { return s.of.Block(n) }
+func (s *rowSubset) Describe() (Storage, bool) { return describe(s.Source) }
 
 // Each implements Source.
 func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
@@ -175,7 +172,7 @@ func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Ma
 		done, filled = done+filled, 0
 		return f(lo, out.Rows(0, done-lo))
 	}
-	err := s.of.Each(ctx, 0, func(lo int, block *Matrix) error {
+	err := s.Source.Each(ctx, 0, func(lo int, block *Matrix) error {
 		for ; done+filled < n && s.rows[done+filled] < lo+block.N; filled++ {
 			if filled == out.N {
 				if err := deliver(); err != nil {
@@ -195,27 +192,24 @@ func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Ma
 // A transformed source applies change to each block of another source whenever it is
 // read. The other source is not a *Matrix.
 type transformed struct {
-	of     Source
+	Source
 	offset []float64 // the Offset after change
 	change func(block *Matrix) error
 }
 
 // Describe implements Described.
-func (s *transformed) Describe() (Storage, bool) { return describe(s.of) }
-
-// Dims implements Source.
-func (s *transformed) Dims() (n, d int) { return s.of.Dims() }
+func (s *transformed) Describe() (Storage, bool) { return describe(s.Source) }
 
 // Block implements Source.
 func (s *transformed) Block(n int) *Matrix {
-	block := s.of.Block(n)
+	block := s.Source.Block(n)
 	block.Offset = s.offset
 	return block
 }
 
 // Each implements Source.
 func (s *transformed) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
-	return s.of.Each(ctx, rows, func(lo int, block *Matrix) error {
+	return s.Source.Each(ctx, rows, func(lo int, block *Matrix) error {
 		if err := s.change(block); err != nil {
 			return err
 		}
