@@ -396,7 +396,7 @@ func Fit(c *Matrix, genes int) (_ *Scaling, err error) {
 	defer kind.Catch(&err)
 	kind.Check(c.Check())
 	kind.Need(genes >= 1, data.ErrOption, "genes to choose: got %d, want at least 1", genes)
-	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: selection.Median(c.librarySizes())}
+	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: selection.Median(selection.Map(selection.UpTo[int](c.Cells), c.librarySize))}
 	kind.Need(len(s.Genes) > 0, data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells "+
 		"and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
 	kind.Need(s.LibrarySize > 0, data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)
@@ -437,17 +437,7 @@ func (c *Matrix) mostVariable(n int) []int32 {
 	return chosen
 }
 
-// librarySizes returns the sum of the counts of each cell.
-func (c *Matrix) librarySizes() []float64 {
-	sizes := make([]float64, c.Cells)
-	parallel.For(c.Cells, cellGrain, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			sizes[i] = c.librarySize(i)
-		}
-	})
-	return sizes
-}
-
+// librarySize returns the sum of the counts of a cell.
 func (c *Matrix) librarySize(i int) float64 {
 	_, value := c.Row(i)
 	sum := 0.0
