@@ -460,35 +460,35 @@ func (o *Options) logReading(h *head, first bool) {
 	if o.Log == nil {
 		return
 	}
-	if h.counted {
-		o.Log.Info("the numbers in the first line follow each other, and are taken for column names; if the line is a point, set the header to no "+headerKeys, "file", h.name)
+	info := func(ok bool, message string, columns []string) {
+		switch {
+		case !ok:
+		case columns == nil:
+			o.Log.Info(message, "file", h.name)
+		default:
+			o.Log.Info(message, "file", h.name, "columns", text.Few(columns, text.Printable))
+		}
 	}
+	info(h.counted, "the numbers in the first line follow each other, and are taken for column names; if the line is a point, set the header to no "+headerKeys, nil)
 	if h.doubtful {
 		o.Log.Warn("the first line has evenly spaced numbers beside words, and is taken for a point; if it has names, set the header to yes "+headerKeys, "file", h.name)
 	}
-	if h.indexed && first {
-		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
+	if !first {
+		return
 	}
-	notices := map[data.CodingKind]string{data.CodingPoint: "numbers with separators between thousands", data.CodingComma: "numbers with decimal commas",
-		data.CodingMonthDay: "dates with the month first", data.CodingDayMonth: "dates with the day first"}
-	for _, kind := range codingKinds {
-		var columns []string
-		for _, c := range h.used {
-			if c.Kind == kind {
-				columns = append(columns, c.Column)
-			}
-		}
-		if what := notices[kind]; first && columns != nil && what != "" {
-			o.Log.Info("read "+what, "file", h.name, "columns", text.Few(columns, text.Printable))
-		}
+	info(h.indexed, "the first column has no name and holds row numbers or names; it is left out, unless columns are listed", nil)
+	for _, notice := range []struct {
+		kind data.CodingKind
+		read string
+	}{
+		{data.CodingPoint, "numbers with separators between thousands"}, {data.CodingComma, "numbers with decimal commas"},
+		{data.CodingMonthDay, "dates with the month first"}, {data.CodingDayMonth, "dates with the day first"},
+	} {
+		columns := columnsOf(h.used, func(kind data.CodingKind) bool { return kind == notice.kind })
+		info(columns != nil, "read "+notice.read, columns)
 	}
-	switch {
-	case first && len(o.Columns) == 0 && len(h.left) > 0:
-		o.Log.Info("columns that do not belong to the points are left out", "file", h.name, "columns", text.Few(h.left, text.Printable))
-	case !first || len(o.Columns) == 0:
-	case h.columns == nil:
-		o.Log.Info("the columns have no names and are taken in the order of training", "file", h.name)
-	case len(h.left) > 0:
-		o.Log.Info("columns that were not trained on are left out", "file", h.name, "columns", text.Few(h.left, text.Printable))
-	}
+	trained, isNamed := len(o.Columns) > 0, h.columns != nil
+	info(!trained && len(h.left) > 0, "columns that do not belong to the points are left out", h.left)
+	info(trained && !isNamed, "the columns have no names and are taken in the order of training", nil)
+	info(trained && isNamed && len(h.left) > 0, "columns that were not trained on are left out", h.left)
 }

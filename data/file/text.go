@@ -523,9 +523,10 @@ func counts(row []string, below [][]string) (names, doubtful bool) {
 		words, alike = words || !isWhole, alike || len(run) < 5 && isWhole && low <= float64(v) && float64(v) <= high
 	}
 	n := len(run)
-	isDefault := run[0] == 0 && run[n-1] == n-1
-	names = isDefault && !growing && (n >= least || n == 2 && !whole) || n >= least && !whole || n > 2 && words && !alike
-	return names, n > 2 && words && !growing
+	isDefault := run[0] == 0 && run[n-1] == n-1 && !growing && (n >= least || n == 2 && !whole)
+	aboveFractions := n >= least && !whole
+	besideWords := n > 2 && words && !alike
+	return isDefault || aboveFractions || besideWords, n > 2 && words && !growing
 }
 
 // evenly returns the whole numbers of a row, and reports whether each is larger by the same than
@@ -562,7 +563,7 @@ func fieldNames(row []string) []string {
 // in a point. first calls add with the first fields of a column. It returns the error for the
 // columns that are not numbers.
 func (l *layout) settle(t table, h *head, o *Options, first func(i int, add func(field string, where func() string))) error {
-	dates := indices(slices.Concat(o.Dates, datesOf(o.Codings)), len(l.roles), l.names)
+	dates := indices(slices.Concat(o.Dates, columnsOf(o.Codings, isDate)), len(l.roles), l.names)
 	inspectors := make(map[int]*inspector)
 	for i, r := range l.roles {
 		s := t.inspector(i)
@@ -697,10 +698,10 @@ func (l *layout) textError(texts map[int]TextColumn) error {
 	return e
 }
 
-// datesOf returns the columns whose fields are dates.
-func datesOf(codings []data.Coding) (columns []string) {
+// columnsOf returns the columns whose fields are of some kinds.
+func columnsOf(codings []data.Coding, is func(kind data.CodingKind) bool) (columns []string) {
 	for _, c := range codings {
-		if isDate(c.Kind) {
+		if is(c.Kind) {
 			columns = append(columns, c.Column)
 		}
 	}
