@@ -241,7 +241,7 @@ func (d *decoder) decodeFiles(folder string) (_ *pictures, err error) {
 	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
 	for i := range d.files {
 		// Usually the first file decides the shape.
-		if first, err := d.inspect(i); err == nil {
+		if _, first, err := d.inspect(i); err == nil {
 			if d.thumbnail > 0 && d.size == 0 && max(first.h, first.w) > d.thumbnail {
 				d.size = d.thumbnail
 				first.h, first.w = d.size, d.size
@@ -253,7 +253,7 @@ func (d *decoder) decodeFiles(folder string) (_ *pictures, err error) {
 	kind.Check(d.ctx.Err())
 	if d.want.c == 0 {
 		for i := range d.files {
-			_, d.fault[i] = d.inspect(i)
+			_, _, d.fault[i] = d.inspect(i)
 		}
 		return nil, d.unreadable(folder)
 	}
@@ -363,55 +363,40 @@ type decoder struct {
 	colour atomic.Bool
 }
 
-// read returns the content of file i.
-func (d *decoder) read(i int) ([]byte, error) {
-	if err := d.files[i].fault; err != nil {
-		return nil, err
+// inspect returns the content of file i, and the shape that its image would have.
+func (d *decoder) inspect(i int) (file []byte, s shape, err error) {
+	if err = d.files[i].fault; err == nil {
+		file, err = ctxio.ReadFile(d.ctx, d.files[i].path)
 	}
-	return ctxio.ReadFile(d.ctx, d.files[i].path)
-}
-
-// inspect returns the shape that image i would have.
-func (d *decoder) inspect(i int) (shape, error) {
-	file, err := d.read(i)
-	if err != nil {
-		return shape{}, err
+	if err == nil {
+		s, err = pictureShape(file)
 	}
-	return d.shape(file)
-}
-
-// shape returns the shape that the image in a file would have.
-func (d *decoder) shape(file []byte) (shape, error) {
-	s, err := pictureShape(file)
-	if err != nil || d.size == 0 {
-		return s, err
+	switch {
+	case err != nil || d.size == 0:
+	case s.h == 1 && s.w == 1:
+		err = errors.New("it has a single pixel")
+	default:
+		s.h, s.w = d.size, d.size
 	}
-	if s.h == 1 && s.w == 1 {
-		return shape{}, errors.New("it has a single pixel")
-	}
-	s.h, s.w = d.size, d.size
-	return s, nil
+	return file, s, err
 }
 
 // decode writes image i to dst, or records its error.
 func (d *decoder) decode(i int, dst []byte) {
-	file, err := d.read(i)
+	file, s, err := d.inspect(i)
 	if err == nil {
-		var s shape
-		if s, err = d.shape(file); err == nil {
-			if s.c == 1 {
-				s.c = d.want.c
-			}
-			if s != d.want {
-				if s.c > d.want.c {
-					d.colour.Store(true)
-				}
-				d.found[i] = s
-				d.failed.Store(true)
-				return
-			}
-			err = decodePicture(file, dst, s)
+		if s.c == 1 {
+			s.c = d.want.c
 		}
+		if s != d.want {
+			if s.c > d.want.c {
+				d.colour.Store(true)
+			}
+			d.found[i] = s
+			d.failed.Store(true)
+			return
+		}
+		err = decodePicture(file, dst, s)
 	}
 	if err != nil {
 		d.fault[i] = err
