@@ -172,15 +172,10 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 	var first error
 	bad, n := 0, 0
 	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
-		for n = lo + block.N; block.N > 0; bad++ {
-			row, column, v, ok := block.FirstNotFinite()
-			if !ok {
-				break
-			}
-			if first == nil {
-				first = fault(lo+row, column, v)
-			}
-			lo, block = lo+row+1, block.Rows(row+1, block.N)
+		n = lo + block.N
+		if row, column, v, ok := block.FirstNotFinite(); ok {
+			first = cmp.Or(first, fault(lo+row, column, v))
+			bad += len(block.Missing(block.N))
 		}
 		return nil
 	})

@@ -86,23 +86,16 @@ func (m Metric) Mark(points *Matrix, scaler *Scaler) {
 // latitudes beyond 90 degrees (Haversine). It wraps ErrDirection.
 type DirectionError struct {
 	Metric Metric
-	Rows   []int // in order, counted from 0
-	Of     int   // points in all
-	names  []string
+	Rows   []int    // in order, counted from 0
+	Of     int      // points in all
+	names  []string // of the first ones
 }
 
 // namedRows is the largest number of rows that an error names.
 const namedRows = 3
 
 func (e *DirectionError) Error() string {
-	var names []string
-	for i, row := range e.Rows[:min(namedRows, len(e.Rows))] {
-		name := RowName(nil, false, row)
-		if i < len(e.names) {
-			name = e.names[i]
-		}
-		names = append(names, name)
-	}
+	names := slices.Clone(e.names)
 	if more := len(e.Rows) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
@@ -156,16 +149,11 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	} else {
 		metric.Mark(ds.Points, scaler)
 	}
-	e := directionError(metric, skipped)
+	e := directionError(metric, skipped, ds.RowName)
 	if e == nil {
 		return nil
 	}
-	for i, row := range e.Rows {
-		if i < namedRows {
-			e.names = append(e.names, ds.RowName(row))
-		}
-		e.Rows[i] = ds.Origin(row)
-	}
+	e.Rows = selection.Map(e.Rows, ds.Origin)
 	return e
 }
 
@@ -201,19 +189,21 @@ func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
 	}
 	m.normalize(points, scaler, marks)
 	m.Mark(points, scaler)
-	if e := directionError(m, marks); e != nil && skipped == nil {
+	if e := directionError(m, marks, func(row int) string { return RowName(nil, false, row) }); e != nil && skipped == nil {
 		return e
 	}
 	return nil
 }
 
-// directionError returns the error about the marked points, or nil if no point is marked.
-func directionError(metric Metric, skipped []bool) *DirectionError {
+// directionError returns the error about the marked points, or nil if no point is marked. name
+// names a row.
+func directionError(metric Metric, skipped []bool, name func(row int) string) *DirectionError {
 	rows := selection.Where(len(skipped), func(i int) bool { return skipped[i] })
 	if rows == nil {
 		return nil
 	}
-	return &DirectionError{Metric: metric, Rows: rows, Of: len(skipped)}
+	names := selection.Map(rows[:min(namedRows, len(rows))], name)
+	return &DirectionError{Metric: metric, Rows: rows, Of: len(skipped), names: names}
 }
 
 // normalize changes points as the metric needs. A scaler may have left them relative to its
