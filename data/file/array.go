@@ -158,10 +158,8 @@ func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
 			return "", errorf(data.ErrNotFinite, "got %v, want a finite number", v)
 		}
 		return strconv.FormatFloat(v, 'g', -1, max(32, 8*t.size)), nil
-	case t.kind == 'b' && t.integer(b, i) == 0:
-		return "False", nil
 	case t.kind == 'b':
-		return "True", nil
+		return selection.If(t.integer(b, i) == 0, "False", "True"), nil
 	case t.kind == 'S':
 		text := strings.TrimRight(string(b[i*t.size:(i+1)*t.size]), "\x00")
 		if !utf8.ValidString(text) {
@@ -407,7 +405,7 @@ func (r *arrayReader) each(want int, put func(filled int, src []byte, n int)) (f
 
 // allLabels reads all values as labels.
 func (r *arrayReader) allLabels() ([]string, error) {
-	labels := make([]string, 0, r.in.trusted(r.total, false))
+	labels := make([]string, 0, r.in.trusted(r.total))
 	for {
 		src, n, err := r.next(r.total)
 		if err == io.EOF {

@@ -91,6 +91,7 @@ type cellFile struct {
 
 // newCells opens a file and finds out which program has written it.
 func newCells(in *Input, o *Options) *cellFile {
+	in.packed = true
 	c := &cellFile{File: kind.Got(hdf5.Open(in.at, in.size)), in: in, obs: "/obs"}
 	root := c.columns("/")
 	has := func(name string) bool { return slices.Contains(root, name) }
@@ -469,7 +470,7 @@ func (c *cellFile) reader(d *hdf5.Dataset, columns []int) *arrayReader {
 	if columns != nil {
 		width = len(columns)
 	}
-	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), packed: true, member: d.Path}, array: array{t, []int{n, width}, false},
+	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), member: d.Path}, array: array{t, []int{n, width}, false},
 		total: n * width, values: &cellBytes{d: d, columns: columns, size: t.size, bytes: row, wanted: width * t.size}}
 }
 
@@ -531,7 +532,7 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 func openCells(in *Input, o *Options) reader {
 	c := newCells(in, o)
 	m := c.choose(o)
-	h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == "", packed: true}
+	h := head{in: in, n: m.n, width: m.d, exact: m.t.isFloat32(), counts: m.counts && o.Layer+o.Obsm == ""}
 	if h.labeled = o.LabelColumn != ""; h.labeled {
 		t := newCellTable(c, &Options{})
 		labels := t.column(findColumn(o.LabelColumn, len(t.names), t.names))

@@ -132,8 +132,8 @@ func (r *csrReader) next() bool {
 
 // readAll reads the whole matrix. It fails as kind.Need does.
 func (r *csrReader) readAll() *data.CSR {
-	size := min(r.indices.in.trusted(r.indices.total, false), r.value.in.trusted(r.value.total, false))
-	c := &data.CSR{Start: make([]int, 1, r.indptr.in.trusted(r.n, false)+1), Column: make([]int32, 0, size), Value: make([]float32, 0, size)}
+	size := min(r.indices.in.trusted(r.indices.total), r.value.in.trusted(r.value.total))
+	c := &data.CSR{Start: make([]int, 1, r.indptr.in.trusted(r.n)+1), Column: make([]int32, 0, size), Value: make([]float32, 0, size)}
 	for r.next() {
 		before := len(c.Value)
 		c.Column = append(c.Column, r.columns...)

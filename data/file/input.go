@@ -37,7 +37,7 @@ type Input struct {
 	at        io.ReaderAt // reads the bytes in any order, from 0; nil if that is impossible
 	raw       *counter    // the bytes before decompression
 	size      int64       // bytes there at the beginning, -1 if unknown
-	packed    bool        // the stream is compressed, so size bounds nothing
+	packed    bool        // the stream, or what is in it, is compressed, so size bounds nothing
 	sealed    bool        // the stream, though not compressed, has a checksum at its end
 	taken     int64       // bytes read through full, after decompression
 }
@@ -182,11 +182,10 @@ func (s *Input) atEnd() error {
 }
 
 // trusted returns the number of values to allocate memory for at once, given the number
-// in a header. packed reports whether the size of the stream does not bound the number of
-// values, although the stream is not compressed.
-func (s *Input) trusted(values int, packed bool) int {
+// in a header.
+func (s *Input) trusted(values int) int {
 	switch {
-	case s.left() >= 0 && !packed:
+	case s.left() >= 0:
 		return values // the caller has compared them with the size
 	case s.size >= 0:
 		return min(values, max(freeValues, int(s.size)*valuesPerPackedByte))

@@ -170,7 +170,7 @@ func (m *mtxReader) bad(line []byte, want string) {
 
 // readEntries reads all entries.
 func (m *mtxReader) readEntries() *data.CSR {
-	size := m.in.trusted(m.entries, false)
+	size := m.in.trusted(m.entries)
 	b := entries{gene: make([]int32, 0, size), value: make([]float32, 0, size)}
 	found := 0
 	for {

@@ -64,8 +64,9 @@ type codedTexts struct {
 
 // newParquet reads the descriptions of a file's columns.
 func newParquet(in *Input, o *Options) *parquetReader {
+	in.packed = true
 	f := kind.Got(parquet.Open(in.at, in.size))
-	r := &parquetReader{head: head{in: in, n: f.Rows, packed: true}, file: f, na: o.NA}
+	r := &parquetReader{head: head{in: in, n: f.Rows}, file: f, na: o.NA}
 	for _, word := range o.NA {
 		if v, err := text.ParseFloat(word, 32); err == nil {
 			r.naFor = append(r.naFor, float32(v))

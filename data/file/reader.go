@@ -51,7 +51,6 @@ type head struct {
 	finite bool // no value can be NaN or infinite
 	// storage says how the points can stay outside memory. It is InMemory if they cannot.
 	storage data.Storage
-	packed  bool // the size of the file does not bound the number of its values
 
 	lines  *data.Lines // of the points read or skipped; nil unless the file is text
 	labels []string    // of the rows read since takeLabels, or of all further rows if they are in a separate array
@@ -92,7 +91,7 @@ func (h *head) capacity(done int) int {
 	}
 	left := h.n*h.width - done
 	if done == 0 {
-		return max(h.step(0), h.in.trusted(left, h.packed))
+		return max(h.step(0), h.in.trusted(left))
 	}
 	return min(left, max(h.step(done), done, readBuffer))
 }
