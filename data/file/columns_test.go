@@ -120,3 +120,15 @@ func TestColumnsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// A first column without a name, or the words of word vectors, may be a category.
+func TestIndexAsCategory(t *testing.T) {
+	for _, content := range []string{",x,y\nb,0.1,2\na,3,4\nb,5,6\n", "b 0.1 2\na 3 4\nb 5 6\n"} {
+		path := put(t, t.TempDir(), "t.csv", []byte(content))
+		ds := need(file.Read(t.Context(), []string{path}, file.Options{Categories: []string{"1"}}))(t)
+		want := matrix(3, 4, 0, 1, 0.1, 2, 1, 0, 3, 4, 0, 1, 5, 6)
+		sameMatrix(t, ds.Points, want)
+		again := need(file.Read(t.Context(), []string{path}, file.Options{Codings: ds.Codings, Columns: ds.Points.Columns}))(t)
+		sameMatrix(t, again.Points, want)
+	}
+}

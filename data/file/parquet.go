@@ -136,8 +136,9 @@ func (r *parquetReader) choose(opt Options) {
 // rolesFor implements table. It drops the columns that pandas adds for its index.
 func (r *parquetReader) rolesFor(o *Options) []role {
 	roles := findRoles(len(r.names), r.names, o)
+	wanted := indices(slices.Concat(o.Only, o.Categories, o.Dates), len(r.names), r.names)
 	for i, name := range r.names {
-		if roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(slices.Concat(o.Only, o.Columns), name) {
+		if roles[i] == roleData && strings.HasPrefix(name, pandasIndex) && !slices.Contains(o.Columns, name) && !slices.Contains(wanted, i) {
 			roles[i] = roleDrop
 		}
 	}

@@ -71,8 +71,8 @@ type textReader struct {
 // must be a number with a decimal point. Empty lines are skipped.
 func openText(in *Input, o *Options) reader {
 	t := newRows(in, o)
-	t.checkRows()
 	t.roles = t.rolesFor(o)
+	t.checkRows()
 	t.labeled = slices.Contains(t.roles, roleLabel)
 	t.texts = t.settle(t, &t.head, o, func(i int, add func(field string, where func() string)) {
 		for k, row := range t.first {
@@ -195,13 +195,14 @@ func newRows(in *Input, opt *Options) *textReader {
 }
 
 // rolesFor implements table. A first column without a name that isIndex is dropped, and so
-// are the words before word vectors.
+// are the words before word vectors, unless options say how the column becomes numbers.
 func (t *textReader) rolesFor(o *Options) []role {
 	_, columns := t.fields()
 	roles := findRoles(columns, t.names, o)
 	words := t.names == nil && t.blanks && slices.ContainsFunc(t.first, func(row []string) bool { return numbersIn(row[:1]) == 0 })
 	named := t.names != nil && t.names[0] == "" && !slices.Contains(o.Columns, "") && t.isIndex()
-	if t.indexed = (columns > 2 && words || columns > 1 && named) && roles[0] == roleData && len(o.Only) == 0; t.indexed {
+	coded := slices.Contains(indices(slices.Concat(o.Categories, o.Dates), columns, t.names), 0) || data.CodingOf(o.Codings, t.nameOf(0)).Kind != ""
+	if t.indexed = (columns > 2 && words || columns > 1 && named) && roles[0] == roleData && len(o.Only) == 0 && !coded; t.indexed {
 		roles[0] = roleDrop
 	}
 	return roles
