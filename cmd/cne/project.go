@@ -296,7 +296,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	count, bad := 0, 0
 	drawn := &data.Matrix{D: e.Dim()}
 	var labels []string
-	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write positionWriter) error {
+	if err := rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
 		err := e.ProjectRows(ctx, rows, o, func(b *cne.ProjectedBlock) error {
 			count, bad = count+b.Positions.N, bad+b.Bad

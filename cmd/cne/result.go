@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
 	"cne/internal/memory"
 	"cne/internal/selection"
@@ -105,7 +102,7 @@ func (r *result) write() error {
 		}
 	}
 	name, _ := r.in.Files()
-	return r.dir.WriteEmbedding(&r.config.Output, name, m, r.in.Points.Labels, names)
+	return rundir.WriteEmbedding(r.dir.PositionFiles(name, r.config.Output.CSV), m, r.in.Points.Labels, names)
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
@@ -257,7 +254,7 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 		return nil, err
 	}
 	_, names := in.Names()
-	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.Held.Labels, names)
+	err = rundir.WriteEmbedding(t.dir.PositionFiles("holdout", t.config.Output.CSV), held, in.Held.Labels, names)
 	if err == nil && (t.config.Data.Holdout.Share > 0 || in.PageRows() != nil) {
 		err = t.dir.WriteRows(rundir.HeldRowsFile, in.Division.Held)
 	}
@@ -268,7 +265,7 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 // and of the rest, with their names, in the formats of the configuration. It returns the
 // positions of the held-out rows, or nil.
 func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error) {
-	in, d, out, e := t.in, &t.config.Data, &t.config.Output, t.embedded
+	in, d, e := t.in, &t.config.Data, t.embedded
 	t.Log.Info("placing the other points", "points", in.Rest())
 	if err := in.CheckFiles(); err != nil {
 		return nil, err
@@ -302,11 +299,8 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	if err != nil {
 		return nil, err
 	}
-	files := []string{t.dir.Path("embedding.npy")}
-	if out.CSV {
-		files = append(files, t.dir.Path("embedding.csv"))
-	}
-	return held, writePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write positionWriter) error {
+	files := t.dir.PositionFiles("embedding", t.config.Output.CSV)
+	return held, rundir.WritePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write rundir.PositionWriter) error {
 		read, written, report := 0, 0, t.ProgressLogger("placing the other points")
 		err := e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
 			if read += b.Positions.N; len(b.Rows) == 0 || b.Rows[len(b.Rows)-1] >= in.N {
@@ -332,56 +326,4 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 		}
 		return err
 	})
-}
-
-// A positionWriter writes the positions of consecutive points, and their labels and
-// names.
-type positionWriter func(positions *data.Matrix, labels, names []string) error
-
-// writePositions has run write the positions of points to files that end in .npy or .csv,
-// each complete or not at all.
-func writePositions(paths []string, d int, labeled, named bool, run func(write positionWriter) error) error {
-	if len(paths) == 0 {
-		return run(func(*data.Matrix, []string, []string) error { return nil })
-	}
-	failed := func(err error) error {
-		if err != nil {
-			err = fmt.Errorf("cannot write %s: %w", paths[0], err)
-		}
-		return err
-	}
-	var placed error
-	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) error {
-		var write positionWriter
-		var end func() error
-		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
-			table, err := file.NewCSVWriter(w, d, labeled, named)
-			if err != nil {
-				return err
-			}
-			write, end = table.Write, table.Close
-		} else {
-			array, err := file.NewNPYWriter(w, d)
-			if err != nil {
-				return err
-			}
-			write, end = func(m *data.Matrix, _, _ []string) error { return array.Write(m) }, array.Close
-		}
-		placed = writePositions(paths[1:], d, labeled, named, func(others positionWriter) error {
-			return run(func(m *data.Matrix, labels, names []string) error {
-				if err := failed(write(m, labels, names)); err != nil {
-					return err
-				}
-				return others(m, labels, names)
-			})
-		})
-		if placed != nil {
-			return placed
-		}
-		return end()
-	})
-	if placed != nil {
-		return placed
-	}
-	return failed(err)
 }

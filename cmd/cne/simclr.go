@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
@@ -166,12 +163,7 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	if err != nil {
 		return err
 	}
-	if err := rundir.WriteFile(output, func(w io.Writer) error {
-		if strings.HasSuffix(strings.ToLower(output), ".csv") {
-			return file.WriteCSV(w, features, images.Labels, images.Names)
-		}
-		return file.WriteNPY(w, features)
-	}); err != nil {
+	if err := rundir.WriteEmbedding([]string{output}, features, images.Labels, images.Names); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))

@@ -142,7 +142,7 @@ func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.WriteEmbedding(&configs.Output{CSV: c.Output.CSV}, "embedding", positions, p.Images.Labels, p.Images.Names); err != nil {
+	if err := rundir.WriteEmbedding(dir.PositionFiles("embedding", c.Output.CSV), positions, p.Images.Labels, p.Images.Names); err != nil {
 		return nil, err
 	}
 	if err := dir.WriteNames(p.Images.Names); err != nil {

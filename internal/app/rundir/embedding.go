@@ -12,10 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/atomicfile"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 	"cne/simclr"
@@ -90,13 +93,70 @@ func RefuseStop(folder string) error {
 		folder, filepath.Join(folder, ConfigFile), filepath.Base(filepath.Dir(at)))
 }
 
-// WriteEmbedding writes the positions of points in the wanted formats, to files with the
-// given name; labels, and the names of the points, may be nil.
-func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, labels *data.Labels, names []string) error {
-	if err := d.WriteFile(name+".npy", func(w io.Writer) error { return file.WriteNPY(w, m) }); err != nil || !o.CSV {
+// PositionFiles returns the files for positions of the given name, an array and also a
+// table with csv.
+func (d *Dir) PositionFiles(name string, csv bool) []string {
+	names := positionFiles(name)
+	if !csv {
+		names = names[:1]
+	}
+	return selection.Map(names, d.Path)
+}
+
+// WriteEmbedding is WritePositions for positions in memory; labels, and the names of the
+// points, may be nil.
+func WriteEmbedding(paths []string, m *data.Matrix, labels *data.Labels, names []string) error {
+	return WritePositions(paths, m.D, labels != nil, names != nil, func(write PositionWriter) error {
+		return write(m, labels.All(), names)
+	})
+}
+
+// A PositionWriter writes the positions of consecutive points, and their labels and names.
+type PositionWriter func(positions *data.Matrix, labels, names []string) error
+
+// WritePositions has run write positions in d dimensions to files that end in .npy or
+// .csv, each complete or not at all.
+func WritePositions(paths []string, d int, labeled, named bool, run func(write PositionWriter) error) error {
+	if len(paths) == 0 {
+		return run(func(*data.Matrix, []string, []string) error { return nil })
+	}
+	failed := func(err error) error {
+		if err != nil {
+			err = fmt.Errorf("cannot write %s: %w", paths[0], err)
+		}
 		return err
 	}
-	return d.WriteFile(name+".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, names) })
+	var placed error
+	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) error {
+		var write PositionWriter
+		var end func() error
+		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
+			table, err := file.NewCSVWriter(w, d, labeled, named)
+			if err != nil {
+				return err
+			}
+			write, end = table.Write, table.Close
+		} else {
+			array, err := file.NewNPYWriter(w, d)
+			if err != nil {
+				return err
+			}
+			write, end = func(m *data.Matrix, _, _ []string) error { return array.Write(m) }, array.Close
+		}
+		placed = WritePositions(paths[1:], d, labeled, named, func(others PositionWriter) error {
+			return run(func(m *data.Matrix, labels, names []string) error {
+				if err := failed(write(m, labels, names)); err != nil {
+					return err
+				}
+				return others(m, labels, names)
+			})
+		})
+		if placed != nil {
+			return placed
+		}
+		return end()
+	})
+	return cmp.Or(placed, failed(err))
 }
 
 // OpenEmbedding reads an embedding from files, one below the other. In a table, a column
