@@ -12,7 +12,6 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
-	"cne/data/file"
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
@@ -239,7 +238,7 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 	what := "held-out points were placed"
 	if rest {
 		what = "other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")
-		held, err = t.placeRest(ctx)
+		held, err = in.PlaceRest(ctx, t.embedded, t.dir, t.device, t.ProgressLogger("placing the other points"))
 	}
 	if err == nil && held == nil && in.Held != nil {
 		held, err = t.embedded.ProjectSet(ctx, in.Held, cne.Projection{})
@@ -259,71 +258,4 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 		err = t.dir.WriteRows(rundir.HeldRowsFile, in.Division.Held)
 	}
 	return held, err
-}
-
-// placeRest reads all points of data.path and writes the positions of the training points
-// and of the rest, with their names, in the formats of the configuration. It returns the
-// positions of the held-out rows, or nil.
-func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error) {
-	in, d, e := t.in, &t.config.Data, t.embedded
-	t.Log.Info("placing the other points", "points", in.Rest())
-	if err := in.CheckFiles(); err != nil {
-		return nil, err
-	}
-	if t.config.Model.HasTable() {
-		if err := e.UseDevice(t.device); err != nil {
-			return nil, err
-		}
-	}
-	rows, err := in.OpenAll(ctx, e.Description.Preprocessing)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var given []string // labels of all points, if they have files of their own
-	if labels := d.Options().Labels; len(labels) > 0 {
-		if given, err = file.ReadLabels(ctx, labels, in.N); err != nil {
-			return nil, err
-		}
-	}
-	if d.Holdout != nil && d.Holdout.Share > 0 {
-		held = data.NewMatrix(len(in.Division.Held), e.Dim())
-	}
-	names, err := in.AllNames(ctx)
-	if err == nil && in.LeavesOut() {
-		err = t.dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N))
-	}
-	if err == nil {
-		err = t.dir.WriteNames(names)
-	}
-	if err != nil {
-		return nil, err
-	}
-	files := t.dir.PositionFiles("embedding", t.config.Output.CSV)
-	return held, rundir.WritePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write rundir.PositionWriter) error {
-		read, written, report := 0, 0, t.ProgressLogger("placing the other points")
-		err := e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
-			if read += b.Positions.N; len(b.Rows) == 0 || b.Rows[len(b.Rows)-1] >= in.N {
-				return nil // an error in the end, if there are more rows than in the beginning
-			}
-			if given != nil {
-				b.Labels = selection.Pick(given, b.Rows)
-			}
-			report(b.First, in.N)
-			in.TakeHeld(b, held)
-			if b.Positions.N == 0 {
-				return nil
-			}
-			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil for nil
-			written += b.Positions.N
-			return write(b.Positions, b.Labels, named)
-		})
-		if want := in.N - len(in.Division.Left); err == nil && read != want {
-			err = fmt.Errorf("data.path: got %d points, want %d as when the run began", read, want)
-		}
-		if err == nil {
-			err = in.CheckFiles()
-		}
-		return err
-	})
 }

@@ -6,9 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -18,7 +16,6 @@ import (
 	"cne/data/file"
 	"cne/data/pca"
 	"cne/internal/app/rundir"
-	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -33,17 +30,6 @@ func (in *Inputs) rowsKey() string {
 		_ = binary.Write(hash, binary.LittleEndian, int64(row)) // a hash never fails
 	}
 	return fmt.Sprintf("%d of %d, %x", len(in.Division.Trained), in.N, hash.Sum(nil)[:16])
-}
-
-func stat(paths []string) ([]fs.FileInfo, error) {
-	infos := make([]fs.FileInfo, len(paths))
-	for i, path := range paths {
-		var err error
-		if infos[i], err = os.Stat(path); err != nil {
-			return nil, fmt.Errorf("data.path: %w", err)
-		}
-	}
-	return infos, nil
 }
 
 // manyColumns is the least number of columns where sparse whole numbers are taken for
@@ -216,65 +202,4 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 		return nil, err
 	}
 	return Reduce(ctx, in.Points, before.PCA, on)
-}
-
-// AllNames reads the names of the points of data.path that are placed and not held out; nil
-// without data.names.
-func (in *Inputs) AllNames(ctx context.Context) ([]string, error) {
-	key := in.Config.Data.Names
-	if key == nil {
-		return nil, nil
-	}
-	_, names, err := rundir.ReadColumn(ctx, rundir.TableOf(in.Config), *key, in.Total(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("data.names: %w", err)
-	}
-	return selection.Pick(names, in.Division.Placed(in.N)), nil
-}
-
-// OpenAll opens all points of data.path, to be prepared like the training points.
-func (in *Inputs) OpenAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
-	if in.builtin != nil {
-		return file.Of(in.builtin), nil
-	}
-	o := in.Config.Data.Options()
-	o.Labels = nil
-	return file.Open(ctx, in.Config.Data.Path, before.Reading(o))
-}
-
-// TakeHeld moves the positions of points that are held out from a block to their matrix.
-func (in *Inputs) TakeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
-	if held == nil {
-		return
-	}
-	kept := 0
-	for i := range b.Positions.N {
-		if k, out := slices.BinarySearch(in.Division.Held, b.Rows[i]); out {
-			copy(held.Row(k), b.Positions.Row(i))
-			continue
-		}
-		copy(b.Positions.Row(kept), b.Positions.Row(i))
-		if b.Labels != nil {
-			b.Labels[kept] = b.Labels[i]
-		}
-		kept++
-	}
-	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
-}
-
-// CheckFiles returns an error if a file of data.path has changed since it was read.
-func (in *Inputs) CheckFiles() error {
-	if in.builtin != nil {
-		return nil
-	}
-	now, err := stat(in.Config.Data.Path)
-	if err != nil {
-		return err
-	}
-	for i, info := range now {
-		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
-			return fmt.Errorf("%s has changed since training", in.Config.Data.Path[i])
-		}
-	}
-	return nil
 }

@@ -1,0 +1,144 @@
+package points
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"cne"
+	"cne/data"
+	"cne/data/file"
+	"cne/internal/app/rundir"
+	"cne/internal/selection"
+	"cne/model"
+)
+
+// PlaceRest reads all points of data.path again and writes the positions of the training
+// points and of the rest into the folder, with their names, in the formats of the
+// configuration. It returns the positions of the held-out rows, or nil. progress is called
+// as points are placed.
+func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.Dir, on *model.Device,
+	progress func(done, all int)) (held *data.Matrix, err error) {
+	d := &in.Config.Data
+	in.log.Info("placing the other points", "points", in.Rest())
+	if err := in.checkFiles(); err != nil {
+		return nil, err
+	}
+	if in.Config.Model.HasTable() {
+		if err := e.UseDevice(on); err != nil {
+			return nil, err
+		}
+	}
+	o := d.Options()
+	given := o.Labels
+	o.Labels = nil
+	var rows file.Rows
+	if in.builtin != nil {
+		rows = file.Of(in.builtin)
+	} else if rows, err = file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o)); err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var labels []string // of all points, if they have files of their own
+	if len(given) > 0 {
+		if labels, err = file.ReadLabels(ctx, given, in.N); err != nil {
+			return nil, err
+		}
+	}
+	if d.Holdout != nil && d.Holdout.Share > 0 {
+		held = data.NewMatrix(len(in.Division.Held), e.Dim())
+	}
+	var names []string
+	if d.Names != nil {
+		if _, names, err = rundir.ReadColumn(ctx, rundir.TableOf(in.Config), *d.Names, in.Total(), nil); err != nil {
+			return nil, fmt.Errorf("data.names: %w", err)
+		}
+		names = selection.Pick(names, in.Division.Placed(in.N))
+	}
+	if in.LeavesOut() {
+		err = dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N))
+	}
+	if err == nil {
+		err = dir.WriteNames(names)
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, labeled := dir.PositionFiles("embedding", in.Config.Output.CSV), labels != nil || rows.Labeled()
+	return held, rundir.WritePositions(files, e.Dim(), labeled, names != nil, func(write rundir.PositionWriter) error {
+		read, written := 0, 0
+		err := e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
+			if read += b.Positions.N; len(b.Rows) == 0 || b.Rows[len(b.Rows)-1] >= in.N {
+				return nil // an error in the end, if there are more rows than in the beginning
+			}
+			if labels != nil {
+				b.Labels = selection.Pick(labels, b.Rows)
+			}
+			progress(b.First, in.N)
+			in.takeHeld(b, held)
+			if b.Positions.N == 0 {
+				return nil
+			}
+			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil for nil
+			written += b.Positions.N
+			return write(b.Positions, b.Labels, named)
+		})
+		if want := in.N - len(in.Division.Left); err == nil && read != want {
+			err = fmt.Errorf("data.path: got %d points, want %d as when the run began", read, want)
+		}
+		if err == nil {
+			err = in.checkFiles()
+		}
+		return err
+	})
+}
+
+// takeHeld moves the positions of points that are held out from a block to their matrix.
+func (in *Inputs) takeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
+	if held == nil {
+		return
+	}
+	kept := 0
+	for i := range b.Positions.N {
+		if k, out := slices.BinarySearch(in.Division.Held, b.Rows[i]); out {
+			copy(held.Row(k), b.Positions.Row(i))
+			continue
+		}
+		copy(b.Positions.Row(kept), b.Positions.Row(i))
+		if b.Labels != nil {
+			b.Labels[kept] = b.Labels[i]
+		}
+		kept++
+	}
+	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
+}
+
+// checkFiles returns an error if a file of data.path has changed since it was read.
+func (in *Inputs) checkFiles() error {
+	if in.builtin != nil {
+		return nil
+	}
+	now, err := stat(in.Config.Data.Path)
+	if err != nil {
+		return err
+	}
+	for i, info := range now {
+		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
+			return fmt.Errorf("%s has changed since training", in.Config.Data.Path[i])
+		}
+	}
+	return nil
+}
+
+func stat(paths []string) ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(paths))
+	for i, path := range paths {
+		var err error
+		if infos[i], err = os.Stat(path); err != nil {
+			return nil, fmt.Errorf("data.path: %w", err)
+		}
+	}
+	return infos, nil
+}
