@@ -51,7 +51,7 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 // On a device, nil for the CPU, the result agrees to 1e-6 with the CPU's, and errors may be the
 // device's. Embeddings of float64 stay on the CPU.
 func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (float64, error) {
-	attraction, err := attractionOf(ctx, on, heads, tails, embedding, d)
+	attraction, err := attractionOf(ctx, heads, tails, embedding, d, on)
 	if err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d i
 const edgeGrain = 1 << 13
 
 // attractionOf sums −log q over the edges of a graph, on a device if possible.
-func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32, e []T, d int) (float64, error) {
+func attractionOf[T Float](ctx context.Context, heads, tails []int32, e []T, d int, on *Device) (float64, error) {
 	if single, ok := any(e).([]float32); ok && !on.OnHost() {
 		sum, err := deviceOverEdges(ctx, on, heads, tails, single, d)
 		if err != nil || !math.IsInf(sum, 0) && !math.IsNaN(sum) {
@@ -71,17 +71,12 @@ func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32
 		}
 		// Squares of such distances are too large for single precision.
 	}
-	return overEdges(ctx, heads, tails, e, d, elementary.Log1p)
-}
-
-// overEdges adds up a function of the squared distances of the edges.
-func overEdges[T Float](ctx context.Context, heads, tails []int32, e []T, d int, f func(d2 float64) float64) (float64, error) {
 	partial := make([]float64, parallel.Pieces(len(heads), edgeGrain))
 	err := parallel.ForContext(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
 		var sum float64
 		for k := lo; k < hi; k++ {
 			i, j := int(heads[k])*d, int(tails[k])*d
-			sum += f(squaredDistance(e[i:i+d], e[j:j+d]))
+			sum += elementary.Log1p(squaredDistance(e[i:i+d], e[j:j+d]))
 		}
 		partial[piece] = sum
 	})

@@ -171,37 +171,26 @@ func isNear(e []float32, d int) bool {
 	return float64(d)*span*span < 1e18
 }
 
-// edgeSums returns, for the points of the sample, the sum of −log q over the edges whose
-// head the point is, and the number of these edges.
-func (m *measurement) edgeSums(ctx context.Context) (sums, edges []float64, err error) {
-	sums, edges = make([]float64, len(m.sample)), make([]float64, len(m.sample))
-	err = parallel.ForContext(ctx, len(m.sample), 64, func(_, lo, hi int) {
-		for k := lo; k < hi; k++ {
-			head, tails := m.embedding.Row(m.sample[k]), m.Graph.Tails(m.sample[k])
-			edges[k] = float64(len(tails))
-			for _, j := range tails {
-				sums[k] += elementary.Log1p(squaredDistance(head, m.embedding.Row(int(j))))
-			}
-		}
-	})
-	return sums, edges, err
-}
-
 // sampleDivergence estimates KL from the edges whose heads are in the sample: the mean of
 // −log q over edges is a quotient of two sums over heads, and the partition function z
 // another sum. The error is the first-order error of all three (delta method), including
 // their covariances. Like all errors here it misses the effect of few points, such as the
 // long edges of a single outlier. It returns nil if none of the points has an edge.
 func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
-	lengths, edges, err := m.edgeSums(ctx)
-	if err != nil {
+	// The sum of −log q over the edges whose head a point is, and the number of these edges.
+	lengths, edges := make([]float64, len(m.sample)), make([]float64, len(m.sample))
+	if err := parallel.ForContext(ctx, len(m.sample), 64, func(_, lo, hi int) {
+		for q := lo; q < hi; q++ {
+			head, tails := m.embedding.Row(m.sample[q]), m.Graph.Tails(m.sample[q])
+			edges[q] = float64(len(tails))
+			for _, j := range tails {
+				lengths[q] += elementary.Log1p(squaredDistance(head, m.embedding.Row(int(j))))
+			}
+		}
+	}); err != nil {
 		return nil, err
 	}
-	var length, count float64
-	for q, e := range edges {
-		length += lengths[q]
-		count += e
-	}
+	length, count := selection.Sum(lengths), selection.Sum(edges)
 	if count == 0 {
 		return nil, nil
 	}
