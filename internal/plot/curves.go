@@ -6,8 +6,10 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -15,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"cne/internal/atomicfile"
 	"cne/internal/simd"
 )
 
@@ -103,8 +106,14 @@ var (
 	markLine   = draw.LineStyle{Color: color.NRGBA{0x80, 0x80, 0x80, 0xff}, Width: 0.75, Dashes: []vg.Length{1, 2}}
 )
 
-// Save draws the charts into the file at path, as Scatter.Save does.
-func (c *Curves) Save(path string) error { return save(path, c.Write) }
+// Save draws the charts into the file at path, in the format that its extension names.
+func (c *Curves) Save(path string) error {
+	format := Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
+	if err := atomicfile.Write(path, func(w io.Writer) error { return c.Write(w, format) }); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
 
 // Write draws the charts as an image of that format. Errors of w are returned. Other
 // errors wrap ErrInput, ErrNotFinite or ErrFormat, and nothing is written.

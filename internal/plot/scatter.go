@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +24,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"cne/data"
-	"cne/internal/atomicfile"
 	"cne/internal/selection"
 	"cne/internal/simd"
 )
@@ -155,26 +153,6 @@ func drawAs(w io.Writer, format Format, p drawable, dpi int) error {
 		return err
 	}
 	return write(l, w, cmp.Or(dpi, defaultDPI))
-}
-
-// Check reports whether the plot can be drawn at its size with its legend, without drawing
-// it. It returns the errors of Write.
-func (s *Scatter) Check() error {
-	l, err := s.layout()
-	if err != nil {
-		return err
-	}
-	return l.checkPixels(cmp.Or(s.DPI, defaultDPI))
-}
-
-// save writes a picture into the file at path, in the format that its
-// extension names.
-func save(path string, write func(io.Writer, Format) error) error {
-	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	if err := atomicfile.Write(path, func(w io.Writer) error { return write(w, Format(extension)) }); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // Write draws the plot as an image of that format. Errors of w are returned. Other errors
