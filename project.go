@@ -388,7 +388,7 @@ func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.
 	rows := file.Of(set)
 	defer rows.Close()
 	written := 0
-	return e.projectRows(ctx, rows, o, dst.N, func(b *ProjectedBlock) error {
+	return e.ProjectRows(ctx, rows, o, func(b *ProjectedBlock) error {
 		written += copy(dst.X[written:], b.Positions.X)
 		return nil
 	})
@@ -406,12 +406,7 @@ func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.
 // unless o.SkipBad is set, a point cannot be placed (*PointError); or it is
 // ErrNoTrainingPoints, or comes from rows, write, ctx or the device.
 func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
-	return e.projectRows(ctx, rows, o, o.Most, write)
-}
-
-// projectRows is ProjectRows of at most the given number of rows; 0 means unknown.
-func (e *Embedding) projectRows(ctx context.Context, rows file.Rows, o Projection, most int, write func(b *ProjectedBlock) error) error {
-	p, err := e.newPlacement(ctx, rows, o, most)
+	p, err := e.newPlacement(ctx, rows, o)
 	if err != nil {
 		return err
 	}
@@ -474,8 +469,8 @@ type placedBlock struct {
 	err    error        // why reading ended; io.EOF after the last point
 }
 
-// newPlacement returns the placement for a call of projectRows.
-func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projection, most int) (*placement, error) {
+// newPlacement returns the placement for a call of ProjectRows.
+func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projection) (*placement, error) {
 	placer, err := e.newPlacer(ctx, rows.Width())
 	if err != nil {
 		return nil, err
@@ -486,8 +481,8 @@ func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projecti
 	} else if n := len(o.Division.Trained); p.learnt == nil || p.learnt.N != n {
 		return nil, fmt.Errorf("%w: Division: got %d rows that were trained on, want those of the embedding", ErrPoints, n)
 	}
-	if most > 0 {
-		p.size = min(p.size, most)
+	if n, known := rows.Len(); o.Most > 0 || known {
+		p.size = min(p.size, cmp.Or(o.Most, n))
 	}
 	p.others, p.positions = make([]int, 0, p.size), data.NewMatrix(p.size, p.dim)
 	if o.SkipBad {

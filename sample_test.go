@@ -165,6 +165,8 @@ type sevenRows struct {
 
 func (r *sevenRows) Width() int { return r.matrix.D }
 
+func (r *sevenRows) Len() (int, bool) { return 0, false }
+
 func (r *sevenRows) Labels() []string { return nil }
 
 func (r *sevenRows) RowName(i int) string { return fmt.Sprint("row ", i) }
