@@ -81,10 +81,7 @@ func (r DivisionRules) Divide(n int, labels *data.Labels, missing []int) (*Divis
 	case r.Sample > float64(left):
 		return fault("data.sample", fmt.Errorf("got %v, want at most the number of points (%d)", r.Sample, left))
 	case r.Sample > 0:
-		count := int(r.Sample)
-		if r.Sample <= 1 {
-			count = max(1, int(math.Round(r.Sample*float64(left))))
-		}
+		count, _ := DivisionRules{Sample: r.Sample}.Count(left)
 		drawn, err := data.DrawRows(left, count, r.Seed)
 		if err != nil {
 			return fault("data.sample", err)
@@ -96,6 +93,21 @@ func (r DivisionRules) Divide(n int, labels *data.Labels, missing []int) (*Divis
 		d.Trained = rows
 	}
 	return d, nil
+}
+
+// Count returns how many of n rows Divide trains on and holds out, if none is left out or
+// listed.
+func (r DivisionRules) Count(n int) (trained, held int) {
+	if r.Holdout > 0 && n > 1 {
+		held = data.HeldOut(n, r.Holdout)
+	}
+	switch trained = n - held; {
+	case r.Sample > 1:
+		trained = min(trained, int(r.Sample))
+	case r.Sample > 0:
+		trained = max(1, int(math.Round(r.Sample*float64(trained))))
+	}
+	return trained, held
 }
 
 // Placed returns those of n rows that are neither held out nor left out.

@@ -50,6 +50,9 @@ func TestDivide(t *testing.T) {
 			if slices.Max(count) > 1 || len(placed) != left-len(d.Held) || len(d.Trained) != wantTrained || (len(d.Held) > 0) != (r.Holdout > 0) {
 				t.Errorf("%+v, missing %v: %d trained on, %d held out, %d left out, %d placed", r, missing, len(d.Trained), len(d.Held), len(d.Left), len(placed))
 			}
+			if trained, held := r.Count(left); r.Listed == nil && (trained != len(d.Trained) || held != len(d.Held)) {
+				t.Errorf("%+v, missing %v: got %d and %d of %d counted, want %d and %d", r, missing, trained, held, left, len(d.Trained), len(d.Held))
+			}
 			for _, row := range d.Trained {
 				if r.Listed != nil && !slices.Contains(listed, row) || slices.Contains(missing, row) {
 					t.Errorf("%+v: trains on row %d", r, row)

@@ -13,7 +13,6 @@ package configs
 
 import (
 	_ "embed"
-	"math"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -112,17 +111,6 @@ type Sample struct {
 	Number int     // at least 2, or 0
 	Share  float64 // in (0, 1], or 0
 	File   string  // or ""
-}
-
-// Of returns the number of n points to train on, if no file lists them.
-func (t *Sample) Of(n int) int {
-	switch {
-	case t == nil:
-		return n
-	case t.Number > 0:
-		return min(n, t.Number)
-	}
-	return max(1, int(math.Round(t.Share*float64(n))))
 }
 
 // Graph is the source of the neighbour graph, and its cache.

@@ -318,11 +318,9 @@ func Cause(err error) error {
 // Divide returns the numbers of training and held-out points among n points of data.path.
 // If a file lists the rows, n counts only these.
 func (d *Data) Divide(n int) (trained, held int) {
-	if h := d.Holdout; h != nil && h.Share > 0 && n > 1 {
-		held = min(max(1, int(math.Round(float64(n)*h.Share))), n-1)
-	}
+	trained, held = d.Rules(0).Count(n)
 	if d.Sample != nil && d.Sample.File != "" {
-		return n, held
+		trained = n
 	}
-	return d.Sample.Of(n - held), held
+	return trained, held
 }

@@ -38,6 +38,18 @@ func (d *Data) Options() file.Options {
 	return o
 }
 
+// Rules returns how the rows of data.path are divided, without the rows that a file lists.
+func (d *Data) Rules(seed uint64) cne.DivisionRules {
+	r := cne.DivisionRules{Imbalance: d.Imbalance != nil, Seed: seed}
+	if d.Holdout != nil {
+		r.Holdout = d.Holdout.Share
+	}
+	if d.Sample != nil {
+		r.Sample = max(float64(d.Sample.Number), d.Sample.Share)
+	}
+	return r
+}
+
 // ArrangeLabels gives labels the order and the colours that they have in a file of single
 // cells.
 func (d *Data) ArrangeLabels(l *data.Labels) {

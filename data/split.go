@@ -33,10 +33,12 @@ func HoldOut(n int, l *Labels, share float64, seed uint64) (rest, held []int, er
 	defer kind.Catch(&err)
 	kind.Need(share > 0 && share < 1, ErrOption, "share of the points to hold out: got %v, want a number between 0 and 1", share)
 	kind.Need(n > 1, ErrEmpty, "points to split: got %d, want at least 2", n)
-	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
-	rest, held = hold(selection.UpTo[int](n), strata(n, l), count, seed)
+	rest, held = hold(selection.UpTo[int](n), strata(n, l), HeldOut(n, share), seed)
 	return rest, held, nil
 }
+
+// HeldOut returns how many of n points, at least 2, HoldOut holds out.
+func HeldOut(n int, share float64) int { return min(max(1, int(math.Round(float64(n)*share))), n-1) }
 
 // Split divides rows of the labels (nil means all) into two parts: held has count of them,
 // and rest has the others. The split is stratified, to within one row per class, and

@@ -149,10 +149,7 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	d := &in.Config.Data
 	o := in.Config.ReadOptions(d)
 	o.Log = in.log
-	rules := cne.DivisionRules{Imbalance: d.Imbalance != nil, Seed: in.Config.Embed.Seed}
-	if d.Holdout != nil {
-		rules.Holdout = d.Holdout.Share
-	}
+	rules := d.Rules(in.Config.Embed.Seed)
 	if !in.Sampled() {
 		set, err := in.readPoints(ctx, d, o)
 		if err != nil {
@@ -185,7 +182,6 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	rules.Sample = max(float64(d.Sample.Number), d.Sample.Share)
 	if d.Sample.File != "" {
 		if rules.Listed, err = rundir.ReadRows(ctx, d.Sample.File, in.N); err != nil {
 			return fmt.Errorf("data.sample: %w", err)
