@@ -13,6 +13,7 @@ import (
 	"cne"
 	"cne/internal/device"
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -81,7 +82,7 @@ func ruleOf(f option.Field) rule {
 		return rule{read: number(f), words: f.Words}
 	case *[]int:
 		allowed := fmt.Sprintf("a list of whole numbers from %v to %v, such as [100, 100]", f.Range.Low, f.Range.High)
-		return rule{text: asNumbers, read: items(func(item *yaml.Node, _ []int) (int, *invalid) {
+		return rule{text: asNumbers, read: items("", func(item *yaml.Node, _ []int) (int, *invalid) {
 			v, ok := parseWhole(item)
 			if !ok || !f.Range.Contains(float64(v)) {
 				return 0, wrong(item, allowed)
@@ -235,9 +236,13 @@ func parseText(n *yaml.Node) (string, bool) {
 }
 
 // items returns a function that reads a list, or a single item instead. A problem with an
-// item of a list has the item's number.
-func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *yaml.Node) (any, *invalid) {
+// item of a list has the item's number. If some is not "", the list must not be empty, and
+// some says what is allowed.
+func items[T any](some string, read func(item *yaml.Node, before []T) (T, *invalid)) func(n *yaml.Node) (any, *invalid) {
 	return func(n *yaml.Node) (any, *invalid) {
+		if some != "" && n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+			return nil, wrong(n, some)
+		}
 		list := []T{}
 		for i, node := range itemsOf(n) {
 			v, p := read(resolve(node), list)
@@ -253,9 +258,6 @@ func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *
 	}
 }
 
-// isEmpty reports whether a node is a list without items.
-func isEmpty(n *yaml.Node) bool { return n.Kind == yaml.SequenceNode && len(n.Content) == 0 }
-
 // textList allows a list of texts, of the words if there are any; some excludes the empty
 // list.
 func textList(allowed string, words []string, some bool) rule {
@@ -263,26 +265,20 @@ func textList(allowed string, words []string, some bool) rule {
 	if some {
 		itemAllowed = kindsOfText["paths"]
 	}
-	read := items(func(item *yaml.Node, _ []string) (string, *invalid) {
+	return rule{text: asList, words: words, read: items(selection.If(some, allowed, ""), func(item *yaml.Node, _ []string) (string, *invalid) {
 		s, ok := parseText(item)
 		if !ok || s == "" || words != nil && !slices.Contains(words, s) {
 			return "", wrongText(item, itemAllowed)
 		}
 		return s, nil
-	})
-	return rule{text: asList, words: words, read: func(n *yaml.Node) (any, *invalid) {
-		if some && isEmpty(n) {
-			return nil, wrong(n, allowed)
-		}
-		return read(n)
-	}}
+	})}
 }
 
 // seeds allows a list of different whole numbers of at least 0, or one such
 // number.
 func seeds() rule {
 	const allowed = "a whole number of at least 0 or a list of them, such as [0, 1, 2]"
-	read := items(func(item *yaml.Node, before []uint64) (uint64, *invalid) {
+	return rule{text: asNumbers, read: items(allowed, func(item *yaml.Node, before []uint64) (uint64, *invalid) {
 		v, ok := parseWhole(item)
 		switch {
 		case !ok || v < 0:
@@ -291,13 +287,7 @@ func seeds() rule {
 			return 0, &invalid{text: "got " + describe(item) + " twice, want each seed once"}
 		}
 		return uint64(v), nil
-	})
-	return rule{text: asNumbers, read: func(n *yaml.Node) (any, *invalid) {
-		if isEmpty(n) {
-			return nil, wrong(n, allowed)
-		}
-		return read(n)
-	}}
+	})}
 }
 
 // rule allows a share, or a path or a list of paths.
