@@ -181,7 +181,13 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	}
 	e := &Embedding{
 		Neighborhood: h, Result: result, model: m,
-		Description: model.Description{Preprocessing: h.preprocessing(o), Training: h.training(o, result)},
+		Description: model.Description{
+			Preprocessing: h.preprocessing(o),
+			Training: model.FitInfo{
+				Objective: o.Objective(), LogConst: result.LogConst, Negatives: result.Negatives,
+				Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors), LR: result.LR, Clip: or(o.Clip, DefaultClip), Seed: o.Seed,
+			},
+		},
 	}
 	switch m := m.(type) {
 	case *model.Parametric[float32]:
@@ -333,14 +339,6 @@ func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 		p.PCA = h.PCA
 	}
 	return &p
-}
-
-// training returns the settings of the training that placing new points needs.
-func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
-	return model.FitInfo{
-		Objective: o.Objective(), LogConst: r.LogConst, Negatives: r.Negatives,
-		Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors), LR: r.LR, Clip: or(o.Clip, DefaultClip), Seed: o.Seed,
-	}
 }
 
 // StartFrom returns positions for InitGiven (Options.Start) from an earlier embedding [m,

@@ -79,8 +79,15 @@ func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 		}
 		return showError(strip.Write(w, format))
 	}
-	s, err := e.scatter(&o)
+	n, err := e.shown()
 	if err != nil {
+		return err
+	}
+	s := &plot.Scatter{
+		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
+		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize, Dates: o.Labels.Dates(),
+	}
+	if s.Classes, s.ClassNames, s.ClassColours, s.Values, err = colours("Labels", o.Labels, n); err != nil {
 		return err
 	}
 	return showError(s.Write(w, format))
@@ -97,19 +104,6 @@ func (o *PictureOptions) Undrawn() string {
 		texts = append(append(texts, p.Title), p.Labels.ClassNames()...)
 	}
 	return string(plot.Undrawn(texts))
-}
-
-func (e *Embedding) scatter(o *PictureOptions) (s *plot.Scatter, err error) {
-	n, err := e.shown()
-	if err != nil {
-		return nil, err
-	}
-	s = &plot.Scatter{
-		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
-		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize, Dates: o.Labels.Dates(),
-	}
-	s.Classes, s.ClassNames, s.ClassColours, s.Values, err = colours("Labels", o.Labels, n)
-	return s, err
 }
 
 // strip returns the picture of the panels. A class has one colour in all of them.
