@@ -143,9 +143,13 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	var checkOnly bool
 	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, origins, err := cli.Config(s, cmd)
+		from, err := cli.Sources(cmd)
 		if err != nil {
 			return err
+		}
+		c, origins, err := s.Load(&from)
+		if err != nil {
+			return cli.ConfigError(cmd, from, err)
 		}
 		if checkOnly {
 			report, err := s.Report(cmd.Context(), c, origins)

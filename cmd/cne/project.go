@@ -140,19 +140,14 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkOutputs checks, before any work is done, that the results can be written and
-// replace no input.
-func (p *projectRun) checkOutputs() error {
-	inputs := append([]string{p.model}, p.input...)
-	if err := (cli.Output{Flag: "--output", Path: p.output}).Check(inputs...); err != nil || p.picture == "" {
-		return err
-	}
-	return cli.Output{Flag: "--plot", Path: p.picture}.Check(inputs...)
-}
-
 func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
-	if err := p.checkOutputs(); err != nil {
-		return err
+	for _, o := range []cli.Output{{Flag: "--output", Path: p.output}, {Flag: "--plot", Path: p.picture}} {
+		if o.Path == "" {
+			continue
+		}
+		if err := o.Check(append([]string{p.model}, p.input...)...); err != nil {
+			return err
+		}
 	}
 	e, err := p.load(ctx)
 	defer func() { err = errors.Join(err, p.device.Close()) }()

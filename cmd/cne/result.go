@@ -205,7 +205,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 			row(f.Title, f.Format+"%s%s%s", *value, quality.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, components), f.Direction())
 		}
 	}
-	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)
+	optional(selection.If(t.config.Embed.KeepsZ(), "fixed Z", "learnt Z"), "%.3g", m.Z)
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
 		optional("  kNN accuracy", "%.4f (k = %d), higher is better", h.Accuracy, quality.AccuracyK)
@@ -219,14 +219,6 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
 	m.Computing.Rows(t.device, row)
 	return table.Flush()
-}
-
-// ofZ says whether NC-t-SNE's Z is learnt or fixed.
-func ofZ(fixed bool) string {
-	if fixed {
-		return "fixed"
-	}
-	return "learnt"
 }
 
 // place places the held-out points and, if asked for, the rest of a sample, and writes their

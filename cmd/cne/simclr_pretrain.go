@@ -18,6 +18,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/memory"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 	"cne/model/op"
@@ -344,7 +345,7 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 			p.config.Evaluate.K)
 	}
 	if m.LogZ != nil {
-		row(ofZ(p.config.Pretrain.KeepsZ())+" log Z", "%.4g", *m.LogZ)
+		row(selection.If(p.config.Pretrain.KeepsZ(), "fixed log Z", "learnt log Z"), "%.4g", *m.LogZ)
 	}
 	row("loss", "%.5g per image after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds

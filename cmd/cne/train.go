@@ -311,9 +311,6 @@ func (t *training) save() error {
 	return nil
 }
 
-// errReading is the error of a run that was interrupted before it had its points.
-var errReading = errors.New("interrupted while the points were read; nothing was written")
-
 // read reads the data of a run and checks them.
 func (r *pointRun) read(ctx context.Context) (err error) {
 	if m := r.config.Model; m.Kind != "mlp" && !slices.Equal(r.config.Embed.Hidden, model.DefaultHidden) {
@@ -327,7 +324,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	defer func() {
 		r.load = time.Since(r.start)
 		if ctx.Err() != nil {
-			err = errReading
+			err = errors.New("interrupted while the points were read; nothing was written")
 		}
 	}()
 	done := r.While("reading the points")

@@ -19,7 +19,7 @@ import (
 	"cne/internal/text"
 )
 
-// AddFlags adds the flags that Config reads to a command.
+// AddFlags adds the flags of a configuration to a command, whose Sources reads them.
 func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 	given := AddSourceFlags(s, cmd, "YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
@@ -137,18 +137,6 @@ type switchFlag struct{ pflag.Value }
 
 // Type returns the type of pflag's own switches, so the help shows no value.
 func (switchFlag) Type() string { return "bool" }
-
-// Config returns the configuration of a command that has the flags of
-// AddFlags, and where each of its values comes from. The errors come from
-// Schema.Load, as ConfigError has them.
-func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
-	from, err := Sources(cmd)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, origins, err := s.Load(&from)
-	return c, origins, ConfigError(cmd, from, err)
-}
 
 // ConfigError turns an error about a value from a flag or an argument of a command into a
 // usage error. It returns other errors, and nil, unchanged.

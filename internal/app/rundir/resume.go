@@ -172,8 +172,11 @@ func (d *Dir) BeginAgain(log *slog.Logger, from *train.Checkpoint, epochs int) e
 	if from == nil {
 		log.Warn("there is no checkpoint in the run folder; the run begins again")
 	}
-	if err := d.removeDamaged(log); err != nil {
-		return err
+	for _, path := range d.damaged {
+		log.Warn("a checkpoint is damaged; continuing from the one before", "file", path)
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
+		}
 	}
 	if from != nil && from.Progress.Epochs == epochs {
 		return nil
@@ -287,7 +290,7 @@ func (d *Dir) CommandLine() (string, error) {
 }
 
 // LastCheckpoint returns the last readable checkpoint in the folder, or nil. Damaged ones
-// are left to removeDamaged.
+// are left to BeginAgain.
 func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 	var damaged error
 	for _, name := range []string{checkpointFile, previousFile} {
@@ -310,18 +313,6 @@ func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 // hasCheckpoint reports whether the folder has a checkpoint, possibly damaged.
 func (d *Dir) hasCheckpoint() bool {
 	return exists(d.Path(checkpointFile)) || exists(d.Path(previousFile))
-}
-
-// removeDamaged removes the checkpoints that LastCheckpoint could not read, with
-// a warning about each.
-func (d *Dir) removeDamaged(log *slog.Logger) error {
-	for _, path := range d.damaged {
-		log.Warn("a checkpoint is damaged; continuing from the one before", "file", path)
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
-		}
-	}
-	return nil
 }
 
 // KeepCheckpoint writes a checkpoint and keeps the one before it. It makes the folder.
