@@ -48,22 +48,53 @@ func TableOf(c *configs.Config) Table {
 // file.SplitColumn), or only for the given rows if rows is not nil; n may then be 0
 // for unknown. name is the column's name.
 func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
-	found, column := file.SplitColumn(spec)
-	where := found
+	path, column := file.SplitColumn(spec)
+	if column == "" { // a file with a line or value for each row
+		lines, heading, err := file.ReadLines(ctx, path)
+		if file.IsTable(path) {
+			err = cmp.Or(file.CheckLines(ctx, path), err)
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if heading && len(lines)-1 == n {
+			lines = lines[1:]
+		}
+		for i, line := range lines {
+			if text.IsMissing(line) {
+				lines[i] = ""
+			}
+		}
+		values, err = take(lines, path, n, rows)
+		return filepath.Base(file.TrimEnding(path)), values, err
+	}
+	if path != "" {
+		from = Table{Paths: []string{path}, Options: file.Options{LabelColumn: column}}
+	}
+	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
+		return "", nil, configs.NoColumnsError(spec)
+	}
+	if first := from.Paths[0]; counts.Is(first, from.Options) && !file.IsCells(first) {
+		var c *counts.Matrix
+		if c, err = counts.Open(ctx, from.Paths, file.Options{}); err == nil {
+			values, err = c.Gene(column)
+		}
+	} else {
+		var columns [][]string
+		if columns, err = file.ReadColumns(ctx, from.Paths, []string{column}, from.Options); err == nil {
+			values = columns[0]
+		}
+	}
 	switch {
-	case column == "":
-		name, values, err = readValues(ctx, found, n)
-	case found != "":
-		from = Table{Paths: []string{found}, Options: file.Options{LabelColumn: column}}
-		fallthrough
-	default:
-		name, where = column, cmp.Or(where, "the table of the points")
-		values, err = readColumnOf(ctx, from, column, spec, found == "")
+	case path == "" && errors.Is(err, data.ErrOption):
+		return "", nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
+	case path == "":
+		err = Moved(err)
 	}
 	if err == nil {
-		values, err = take(values, where, n, rows)
+		values, err = take(values, cmp.Or(path, "the table of the points"), n, rows)
 	}
-	return name, values, err
+	return column, values, err
 }
 
 // take returns the values of the given rows, or all: see ReadColumn.
@@ -86,57 +117,12 @@ func (t Table) ReadBarcodes(ctx context.Context, n int, rows []int) ([]string, e
 	return take(names, t.Barcodes[0], n, rows)
 }
 
-// readColumnOf reads a column of the table of the points, or of a file.
-func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints bool) ([]string, error) {
-	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
-		return nil, configs.NoColumnsError(spec)
-	}
-	var columns [][]string
-	var err error
-	if path := from.Paths[0]; counts.Is(path, from.Options) && !file.IsCells(path) {
-		var c *counts.Matrix
-		if c, err = counts.Open(ctx, from.Paths, file.Options{}); err == nil {
-			columns = make([][]string, 1)
-			columns[0], err = c.Gene(column)
-		}
-	} else {
-		columns, err = file.ReadColumns(ctx, from.Paths, []string{column}, from.Options)
-	}
-	switch {
-	case ofPoints && errors.Is(err, data.ErrOption):
-		return nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
-	case ofPoints:
-		err = Moved(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return columns[0], nil
-}
-
 // Moved adds the remedy to an error for missing points of a run that cne plot shows.
 func Moved(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; cne plot --data names points that have moved", err)
 	}
 	return err
-}
-
-// readValues reads the lines or values of a file, and their name.
-func readValues(ctx context.Context, path string, n int) (name string, lines []string, err error) {
-	lines, heading, err := file.ReadLines(ctx, path)
-	if file.IsTable(path) {
-		err = cmp.Or(file.CheckLines(ctx, path), err)
-	}
-	if heading && len(lines)-1 == n {
-		lines = lines[1:]
-	}
-	for i, line := range lines {
-		if text.IsMissing(line) {
-			lines[i] = ""
-		}
-	}
-	return filepath.Base(file.TrimEnding(path)), lines, err
 }
 
 // WriteNames writes the names of the points, for later runs that start from the embedding;
