@@ -167,14 +167,13 @@ func (s *keySet) firstKey(section string) string {
 	return s.keys[i].Key
 }
 
-// shorthands are the sections that may have a single value, such as device: cuda, and the
-// keys that this value sets.
-var shorthands = map[string]string{"device": "device.name"}
+// shorthand is a section that may have a single value, such as device: cuda.
+const shorthand = "device"
 
-// fullName returns the key of a name, which may be a shorthand.
-func (s *keySet) fullName(name string) string {
-	if k, ok := shorthands[name]; ok && s.Has(k) {
-		return k
+// fullName returns the key of a name, which may be the shorthand.
+func fullName(name string) string {
+	if name == shorthand {
+		return "device.name"
 	}
 	return name
 }

@@ -157,7 +157,7 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 			if isNull(node) {
 				return nil
 			}
-			if short := s.fullName(k); short != k && node.Kind == yaml.ScalarNode {
+			if short := fullName(k); short != k && node.Kind == yaml.ScalarNode {
 				return s.set(l, path, short, node, lineOf(path, name))
 			}
 			if node.Kind != yaml.MappingNode {
@@ -224,14 +224,9 @@ func variable(key string) string {
 
 // named returns the key of a variable.
 func (s *keySet) named(name string) (string, bool) {
-	for short, k := range shorthands {
-		if variable(short) == name && s.Has(k) {
-			return k, true
-		}
-	}
-	for _, k := range s.keys {
-		if variable(k.Key) == name {
-			return k.Key, true
+	for _, k := range append(names(s.keys), shorthand) {
+		if variable(k) == name {
+			return fullName(k), true
 		}
 	}
 	return "", false
@@ -269,7 +264,7 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 	l := newLayer()
 	for _, x := range settings {
-		k := s.fullName(x.Key)
+		k := fullName(x.Key)
 		before, more := l.value[k].([]string)
 		if err := s.addText(l, x.Source, k, x.Value); err != nil {
 			return nil, err
@@ -283,7 +278,7 @@ func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 
 // addText sets a key of a layer to a value given as text.
 func (s *keySet) addText(l *layer, source, k, value string) error {
-	k = s.fullName(k)
+	k = fullName(k)
 	n := scalar("!!str", value)
 	known, ok := find(s.keys, k)
 	switch {
