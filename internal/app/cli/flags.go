@@ -151,14 +151,7 @@ func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
 // Sources returns the sources of the configuration of a command with the flags of
 // AddSourceFlags. Invalid flags are usage errors.
 func Sources(cmd *cobra.Command) (configs.Sources, error) {
-	file, err := cmd.Flags().GetString("config")
-	if err != nil {
-		return configs.Sources{}, err
-	}
-	set, ok := cmd.Flags().Lookup("set").Value.(*setFlag)
-	if !ok {
-		return configs.Sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
-	}
+	file, set := cmd.Flags().Lookup("config").Value.String(), cmd.Flags().Lookup("set").Value.(*setFlag)
 	settings := slices.Clone(*set.list)
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
 		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
