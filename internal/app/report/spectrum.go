@@ -92,8 +92,9 @@ func (c *column) someIn(f *rundir.SpectrumMetrics) bool {
 	return slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { v, _ := c.of(&m); return v != nil })
 }
 
-// spectrumColumns returns the figures of a spectrum, except the value itself.
-func spectrumColumns() []column {
+// columns returns the figures that at least one of the embeddings has, except the value
+// itself.
+func columns(f *rundir.SpectrumMetrics) []column {
 	of := func(name, heading, format string, value func(*rundir.StopMetrics) *float64) column {
 		return column{name, heading, format, func(m *rundir.StopMetrics) (v, e *float64) { return value(m), nil }}
 	}
@@ -108,11 +109,12 @@ func spectrumColumns() []column {
 			all = append(all, of("z", "learnt Z", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Z }))
 		}
 	}
-	return append(all,
+	all = append(all,
 		of("loss", "loss per edge", "%.5g", func(m *rundir.StopMetrics) *float64 { return &m.Loss }),
 		of("scale_to_previous", "scale to previous", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Scale }),
 		of("seconds", "seconds", "%.1f", func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }),
 	)
+	return slices.DeleteFunc(all, func(c column) bool { return c.name == "z_bar" && f.Axis == "zbar" || !c.someIn(f) })
 }
 
 // SpectrumFacts returns the figures of one of the embeddings for the explorer.
@@ -122,12 +124,6 @@ func SpectrumFacts(m *rundir.StopMetrics) []cne.Fact {
 		facts = append(facts, roundedFact("Z̄", *m.ZBar, "The normalisation constant of Neg-t-SNE for this embedding. The larger it is, the more attraction prevails, and the more compact are the clusters."))
 	}
 	return facts
-}
-
-// columns returns the figures that at least one of the embeddings has, except the value
-// itself.
-func columns(f *rundir.SpectrumMetrics) []column {
-	return slices.DeleteFunc(spectrumColumns(), func(c column) bool { return c.name == "z_bar" && f.Axis == "zbar" || !c.someIn(f) })
 }
 
 // WriteSpectrumCSV writes the figures, with standard errors if there are any. It leaves

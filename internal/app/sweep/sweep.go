@@ -240,8 +240,13 @@ func overSeeds(runs []map[string]string, keys, figures []string) (rows []map[str
 			row[key] = same[0][key]
 		}
 		for _, name := range figures {
-			x, err := values(same, name)
-			if err != nil {
+			var x []float64
+			for _, f := range same {
+				if v, err := strconv.ParseFloat(f[name], 64); err == nil {
+					x = append(x, v)
+				}
+			}
+			if len(x) < len(same) {
 				continue
 			}
 			mean, deviation := stat.MeanStdDev(x, nil)
@@ -253,18 +258,6 @@ func overSeeds(runs []map[string]string, keys, figures []string) (rows []map[str
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// values returns a figure of runs, or an error if one lacks it.
-func values(runs []map[string]string, name string) ([]float64, error) {
-	x := make([]float64, len(runs))
-	for i, f := range runs {
-		var err error
-		if x[i], err = strconv.ParseFloat(f[name], 64); err != nil {
-			return nil, err
-		}
-	}
-	return x, nil
 }
 
 // addNumbers adds the numbers of a JSON object under its keys with a prefix.
