@@ -1,6 +1,7 @@
 package points
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -50,13 +51,11 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 	if d.Holdout != nil && d.Holdout.Share > 0 {
 		held = data.NewMatrix(len(in.Division.Held), e.Dim())
 	}
-	var names []string
-	if d.Names != nil {
-		if _, names, err = rundir.ReadColumn(ctx, rundir.TableOf(in.Config), *d.Names, in.Total(), nil); err != nil {
-			return nil, fmt.Errorf("data.names: %w", err)
-		}
-		names = selection.Pick(names, in.Division.Placed(in.N))
+	names, err := rundir.TableOf(in.Config).ReadNames(ctx, *cmp.Or(d.Names, new(string)), in.Total(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("data.names: %w", err)
 	}
+	names = selection.Pick(names, in.Division.Placed(in.N))
 	if in.LeavesOut() {
 		err = dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N))
 	}

@@ -61,22 +61,16 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	if w.Names == "" && len(w.Columns) == 0 && !w.AutoLabels && from.Barcodes == nil {
 		return nil, nil
 	}
-	read := func(spec string) (string, []string, error) { return rundir.ReadColumn(ctx, from, spec, n, rows) }
 	a := &Annotations{AutoLabels: w.AutoLabels}
 	var err error
-	if w.Names != "" {
-		_, a.Names, err = read(w.Names)
-	} else if from.Barcodes != nil {
-		a.Names, err = from.ReadBarcodes(ctx, n, rows)
-	}
-	if err != nil {
+	if a.Names, err = from.ReadNames(ctx, w.Names, n, rows); err != nil {
 		return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 	}
 	for i, spec := range w.Columns {
 		if slices.Contains(w.Columns[:i], spec) {
 			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
-		name, values, err := read(spec)
+		name, values, err := rundir.ReadColumn(ctx, from, spec, n, rows)
 		if err != nil && !w.Tolerant {
 			return nil, fmt.Errorf("%s: %w", w.ColumnsFrom, err)
 		}

@@ -108,13 +108,19 @@ func take(values []string, where string, n int, rows []int) ([]string, error) {
 	return selection.Pick(values, rows), nil
 }
 
-// ReadBarcodes reads the names of the cells: see ReadColumn.
-func (t Table) ReadBarcodes(ctx context.Context, n int, rows []int) ([]string, error) {
-	names, err := counts.ReadBarcodes(ctx, t.Barcodes, t.Options)
-	if err != nil {
-		return nil, Moved(err)
+// ReadNames reads the names of the points from a file or column, or for "" the names of
+// the cells: see ReadColumn. It returns nil if there are none.
+func (t Table) ReadNames(ctx context.Context, spec string, n int, rows []int) (names []string, err error) {
+	switch {
+	case spec != "":
+		_, names, err = ReadColumn(ctx, t, spec, n, rows)
+	case t.Barcodes != nil:
+		if names, err = counts.ReadBarcodes(ctx, t.Barcodes, t.Options); err != nil {
+			return nil, Moved(err)
+		}
+		names, err = take(names, t.Barcodes[0], n, rows)
 	}
-	return take(names, t.Barcodes[0], n, rows)
+	return names, err
 }
 
 // Moved adds the remedy to an error for missing points of a run that cne plot shows.
