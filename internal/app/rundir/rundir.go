@@ -345,12 +345,15 @@ const (
 // the folder as a run's: it is written first and removed last. The cache
 // is not among them, so it outlives the run.
 var runFiles = slices.Concat(
-	[]string{RecordsFile, MetricsFile}, positionFiles("embedding"), []string{"embedding.png", "embedding.svg", "embedding.pdf", PageFile},
+	[]string{RecordsFile, MetricsFile}, positionFiles("embedding"), pictures,
 	[]string{EvaluationFile, PixelsFile, ModelFile, PointsFile, checkpointFile, previousFile},
 	positionFiles("holdout"), []string{HeldRowsFile}, positionFiles(SampleName), []string{SampleRowsFile, RowsFile, NamesFile},
-	[]string{Snapshots + "/epoch-*.npy", eventFiles + "*", "curves.svg"},
-	[]string{SpectrumTable, SpectrumTimes, SpectrumFigures, SpectrumStrip, SpectrumCurves, SpectrumExplorer},
+	[]string{Snapshots + "/epoch-*.npy", eventFiles + "*"},
+	[]string{SpectrumTable, SpectrumTimes, SpectrumFigures, SpectrumStrip, SpectrumExplorer},
 	sweepFiles(), []string{GraphFile, ConfigFile})
+
+// pictures are the runFiles that cne plot makes of a run, as often as it is asked to.
+var pictures = []string{"embedding.png", "embedding.svg", "embedding.pdf", PageFile, SpectrumCurves, "curves.svg", "curves.pdf"}
 
 // positionFiles returns the files with the positions of points.
 func positionFiles(name string) []string {
@@ -372,13 +375,12 @@ func sweepFiles() []string {
 	return files
 }
 
-// regenerableFiles are the runFiles that cne plot and cne simclr evaluate make of a finished
-// run, as often as they are asked to.
-var regenerableFiles = []string{"embedding.png", "embedding.svg", "embedding.pdf", PageFile, "curves.png", "curves.svg", "curves.pdf", EvaluationFile, PixelsFile}
-
 // Regenerable reports whether a run's file can be made again from the rest of its folder:
-// a picture, a page, or an evaluation.
-func Regenerable(name string) bool { return slices.Contains(regenerableFiles, path.Base(name)) }
+// a picture, a page, or an evaluation by cne simclr evaluate.
+func Regenerable(name string) bool {
+	name = path.Base(name)
+	return slices.Contains(pictures, name) || name == EvaluationFile || name == PixelsFile
+}
 
 // RunOf returns the run folder of the file at a path, which need not exist, and the
 // file's name there; run is "" if there is none. A link belongs to the run folder that it
@@ -425,8 +427,7 @@ func isRunFile(name string) bool {
 }
 
 // lateFiles are the runFiles that are made when a run has ended.
-var lateFiles = append(positionFiles("holdout"), MetricsFile, HeldRowsFile, RowsFile, NamesFile, "embedding.png",
-	"curves.png", "curves.svg", PageFile, EvaluationFile)
+var lateFiles = slices.Concat(positionFiles("holdout"), []string{MetricsFile, HeldRowsFile, RowsFile, NamesFile}, pictures, []string{EvaluationFile})
 
 // CreateEvents creates a file for TensorBoard. TensorBoard reads all files of a folder in
 // the order of their names, so the file of a continued run gets a later time than the
