@@ -360,15 +360,12 @@ func positionFiles(name string) []string {
 	return []string{name + ".npy", name + ".csv"}
 }
 
-// sweepFolders match the folders of a spectrum's embeddings.
-var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
-
-// sweepFiles returns the files that a spectrum writes into its folders.
+// sweepFiles returns the files that a spectrum writes into the folders of its embeddings.
 func sweepFiles() []string {
 	var files []string
-	for _, folder := range sweepFolders {
-		for _, name := range append(positionFiles("embedding"), "embedding.png", PageFile, RowsFile,
-			NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile) {
+	for _, folder := range []string{"s=*", "zbar=*", "m=*"} {
+		for _, name := range slices.Concat(positionFiles("embedding"), pictures,
+			[]string{RowsFile, NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile}) {
 			files = append(files, folder+"/"+name)
 		}
 	}
