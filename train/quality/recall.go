@@ -11,6 +11,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // fairRecall returns the mean share of a point's k nearest neighbours in the embedding that
@@ -99,7 +100,7 @@ func splitAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32,
 	if most > 0 {
 		test = test[:min(held, most)] // in random order
 	}
-	pick := func(rows []int) classified { return classified{embedding.Take(rows), gather(classes, 1, rows)} }
+	pick := func(rows []int) classified { return classified{embedding.Take(rows), selection.Pick(classes, rows)} }
 	share, err := accuracy(ctx, pick(known), pick(test), k, on)
 	e := Estimate{Mean: share, Exact: len(test) == held}
 	if size := float64(len(test)); !e.Exact {

@@ -53,18 +53,9 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b *data.Matrix) {
 	chosen := stream.Perm(n)[:sample]
 	a, b = x.Take(chosen), y.Take(chosen)
 	for i := 0; x.Metric == data.Precomputed && i < sample; i++ { // the distances from these points come first
-		copy(a.Row(i), gather(a.Row(i), 1, chosen))
+		copy(a.Row(i), selection.Pick(a.Row(i), chosen))
 	}
 	return a, b
-}
-
-// gather copies rows of width d.
-func gather[T any](x []T, d int, rows []int) []T {
-	out := make([]T, 0, len(rows)*d)
-	for _, i := range rows {
-		out = append(out, x[i*d:(i+1)*d]...)
-	}
-	return out
 }
 
 // allDistances returns a key for each of the pairs (0,1), (0,2), …, (1,2), … of points:

@@ -184,7 +184,7 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 		if !f.OfEmbedding() {
 			continue
 		}
-		next := panel{capitalised(f.Title), f.Unit, []part{{f.Key, false}}, math.Inf(1)}
+		next := panel{strings.ToUpper(f.Title[:1]) + f.Title[1:], f.Unit, []part{{f.Key, false}}, math.Inf(1)}
 		if f.Wide {
 			next.log = 5
 		}
@@ -231,9 +231,6 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 	}
 	return c
 }
-
-// capitalised returns a title with a capital letter.
-func capitalised(title string) string { return strings.ToUpper(title[:1]) + title[1:] }
 
 // phaseMarks marks where a phase begins, with names if there is room for them.
 func phaseMarks(ends []float64) []plot.Mark {
