@@ -143,15 +143,12 @@ func setting(key string, values ...string) string {
 	s := key + "=" + value
 	switch {
 	case strings.ContainsAny(s, "$\\\"`!"): // a shell changes them between double quotes
-		s = singleQuoted(s)
+		s = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	case strings.ContainsAny(s, " (){}[];<>'~*?&|#"):
 		s = `"` + s + `"`
 	}
 	return "--set " + s
 }
-
-// singleQuoted returns a word for a shell that stands for s.
-func singleQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // explainTable adds to an error of reading a table the keys that help. drops reports
 // whether points may be left out.

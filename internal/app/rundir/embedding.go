@@ -115,7 +115,7 @@ func WriteEmbedding(paths []string, m *data.Matrix, labels *data.Labels, names [
 type PositionWriter func(positions *data.Matrix, labels, names []string) error
 
 // WritePositions has run write positions in d dimensions to files that end in .npy or
-// .csv, each complete or not at all.
+// .csv, each complete or not at all. It makes their folder.
 func WritePositions(paths []string, d int, labeled, named bool, run func(write PositionWriter) error) error {
 	if len(paths) == 0 {
 		return run(func(*data.Matrix, []string, []string) error { return nil })
@@ -125,6 +125,9 @@ func WritePositions(paths []string, d int, labeled, named bool, run func(write P
 			err = fmt.Errorf("cannot write %s: %w", paths[0], err)
 		}
 		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o777); err != nil { // someone may have removed it
+		return failed(err)
 	}
 	var placed error
 	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) error {
