@@ -92,17 +92,17 @@ func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, 
 	}
 	e := of(c).memory(size, nil, s.embeddings)
 	report := "about " + memory.Bytes(e.Peak)
-	switch most := &e.Parts[0]; {
-	case size.High == math.MaxInt32:
-		report = fmt.Sprintf("at least %s; how many points there are is known once they are read", memory.Bytes(e.Peak))
-	case !size.Known():
+	if !size.Known() {
 		report += fmt.Sprintf(" for some %d points", size.Likely)
-		fallthrough
-	default:
-		report += fmt.Sprintf("; most of it, %s, is %s", memory.Bytes(int64(most.Bytes)), most.What)
+	}
+	if most := &e.Parts[0]; most.Bytes >= float64(e.Peak)/10 { // otherwise most of it is the program's own
+		report += fmt.Sprintf("; the largest part, %s, is %s", memory.Bytes(int64(most.Bytes)), most.What)
 		if most.Key != "" {
 			report += " (" + most.Key + ")"
 		}
+	}
+	if size.High == math.MaxInt32 {
+		report = fmt.Sprintf("at least %s; how many points there are is known once they are read", memory.Bytes(e.Peak))
 	}
 	if available, ok := memory.Available(); ok {
 		report += fmt.Sprintf("; %s leaves %s", available.Source, memory.Bytes(available.Bytes))

@@ -108,3 +108,23 @@ func TestFewerRowsFit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A report names the largest part of the memory, if it is a large one.
+func TestReport(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings []Setting
+		want     string
+	}{
+		"many points": {nil, "; the largest part, "},
+		"few points":  {[]Setting{{Key: "data.sample", Value: "30"}, {Key: "quality.spearman_sample", Value: "0"}}, "memory: about"},
+	} {
+		c, origins, err := Train.Load(&Sources{Settings: tc.settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := Train.Report(t.Context(), c, origins)
+		if err != nil || !strings.Contains(report, tc.want) || strings.Contains(report, "largest") != (name == "many points") {
+			t.Errorf("%s: %q, %v", name, report, err)
+		}
+	}
+}
