@@ -265,7 +265,8 @@ func textList(allowed string, words []string, some bool) rule {
 	if some {
 		itemAllowed = kindsOfText["paths"]
 	}
-	return rule{text: asList, words: words, read: items(selection.If(some, allowed, ""), func(item *yaml.Node, _ []string) (string, *invalid) {
+	atLeastOne := selection.If(some, allowed, "")
+	return rule{text: asList, words: words, read: items(atLeastOne, func(item *yaml.Node, _ []string) (string, *invalid) {
 		s, ok := parseText(item)
 		if !ok || s == "" || words != nil && !slices.Contains(words, s) {
 			return "", wrongText(item, itemAllowed)

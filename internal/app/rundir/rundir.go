@@ -424,7 +424,8 @@ func isRunFile(name string) bool {
 }
 
 // lateFiles are the runFiles that are made when a run has ended.
-var lateFiles = slices.Concat(positionFiles("holdout"), []string{MetricsFile, HeldRowsFile, RowsFile, NamesFile}, pictures, []string{EvaluationFile})
+var lateFiles = slices.Concat(positionFiles("holdout"), pictures,
+	[]string{MetricsFile, HeldRowsFile, RowsFile, NamesFile, EvaluationFile})
 
 // CreateEvents creates a file for TensorBoard. TensorBoard reads all files of a folder in
 // the order of their names, so the file of a continued run gets a later time than the
