@@ -396,7 +396,8 @@ func Fit(c *Matrix, genes int) (_ *Scaling, err error) {
 	defer kind.Catch(&err)
 	kind.Check(c.Check())
 	kind.Need(genes >= 1, data.ErrOption, "genes to choose: got %d, want at least 1", genes)
-	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: selection.Median(selection.Map(selection.UpTo[int](c.Cells), c.librarySize))}
+	sizes := selection.Map(selection.UpTo[int](c.Cells), c.librarySize)
+	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: selection.Median(sizes)}
 	kind.Need(len(s.Genes) > 0, data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells "+
 		"and zero in more than %.0f %% of them; are the rows genes?", minDetected, c.Cells, 100*minZeros)
 	kind.Need(s.LibrarySize > 0, data.ErrEmpty, "counts: got none for most of the %d cells, want the filtered matrix", c.Cells)

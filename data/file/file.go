@@ -173,7 +173,8 @@ func (f *files) openNext() {
 		h.labeled, h.beside = true, func() ([]string, error) { return from.readLabels(f.ctx, h.n) }
 	}
 	h.need(f.o.Offset == nil || h.sparse == nil, data.ErrSparse, "points: got sparse ones, want dense ones as in training (m.toarray())")
-	h.need(f.o.Offset == nil || h.width == len(f.o.Offset), data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset))
+	h.need(f.o.Offset == nil || h.width == len(f.o.Offset), data.ErrShape,
+		"values per point: got %d, want %d as in training", h.width, len(f.o.Offset))
 }
 
 // need fails as kind.Need does, with the name of the file.
@@ -469,7 +470,8 @@ func (o *Options) logReading(h *head, first bool) {
 			o.Log.Info(message, "file", h.name, "columns", text.Few(columns, text.Printable))
 		}
 	}
-	info(h.counted, "the numbers in the first line follow each other, and are taken for column names; if the line is a point, set the header to no "+headerKeys, nil)
+	info(h.counted, "the numbers in the first line follow each other, and are taken for column names; "+
+		"if the line is a point, set the header to no "+headerKeys, nil)
 	if h.doubtful {
 		o.Log.Warn("the first line has evenly spaced numbers beside words, and is taken for a point; if it has names, set the header to yes "+headerKeys, "file", h.name)
 	}

@@ -73,8 +73,10 @@ func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) (err error) {
 	fit := func(texts []string, wanted bool) bool {
 		return wanted == (texts != nil) && (!wanted || len(texts) == m.N)
 	}
-	kind.Need(fit(labels, c.labeled), data.ErrLabels, "labels: got %d, want one for each of %d points in a table with a column for them", len(labels), m.N)
-	kind.Need(fit(names, c.named), data.ErrShape, "names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
+	kind.Need(fit(labels, c.labeled), data.ErrLabels,
+		"labels: got %d, want one for each of %d points in a table with a column for them", len(labels), m.N)
+	kind.Need(fit(names, c.named), data.ErrShape,
+		"names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
 	m = m.Relative(nil)
 	for i := range m.N {
 		line := c.line[:0]
