@@ -191,20 +191,29 @@ func (m *Matrix) check() error {
 
 // Check returns an error wrapping ErrEmpty for a matrix without values, ErrShape for
 // inconsistent fields, and ErrNotFinite for an Offset that is not finite.
-func (m *Matrix) Check() (err error) {
-	defer kind.Catch(&err)
-	kind.Need(m != nil, ErrEmpty, "data: matrix: got nil, want points")
-	kind.Need(m.N > 0 && m.D > 0, ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", m.N, m.D)
-	if m.CSR == nil {
-		kind.Need(len(m.X)/m.D == m.N && len(m.X)%m.D == 0, ErrShape, "data: matrix of %d×%d: got %d values, want N·D", m.N, m.D, len(m.X))
-	} else {
-		kind.Need(m.X == nil && m.Offset == nil, ErrShape, "data: sparse matrix: got dense values or an Offset, want neither")
-		kind.Need(m.D <= math.MaxInt32, ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", m.D, math.MaxInt32)
-		fault := m.CSR.Fault(m.N, m.D)
-		kind.Need(fault == "", ErrShape, "data: sparse matrix of %d×%d: %s", m.N, m.D, fault)
+func (m *Matrix) Check() error {
+	if m == nil {
+		return errorf(ErrEmpty, "data: matrix: got nil, want points")
 	}
-	kind.Need((m.Columns == nil || len(m.Columns) == m.D) && (m.Offset == nil || len(m.Offset) == m.D), ErrShape,
-		"matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
+	if m.N <= 0 || m.D <= 0 {
+		return errorf(ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", m.N, m.D)
+	}
+	switch {
+	case m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0):
+		return errorf(ErrShape, "data: matrix of %d×%d: got %d values, want N·D", m.N, m.D, len(m.X))
+	case m.CSR != nil && (m.X != nil || m.Offset != nil):
+		return errorf(ErrShape, "data: sparse matrix: got dense values or an Offset, want neither")
+	case m.CSR != nil && m.D > math.MaxInt32:
+		return errorf(ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", m.D, math.MaxInt32)
+	case m.CSR != nil:
+		if fault := m.CSR.Fault(m.N, m.D); fault != "" {
+			return errorf(ErrShape, "data: sparse matrix of %d×%d: %s", m.N, m.D, fault)
+		}
+	}
+	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
+		return errorf(ErrShape, "matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N,
+			m.D, len(m.Columns), len(m.Offset))
+	}
 	if j := simd.FirstNotFinite(m.Offset); j >= 0 {
 		return errorf(ErrNotFinite, "offset of column %d (counted from 1): got %v, want a finite number", j+1, m.Offset[j])
 	}

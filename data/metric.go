@@ -166,12 +166,13 @@ func (m Metric) Check() error {
 }
 
 // checkFor is Check for points of d values. Nil points count as dense.
-func (m Metric) checkFor(points *Matrix, d int) (err error) {
-	defer kind.Catch(&err)
-	kind.Need(m != Haversine || d == 2, ErrShape,
-		"metric: got haversine for points of %d values, want 2, latitude and longitude; in tables, data.drop leaves out columns", d)
-	kind.Need(m != Correlation || points == nil || points.CSR == nil, ErrSparse,
-		"metric: got correlation for sparse points, want euclidean or cosine")
+func (m Metric) checkFor(points *Matrix, d int) error {
+	if m == Haversine && d != 2 {
+		return errorf(ErrShape, "metric: got haversine for points of %d values, want 2, latitude and longitude; in tables, data.drop leaves out columns", d)
+	}
+	if points != nil && points.CSR != nil && m == Correlation {
+		return errorf(ErrSparse, "metric: got correlation for sparse points, want euclidean or cosine")
+	}
 	return m.Check()
 }
 

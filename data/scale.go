@@ -342,16 +342,23 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 // for a matrix of another width than the fitted points, ErrOption for an invalid scaler,
 // and ErrSparse for a scaler that would make sparse points dense. Other errors are as for
 // Matrix.Check.
-func (s *Scaler) Apply(m *Matrix) (err error) {
-	defer kind.Catch(&err)
-	kind.Check(m.Check())
-	kind.Check(s.Check(m.D))
+func (s *Scaler) Apply(m *Matrix) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	if err := s.Check(m.D); err != nil {
+		return err
+	}
 	if m.CSR != nil && (s.Offset != nil || s.Kind == ScaleStandard) {
 		return errCentering
 	}
 	m.rebase(s.Offset)
 	m.Offset = nil
 	x, grain := m.held(), max(1, scaleGrain/m.D)*m.D
+	if len(x) <= grain {
+		s.scale(x)
+		return nil
+	}
 	parallel.For(len(x), grain, func(_, lo, hi int) { s.scale(x[lo:hi]) })
 	return nil
 }
@@ -376,34 +383,34 @@ func (s *Scaler) scale(x []float32) {
 
 // Check returns an error if the scaler cannot scale points of d values. It wraps ErrShape
 // for another width, and ErrOption for invalid fields.
-func (s *Scaler) Check(d int) (err error) {
-	defer kind.Catch(&err)
-	fits := func(n int) {
-		kind.Need(n == d, ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, n)
-	}
-	if s.Offset != nil {
-		fits(len(s.Offset))
+func (s *Scaler) Check(d int) error {
+	if s.Offset != nil && len(s.Offset) != d {
+		return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Offset))
 	}
 	if j := simd.FirstNotFinite(s.Offset); j >= 0 {
 		return errorf(ErrOption, "offset of the scaler for column %d (counted from 1): got %v, want a finite number", j+1, s.Offset[j])
 	}
 	switch s.Kind {
 	case ScaleNone:
+		return nil
 	case ScaleUnit:
-		kind.Need(s.Divisor > 0 && s.Divisor <= math.MaxFloat32, ErrOption, "divisor of the scaler: got %v, want a finite number above 0", s.Divisor)
+		if !(s.Divisor > 0) || math.IsInf(float64(s.Divisor), 0) {
+			return errorf(ErrOption, "divisor of the scaler: got %v, want a finite number above 0", s.Divisor)
+		}
+		return nil
 	case ScaleStandard:
-		fits(len(s.Mean))
-		fits(len(s.SD))
+		if len(s.Mean) != d || len(s.SD) != d {
+			return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Mean))
+		}
 		for j, sd := range s.SD {
 			if !(sd >= 0) || math.IsInf(sd, 0) || math.IsNaN(s.Mean[j]-s.Mean[j]) {
 				return errorf(ErrOption,
 					"scaler for column %d (counted from 1): got mean %v and standard deviation %v, want finite ones, the latter 0 or more", j+1, s.Mean[j], sd)
 			}
 		}
-	default:
-		return errorf(ErrOption, "scaling: got %q, want %s", string(s.Kind), text.Enumerate(s.Kind.Words()[1:]))
+		return nil
 	}
-	return nil
+	return errorf(ErrOption, "scaling: got %q, want %s", string(s.Kind), text.Enumerate(s.Kind.Words()[1:]))
 }
 
 // LargestMagnitude returns the largest absolute value in x, or 0.
