@@ -235,17 +235,21 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 	return nil
 }
 
-// different returns the rows of an order without copies of earlier ones: two landmarks at a place
-// would leave none for other points, and many copies would outweigh all others.
+// different returns the rows of an order, which it changes, without copies of earlier ones: two
+// landmarks at a place would leave none for other points, and many copies would outweigh all others.
 func different(x *data.Matrix, order []int) (rows []int) {
 	hashes := make([]uint64, 0, x.N)
 	for _, hash := range x.RowHashes() {
 		hashes = append(hashes, hash)
 	}
-	seen := make(map[uint64]bool)
+	kinds := slices.Clone(hashes)
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	seen := make([]bool, len(kinds))
+	rows = order[:0]
 	for _, i := range order {
-		if !seen[hashes[i]] {
-			seen[hashes[i]], rows = true, append(rows, i)
+		if k, _ := slices.BinarySearch(kinds, hashes[i]); !seen[k] {
+			seen[k], rows = true, append(rows, i)
 		}
 	}
 	return rows
