@@ -170,20 +170,26 @@ func Paths(specs []string) []string {
 
 // ReadLabels reads the labels of n points from files, as Read does for Options.Labels.
 func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
-	var all, points, counts []string // points are all without headings
+	var all, counts []string
+	var headings []int // their places in all
 	for _, path := range paths {
 		labels, heading, err := readLabels(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		all, points = append(all, labels...), append(points, labels[selection.If(heading, 1, 0):]...)
+		if heading {
+			headings = append(headings, len(all))
+		}
+		all = append(all, labels...)
 		counts = append(counts, fmt.Sprintf("%s: %d", path, len(labels)))
 	}
-	if len(all) != n && len(points) != n {
-		return nil, miscounted(len(all), n, counts...)
-	}
-	if len(all) != n {
-		all = points
+	if total := len(all); total != n {
+		if total-len(headings) != n {
+			return nil, miscounted(total, n, counts...)
+		}
+		for _, at := range slices.Backward(headings) {
+			all = slices.Delete(all, at, at+1)
+		}
 	}
 	return all, CheckClasses(text.Few(paths, text.Printable), data.NewLabels(all))
 }
