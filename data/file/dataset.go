@@ -28,7 +28,7 @@ func Of(set *data.Dataset) Rows {
 	return &setRows{&files{first: &r.head, current: &opened{r, source{}, r}, parts: make([]data.Part, 1), o: Options{Offset: set.Offset()}}, set}
 }
 
-// setRows are the points of a set as those of a file. Their names are those of the set.
+// setRows reads the points of a set as files are read. It has the set's names of the points.
 type setRows struct {
 	Rows
 	set *data.Dataset
