@@ -47,9 +47,9 @@ const FewestToImitate = 10
 
 // Imitate trains a network of landmarks (model.NewLandmarkMLP) to place dense points [n, in]
 // where a map has them, at positions [n, d]. It minimizes the mean distance with Adam. Equal
-// points are learnt once, at the position of one of them. The landmarks are a sample of the points. step may be nil; otherwise it is called after every
-// step with the number of steps taken, of how many, and the loss of that step, in units of the
-// map's standard deviation.
+// points are learnt once, at the position of one of them. The landmarks are a sample of the
+// points. step may be nil; otherwise it is called after every step with the number of steps
+// taken, of how many, and the loss of that step, in units of the map's standard deviation.
 //
 // Errors about points that are too few, sparse, or all equal wrap ErrInput.
 func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, step func(done, of int, loss float64)) (*model.MLP[float32], error) {
