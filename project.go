@@ -128,14 +128,12 @@ func (e *Embedding) WriteONNX(w io.Writer) error {
 // LearnNetwork makes a network learn where the map has its training points (train.Imitate). From
 // then on the network places new points, and is saved instead of the training points. Positions
 // stay those of the map; the network's of the same points differ a little. It computes in
-// float32. step may be nil; otherwise it is called after every step with the number of steps taken,
-// of how many, and the mean distance of the two in that step, in units of the map's standard
-// deviation.
+// float32. o may be nil; its Seed counts for nothing, since the map's is taken.
 //
 // It is an error if the embedding has a network (ErrPoints), lacks its training points
 // (ErrNoTrainingPoints), or if they are sparse, distances, too few or all equal (ErrPoints). If
-// ctx is done, the embedding stays as it was.
-func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, loss float64)) error {
+// ctx is done, the embedding stays as it was. Others wrap train.ErrCheckpoint.
+func (e *Embedding) LearnNetwork(ctx context.Context, o *train.Imitation) error {
 	points := e.trainPoints
 	e.mu.Lock()
 	_, without := e.mapper.(*train.Projector)
@@ -153,7 +151,9 @@ func (e *Embedding) LearnNetwork(ctx context.Context, step func(done, of int, lo
 	case points.Metric == data.Precomputed:
 		return fmt.Errorf("%w: got distances, which a network cannot learn", ErrPoints)
 	}
-	network, err := train.Imitate(ctx, points, e.trainedPositions(), e.Description.Training.Seed, step)
+	how := *cmp.Or(o, new(train.Imitation))
+	how.Seed = e.Description.Training.Seed
+	network, err := train.Imitate(ctx, points, e.trainedPositions(), &how)
 	if err != nil {
 		if errors.Is(err, train.ErrInput) {
 			err = fmt.Errorf("%w: %w", ErrPoints, err)

@@ -184,11 +184,11 @@ func learnInto(t *testing.T, to io.Writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = e.LearnNetwork(t.Context(), func(_, _ int, loss float64) {
+	err = e.LearnNetwork(t.Context(), &train.Imitation{Step: func(_, _ int, loss float64) {
 		if err := binary.Write(to, binary.LittleEndian, loss); err != nil {
 			t.Fatal(err)
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,11 +213,23 @@ func (r *run) restore(c *Checkpoint) error {
 
 // copyFrom takes over the arrays and the position of a checkpoint.
 func (r *run) copyFrom(c *Checkpoint) error {
-	saved := make(map[string]*op.Array, len(c.arrays))
-	for _, s := range c.arrays {
+	if err := restore(r.engine.arrays(), c.arrays); err != nil {
+		return err
+	}
+	p := &c.Progress
+	r.epochState.position = p.position()
+	r.epochState.sum, r.epochState.elapsed, r.lowestLoss = p.Sum, p.ElapsedSince, p.Least
+	r.firstLoss, r.firstEdges = p.First, p.FirstEdges
+	r.result.Epochs, r.result.Loss, r.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
+	return r.engine.restored()
+}
+
+// restore copies the elements of a checkpoint's arrays to the arrays of a run.
+func restore(want, arrays []NamedArray) error {
+	saved := make(map[string]*op.Array, len(arrays))
+	for _, s := range arrays {
 		saved[s.Name] = s.Value
 	}
-	want := r.engine.arrays()
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
@@ -236,12 +248,7 @@ func (r *run) copyFrom(c *Checkpoint) error {
 			return err
 		}
 	}
-	p := &c.Progress
-	r.epochState.position = p.position()
-	r.epochState.sum, r.epochState.elapsed, r.lowestLoss = p.Sum, p.ElapsedSince, p.Least
-	r.firstLoss, r.firstEdges = p.First, p.FirstEdges
-	r.result.Epochs, r.result.Loss, r.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
-	return r.engine.restored()
+	return nil
 }
 
 // ofOneType reports whether an array can be restored from another of its name. log Z and

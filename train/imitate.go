@@ -1,11 +1,14 @@
 package train
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"time"
 
 	"cne/data"
 	"cne/data/pca"
@@ -14,6 +17,7 @@ import (
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/model"
+	"cne/model/op"
 )
 
 // Sizes of the networks of Imitate, and of their training. docs/results.md says what else was
@@ -42,17 +46,33 @@ const (
 	farthest = 1000
 )
 
+// An Imitation says how Imitate trains. Its zero value keeps nothing, and begins anew.
+type Imitation struct {
+	// Seed draws the landmarks, the order of the points, and their noise.
+	Seed uint64
+	// Step, if not nil, is called after every step with the number of steps taken, of how
+	// many, and the loss of that step, in units of the map's standard deviation.
+	Step func(done, of int, loss float64)
+	// Checkpoints, if not nil, says when the state is saved: after each Interval, and when the
+	// context is done.
+	Checkpoints *Checkpoints
+	// Resume, if not nil, is a saved state, from which the training continues and ends with
+	// the same bits. The points must be the same. If the positions or the seed are others, the
+	// error wraps ErrCheckpoint.
+	Resume *Checkpoint
+}
+
 // FewestToImitate is the smallest number of points that Imitate takes.
 const FewestToImitate = 10
 
 // Imitate trains a network of landmarks (model.NewLandmarkMLP) to place dense points [n, in]
 // where a map has them, at positions [n, d]. It minimizes the mean distance with Adam. Equal
 // points are learnt once, at the position of one of them. The landmarks are a sample of the
-// points. step may be nil; otherwise it is called after every step with the number of steps
-// taken, of how many, and the loss of that step, in units of the map's standard deviation.
+// points. o may be nil.
 //
 // Errors about points that are too few, sparse, or all equal wrap ErrInput.
-func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, step func(done, of int, loss float64)) (*model.MLP[float32], error) {
+func Imitate(ctx context.Context, points, positions *data.Matrix, o *Imitation) (*model.MLP[float32], error) {
+	o = cmp.Or(o, new(Imitation))
 	if points.CSR != nil || points.N < FewestToImitate || points.N != positions.N {
 		return nil, kind.Errorf(ErrInput, "train: a network learns a map of at least %d dense points", FewestToImitate)
 	}
@@ -67,10 +87,10 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 			return nil, fmt.Errorf("train: %w", err)
 		}
 	}
-	stream := rng.New(seed, rng.Rows, 1)
+	stream := rng.New(o.Seed, rng.Rows, 1)
 	rows := different(x, stream.Perm(x.N))
 	landmarks := rows[:min(mostLandmarks, len(rows), max(FewestToImitate, len(rows)/pointsPerLandmark))]
-	i := imitation{x: x, y: positions, rows: rows, in: inUnits(x), out: unitsOf(positions), stream: &stream}
+	i := imitation{Imitation: o, x: x, y: positions, rows: rows, in: inUnits(x), out: unitsOf(positions), stream: &stream}
 	chosen, at := x.Take(landmarks), positions.Take(landmarks)
 	if i.in.limit == 0 { // hardly any point differs from the others, but landmarks do
 		i.in = inUnits(chosen)
@@ -83,12 +103,12 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 	i.in.apply(chosen.X, chosen.X)
 	i.out.apply(at.X, at.X)
 	network, err := model.NewLandmarkMLP(model.Landmarks{
-		Points: chosen, Positions: at, Sharpness: sharpness, Hidden: hiddenWidth, Spread: spread, Seed: seed,
+		Points: chosen, Positions: at, Sharpness: sharpness, Hidden: hiddenWidth, Spread: spread, Seed: o.Seed,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := i.train(ctx, network, step); err != nil {
+	if err := i.train(ctx, network); err != nil {
 		return nil, err
 	}
 	network.Refer(i.in.center, i.in.unit, i.out.center, i.out.unit)
@@ -103,6 +123,7 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, seed uint64, s
 
 // An imitation trains a network to place x [n, in] at y [n, d].
 type imitation struct {
+	*Imitation
 	x, y    *data.Matrix
 	rows    []int // the points to learn
 	in, out units
@@ -174,11 +195,19 @@ func unitsOf(y *data.Matrix) units {
 // probe returns the row of n of the i-th of count probes.
 func probe(i, count, n int) int { return int(int64(i) * int64(n) / int64(count)) }
 
-func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step func(done, of int, loss float64)) error {
+func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) error {
 	graph, err := model.NewImitation(network)
 	if err != nil {
 		return err
 	}
+	n := len(m.rows)
+	size := min(n, imitationBatch)
+	steps := min(mostSteps, max(leastSteps, imitationPasses*n/size))
+	learnt, err := op.ArrayOf(m.y.X, m.y.N, m.y.D)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	state := Checkpoint{Progress: Progress{Seed: m.Seed, Total: steps}, arrays: []NamedArray{{"map", learnt}}}
 	// Two parameters for each layer: three before the landmarks, the weights of landmarks, and
 	// the positions.
 	params := graph.Parameters()
@@ -190,28 +219,49 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 		{params: params[:6], rate: layersRate}, {params: params[6:8], rate: assignmentRate}, {params: params[8:], rate: positionsRate},
 	}
 	for i := range parts {
-		if err := parts[i].Init(parts[i].params); err != nil {
+		p := &parts[i]
+		if err := p.Init(p.params); err != nil {
 			return err
 		}
+		for _, x := range p.params {
+			state.arrays = append(state.arrays, NamedArray{parameterPrefix + x.Name, x.Value})
+		}
+		for _, x := range p.State() {
+			state.arrays = append(state.arrays, NamedArray{fmt.Sprint(optimizerPrefix, i, ".", x.Name), x.Value})
+		}
 	}
-	n := len(m.rows)
-	size := min(n, imitationBatch)
-	steps := min(mostSteps, max(leastSteps, imitationPasses*n/size))
+	begun := 0
+	if m.Resume != nil {
+		if err := m.Resume.restoreImitation(&state); err != nil {
+			return err
+		}
+		begun = m.Resume.Progress.Epochs
+	}
 	var order []int
-	next := n
+	next, saved := n, time.Now()
 	most := noise / math.Sqrt(float64(m.x.D))
 	x, y := data.NewMatrix(size, m.x.D), data.NewMatrix(size, m.y.D)
 	for t := range steps {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if next+size > n {
 			order, next = m.stream.Perm(n), 0
 		}
-		for i, k := range order[next : next+size] {
-			r := m.rows[k]
-			m.out.apply(y.Row(i), m.y.Row(r))
-			m.in.apply(x.Row(i), m.x.Row(r))
+		rows := order[next : next+size]
+		next += size
+		if t < begun { // only draws, as in the steps before
+			*m.stream = m.stream.At(uint64(len(x.X)))
+			continue
+		}
+		err := ctx.Err()
+		if c := m.Checkpoints; c != nil && (err != nil || c.Interval > 0 && time.Since(saved) >= c.Interval) {
+			state.Progress.Epochs, saved = t, time.Now()
+			err = errors.Join(err, c.Save(&state))
+		}
+		if err != nil {
+			return err
+		}
+		for i, k := range rows {
+			m.out.apply(y.Row(i), m.y.Row(m.rows[k]))
+			m.in.apply(x.Row(i), m.x.Row(m.rows[k]))
 		}
 		for i, v := range x.X {
 			x.X[i] = v + float32(float64(most*(2*m.stream.Float64()-1)))
@@ -223,16 +273,25 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32], step
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return fmt.Errorf("train: the network diverged in step %d", t+1)
 		}
-		next += size
 		f := 0.5 * (1 + elementary.CosPi(float64(t)/float64(steps))) * min(1, float64(t+1)/warmUpSteps)
 		for i := range parts {
 			parts[i].Step(nil, f*parts[i].rate, 0)
 		}
-		if step != nil {
-			step(t+1, steps, loss)
+		if m.Step != nil {
+			m.Step(t+1, steps, loss)
 		}
 	}
 	return nil
+}
+
+// restoreImitation takes over the arrays of the checkpoint, if it is of the same imitation as now.
+func (c *Checkpoint) restoreImitation(now *Checkpoint) error {
+	p, at := &c.Progress, slices.IndexFunc(c.arrays, func(a NamedArray) bool { return a.Name == "map" })
+	if p.Seed != now.Progress.Seed || p.Total != now.Progress.Total || p.Epochs < 0 || p.Epochs > p.Total || at < 0 ||
+		!slices.Equal(op.Data[float32](c.arrays[at].Value), op.Data[float32](now.arrays[0].Value)) {
+		return fmt.Errorf("%w: it is of another map, or seed", ErrCheckpoint)
+	}
+	return restore(now.arrays[1:], slices.Delete(slices.Clone(c.arrays), at, at+1))
 }
 
 // different returns the rows of an order, which it changes, without copies of earlier ones: two

@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -41,12 +42,12 @@ func TestImitate(t *testing.T) {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			calls, last := 0, 0.0
-			network, err := train.Imitate(t.Context(), x, y, 1, func(done, of int, loss float64) {
+			network, err := train.Imitate(t.Context(), x, y, &train.Imitation{Seed: 1, Step: func(done, of int, loss float64) {
 				calls++
 				if last = loss; done != calls || of != 300 {
 					t.Errorf("step %d of %d after %d calls", done, of, calls)
 				}
-			})
+			}})
 			must(t, err)
 			got := make([]float32, len(want.X))
 			must(t, network.ProjectTo(got, others.X))
@@ -66,6 +67,62 @@ func TestImitate(t *testing.T) {
 	}
 }
 
+// A training that was interrupted, or killed after a checkpoint, goes on to the same bits.
+func TestImitateResumes(t *testing.T) {
+	x, y := spiral(100, 1)
+	saves := 0
+	whole, err := train.Imitate(t.Context(), x, y, &train.Imitation{Seed: 3, Checkpoints: &train.Checkpoints{
+		Interval: 1,
+		Save:     func(*train.Checkpoint) error { saves++; return nil },
+	}})
+	if must(t, err); saves < 290 {
+		t.Errorf("got %d saves, want one before each of 300 steps", saves)
+	}
+	want := make([]float32, len(y.X))
+	must(t, whole.ProjectTo(want, x.X))
+	path := filepath.Join(t.TempDir(), "learning.safetensors")
+	for _, stop := range []int{1, 150} { // a step takes all points
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := train.Imitate(ctx, x, y, &train.Imitation{
+			Seed: 3,
+			Step: func(done, _ int, _ float64) {
+				if done == stop {
+					cancel()
+				}
+			},
+			Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		from, err := train.ReadCheckpoint(path)
+		must(t, err)
+		first := 0
+		network, err := train.Imitate(t.Context(), x, y, &train.Imitation{Seed: 3, Resume: from, Step: func(done, _ int, _ float64) {
+			if first == 0 {
+				first = done
+			}
+		}})
+		must(t, err)
+		got := make([]float32, len(y.X))
+		must(t, network.ProjectTo(got, x.X))
+		if first != stop+1 || !slices.Equal(got, want) {
+			t.Errorf("stopped after step %d: it goes on with step %d, to the same bits: %v", stop, first, slices.Equal(got, want))
+		}
+		moved := &data.Matrix{N: y.N, D: y.D, X: slices.Clone(y.X)}
+		moved.X[7]++
+		for name, o := range map[string]struct {
+			positions *data.Matrix
+			seed      uint64
+		}{"another map": {moved, 3}, "another seed": {y, 4}, "fewer points": {y.Rows(0, 90), 3}} {
+			_, err := train.Imitate(t.Context(), x.Rows(0, o.positions.N), o.positions, &train.Imitation{Seed: o.seed, Resume: from})
+			if !errors.Is(err, train.ErrCheckpoint) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 // Copies take no landmarks from the few points that differ.
 func TestImitateCopies(t *testing.T) {
 	for _, n := range []int{300, 4000} { // of 4000, the scale is found from the even ones
@@ -78,7 +135,7 @@ func testImitateCopies(t *testing.T, n int) {
 	for i := range 3 {
 		x.Row(100*i + 1)[0], y.Row(100*i + 1)[1] = float32(i+1), float32(10*i+10)
 	}
-	network, err := train.Imitate(t.Context(), x, y, 1, nil)
+	network, err := train.Imitate(t.Context(), x, y, nil)
 	must(t, err)
 	got := make([]float32, len(y.X))
 	must(t, network.ProjectTo(got, x.X))
@@ -97,13 +154,13 @@ func TestImitateRefuses(t *testing.T) {
 		"equal positions": {x, data.NewMatrix(50, 2)},
 		"sparse":          {x.Sparse(), y},
 	} {
-		if _, err := train.Imitate(t.Context(), c.points, c.positions, 1, nil); !errors.Is(err, train.ErrInput) {
+		if _, err := train.Imitate(t.Context(), c.points, c.positions, nil); !errors.Is(err, train.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// An outlier does not decide where others are placed.
 	x.Row(7)[2] = 1e30
-	network, err := train.Imitate(t.Context(), x, y, 1, nil)
+	network, err := train.Imitate(t.Context(), x, y, nil)
 	must(t, err)
 	got := make([]float32, len(y.X))
 	must(t, network.ProjectTo(got, x.X))
@@ -116,7 +173,7 @@ func TestImitateRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := train.Imitate(ctx, x, y, 1, nil); !errors.Is(err, context.Canceled) {
+	if _, err := train.Imitate(ctx, x, y, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that is done: %v", err)
 	}
 }

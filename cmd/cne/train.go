@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -118,6 +119,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	}
 	if err == nil {
 		err = t.save()
+	}
+	if err == nil {
+		err = t.dir.Remove(rundir.LearningFile)
 	}
 	if err != nil {
 		return err
@@ -237,12 +241,24 @@ func (t *training) checkNetwork() error {
 
 // learn makes a network learn the map. If that is interrupted, the map is kept without a network.
 func (t *training) learn(ctx context.Context) error {
-	begun, last := time.Now(), 0.0
-	t.Log.Info("a network learns the map")
-	progress := t.ProgressLogger("steps of the network")
-	err := t.embedded.LearnNetwork(ctx, func(done, of int, loss float64) {
-		last = loss
-		progress(done, of)
+	begun, last, path := time.Now(), 0.0, t.dir.Path(rundir.LearningFile)
+	from, err := train.ReadCheckpoint(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Log.Warn("the state of the network cannot be read; it learns from the beginning", "error", err)
+	}
+	if from == nil {
+		t.Log.Info("a network learns the map")
+	} else {
+		t.Log.Info("the network goes on learning the map", "step", from.Progress.Epochs, "of", from.Progress.Total)
+	}
+	progress, when := t.ProgressLogger("steps of the network"), t.config.Checkpoint
+	err = t.embedded.LearnNetwork(ctx, &train.Imitation{
+		Step: func(done, of int, loss float64) {
+			last = loss
+			progress(done, of)
+		},
+		Checkpoints: when.Options(func(s *train.Checkpoint) error { return s.WriteFile(path) }),
+		Resume:      from,
 	})
 	t.networkTime = time.Since(begun)
 	if err == nil {

@@ -272,3 +272,37 @@ func TestTrainOnGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// A run that is killed while a network learns the map goes on from there, to the
+// same network.
+func TestLearningGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeRandom(t, "points.npy", "<f4", 300, 20)
+	args := append([]string{"train", "--epochs", "3", "--network", "points.npy"}, set("output.csv=false", "checkpoint.minutes=1e-9")...)
+	mustRun(t, append(args, "-o", "whole")...)
+	learning := func(dir string) {
+		cmd, _ := program(t, append(args, "-o", dir)...)
+		for deadline := time.Now().Add(time.Minute); !exists(dir + "/learning.safetensors"); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no network learns")
+			}
+		}
+		must(t, cmd.Process.Kill())
+		if cmd.Wait() == nil {
+			t.Skip("the run has ended before it was killed")
+		}
+	}
+	learning("run")
+	if _, stderr := mustRun(t, "train", "--resume", "run"); !strings.Contains(stderr, "the network goes on learning the map") {
+		t.Error(stderr)
+	}
+	sameFile(t, "run/model.safetensors", "whole/model.safetensors")
+	if exists("run/learning.safetensors") {
+		t.Error("the state of the learning is left")
+	}
+	// A longer run has another map, which is learnt from the beginning.
+	learning("longer")
+	if _, stderr := mustRun(t, "train", "--resume", "longer", "--epochs", "4"); !strings.Contains(stderr, "a network learns the map") {
+		t.Error(stderr)
+	}
+}

@@ -185,7 +185,7 @@ func (d *Dir) BeginAgain(log *slog.Logger, from *train.Checkpoint, epochs int) e
 	if exists(d.Path(SampleRowsFile)) { // all points are placed when the run has ended
 		late = slices.Concat(late, positionFiles("embedding"))
 	}
-	return d.remove(late)
+	return d.Remove(late...)
 }
 
 // Another sets output.dir for a run without one: the default folder, or the first free

@@ -92,7 +92,7 @@ func (d *Dir) RemoveEmpty() {
 // writes its config.yaml. If two runs found the folder free, the second one gets an
 // error.
 func (d *Dir) Begin(write func(w io.Writer) error) error {
-	if err := d.remove(d.old); err != nil {
+	if err := d.Remove(d.old...); err != nil {
 		return err
 	}
 	err := atomicfile.Create(d.Path(ConfigFile), write)
@@ -126,10 +126,11 @@ func (d *Dir) Clear() error {
 	if err != nil {
 		return err
 	}
-	return d.remove(existing)
+	return d.Remove(existing...)
 }
 
-func (d *Dir) remove(names []string) error {
+// Remove removes files of the folder, which need not exist.
+func (d *Dir) Remove(names ...string) error {
 	for _, name := range names {
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove a file of the run: %w", err)
@@ -295,6 +296,8 @@ const (
 	PointsFile     = model.PointsFile
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
+	// LearningFile has the state of a network that learns the map, until it has learnt it.
+	LearningFile = "learning.safetensors"
 
 	// RecordsFile holds the records of the epochs, MetricsFile the figures of
 	// the finished run.
@@ -346,7 +349,7 @@ const (
 // is not among them, so it outlives the run.
 var runFiles = slices.Concat(
 	[]string{RecordsFile, MetricsFile}, positionFiles("embedding"), pictures,
-	[]string{EvaluationFile, PixelsFile, ModelFile, PointsFile, checkpointFile, previousFile},
+	[]string{EvaluationFile, PixelsFile, ModelFile, PointsFile, checkpointFile, previousFile, LearningFile},
 	positionFiles("holdout"), []string{HeldRowsFile}, positionFiles(SampleName), []string{SampleRowsFile, RowsFile, NamesFile},
 	[]string{Snapshots + "/epoch-*.npy", eventFiles + "*"},
 	[]string{SpectrumTable, SpectrumTimes, SpectrumFigures, SpectrumStrip, SpectrumExplorer},
@@ -425,7 +428,7 @@ func isRunFile(name string) bool {
 
 // lateFiles are the runFiles that are made when a run has ended.
 var lateFiles = slices.Concat(positionFiles("holdout"), pictures,
-	[]string{MetricsFile, HeldRowsFile, RowsFile, NamesFile, EvaluationFile})
+	[]string{MetricsFile, HeldRowsFile, RowsFile, NamesFile, EvaluationFile, LearningFile})
 
 // CreateEvents creates a file for TensorBoard. TensorBoard reads all files of a folder in
 // the order of their names, so the file of a continued run gets a later time than the
