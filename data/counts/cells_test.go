@@ -70,6 +70,8 @@ func TestCountsOfHDF5(t *testing.T) {
 	}
 	_, err := counts.Open(t.Context(), []string{hdf5File("scaled")}, file.Options{Layer: "X"})
 	wantError(t, err, data.ErrUnsupported, "/X: got values that are not whole numbers")
+	_, err = file.Read(t.Context(), []string{hdf5File("cells")}, file.Options{Obsm: "pca"})
+	wantError(t, err, data.ErrOption, `got "pca", want a member of /obsm, which has X_pca`)
 	_, err = counts.Open(t.Context(), []string{hdf5File("new10x")}, file.Options{Layer: "mm11"})
 	wantError(t, err, data.ErrOption, `got "mm11", want a genome of the file, such as`)
 }

@@ -372,8 +372,7 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 		key, group, name, table = "data.obsm (--obsm)", "/obsm", o.Obsm, ""
 	}
 	if name != "" {
-		kind.Need(c.has(group+"/"+name), data.ErrOption, "%s: got %s, want a member of %s, which has %s", key, text.Quote(name), group,
-			cmp.Or(text.Few(c.columns(group), text.Printable), "none"))
+		kind.Need(c.has(group+"/"+name), data.ErrOption, "%s: got %s, want a member of %s, which has %s", key, text.Quote(name), group, c.members(group))
 		return c.matrix(group+"/"+name, table)
 	}
 	var m *cellMatrix
@@ -392,11 +391,17 @@ func (c *cellFile) choose(o *Options) *cellMatrix {
 			m = found
 		}
 	}
-	kind.Need(m != nil, data.ErrFormat, "there is no X in the file, and no counts; set data.layer or data.obsm to a matrix")
+	kind.Need(m != nil, data.ErrFormat, "there is no X in the file, and no counts; set data.obsm (--obsm) to a member of /obsm, which has %s, or data.layer (--layer) to one of /layers, which has %s",
+		c.members("/obsm"), c.members("/layers"))
 	if o.Log != nil {
 		o.Log.Info("chose a matrix of the file", "matrix", m.path[1:], "because", why)
 	}
 	return m
+}
+
+// members names the members of a group.
+func (c *cellFile) members(group string) string {
+	return cmp.Or(text.Few(c.columns(group), text.Printable), "none")
 }
 
 // wholeSample is the number of values that say whether a matrix has counts.
