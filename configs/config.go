@@ -324,13 +324,10 @@ var keySets []*keySet
 
 func init() { keySets = []*keySet{&Train.keySet, &Spectrum.keySet, &Pretrain.keySet} }
 
-// BuiltinPrefix begins the name of a data set that is embedded in the program.
-const BuiltinPrefix = "builtin:"
-
 // dirFor returns the default folder for the results of points from a path, such as
 // runs/points for data/points.npy.
 func dirFor(path string) string {
-	name, isBuiltin := strings.CutPrefix(path, BuiltinPrefix)
+	name, isBuiltin := strings.CutPrefix(path, file.BuiltinPrefix)
 	if !isBuiltin {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute // the folder . has a name too

@@ -148,7 +148,7 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 	case path != "":
 		_, err := file.FindColumn(ctx, []string{path}, column, file.Options{LabelColumn: column})
 		return err
-	case len(points) == 0 || strings.HasPrefix(points[0], BuiltinPrefix):
+	case len(points) == 0 || strings.HasPrefix(points[0], file.BuiltinPrefix):
 		return NoColumnsError(spec)
 	case slices.ContainsFunc(points, func(path string) bool { _, err := os.Stat(path); return err != nil }):
 		return nil
@@ -174,9 +174,6 @@ func NoColumnsError(spec string) error {
 
 // check returns an error for the first file that is missing or cannot be opened.
 func (f keyFiles) check() error {
-	if len(f.paths) > 0 && strings.HasPrefix(f.paths[0], BuiltinPrefix) {
-		return nil
-	}
 	for _, path := range f.paths {
 		if err := readable(path); err != nil {
 			return fmt.Errorf("%s: %w", f.key, err)
@@ -188,8 +185,8 @@ func (f keyFiles) check() error {
 // readable returns an error if a file cannot be opened. If it is not regular, such as a
 // pipe, readable only checks that it exists, because opening it could consume data.
 func readable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	info, err := file.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(path, file.BuiltinPrefix) {
 		return err
 	}
 	f, err := os.Open(path)
@@ -214,13 +211,6 @@ var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 // dataSize returns the size of the points of data.path, as far as known.
 func (c *Config) dataSize(ctx context.Context) data.Size {
 	d := &c.Data
-	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
-		size, err := file.BuiltinSize(name)
-		if err != nil {
-			return AnySize
-		}
-		return d.Sample.listed(ctx, size)
-	}
 	return d.Sample.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
 }
 

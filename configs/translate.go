@@ -63,7 +63,7 @@ func (d *Data) ArrangeLabels(l *data.Labels) {
 // ownLabels returns the column of the points' own table, or file of single cells, that
 // data.labels names, or "".
 func (d *Data) ownLabels() string {
-	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || strings.HasPrefix(d.Path[0], BuiltinPrefix) {
+	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || strings.HasPrefix(d.Path[0], file.BuiltinPrefix) {
 		return ""
 	}
 	// The name of a file is no column of what is no table by its name, such as a pipe.

@@ -13,7 +13,7 @@ import (
 
 func originals(t *testing.T) *images.Set {
 	t.Helper()
-	o, err := images.Builtin("mnist10k")
+	o, err := images.Open(t.Context(), []string{"builtin:mnist10k"}, images.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -30,6 +31,7 @@ import (
 	"strconv"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/data/images"
 	"cne/data/pca"
 	"cne/internal/atomicfile"
@@ -99,9 +101,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 
 // open reads the originals.
 func open(ctx context.Context, path string) (*images.Set, error) {
-	if path == "" {
-		return images.Builtin("mnist10k")
-	}
+	path = cmp.Or(path, file.BuiltinPrefix+"mnist10k")
 	images, err := images.Open(ctx, []string{path}, images.Options{})
 	switch {
 	case err != nil:

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cne/configs"
 	"cne/data/counts"
 	"cne/data/file"
 	"cne/model"
@@ -67,7 +66,7 @@ func (p *projectRun) open(ctx context.Context, before *model.Preprocessing) (fil
 
 // openAll opens all points.
 func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
-	o, name := p.reading, p.input[0]
+	o := p.reading
 	o.Log = p.Log
 	if before != nil && o.Layer == "" {
 		o.Layer, o.Obsm = before.Layer, before.Obsm
@@ -89,21 +88,5 @@ func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (
 	case at >= 0:
 		return nil, fmt.Errorf("%s: got counts of single cells, want points as in training", p.input[at])
 	}
-	if i := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) }); i >= 0 {
-		name = p.input[i]
-	}
-	builtin, ok := strings.CutPrefix(name, configs.BuiltinPrefix)
-	switch {
-	case !ok:
-		return file.Open(ctx, p.input, before.Reading(o))
-	case len(p.input) > 1:
-		return nil, fmt.Errorf("%s goes with no other file", name)
-	case o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto:
-		return nil, fmt.Errorf("%s: got labels and no columns, want no --label-column, --drop or --header", name)
-	}
-	set, err := file.Builtin(builtin)
-	if err != nil {
-		return nil, err
-	}
-	return file.Of(set), nil
+	return file.Open(ctx, p.input, before.Reading(o))
 }

@@ -4,7 +4,7 @@
 // returns a data.Dataset, ReadRows a Dataset of some rows, Count the number of points, and
 // Size an estimate of their size. Each format has one file here, and a line in format.go.
 // WriteNPY and WriteCSV write points. NPYWriter and CSVWriter write them in
-// blocks. Builtin returns the data embedded in the program.
+// blocks. BuiltinPrefix begins the paths of data embedded in the program.
 //
 // Errors name the file and, in text, the line, and are of package data's kinds.
 package file
@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"cne/data"
@@ -448,7 +447,7 @@ func (list sources) again() bool {
 			if _, ok := from.stream.(io.Seeker); !ok {
 				return false
 			}
-		} else if info, err := os.Stat(from.path); from.held == nil && (err != nil || !info.Mode().IsRegular()) {
+		} else if info, err := Stat(from.path); from.held == nil && (err != nil || !info.Mode().IsRegular()) {
 			return false
 		}
 	}

@@ -1,9 +1,9 @@
 package file
 
 import (
-	"bytes"
 	"cmp"
-	_ "embed" // for the two files below
+	"context"
+	"embed"
 	"fmt"
 	"io/fs"
 	"os"
@@ -65,13 +65,15 @@ func find(paths []string, o *Options) (list sources, err error) {
 	kind.Check(o.check())
 	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
+		info, err := Stat(path)
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("the data cannot be read: %w", err)
-		}
-		if info.IsDir() {
+		case info.IsDir():
 			list = append(list, kind.Got(findInFolder(path))...)
-		} else {
+		case path == builtinPoints:
+			list = append(list, source{path: path, labels: builtinLabels})
+		default:
 			list = append(list, source{path: path})
 		}
 	}
@@ -125,46 +127,40 @@ func holdsImages(folder string) (found bool) {
 	return found
 }
 
-//go:embed builtin/t10k-images-idx3-ubyte.gz
-var mnistTestImages []byte
+// BuiltinPrefix begins the path of data that are embedded in the program. The only such
+// path is "builtin:mnist10k": MNIST's 10 000 test images of 28×28 pixels (values 0 to 255)
+// with their digits as labels.
+const BuiltinPrefix = "builtin:"
 
-//go:embed builtin/t10k-labels-idx1-ubyte.gz
-var mnistTestLabels []byte
+const (
+	builtinName   = "mnist10k"
+	builtinPoints = BuiltinPrefix + builtinName
+	builtinLabels = builtinPoints + " labels"
+)
 
-const builtinName = "mnist10k"
+//go:embed builtin/*.gz
+var builtin embed.FS
 
-// Builtin returns data embedded in the program. The only name is "mnist10k": MNIST's 10
-// 000 test images of 28×28 pixels (values 0 to 255) with their digits as labels. For
-// another name the error wraps data.ErrOption.
-func Builtin(name string) (*data.Dataset, error) {
-	if name != builtinName {
+// builtinFiles are the embedded files, by their paths for OpenInput.
+var builtinFiles = map[string]string{
+	builtinPoints: "builtin/t10k-images-idx3-ubyte.gz",
+	builtinLabels: "builtin/t10k-labels-idx1-ubyte.gz",
+}
+
+// Stat is os.Stat, and describes embedded data as a file. For an unknown name of these the
+// error wraps data.ErrOption.
+func Stat(path string) (fs.FileInfo, error) {
+	name, embedded := strings.CutPrefix(path, BuiltinPrefix)
+	switch {
+	case !embedded:
+		return os.Stat(path)
+	case name != builtinName:
 		return nil, errorf(data.ErrOption, "built-in data set: got %q, want %q", name, builtinName)
 	}
-	ds, err := Decode(bytes.NewReader(mnistTestImages), Options{})
-	if err == nil {
-		ds.Name = name
-		ds.Labels, err = builtinLabels()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("built-in data set %s: %w", name, err)
-	}
-	return ds, ds.Check()
+	return fs.Stat(builtin, builtinFiles[path])
 }
 
-// BuiltinSize returns the size of Builtin's points.
-func BuiltinSize(name string) (data.Size, error) {
-	if name != builtinName {
-		_, err := Builtin(name)
-		return data.UnknownSize, err
-	}
-	return data.SizeOf(10000, 28*28), nil
-}
-
-func builtinLabels() (*data.Labels, error) {
-	in, err := newInput(bytes.NewReader(mnistTestLabels))
-	if err != nil {
-		return nil, err
-	}
-	labels, err := idxHeader.labels(in).allLabels() // its header is sound
-	return data.NewLabels(labels), err
+// Builtin reads data embedded in the program, such as "mnist10k".
+func Builtin(name string) (*data.Dataset, error) {
+	return Read(context.Background(), []string{BuiltinPrefix + name}, Options{})
 }

@@ -237,6 +237,9 @@ func unpackedName(path string) string { return strings.TrimSuffix(filepath.Base(
 
 // NameOf makes a name for data out of the path of a file or folder.
 func NameOf(path string) string {
+	if name, ok := strings.CutPrefix(path, BuiltinPrefix); ok {
+		return name
+	}
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs // so that "." has a name
 	}

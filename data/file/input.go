@@ -80,8 +80,16 @@ func newInput(r io.Reader) (*Input, error) {
 	return s, nil
 }
 
-// OpenInput opens a file. It is read until ctx is done. The error names the file.
+// OpenInput opens a file, or embedded data. It is read until ctx is done. The error names
+// the file.
 func OpenInput(ctx context.Context, path string) (*Input, error) {
+	if name := builtinFiles[path]; name != "" {
+		f, err := builtin.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return newInput(f)
+	}
 	f, err := ctxio.Open(ctx, path)
 	if err != nil {
 		return nil, err

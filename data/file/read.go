@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"cne/data"
@@ -345,7 +344,7 @@ func Size(ctx context.Context, paths []string, o Options) data.Size {
 
 // sizeOf is Size for one file. It also returns the file's head.
 func sizeOf(ctx context.Context, from source, o *Options) (data.Size, *head) {
-	if info, err := os.Stat(from.path); err != nil || !info.Mode().IsRegular() {
+	if info, err := Stat(from.path); err != nil || !info.Mode().IsRegular() {
 		return data.UnknownSize, nil
 	}
 	f, err := from.open(ctx, o)

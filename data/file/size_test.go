@@ -89,10 +89,10 @@ func TestSize(t *testing.T) {
 }
 
 func TestBuiltinSize(t *testing.T) {
-	if s, err := BuiltinSize("mnist10k"); err != nil || s != data.SizeOf(10000, 784) {
-		t.Error(s, err)
+	if s := Size(t.Context(), []string{"builtin:mnist10k"}, Options{}); !s.Known() || s.Low != 10000 || s.Width != 784 {
+		t.Error(s)
 	}
-	if _, err := BuiltinSize("mnist"); err == nil {
-		t.Error("an data.UnknownSize name is taken")
+	if s := Size(t.Context(), []string{"builtin:mnist"}, Options{}); s != data.UnknownSize {
+		t.Error(s)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -102,6 +101,7 @@ const maxSize = 4096
 //     has two parts, the split;
 //   - an npy or IDX file with unsigned bytes of the shape N×H×W×3, or N×H×W×1 or N×H×W for
 //     greyscale;
+//   - data embedded in the program (file.BuiltinPrefix);
 //   - an npz file with such an array named images (or else x or X), without a name
 //     (arr_0), or as its only array, and perhaps an array of labels named labels (or else
 //     y).
@@ -202,7 +202,7 @@ type pictures struct {
 
 // openPictures reads the images of one path; the options apply to folders of images.
 func openPictures(ctx context.Context, path string, o Options) (*pictures, error) {
-	info, err := os.Stat(path)
+	info, err := file.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the images cannot be read: %w", err)
 	}
@@ -299,17 +299,6 @@ func readArray(ctx context.Context, path string) (_ *pictures, err error) {
 	return p, nil
 }
 
-// Builtin returns the points of file.Builtin as images, with the same labels.
-func Builtin(name string) (*Set, error) {
-	ds, err := file.Builtin(name)
-	if err != nil {
-		return nil, err
-	}
-	im := &Set{Name: ds.Name, N: ds.Points.N, H: 28, W: 28, C: 1, Pixels: make([]byte, len(ds.Points.X)), Labels: ds.Labels}
-	selection.Convert(im.Pixels, ds.Points.X)
-	return im, nil
-}
-
 // Size returns the size of the images that Open would read, from the headers of files,
 // with three bytes per pixel as from InColour. It is unknown if the headers do not have
 // it.
@@ -326,7 +315,7 @@ func Size(ctx context.Context, paths []string, o Options) data.Size {
 
 // sizeOf is Size for one path.
 func sizeOf(ctx context.Context, path string, o Options) data.Size {
-	info, err := os.Stat(path)
+	info, err := file.Stat(path)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() || info.IsDir() && isCIFARFolder(path) {
 		return data.UnknownSize
 	}

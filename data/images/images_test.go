@@ -682,7 +682,7 @@ func TestImagesOfPointFolder(t *testing.T) {
 }
 
 func TestBuiltinImages(t *testing.T) {
-	im := need(images.Builtin("mnist10k"))(t)
+	im := need(images.Open(t.Context(), []string{"builtin:mnist10k"}, images.Options{}))(t)
 	ds := need(file.Builtin("mnist10k"))(t)
 	if im.N != 10000 || im.H != 28 || im.W != 28 || im.C != 1 || len(im.Labels.Class) != 10000 {
 		t.Fatalf("%d images of %d×%d×%d, %d labels", im.N, im.H, im.W, im.C, len(im.Labels.Class))
@@ -692,7 +692,7 @@ func TestBuiltinImages(t *testing.T) {
 			t.Fatalf("value %d: got %d, want %v as in the points", i, im.Pixels[i], v)
 		}
 	}
-	if _, err := images.Builtin("x"); !errors.Is(err, data.ErrOption) {
+	if _, err := images.Open(t.Context(), []string{"builtin:x"}, images.Options{}); !errors.Is(err, data.ErrOption) {
 		t.Errorf("no such data: %v", err)
 	}
 }

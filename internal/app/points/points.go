@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"cne"
 	"cne/configs"
@@ -36,7 +35,6 @@ type Inputs struct {
 	Points, Held *data.Dataset
 	Division     *cne.Division // of the n rows of data.path, and after them of data.holdout
 	N            int
-	builtin      *data.Dataset // all points of data.path, with data.sample; nil for files
 	infos        []fs.FileInfo // of data.path, as they were when they were read
 
 	Different  int             // points, if fewer than nine of ten; otherwise 0
@@ -172,11 +170,7 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	if i := slices.IndexFunc(d.Path, func(path string) bool { return counts.Is(path, o) }); i >= 0 {
 		return fmt.Errorf("data.sample: got counts of single cells in %s, want null; to train on fewer of them, set data.holdout to a share", d.Path[i])
 	}
-	if strings.HasPrefix(d.Path[0], configs.BuiltinPrefix) {
-		if in.builtin, err = in.readPoints(ctx, d, o); err == nil {
-			in.N, _ = in.builtin.Dims()
-		}
-	} else if in.infos, err = stat(d.Path); err == nil {
+	if in.infos, err = stat(d.Path); err == nil {
 		in.N, err = file.Count(ctx, d.Path, o)
 	}
 	if err != nil {
@@ -198,12 +192,7 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 		return err
 	}
 	both := slices.Sorted(slices.Values(slices.Concat(in.Division.Trained, in.Division.Held)))
-	set := in.builtin
-	if set != nil {
-		set, err = set.Take(both)
-	} else {
-		set, err = file.ReadRows(ctx, d.Path, o, both, in.N)
-	}
+	set, err := file.ReadRows(ctx, d.Path, o, both, in.N)
 	if err == nil {
 		err = in.fillMissing(set)
 	}
@@ -270,10 +259,8 @@ func (in *Inputs) take(set *data.Dataset, trained, held []int) (err error) {
 func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []int, err error) {
 	d, o := &in.Config.Data, in.Config.ReadOptions(&in.Config.Data)
 	o.DropText = o.DropText || o.LabelColumn != "" // reading the points refuses what is not only words
-	var rows file.Rows
-	if in.builtin != nil {
-		rows = file.Of(in.builtin)
-	} else if rows, err = file.Open(ctx, d.Path, o); err != nil {
+	rows, err := file.Open(ctx, d.Path, o)
+	if err != nil {
 		return nil, nil, err
 	}
 	defer rows.Close()
@@ -347,19 +334,8 @@ func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) 
 // readPoints reads all points of files: of data.path first, and then of data.holdout.
 func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Options) (*data.Dataset, error) {
 	o.Log = in.log
-	pathKey, labelsKey := "data.path", "data.labels"
-	if in.Points != nil {
-		pathKey, labelsKey = "data.holdout", "data.holdout_labels"
-	}
-	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
 	if in.counts == nil && (in.Points != nil || !slices.ContainsFunc(c.Path, func(path string) bool { return counts.Is(path, o) })) {
-		switch {
-		case !builtin:
-			return file.Read(ctx, c.Path, o)
-		case len(c.Path) > 1 || len(c.Labels) > 0:
-			return nil, fmt.Errorf("%s: %s has labels of its own, want no other path and no %s", pathKey, c.Path[0], labelsKey)
-		}
-		return file.Builtin(name)
+		return file.Read(ctx, c.Path, o)
 	}
 	o = c.Options()
 	o.Log = in.log

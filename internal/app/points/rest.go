@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"cne"
 	"cne/data"
@@ -35,10 +36,8 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 	o := d.Options()
 	given := o.Labels
 	o.Labels = nil
-	var rows file.Rows
-	if in.builtin != nil {
-		rows = file.Of(in.builtin)
-	} else if rows, err = file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o)); err != nil {
+	rows, err := file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o))
+	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
@@ -116,15 +115,13 @@ func (in *Inputs) takeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
 
 // checkFiles returns an error if a file of data.path has changed since it was read.
 func (in *Inputs) checkFiles() error {
-	if in.builtin != nil {
-		return nil
-	}
 	now, err := stat(in.Config.Data.Path)
 	if err != nil {
 		return err
 	}
 	for i, info := range now {
-		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
+		moved := !os.SameFile(in.infos[i], info) && !strings.HasPrefix(in.Config.Data.Path[i], file.BuiltinPrefix)
+		if before := in.infos[i]; moved || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
 			return fmt.Errorf("%s has changed since training", in.Config.Data.Path[i])
 		}
 	}
@@ -135,7 +132,7 @@ func stat(paths []string) ([]fs.FileInfo, error) {
 	infos := make([]fs.FileInfo, len(paths))
 	for i, path := range paths {
 		var err error
-		if infos[i], err = os.Stat(path); err != nil {
+		if infos[i], err = file.Stat(path); err != nil {
 			return nil, fmt.Errorf("data.path: %w", err)
 		}
 	}

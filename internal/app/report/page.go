@@ -162,13 +162,13 @@ const thumbnail = 96
 // warning.
 func GivenImages(ctx context.Context, log *slog.Logger, paths []string, n int) (*images.Set, error) {
 	o := images.Options{Thumbnail: thumbnail}
-	set, err := OpenImages(ctx, paths, o)
+	set, err := images.Open(ctx, paths, o)
 	if errors.Is(err, images.ErrSizes) {
 		o.Size = thumbnail
-		set, err = OpenImages(ctx, paths, o)
+		set, err = images.Open(ctx, paths, o)
 	}
 	if o.SkipBroken = err == nil && set.N != n && set.N-len(set.Skipped) == n; o.SkipBroken {
-		set, err = OpenImages(ctx, paths, o)
+		set, err = images.Open(ctx, paths, o)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
@@ -193,14 +193,6 @@ func Facts(f *quality.Figures, z *float64) []cne.Fact {
 // roundedFact returns a figure of any size with three digits.
 func roundedFact(name string, value float64, meaning string) cne.Fact {
 	return cne.Fact{Name: name, Value: plot.Rounded(value), Meaning: meaning}
-}
-
-// OpenImages reads images from files, or images embedded in the program.
-func OpenImages(ctx context.Context, paths []string, o images.Options) (*images.Set, error) {
-	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
-		return images.Builtin(name)
-	}
-	return images.Open(ctx, paths, o)
 }
 
 // RunImages returns the images of a run's n points in order, or of the given rows of
@@ -235,7 +227,7 @@ func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err err
 			slices.ContainsFunc(paths, func(path string) bool { return counts.Is(path, file.Options{}) }) {
 			return nil, nil
 		}
-		set, err := OpenImages(ctx, paths, images.Options{})
+		set, err := images.Open(ctx, paths, images.Options{})
 		switch {
 		case errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape):
 			return nil, nil

@@ -71,7 +71,7 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 	if path != "" {
 		from = Table{Paths: []string{path}, Options: file.Options{LabelColumn: column}}
 	}
-	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
+	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], file.BuiltinPrefix) {
 		return "", nil, configs.NoColumnsError(spec)
 	}
 	if first := from.Paths[0]; counts.Is(first, from.Options) && !file.IsCells(first) {

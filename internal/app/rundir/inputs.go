@@ -75,7 +75,7 @@ func LocatePaths(run string, paths []string) []string {
 	located := make([]string, len(paths))
 	for i, path := range paths {
 		located[i] = path
-		if filepath.IsAbs(path) || strings.HasPrefix(path, configs.BuiltinPrefix) || found(path) {
+		if filepath.IsAbs(path) || found(path) {
 			continue
 		}
 		if there := filepath.Join(from, path); found(there) {
@@ -86,7 +86,7 @@ func LocatePaths(run string, paths []string) []string {
 }
 
 func exists(path string) bool {
-	_, err := os.Stat(path)
+	_, err := file.Stat(path)
 	return err == nil
 }
 
