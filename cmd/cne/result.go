@@ -128,7 +128,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 		page.Facts = report.Facts(&m.Figures, m.Z)
 	}
 	if err := r.addToPage(ctx, page, &drawn); err != nil {
-		return errors.New("interrupted while the page was made; the same command makes it")
+		return err
 	}
 	return drawn.SavePage(r.dir.Path(rundir.PageFile), page)
 }
@@ -151,13 +151,11 @@ func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report
 // report measures the embedding and writes metrics.json.
 func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	measuring := time.Now()
+	t.doing = "while the quality was measured; the embedding is in " + t.dir.Path("embedding.npy")
 	done := t.While("measuring the quality")
 	m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return t.result().measure(ctx, held) })
 	done()
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))
-		}
 		return nil, err
 	}
 	m.Seconds = rundir.Seconds{
@@ -227,9 +225,9 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 	in := t.in
 	begun := time.Now()
 	defer func() { t.projectTime = time.Since(begun) }()
-	what := "held-out points were placed"
+	t.doing = "while the held-out points were placed"
 	if rest {
-		what = "other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")
+		t.doing = "while the other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")
 		held, err = in.PlaceRest(ctx, t.embedded, t.dir, t.device, t.ProgressLogger("placing the other points"))
 	}
 	if err == nil && held == nil && in.Held != nil {
@@ -237,8 +235,6 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 	}
 	bad := new(cne.PointError)
 	switch {
-	case ctx.Err() != nil:
-		return nil, errors.New("interrupted while the " + what)
 	case errors.As(err, &bad) && in.Sampled():
 		return nil, fmt.Errorf("%s: %s", bad.Name, bad.Fault)
 	case err != nil || held == nil:

@@ -288,11 +288,9 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 			Reporter: p.Reporter, config: c, device: p.device, encoder: p.network,
 			augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn,
 		}
+		p.doing = "while the network was evaluated; it is in " + p.dir.Path(rundir.ModelFile)
 		found, err := r.evaluate(ctx, p.images)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(rundir.ModelFile))
-			}
 			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		}
 		if err := p.dir.WriteJSON(rundir.EvaluationFile, found); err != nil {
@@ -302,6 +300,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	}
 	if c.Embeds() {
 		var err error
+		p.doing = "while the images were placed; the network is in " + p.dir.Path(rundir.ModelFile)
 		placed := report.Placed{Images: p.images, Trained: p.rows, Device: p.device}
 		if m.Plane, err = placed.Write(ctx, p.Log, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images")); err != nil {
 			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))

@@ -179,12 +179,8 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	defer unlock()
 	o := s.stops[0].config.Options()
-	o.Device = s.device
-	s.near, err = s.in.Prepare(ctx, &o, s.dir)
-	if err != nil && ctx.Err() != nil {
-		err = errUntrained
-	}
-	if err == nil {
+	o.Device, s.doing = s.device, beforeTraining
+	if s.near, err = s.in.Prepare(ctx, &o, s.dir); err == nil {
 		err = s.begin()
 	}
 	if err != nil {
@@ -196,18 +192,13 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 	}()
 	if err := s.train(ctx, o); err != nil {
-		if ctx.Err() != nil {
-			if !s.resumable {
-				return errUntrained
-			}
-			return fmt.Errorf("interrupted after %d of %d epochs", s.done, s.all)
+		if s.resumable {
+			s.doing = fmt.Sprintf("after %d of %d epochs", s.done, s.all)
 		}
 		return err
 	}
+	s.doing = "while the quality was measured"
 	if err := s.measure(ctx); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted while the quality was measured")
-		}
 		return err
 	}
 	f := s.figures()
@@ -215,6 +206,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	s.saved = true // a failure to draw must not remove the results
+	s.doing = "while the pages were made (the embeddings and their scores are in " + s.dir.Root() + ")"
 	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
 		return fmt.Errorf("%w (the embeddings and their scores are in %s)", err, s.dir.Root())
 	}

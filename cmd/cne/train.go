@@ -70,8 +70,8 @@ type pointRun struct {
 	load  time.Duration
 }
 
-// errUntrained is the error of a run that was interrupted before it was trained.
-var errUntrained = errors.New("interrupted before training; only the cache was written")
+// beforeTraining is pointRun.doing until a run is trained.
+const beforeTraining = "before training; only the cache was written"
 
 // training is one run of cne train.
 type training struct {
@@ -90,7 +90,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	o := c.Options()
-	o.Device, o.Resume = t.device, t.from
+	o.Device, o.Resume, t.doing = t.device, t.from, beforeTraining
 	// Until the run begins, only the cache of an earlier run changes.
 	unlock, err := t.open()
 	if err != nil {
@@ -104,9 +104,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 			m, err = t.near.NewModel(ctx, &o)
 		}
 		t.startTime, err = time.Since(begun), configs.Explain(err)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = errUntrained
 	}
 	if err == nil {
 		err = t.begin()
@@ -135,6 +132,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer t.While("drawing the map")()
+	t.doing = "while the page was made; the same command makes it (embedding and metrics are in " + c.Output.Dir + ")"
 	if err := t.result().draw(ctx, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
@@ -271,7 +269,8 @@ func (t *training) learn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		err = errors.New("interrupted while a network learnt the map")
 	}
-	if kept := t.keep(); kept != nil {
+	kept := t.keep()
+	if t.doing = ""; kept != nil {
 		return fmt.Errorf("%w; the map could not be kept: %w", err, kept)
 	}
 	return fmt.Errorf("%w; the map is in %s", err, t.dir.Path("embedding.npy"))
@@ -333,16 +332,11 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 		r.Log.Warn("model.hidden has no effect; only a model.kind mlp has these layers", "model.kind", m.Kind)
 	}
 	c := r.config
-	r.start = time.Now()
+	r.start, r.doing = time.Now(), "while the points were read; nothing was written"
 	if err := r.refuse(ctx); err != nil {
 		return err
 	}
-	defer func() {
-		r.load = time.Since(r.start)
-		if ctx.Err() != nil {
-			err = errors.New("interrupted while the points were read; nothing was written")
-		}
-	}()
+	defer func() { r.load = time.Since(r.start) }()
 	done := r.While("reading the points")
 	in, err := points.Read(ctx, c, r.origins, r.Log)
 	done()

@@ -50,7 +50,9 @@ type trainCommand[C any] struct {
 	from      *train.Checkpoint // where the run continues; nil at its beginning
 	notes     map[string]string // of its checkpoints
 	saved     bool              // there is something in the run folder that is worth keeping
-	resumable bool              // there is a checkpoint
+	// doing completes the error "interrupted …"; "" where errors say it themselves.
+	doing     string
+	resumable bool // there is a checkpoint
 }
 
 // A runTraining does the work of a command that trains.
@@ -127,6 +129,9 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	defer func() { err = errors.Join(err, r.device.Close()) }()
 	command := r.schema.Command() // without the words that run may add
 	err = run(cmd.Context(), r, cmd.OutOrStdout())
+	if err != nil && r.doing != "" && cmd.Context().Err() != nil {
+		err = errors.New("interrupted " + r.doing)
+	}
 	switch {
 	case r.resumed && !r.again && errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w; --set names files that have moved", err)
@@ -233,6 +238,7 @@ func (r *trainCommand[C]) checkpoints() *train.Checkpoints {
 // withRecords opens metrics.jsonl and calls f, which trains, with it and the records so
 // far. If nothing was saved, it clears the folder for the next run.
 func (r *trainCommand[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
+	r.doing = "" // see endedEarly
 	records, before, err := r.dir.OpenRecords(r.Log, r.from)
 	if err != nil {
 		return err
@@ -299,7 +305,8 @@ func (r *trainCommand[C]) endedEarly(err error, epochs int, what, file string, s
 		err = errors.New("interrupted")
 	}
 	ended := fmt.Sprintf("%v after epoch %d of %d", err, epochs, r.common().Epochs)
-	if err := save(); err != nil {
+	err = save()
+	if r.doing = ""; err != nil {
 		return fmt.Errorf("%s; the %s so far could not be kept: %w", ended, what, err)
 	}
 	return fmt.Errorf("%s; the %s so far is in %s", ended, what, r.dir.Path(file))

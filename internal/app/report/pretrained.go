@@ -136,9 +136,6 @@ func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c
 		found, err = e.Plane(ctx, positions, p.Images)
 		accuracy, facts = &found, planeFact(&found)
 	}
-	if ctx.Err() != nil {
-		return nil, errors.New("interrupted while the images were placed")
-	}
 	if err != nil {
 		return nil, err
 	}
