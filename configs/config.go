@@ -25,7 +25,6 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/option"
 	"cne/model/op"
-	"cne/simclr"
 	"cne/train"
 	"cne/train/quality"
 )
@@ -298,16 +297,6 @@ func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 // Pretrain is the configuration of cne simclr.
 var Pretrain = &Schema[SimCLR]{
 	keySet: newKeySet(reflect.TypeFor[SimCLR](), simclrDefaults, "cne simclr pretrain", "cne simclr config"),
-	preset: func(value func(key string) any) (text, source string) {
-		if value("simclr.method") == tsimcne {
-			text = tsimcnePreset
-			if stages, _ := value("stages").([]simclr.Stage); len(stages) == 0 {
-				text += tsimcneWarmUp
-			}
-			return text, "simclr.method=" + tsimcne
-		}
-		return "", ""
-	},
 	dir: func(c *SimCLR) string {
 		name := strings.TrimPrefix(dirFor(c.Data.Path[0]), "runs/")
 		for _, ending := range []string{".tar", ".tgz", ".npz", ".bin"} {

@@ -15,6 +15,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/model/op"
 	"cne/train"
@@ -28,20 +29,14 @@ func loadText(t testing.TB, text string, settings ...Setting) (*Config, Origins,
 }
 
 // loadTextAs does so for a configuration of any kind.
-func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Setting) (*C, Origins, error) {
+func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Setting) (_ *C, _ Origins, err error) {
 	t.Helper()
-	l, err := s.readYAML("run.yaml", []byte(text))
-	if err != nil {
-		return nil, nil, err
-	}
+	defer kind.Catch(&err)
+	l := s.readYAML("run.yaml", []byte(text))
 	if s.Has("preset") && l.value["preset"] == nil { // whose values are the file's, mostly
 		settings = append([]Setting{{"test", "preset", "paper"}}, settings...)
 	}
-	set, err := s.readSettings(settings)
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.merge(&Sources{}, l, set)
+	return s.merge(&Sources{}, l, s.readSettings(settings))
 }
 
 func mustLoad(t testing.TB, text string, settings ...Setting) *Config {

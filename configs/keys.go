@@ -36,15 +36,14 @@ func keysOf(fields []option.Field) []key {
 // comments and values. command takes them, and printer prints them.
 func newKeySet(t reflect.Type, defaults, command, printer string) keySet {
 	s := keySet{keys: keysOf(option.Fields(t)), command: command, printer: printer}
-	var err error
-	if s.document, err = parse([]byte(defaults)); err == nil {
-		order := map[string]int{}
-		s.describe(s.document, "", order)
-		slices.SortStableFunc(s.keys, func(a, b key) int { return cmp.Compare(order[a.Key], order[b.Key]) })
-		s.base, err = s.builtin(defaultOrigin, s.document)
-	}
-	if err != nil { // a fault of this program
-		panic(fmt.Sprintf("configs: the defaults of %s: %v", command, err))
+	s.document = parseFile(command, []byte(defaults)) // a fault is one of this program, and panics
+	order := map[string]int{}
+	s.describe(s.document, "", order)
+	slices.SortStableFunc(s.keys, func(a, b key) int { return cmp.Compare(order[a.Key], order[b.Key]) })
+	s.base = newLayer()
+	s.addMapping(s.base, command, s.document, "")
+	for k := range s.base.origin {
+		s.base.origin[k] = defaultOrigin
 	}
 	return s
 }

@@ -16,6 +16,7 @@ import (
 
 	"cne/data/file"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 )
@@ -44,33 +45,20 @@ func newLayer() *layer { return &layer{value: map[string]any{}, origin: map[stri
 
 // read reads all sources but the defaults, unless it has read them before: a pipe can be
 // read only once.
-func (s *keySet) read(from *Sources) error {
+func (s *keySet) read(from *Sources) (err error) {
+	defer kind.Catch(&err)
 	if from.layers != nil && from.read == from.File {
 		return nil
 	}
 	file, written := newLayer(), false
 	if from.File != "" {
-		content, err := readLimited(cmp.Or(from.Context, context.Background()), from.File)
-		if err == nil {
-			file, err = s.readYAML(from.File, content)
-			written = bytes.HasPrefix(content, []byte(Header))
-		}
-		if err != nil {
-			return err
-		}
+		content := readLimited(cmp.Or(from.Context, context.Background()), from.File)
+		file, written = s.readYAML(from.File, content), bytes.HasPrefix(content, []byte(Header))
 	}
-	environment, err := s.readEnvironment(from.Environ)
-	if err != nil {
-		return err
-	}
-	settings, err := s.readSettings(from.Settings)
-	if err != nil {
-		return err
-	}
+	environment, settings := s.readEnvironment(from.Environ), s.readSettings(from.Settings)
 	if preset := settings.value["preset"]; written && preset != nil && preset != file.value["preset"] {
-		return &Error{settings.origin["preset"], "preset",
-			fmt.Sprintf("got %v with the whole configuration %s, want none, or a file of only what differs from a preset", preset,
-				text.Quote(from.File))}
+		refuse(settings.origin["preset"], "preset", "got %v with the whole configuration %s, want none, or a file of only what differs from a preset",
+			preset, text.Quote(from.File))
 	}
 	from.layers, from.read = []*layer{file, environment, settings}, from.File
 	return nil
@@ -88,36 +76,38 @@ func (from *Sources) Replaced(key string) string {
 	return cmp.Or(from.layers[1].origin[key], from.layers[0].origin[key])
 }
 
+// refuse fails, as kind.Need does, with an *Error. So do the functions below that return
+// no error.
+func refuse(source, key, format string, args ...any) {
+	kind.Check(&Error{source, key, fmt.Sprintf(format, args...)})
+}
+
 // readLimited reads a file that is no larger than any configuration.
-func readLimited(ctx context.Context, path string) ([]byte, error) {
+func readLimited(ctx context.Context, path string) []byte {
 	f, err := ctxio.Open(ctx, path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	var content []byte
+	if err == nil {
+		defer f.Close()
+		content, err = io.ReadAll(io.LimitReader(f, maxConfigSize+1))
 	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxConfigSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+		kind.Check(fmt.Errorf("cannot read the configuration: %w", err))
 	}
 	if len(content) > maxConfigSize {
-		return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d bytes, want a YAML file", maxConfigSize)}
+		refuse(path, "", "got more than %d bytes, want a YAML file", maxConfigSize)
 	}
-	return content, nil
+	return content
 }
 
 // readYAML reads the text of a configuration file. path is for errors.
-func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
+func (s *keySet) readYAML(path string, content []byte) *layer {
 	l := newLayer()
-	root, err := parse(content)
-	switch {
-	case err != nil:
-		return nil, syntaxError(path, err)
-	case isNull(root):
-		return l, nil
-	case root.Kind != yaml.MappingNode:
-		return nil, &Error{Source: lineOf(path, root), Problem: "got " + describe(root) + ", want keys and values, such as seed: 1"}
+	root := parseFile(path, content)
+	if root.Kind != yaml.MappingNode && !isNull(root) {
+		refuse(lineOf(path, root), "", "got %s, want keys and values, such as seed: 1", describe(root))
 	}
-	return l, s.addMapping(l, path, root, "")
+	s.addMapping(l, path, root, "")
+	return l
 }
 
 // parse returns the root of the only YAML document in a text, a null if it is empty.
@@ -137,69 +127,67 @@ func parse(content []byte) (*yaml.Node, error) {
 	return resolve(document.Content[0]), nil
 }
 
-// syntaxError converts an error of the YAML parser to an Error.
-func syntaxError(path string, err error) error {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		if line, what, ok := strings.Cut(rest, ": "); ok {
-			path, message = path+":"+line, what
+// parseFile is parse for the text of a file.
+func parseFile(path string, content []byte) *yaml.Node {
+	root, err := parse(content)
+	if err != nil {
+		message := strings.TrimPrefix(err.Error(), "yaml: ")
+		if rest, ok := strings.CutPrefix(message, "line "); ok {
+			if line, what, ok := strings.Cut(rest, ": "); ok {
+				path, message = path+":"+line, what
+			}
 		}
+		refuse(path, "", "invalid YAML: %s", strings.ReplaceAll(message, "\n", " "))
 	}
-	return &Error{Source: path, Problem: "invalid YAML: " + strings.ReplaceAll(message, "\n", " ")}
+	return root
 }
 
 // addMapping reads a mapping whose keys begin with prefix, the whole file or a
 // section of it, into a layer.
-func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) error {
-	return eachKey(path, prefix, n, func(name, node *yaml.Node) error {
-		k := prefix + name.Value
-		if prefix == "" && slices.Contains(s.sections(), k) {
-			if isNull(node) {
-				return nil
-			}
-			if short := fullName(k); short != k && node.Kind == yaml.ScalarNode {
-				return s.set(l, path, short, node, lineOf(path, name))
-			}
-			if node.Kind != yaml.MappingNode {
-				return &Error{lineOf(path, name), k, fmt.Sprintf("got %s, want a section with keys such as %s", describe(node), s.firstKey(k))}
-			}
-			return s.addMapping(l, path, node, k+".")
+func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) {
+	eachKey(path, prefix, n, func(name, node *yaml.Node) {
+		k, line := prefix+name.Value, lineOf(path, name)
+		isSection, short := prefix == "" && slices.Contains(s.sections(), k), fullName(k)
+		section, rest, dotted := strings.Cut(name.Value, ".")
+		switch {
+		case isSection && isNull(node):
+		case isSection && short != k && node.Kind == yaml.ScalarNode:
+			s.set(l, path, short, node, line)
+		case isSection && node.Kind != yaml.MappingNode:
+			refuse(line, k, "got %s, want a section with keys such as %s", describe(node), s.firstKey(k))
+		case isSection:
+			s.addMapping(l, path, node, k+".")
+		case dotted && s.Has(k):
+			refuse(line, k, "a key of the section %s; write \"%[1]s: {%s: …}\"", section, rest)
+		default:
+			s.set(l, path, k, node, line)
 		}
-		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && s.Has(k) {
-			return &Error{lineOf(path, name), k, fmt.Sprintf("a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
-		}
-		return s.set(l, path, k, node, lineOf(path, name))
 	})
 }
 
 // eachKey calls each for every key of a mapping and its value; prefix precedes the keys'
 // names.
-func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node) error) error {
+func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if first, twice := lines[name.Value]; twice {
-			return &Error{lineOf(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("given twice, first in line %d", first)}
+			refuse(lineOf(path, name), text.Printable(prefix+name.Value), "given twice, first in line %d", first)
 		}
 		lines[name.Value] = name.Line
-		if err := each(name, resolve(n.Content[i+1])); err != nil {
-			return err
-		}
+		each(name, resolve(n.Content[i+1]))
 	}
-	return nil
 }
 
 // set checks the value of a key and sets it in a layer. source is the value's source, and
 // path its file, or "".
-func (s *keySet) set(l *layer, path, k string, node *yaml.Node, source string) error {
-	if err := s.CheckKey(source, k); err != nil {
-		return err
-	}
+func (s *keySet) set(l *layer, path, k string, node *yaml.Node, source string) {
+	kind.Check(s.CheckKey(source, k))
 	known, _ := find(s.keys, k)
 	value, p := known.read(node)
 	if p == nil {
 		l.value[k], l.origin[k] = value, source
-		return nil
+		return
 	}
 	if p.at != nil && path != "" {
 		source = lineOf(path, p.at)
@@ -210,7 +198,7 @@ func (s *keySet) set(l *layer, path, k string, node *yaml.Node, source string) e
 	if p.hint != "" {
 		p.text += "; " + p.hint
 	}
-	return &Error{source, k, p.text}
+	refuse(source, k, "%s", p.text)
 }
 
 // lineOf returns the source of a node in a file.
@@ -234,7 +222,7 @@ func (s *keySet) named(name string) (string, bool) {
 
 // readEnvironment reads the variables whose names begin with envPrefix. Empty variables
 // count as not set; keys of other commands are ignored.
-func (s *keySet) readEnvironment(environ []string) (*layer, error) {
+func (s *keySet) readEnvironment(environ []string) *layer {
 	l := newLayer()
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -250,49 +238,45 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 			if near := text.Nearest(name, selection.Map(names(s.keys), variable)); near != "" {
 				problem = "unknown variable; did you mean " + near + "?"
 			}
-			return nil, &Error{Source: text.Printable(name), Problem: problem}
+			refuse(text.Printable(name), "", "%s", problem)
 		}
-		if err := s.addText(l, name, k, value); err != nil {
-			return nil, err
-		}
+		s.addText(l, name, k, value)
 	}
-	return l, nil
+	return l
 }
 
 // readSettings reads single settings. If several set one key, the last one counts, but
 // lists of texts are joined.
-func (s *keySet) readSettings(settings []Setting) (*layer, error) {
+func (s *keySet) readSettings(settings []Setting) *layer {
 	l := newLayer()
 	for _, x := range settings {
 		k := fullName(x.Key)
 		before, more := l.value[k].([]string)
-		if err := s.addText(l, x.Source, k, x.Value); err != nil {
-			return nil, err
-		}
+		s.addText(l, x.Source, k, x.Value)
 		if added, ok := l.value[k].([]string); ok && more {
 			l.value[k] = slices.Concat(before, added)
 		}
 	}
-	return l, nil
+	return l
 }
 
 // addText sets a key of a layer to a value given as text.
-func (s *keySet) addText(l *layer, source, k, value string) error {
+func (s *keySet) addText(l *layer, source, k, value string) {
 	k = fullName(k)
 	n := scalar("!!str", value)
 	known, ok := find(s.keys, k)
 	switch {
 	case !ok && slices.Contains(s.sections(), k):
-		return &Error{source, k, "got a section, want one of its keys, such as " + s.firstKey(k)}
+		refuse(source, k, "got a section, want one of its keys, such as %s", s.firstKey(k))
 	case ok && !utf8.ValidString(value):
-		return &Error{source, k, fmt.Sprintf("got %s, want text in UTF-8", text.Quote(value))}
+		refuse(source, k, "got %s, want text in UTF-8", text.Quote(value))
 	case ok:
 		var err error
 		if n, err = textNode(known, value); err != nil {
-			return &Error{source, k, fmt.Sprintf("got %s, want valid YAML", text.Quote(value))}
+			refuse(source, k, "got %s, want valid YAML", text.Quote(value))
 		}
 	}
-	return s.set(l, "", k, n, source)
+	s.set(l, "", k, n, source)
 }
 
 // textNode turns text from outside a file into the node that a file would have. YAML

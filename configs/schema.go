@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/viper"
-	"go.yaml.in/yaml/v3"
 
 	"cne"
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/text"
 	"cne/model"
@@ -132,9 +132,6 @@ func of[C any](c *C) configuration { return any(c).(configuration) }
 // A Schema is a kind of configuration: it makes the struct C from its sources.
 type Schema[C any] struct {
 	keySet
-	// preset, if not nil, returns the text of a file that some value lays over the
-	// defaults, and the value's source; "" for none.
-	preset func(value func(key string) any) (text, source string)
 	// dir returns the default folder for results.
 	dir func(*C) string
 	// embeddings is the number of embeddings that are trained at a time.
@@ -182,19 +179,17 @@ func (s *Schema[C]) Load(from *Sources) (*C, Origins, error) {
 }
 
 // CheckSettings checks each setting by itself. Errors are of the type *Error.
-func (s *Schema[C]) CheckSettings(settings []Setting) error {
-	_, err := s.readSettings(settings)
-	return err
+func (s *Schema[C]) CheckSettings(settings []Setting) (err error) {
+	defer kind.Catch(&err)
+	s.readSettings(settings)
+	return nil
 }
 
 // Parse reads a configuration from only the text of a file. name is for errors, which are
 // Load's.
-func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
-	l, err := s.readYAML(name, text)
-	if err != nil {
-		return nil, err
-	}
-	c, _, err := s.merge(&Sources{}, l)
+func (s *Schema[C]) Parse(name string, text []byte) (c *C, err error) {
+	defer kind.Catch(&err)
+	c, _, err = s.merge(&Sources{}, s.readYAML(name, text))
 	return c, err
 }
 
@@ -284,21 +279,12 @@ func Explain(err error) error { return located(err, nil) }
 // because they ignore unknown and repeated keys, lose line numbers, and do not
 // distinguish null from a missing key.
 func (s *Schema[C]) merge(from *Sources, layers ...*layer) (*C, Origins, error) {
-	values, origins, err := overlay(s.base, layers)
-	if err == nil && s.preset != nil {
-		if preset, source := s.preset(values.Get); preset != "" {
-			var document *yaml.Node
-			var over *layer
-			if document, err = parse([]byte(preset)); err == nil {
-				over, err = s.builtin(source, document)
-			}
-			if err == nil {
-				values, origins, err = overlay(s.base, append([]*layer{over}, layers...))
-			}
+	values, origins := viper.New(), Origins{}
+	for _, l := range append([]*layer{s.base}, layers...) {
+		if err := values.MergeConfigMap(l.value); err != nil {
+			return nil, nil, err
 		}
-	}
-	if err != nil {
-		return nil, nil, err
+		maps.Copy(origins, l.origin)
 	}
 	var c C
 	for _, k := range s.keys {
@@ -322,28 +308,6 @@ func (s *Schema[C]) merge(from *Sources, layers ...*layer) (*C, Origins, error) 
 		*s.Common(&c).Dir = s.dir(&c)
 	}
 	return &c, origins, nil
-}
-
-// builtin reads a part of the program as if it were a file; its values have the origin.
-func (s *keySet) builtin(origin string, document *yaml.Node) (*layer, error) {
-	l := newLayer()
-	err := s.addMapping(l, origin, document, "")
-	for k := range l.origin {
-		l.origin[k] = origin
-	}
-	return l, err
-}
-
-// overlay lays layers over the defaults and each other, the last on top.
-func overlay(base *layer, layers []*layer) (*viper.Viper, Origins, error) {
-	v, origins := viper.New(), Origins{}
-	for _, l := range append([]*layer{base}, layers...) {
-		if err := v.MergeConfigMap(l.value); err != nil {
-			return nil, nil, err
-		}
-		maps.Copy(origins, l.origin)
-	}
-	return v, origins, nil
 }
 
 // A Difference is a key with different values in two configurations.

@@ -14,6 +14,7 @@ import (
 	"cne/internal/selection"
 	"cne/model/op"
 	"cne/simclr"
+	"cne/train"
 )
 
 // SimCLR is the configuration of a pretraining on images, and of its evaluation: see
@@ -110,8 +111,8 @@ func (c *SimCLR) complete(given func(key string) bool, _ int) {
 	p.Network.Out = cmp.Or(p.Network.Out, 2*p.Network.Width)
 	p.Augmentation.WholeSize = cmp.Or(p.Augmentation.WholeSize, p.Augmentation.Size)
 	p.LR = cmp.Or(p.LR, 0.03*float64(p.BatchSize)/256)
-	if c.SimCLR.Method == tsimcne && len(p.Stages) == 0 {
-		p.Stages = c.tsimcneStages()
+	if c.SimCLR.Method == tsimcne {
+		c.applyTSimCNE(given)
 	}
 	p.Epochs = cmp.Or(p.Epochs, simclr.TotalEpochs(p.Stages), 1000)
 	if !given("train.warm_up") { // at most a quarter of the training, or of a stage without its own
@@ -129,14 +130,30 @@ func (c *SimCLR) complete(given func(key string) bool, _ int) {
 	}
 }
 
-// tsimcne is the word of simclr.method for t-SimCNE. It lays tsimcnePreset over the
-// defaults: InfoNCE over all views of the batch with the Cauchy kernel. tsimcneWarmUp is
-// added if no stages are given.
-const (
-	tsimcne       = "tsimcne"
-	tsimcnePreset = "loss: {metric: euclidean, negatives: full, scale: 1.0}\n"
-	tsimcneWarmUp = "train: {warm_up: 10}\n"
-)
+// tsimcne is the word of simclr.method for t-SimCNE.
+const tsimcne = "tsimcne"
+
+// applyTSimCNE fills in what t-SimCNE has instead of the defaults: InfoNCE over all views
+// of the batch with the Cauchy kernel, and stages.
+func (c *SimCLR) applyTSimCNE(given func(key string) bool) {
+	p := &c.Pretrain
+	if !given("loss.metric") {
+		p.Loss.Metric = op.Euclidean
+	}
+	if !given("loss.negatives") {
+		p.Negatives = train.Full
+	}
+	if !given("loss.scale") {
+		p.Loss.Scale = 1
+	}
+	if len(p.Stages) > 0 {
+		return
+	}
+	if !given("train.warm_up") {
+		p.WarmUp = 10
+	}
+	p.Stages = c.tsimcneStages()
+}
 
 // tsimcneStages returns the stages of t-SimCNE as they would stand in a file.
 func (c *SimCLR) tsimcneStages() []simclr.Stage {

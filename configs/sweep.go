@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cne"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -59,15 +60,10 @@ const mostRuns = 100_000
 // configuration of each run with the variables of environ. It returns an *Error if the
 // output is not the folder of a sweep, if two runs are equal, or if a run was begun with
 // another configuration.
-func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, error) {
-	content, err := readLimited(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	s, err := parseSweep(path, content)
-	if err == nil {
-		err = s.checkOutput()
-	}
+func ReadSweep(ctx context.Context, path string, environ []string) (_ *Sweep, err error) {
+	defer kind.Catch(&err)
+	s := parseSweep(path, readLimited(ctx, path))
+	s.checkOutput()
 	for run := 0; err == nil && run < len(s.Runs); run++ {
 		from := &Sources{File: s.Config, Environ: environ, Settings: s.Runs[run], Context: ctx}
 		if s.Command == Pretrain.Command() {
@@ -103,18 +99,17 @@ func WithoutMarks(paths []string) []string {
 	return runs
 }
 
-func (s *Sweep) checkOutput() error {
+// checkOutput refuses a folder for the runs that is not a sweep's.
+func (s *Sweep) checkOutput() {
 	entries, err := os.ReadDir(s.Output)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &Error{s.Path, "output", fmt.Sprintf("got %s, want a folder (%v)", text.Quote(s.Output), err)}
+		refuse(s.Path, "output", "got %s, want a folder (%v)", text.Quote(s.Output), err)
 	}
 	isOther := func(e fs.DirEntry) bool { return !ownNames.MatchString(e.Name()) }
 	isMark := func(e fs.DirEntry) bool { return markNames.MatchString(e.Name()) }
 	if i := slices.IndexFunc(entries, isOther); i >= 0 && !slices.ContainsFunc(entries, isMark) {
-		return &Error{s.Path, "output", fmt.Sprintf("got %s, which holds %s, want a new folder or a sweep's", s.Output,
-			text.Quote(entries[i].Name()))}
+		refuse(s.Path, "output", "got %s, which holds %s, want a new folder or a sweep's", s.Output, text.Quote(entries[i].Name()))
 	}
-	return nil
 }
 
 // freeKeys may differ between machines.
@@ -176,28 +171,25 @@ func (s *Sweep) Describe(run int) string {
 	return cmp.Or(strings.Join(words, " "), "no key")
 }
 
-// parseSweep reads the text of a file that describes a sweep.
-func parseSweep(path string, content []byte) (*Sweep, error) {
-	root, err := parse(content)
-	if err != nil {
-		return nil, syntaxError(path, err)
-	}
-	name := filepath.Base(path)
+// parseSweep reads the text of a file that describes a sweep. It fails as kind.Need does,
+// like the functions below that return no error.
+func parseSweep(path string, content []byte) *Sweep {
+	root, name := parseFile(path, content), filepath.Base(path)
 	s := &Sweep{Path: path, Command: "train", Output: "runs/" + strings.TrimSuffix(name, filepath.Ext(name)), configs: map[string]int{}}
-	if err := s.mapping(root, "the file", s.key); err != nil && !isNull(root) {
-		return nil, err
+	if !isNull(root) {
+		s.mapping(root, "the file", s.key)
 	}
 	if s.Config != "" && !filepath.IsAbs(s.Config) {
 		s.Config = filepath.Join(filepath.Dir(path), s.Config)
 	}
 	s.Command = "cne " + strings.TrimPrefix(s.Command, "cne ")
 	if s.Command != Train.Command() && s.Command != Pretrain.Command() {
-		return nil, &Error{path, "command", "got " + text.Quote(s.Command) + ", want train or simclr pretrain"}
+		refuse(path, "command", "got %s, want train or simclr pretrain", text.Quote(s.Command))
 	}
 	s.Runs = [][]Setting{s.common}
 	for _, values := range append(s.listed, s.axes...) {
 		if len(s.Runs)*len(values) > mostRuns {
-			return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d runs, want at most as many; make several sweeps", mostRuns)}
+			refuse(path, "", "got more than %d runs, want at most as many; make several sweeps", mostRuns)
 		}
 		var all [][]Setting
 		for _, a := range s.Runs {
@@ -216,7 +208,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 		}
 	}
 	if len(s.Runs) == 0 || s.Varied == nil {
-		return nil, &Error{Source: path, Problem: `got no runs, want axes, such as "axes: {seed: [0, 1, 2]}", or runs`}
+		refuse(path, "", `got no runs, want axes, such as "axes: {seed: [0, 1, 2]}", or runs`)
 	}
 	for i := range s.Runs {
 		if s.Command == Train.Command() {
@@ -224,81 +216,66 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 		}
 		s.Runs[i] = append(s.Runs[i], Setting{path, "output.dir", s.RunDir(i)})
 	}
-	return s, nil
+	return s
 }
 
 // mapping calls each for every key of a mapping named what.
-func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.Node) error) error {
+func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		return &Error{lineOf(s.Path, n), what, "got " + describe(n) + ", want a mapping of keys, such as {seed: 1}"}
+		refuse(lineOf(s.Path, n), what, "got %s, want a mapping of keys, such as {seed: 1}", describe(n))
 	}
-	return eachKey(s.Path, "", n, each)
+	eachKey(s.Path, "", n, each)
 }
 
 // values reads the items of a list, or a single item.
-func values(node *yaml.Node, read func(item *yaml.Node) ([]Setting, error)) (all [][]Setting, err error) {
-	for _, item := range itemsOf(node) {
-		settings, err := read(resolve(item))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, settings)
-	}
-	return all, nil
+func values(node *yaml.Node, read func(item *yaml.Node) []Setting) [][]Setting {
+	return selection.Map(itemsOf(node), func(item *yaml.Node) []Setting { return read(resolve(item)) })
 }
 
 // key reads a key of the file.
-func (s *Sweep) key(name, node *yaml.Node) (err error) {
+func (s *Sweep) key(name, node *yaml.Node) {
 	switch name.Value {
 	case "set":
-		s.common, err = s.settings(node)
+		s.common = s.settings(node)
 	case "runs":
-		s.listed = make([][][]Setting, 1)
-		s.listed[0], err = values(node, s.settings)
+		s.listed = [][][]Setting{values(node, s.settings)}
 	case "axes":
-		return s.mapping(node, "axes", func(name, node *yaml.Node) error {
-			axis, err := values(node, func(item *yaml.Node) ([]Setting, error) {
-				x, err := s.setting(name, item)
+		s.mapping(node, "axes", func(name, node *yaml.Node) {
+			s.axes = append(s.axes, values(node, func(item *yaml.Node) []Setting {
+				x := s.setting(name, item)
 				x.Source = lineOf(s.Path, item)
-				return []Setting{x}, err
-			})
-			s.axes = append(s.axes, axis)
-			return err
+				return []Setting{x}
+			}))
 		})
 	default:
 		field := map[string]*string{"command": &s.Command, "config": &s.Config, "output": &s.Output}[name.Value]
 		if field == nil {
-			return &Error{lineOf(s.Path, name), text.Printable(name.Value),
-				"unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes"}
+			refuse(lineOf(s.Path, name), text.Printable(name.Value),
+				"unknown key, want command, config, set, output, axes or runs; keys of runs go below set or axes")
 		}
 		var ok bool
 		if *field, ok = parseText(node); !ok || *field == "" {
-			return &Error{lineOf(s.Path, name), name.Value, "got " + describe(node) + ", want text"}
+			refuse(lineOf(s.Path, name), name.Value, "got %s, want text", describe(node))
 		}
 	}
-	return err
 }
 
 // settings reads the keys of a run.
-func (s *Sweep) settings(node *yaml.Node) (all []Setting, err error) {
-	err = s.mapping(node, "a run", func(name, node *yaml.Node) error {
-		x, err := s.setting(name, node)
-		all = append(all, x)
-		return err
-	})
-	return all, err
+func (s *Sweep) settings(node *yaml.Node) (all []Setting) {
+	s.mapping(node, "a run", func(name, node *yaml.Node) { all = append(all, s.setting(name, node)) })
+	return all
 }
 
 // setting reads a key of a run and its value, which becomes a line of YAML.
-func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
-	x = Setting{lineOf(s.Path, name), name.Value, node.Value}
+func (s *Sweep) setting(name, node *yaml.Node) Setting {
+	x := Setting{lineOf(s.Path, name), name.Value, node.Value}
 	if x.Key == "output.dir" || x.Key == "graph.cache" {
-		return x, &Error{x.Source, x.Key, "set by the sweep itself; leave it out"}
+		refuse(x.Source, x.Key, "set by the sweep itself; leave it out")
 	}
 	if node.Kind != yaml.ScalarNode {
-		x.Value, err = flow(*node)
+		x.Value = kind.Got(flow(*node))
 	}
-	return x, err
+	return x
 }
 
 // A SpectrumAxis is the quantity that varies along a spectrum, with its values. With Pulls,
