@@ -267,32 +267,22 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	if err != nil {
 		return nil, err
 	}
-	s := &candidate{path: path}
-	if run {
-		s.file, err = rundir.TrainedFile(path)
-	} else {
-		s.file, err = rundir.EmbeddingFile(path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	files := []string{s.file}
-	if len(paths) > 1 {
-		if files, err = rundir.EmbeddingFiles(paths); err != nil {
-			return nil, err
-		}
-		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)
-		s.file = s.path
+	if run && len(paths) == 1 {
+		paths = []string{rundir.TrainedFile(path)}
 	}
 	var o file.Options
 	if !a.dataKnown {
 		o.Labels = a.config.Data.Options().Labels
 	}
-	set, err := rundir.OpenEmbedding(ctx, files, o)
+	files, set, err := rundir.OpenEmbedding(ctx, paths, o)
 	if err != nil {
 		return nil, err
 	}
-	s.positions, s.labels = set.Points, set.Labels
+	s := &candidate{path: path, file: files[0], positions: set.Points, labels: set.Labels}
+	if len(paths) > 1 {
+		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)
+		s.file = s.path
+	}
 	return s, nil
 }
 

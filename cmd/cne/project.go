@@ -328,16 +328,14 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 
 // openMap reads the embedding of the run, if there is one, to draw new points over it.
 func (p *projectRun) openMap(ctx context.Context, dim int) (err error) {
-	path := filepath.Join(p.model, "embedding.npy")
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(filepath.Join(p.model, "embedding.npy")); err != nil {
 		return nil
 	}
-	if path, err = rundir.EmbeddingFile(p.model); err == nil {
-		p.drawnOver, err = rundir.OpenEmbedding(ctx, []string{path}, file.Options{})
+	files, set, err := rundir.OpenEmbedding(ctx, []string{p.model}, file.Options{})
+	if err == nil && set.Points.D != dim {
+		err = fmt.Errorf("%s: got %d coordinates, want %d as the model has", files[0], set.Points.D, dim)
 	}
-	if err == nil && p.drawnOver.Points.D != dim {
-		err = fmt.Errorf("%s: got %d coordinates, want %d as the model has", path, p.drawnOver.Points.D, dim)
-	}
+	p.drawnOver = set
 	return err
 }
 

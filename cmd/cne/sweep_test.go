@@ -196,7 +196,8 @@ func TestSweepRefuses(t *testing.T) {
 	}
 }
 
-// Runs are titled by what they differ in, the seed last; files by their names. Of a sweep's
+// Runs are titled by what they differ in, the seed last; files by their names, or paths if
+// names are the same. Of a sweep's
 // folder, what is no run is passed over.
 func TestPlotRunsTitles(t *testing.T) {
 	sweepOf(t, "axes:\n  seed: [3, 4]\n  loss.s: [0, 0.5]\n  train.epochs: [2]")
@@ -204,9 +205,10 @@ func TestPlotRunsTitles(t *testing.T) {
 	beside := []string{"out/00.done", "out/00.lock", "out/cache", "out/report-by-seed.csv", "out/report.csv"}
 	for want, inputs := range map[string][]string{
 		"s = 0, seed = 3|s = 0.5, seed = 3|s = 0, seed = 4": append([]string{"out/00", "out/01", "out/02"}, beside...),
-		"s = 0|s = 0.5":       {"out/00", "out/01"},
-		"embedding|embedding": {"out/00/embedding.csv", "out/01/embedding.csv"},
-		"00|00":               {"out/00", "out/00"},
+		"s = 0|s = 0.5": {"out/00", "out/01"},
+		"00|embedding":  {"out/00", "out/01/embedding.csv"},
+		"out/00/embedding.csv|out/01/embedding.csv": {"out/00/embedding.csv", "out/01/embedding.csv"},
+		"out/00|out/00": {"out/00", "out/00"},
 	} {
 		isTitle := func(s string) bool { return strings.Contains(want, s) && s != "0" }
 		shown := plotTexts(t, append(inputs, "-o", "strip.svg")...)

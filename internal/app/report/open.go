@@ -28,10 +28,7 @@ import (
 // OpenMap reads an embedding from files, or from a run folder with its held-out points,
 // and returns the files, too.
 func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []string, m Map, err error) {
-	if files, err = rundir.EmbeddingFiles(inputs); err != nil {
-		return nil, m, err
-	}
-	set, err := rundir.OpenEmbedding(ctx, files, o)
+	files, set, err := rundir.OpenEmbedding(ctx, inputs, o)
 	if err != nil {
 		return nil, m, err
 	}
@@ -68,15 +65,10 @@ func ArrangeLikeRun(l *data.Labels, folder string) {
 func OpenPanels(ctx context.Context, inputs, titles []string, o file.Options) ([]cne.PicturePanel, error) {
 	var panels []cne.PicturePanel
 	if len(titles) == 0 {
-		named := func(input string) string { return filepath.Base(file.TrimEnding(input)) }
-		titles = settingsOr(selection.Map(inputs, named), inputs)
+		titles = titlesOf(inputs)
 	}
 	for i, input := range inputs {
-		found, err := rundir.EmbeddingFile(input)
-		if err != nil {
-			return nil, err
-		}
-		set, err := rundir.OpenEmbedding(ctx, []string{found}, o)
+		_, set, err := rundir.OpenEmbedding(ctx, []string{input}, o)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -129,20 +121,27 @@ func runConfigs(inputs []string) (all []*configs.Config, err error) {
 	return all, nil
 }
 
-// settingsOr returns a title for each input: its settings if these tell all runs apart and
-// are short, and otherwise the given one.
-func settingsOr(titles, inputs []string) []string {
-	all, err := runConfigs(inputs)
-	if err != nil {
-		return titles
-	}
-	settings := configs.Train.Differences(all)
+// titlesOf returns a title for each input: its settings if these tell all runs apart and are
+// short, or else the end of its path, or the path if others end like it.
+func titlesOf(inputs []string) []string {
 	const room = 50 // characters above a panel
 	tooLong := func(s string) bool { return utf8.RuneCountInString(s) > room }
-	if slices.ContainsFunc(settings, tooLong) || len(slices.Compact(slices.Sorted(slices.Values(settings)))) < len(inputs) {
-		return titles
+	if all, err := runConfigs(inputs); err == nil {
+		settings := configs.Train.Differences(all)
+		if !slices.ContainsFunc(settings, tooLong) && len(selection.Set(settings)) == len(inputs) {
+			return settings
+		}
 	}
-	return settings
+	names := selection.Map(inputs, func(input string) string {
+		if at, err := filepath.Abs(input); err == nil {
+			input = at // so that "." has a name
+		}
+		return filepath.Base(file.TrimEnding(input))
+	})
+	return selection.Map(selection.UpTo[int](len(inputs)), func(i int) string {
+		isAlone := selection.Count(names, func(name string) bool { return name == names[i] }) == 1
+		return selection.If(isAlone, names[i], filepath.Clean(inputs[i]))
+	})
 }
 
 // OpenCurves reads the records of runs and returns the picture of their curves.
@@ -169,9 +168,9 @@ func Curves(runs []*rundir.Records, paths []string, p cne.PictureOptions) *plot.
 		return slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Has(name) })
 	}
 	c := &plot.Curves{Title: p.Title, Columns: p.Columns, Letters: p.Letters, Width: p.Width, Height: p.Height}
-	names := runNames(paths)
+	names := []string{""} // of a single run
 	if len(runs) > 1 {
-		names = settingsOr(names, paths)
+		names = titlesOf(paths)
 	}
 	type panel struct {
 		title, unit string
@@ -244,29 +243,6 @@ func phaseMarks(ends []float64) []plot.Mark {
 		marks = append(marks, m)
 	}
 	return marks
-}
-
-// runNames names each run by the end of its path, or by the full path if names would
-// repeat. A single run gets no name.
-func runNames(paths []string) []string {
-	names := make([]string, len(paths))
-	if len(paths) == 1 {
-		return names
-	}
-	short := make([]string, len(paths))
-	for i, path := range paths {
-		if at, err := filepath.Abs(path); err == nil {
-			path = at
-		}
-		short[i] = filepath.Base(path)
-	}
-	for i, name := range short {
-		names[i] = name
-		if slices.Contains(short[:i], name) || slices.Contains(short[i+1:], name) {
-			names[i] = filepath.Clean(paths[i])
-		}
-	}
-	return names
 }
 
 // Evaluation is the output of cne evaluate.

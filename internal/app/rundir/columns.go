@@ -177,13 +177,9 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names
 		return nil, nil
 	}
 	e := &EarlierEmbedding{key: key, path: path, drawn: c.DrawsPoints() || c.Data.Sample != nil}
-	var set *data.Dataset
-	found, err := EmbeddingFile(path)
-	if err == nil && found != path {
+	found, set, err := OpenEmbedding(ctx, []string{path}, file.Options{})
+	if err == nil && found[0] != path {
 		e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32)
-	}
-	if err == nil {
-		set, err = OpenEmbedding(ctx, []string{found}, file.Options{})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
@@ -196,7 +192,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names
 	case c.Data.Names == nil && TableOf(c).Barcodes == nil:
 		return e, nil
 	case names != nil:
-		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{found}}, *names, e.Positions.N, nil); err != nil {
+		if _, e.names, err = ReadColumn(ctx, Table{Paths: found}, *names, e.Positions.N, nil); err != nil {
 			return nil, fmt.Errorf("%s_names: %w", key, err)
 		}
 	default:

@@ -46,26 +46,15 @@ func EmbeddingFile(path string) (string, error) {
 		fmt.Errorf("%s: got a folder without embedding.csv or embedding.npy, want a finished run, or a file", path))
 }
 
-// EmbeddingFiles is EmbeddingFile for several paths.
-func EmbeddingFiles(paths []string) (files []string, err error) {
-	files = make([]string, len(paths))
-	for i, path := range paths {
-		if files[i], err = EmbeddingFile(path); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-// TrainedFile is EmbeddingFile for only the training points of a run with data.sample. It
-// prefers arrays, which are read faster than tables.
-func TrainedFile(path string) (string, error) {
+// TrainedFile returns the array with the positions of only the training points of a run,
+// which is read faster than a table, or else the run's folder.
+func TrainedFile(folder string) string {
 	for _, name := range []string{SampleName, "embedding"} {
-		if file := filepath.Join(path, name+".npy"); exists(file) {
-			return file, nil
+		if file := filepath.Join(folder, name+".npy"); exists(file) {
+			return file
 		}
 	}
-	return EmbeddingFile(path)
+	return folder
 }
 
 // RefuseSpectrum returns an error if a folder holds a spectrum, because it has several
@@ -162,33 +151,39 @@ func WritePositions(paths []string, d int, labeled, named bool, run func(write P
 	return cmp.Or(placed, failed(err))
 }
 
-// OpenEmbedding reads an embedding from files, one below the other. In a table, a column
-// file.LabelColumn is never a coordinate: it gives the labels unless o has others. Nor is a
-// column file.NameColumn.
-func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.Dataset, error) {
+// OpenEmbedding reads an embedding from the EmbeddingFile of each path, one below the other,
+// and returns these files, too. In a table, a column file.LabelColumn is never a coordinate:
+// it gives the labels unless o has others. Nor is a column file.NameColumn.
+func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (files []string, set *data.Dataset, err error) {
+	files = make([]string, len(paths))
+	for i, path := range paths {
+		if files[i], err = EmbeddingFile(path); err != nil {
+			return nil, nil, err
+		}
+	}
 	o.Embedding = true
-	set, err := file.Read(ctx, paths, o)
-	if errors.Is(err, data.ErrNotFinite) {
-		return nil, fmt.Errorf("%w; leave this point out, and its row of other files", err)
+	set, err = file.Read(ctx, files, o)
+	switch {
+	case errors.Is(err, data.ErrNotFinite):
+		err = fmt.Errorf("%w; leave this point out, and its row of other files", err)
+	case err == nil && set.Points.N < 4 && set.Points.D > 3:
+		err = fmt.Errorf("%s: got %d points of %d coordinates, want a row for each point (m.T)", files[0], set.Points.N, set.Points.D)
+	case err == nil && set.Points.CSR != nil:
+		err = fmt.Errorf("%s: got sparse points, want an embedding with a value for each coordinate (m.toarray())", files[0])
 	}
-	if err == nil && set.Points.N < 4 && set.Points.D > 3 {
-		return nil, fmt.Errorf("%s: got %d points of %d coordinates, want a row for each point (m.T)", paths[0], set.Points.N, set.Points.D)
-	}
-	if err == nil && set.Points.CSR != nil {
-		return nil, fmt.Errorf("%s: got sparse points, want an embedding with a value for each coordinate (m.toarray())", paths[0])
-	}
-	return set, err
+	return files, set, err
 }
 
 // OpenHeldOut reads the positions of a run's held-out points from the file next to its
 // embedding; it returns nil if there are none.
-func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.Dataset, error) {
+func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (set *data.Dataset, err error) {
 	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	o.Labels = nil // they are for the embedding
-	return OpenEmbedding(ctx, []string{path}, o)
+	_, set, err = OpenEmbedding(ctx, []string{path}, o)
+	return set, err
 }
 
 // WriteRows writes the rows of some points in the input, counted from 0, for ReadRows.
