@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -182,43 +181,15 @@ func EncodeJSON(w io.Writer, v any) error {
 }
 
 // existing returns the runFiles that are in the folder, in their order.
-func (d *Dir) existing() ([]string, error) {
-	var found []string
-	for _, pattern := range runFiles {
-		folder, base := path.Split(pattern)
-		folders := []string{""}
-		if folder != "" {
-			var err error
-			if folders, err = d.matches("", strings.TrimSuffix(folder, "/")); err != nil {
-				return nil, err
-			}
-		}
-		for _, folder := range folders {
-			files, err := d.matches(folder, base)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, files...)
-		}
-	}
-	return found, nil
-}
-
-// matches returns the names in one of the run's folders ("" for the run folder itself)
-// that match a pattern, with the path from the run folder.
-func (d *Dir) matches(folder, pattern string) ([]string, error) {
-	entries, err := os.ReadDir(d.Path(folder))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+func (d *Dir) existing() (found []string, err error) {
+	if _, err := os.ReadDir(d.path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return nil, fmt.Errorf("cannot read the run folder: %w", err)
 	}
-	var found []string
-	for _, e := range entries {
-		if ok, _ := path.Match(pattern, e.Name()); ok {
-			found = append(found, path.Join(folder, e.Name()))
-		}
+	for _, pattern := range runFiles {
+		files, _ := fs.Glob(os.DirFS(d.path), pattern) // the patterns are valid
+		found = append(found, files...)
 	}
 	return found, nil
 }
