@@ -17,7 +17,6 @@ import (
 	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/option"
-	"cne/internal/selection"
 	"cne/internal/text"
 )
 
@@ -27,36 +26,42 @@ type keyFiles struct {
 	paths []string
 }
 
-// files returns the files with points, labels, rows and a graph.
-func (c *Config) files() []keyFiles {
-	var held, rows []string
-	if c.Data.Holdout != nil {
-		held = c.Data.Holdout.Paths
+// EachInput calls f for each key that names files, folders or columns of files to read, and
+// sets the key to the paths that f returns.
+func (c *Config) EachInput(f func(key string, paths []string) []string) {
+	one := func(key string, path *string) *string {
+		if path == nil {
+			return nil
+		}
+		return &f(key, []string{*path})[0]
 	}
-	if t := c.Data.Sample; t != nil && t.File != "" {
-		rows = []string{t.File}
+	d := &c.Data
+	d.Labels = f("data.labels", d.Labels)
+	if d.Holdout != nil {
+		d.Holdout = &Holdout{d.Holdout.Share, f("data.holdout", d.Holdout.Paths)}
 	}
-	labels := selection.If(c.Data.ownLabels() != "", nil, file.Paths(c.Data.Labels))
-	return []keyFiles{
-		{"data.labels", labels},
-		{"data.holdout", held},
-		{"data.holdout_labels", file.Paths(c.Data.HoldoutLabels)},
-		{"data.sample", rows},
-		{"graph.file", given(c.Graph.File)},
-		{"data.path", c.Data.Path},
+	d.HoldoutLabels = f("data.holdout_labels", d.HoldoutLabels)
+	if t := d.Sample; t != nil && t.File != "" {
+		d.Sample = &Sample{File: f("data.sample", []string{t.File})[0]}
+	}
+	c.Graph.File = one("graph.file", c.Graph.File)
+	d.Path = f("data.path", d.Path)
+	d.Names = one("data.names", d.Names)
+	c.Output.HTMLColumns = f("output.html_columns", c.Output.HTMLColumns)
+	c.Model.InitNames, c.Loss.Towards = one("model.init_names", c.Model.InitNames), one("loss.towards", c.Loss.Towards)
+	if path := c.Model.InitPath(); path != "" {
+		c.Model.Init = f("model.init", []string{path})[0]
 	}
 }
 
 // Inputs returns the files and folders that a run reads, except its configuration.
-func (c *Config) Inputs() []string {
-	var inputs []string
-	for _, f := range c.files() {
-		inputs = append(inputs, f.paths...)
-	}
-	if path := c.Model.InitPath(); path != "" {
-		inputs = append(inputs, path)
-	}
-	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames), given(c.Loss.Towards)))
+func (c *Config) Inputs() (inputs []string) {
+	read := *c
+	read.EachInput(func(_ string, paths []string) []string {
+		inputs = append(inputs, file.Paths(paths)...)
+		return paths
+	})
+	return inputs
 }
 
 // given returns the text of a key as a list: empty for null.
@@ -67,19 +72,25 @@ func given(s *string) []string {
 	return []string{*s}
 }
 
-// CheckFiles returns an error, with the key, for the first file that is missing or cannot
-// be opened. It reads none.
-func (c *Config) CheckFiles() error {
-	for _, f := range c.files() {
-		err := f.check()
-		if errors.Is(err, fs.ErrNotExist) && f.key == "data.labels" {
+// CheckFiles returns an error, with the key, for the first file with points, labels, rows or a
+// graph that is missing or cannot be opened. It reads none.
+func (c *Config) CheckFiles() (err error) {
+	read := *c
+	read.EachInput(func(key string, paths []string) []string {
+		isLabels, isPoints := key == "data.labels", key == "graph.file" || strings.HasPrefix(key, "data.") && key != "data.names"
+		if err != nil || !isPoints || isLabels && c.Data.ownLabels() != "" {
+			return paths
+		}
+		files := paths
+		if strings.HasSuffix(key, "labels") {
+			files = file.Paths(paths)
+		}
+		if err = (keyFiles{key, files}).check(); isLabels && errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w; a column of the points' own table is data.label_column", err)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return paths
+	})
+	return err
 }
 
 // checkInit returns an error if the earlier embedding to start from is missing.

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -113,8 +111,8 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		return nil, err
 	}
 	in, err := points.Read(ctx, a.config, a.origins, a.Log)
-	if errors.Is(err, fs.ErrNotExist) && a.folder != "" {
-		err = fmt.Errorf("%w; --data, --labels and --set name files that have moved", err)
+	if a.folder != "" {
+		err = rundir.Moved(err, "--data, --labels and --set name files")
 	}
 	if err != nil {
 		return nil, err

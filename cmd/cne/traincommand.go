@@ -134,9 +134,9 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	}
 	switch {
 	case r.resumed && !r.again && errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w; --set names files that have moved", err)
+		return rundir.Moved(err, "--set names files")
 	case err != nil && r.resumable:
-		err = fmt.Errorf("%w; \"%s --resume %s\" continues", err, command, r.dir.Root())
+		return fmt.Errorf("%w; \"%s --resume %s\" continues", err, command, r.dir.Root())
 	}
 	return err
 }

@@ -208,7 +208,7 @@ func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, 
 		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", images.N, n)
 	}
 	if err != nil && ctx.Err() == nil {
-		log.Warn("the images of the points are left out of the page", "reason", rundir.Moved(err))
+		log.Warn("the images of the points are left out of the page", "reason", rundir.Moved(err, rundir.PlotData))
 		return nil, nil
 	}
 	return images, ctx.Err()

@@ -78,7 +78,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 	}
 	if err != nil {
 		log.Warn(selection.If(set == nil, "the run's images, and which of them were held out, are left out of the page",
-			"which images were held out is left out of the page"), "reason", rundir.Moved(err))
+			"which images were held out is left out of the page"), "reason", rundir.Moved(err, rundir.PlotData))
 		own, trained = &images.Set{}, nil
 		if own.Names, err = rundir.ReadNames(ctx, folder, m.Positions.N); err != nil {
 			log.Warn("the names of the images are left out of the page", "reason", err)

@@ -89,7 +89,7 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 	case path == "" && errors.Is(err, data.ErrOption):
 		return "", nil, fmt.Errorf("%s is neither a file nor a column: %w", text.Quote(spec), err)
 	case path == "":
-		err = Moved(err)
+		err = Moved(err, PlotData)
 	}
 	if err == nil {
 		values, err = take(values, cmp.Or(path, "the table of the points"), n, rows)
@@ -116,17 +116,20 @@ func (t Table) ReadNames(ctx context.Context, spec string, n int, rows []int) (n
 		_, names, err = ReadColumn(ctx, t, spec, n, rows)
 	case t.Barcodes != nil:
 		if names, err = counts.ReadBarcodes(ctx, t.Barcodes, t.Options); err != nil {
-			return nil, Moved(err)
+			return nil, Moved(err, PlotData)
 		}
 		names, err = take(names, t.Barcodes[0], n, rows)
 	}
 	return names, err
 }
 
-// Moved adds the remedy to an error for missing points of a run that cne plot shows.
-func Moved(err error) error {
+// PlotData is how cne plot gets the points of a run.
+const PlotData = "cne plot --data names points"
+
+// Moved adds the remedy to an error for missing inputs of a run, such as "--set names files".
+func Moved(err error, remedy string) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; cne plot --data names points that have moved", err)
+		return fmt.Errorf("%w; %s that have moved", err, remedy)
 	}
 	return err
 }

@@ -93,31 +93,12 @@ func exists(path string) bool {
 // LocateInputs is LocatePaths for the inputs in a configuration whose origin is the
 // config.yaml of a run.
 func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
-	locate := func(key string, paths []string) []string {
+	c.EachInput(func(key string, paths []string) []string {
 		if !strings.HasPrefix(origins[key], filepath.Join(run, ConfigFile)+":") {
 			return paths
 		}
 		return LocatePaths(run, paths)
-	}
-	locateOne := func(key string, path *string) *string {
-		if path == nil {
-			return nil
-		}
-		return &locate(key, []string{*path})[0]
-	}
-	d := &c.Data
-	d.Path = locate("data.path", d.Path)
-	d.Labels = locate("data.labels", d.Labels)
-	d.HoldoutLabels = locate("data.holdout_labels", d.HoldoutLabels)
-	d.Names = locateOne("data.names", d.Names)
-	c.Graph.File = locateOne("graph.file", c.Graph.File)
-	c.Output.HTMLColumns = locate("output.html_columns", c.Output.HTMLColumns)
-	if h := d.Holdout; h != nil {
-		d.Holdout = &configs.Holdout{Share: h.Share, Paths: locate("data.holdout", h.Paths)}
-	}
-	if t := d.Sample; t != nil && t.File != "" {
-		d.Sample = &configs.Sample{File: *locateOne("data.sample", &t.File)}
-	}
+	})
 }
 
 // DataKeys returns the keys of a run's training points, or images, and of its graph: see
