@@ -63,9 +63,9 @@ func (c *Matrix) Check() (err error) {
 			for k, v := range value {
 				switch {
 				case v-v != 0:
-					faults[piece] = errorf(data.ErrNotFinite, "gene %d in cell %d (counted from 0): got %v, want a finite count", gene[k], i, v)
+					faults[piece] = kind.Errorf(data.ErrNotFinite, "gene %d in cell %d (counted from 0): got %v, want a finite count", gene[k], i, v)
 				case v <= 0:
-					faults[piece] = errorf(data.ErrFormat, "gene %d in cell %d (counted from 0): got %v, want a count above 0", gene[k], i, v)
+					faults[piece] = kind.Errorf(data.ErrFormat, "gene %d in cell %d (counted from 0): got %v, want a count above 0", gene[k], i, v)
 				}
 			}
 		}
@@ -154,12 +154,12 @@ func (c *Matrix) Gene(name string) ([]string, error) {
 	for _, names := range [][]string{c.GeneNames, c.OtherNames} {
 		if g := slices.Index(names, name); g >= 0 {
 			if slices.Contains(names[g+1:], name) {
-				return nil, errorf(data.ErrOption, "genes: got several called %.60q, want one; give its identifier", name)
+				return nil, kind.Errorf(data.ErrOption, "genes: got several called %.60q, want one; give its identifier", name)
 			}
 			return file.GeneValues(&c.CSR, g, true, nil), nil
 		}
 	}
-	return nil, errorf(data.ErrOption, "genes: got no %.60q, want names such as %s", name, text.Few(c.GeneNames, text.Printable))
+	return nil, kind.Errorf(data.ErrOption, "genes: got no %.60q, want names such as %s", name, text.Few(c.GeneNames, text.Printable))
 }
 
 // EmptyCells returns the number of cells without counts.
@@ -543,18 +543,13 @@ func (s *Scaling) Missing(c *Matrix) int {
 func (s *Scaling) Check() error {
 	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total ||
 		s.Names != nil && len(s.Names) != len(s.Genes) || s.Others != nil && len(s.Others) != len(s.Names) {
-		return errorf(data.ErrShape,
+		return kind.Errorf(data.ErrShape,
 			"scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))
 	}
 	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
-		return errorf(data.ErrOption, "scaling of counts: got a library size of %v, want a finite number above 0", s.LibrarySize)
+		return kind.Errorf(data.ErrOption, "scaling of counts: got a library size of %v, want a finite number above 0", s.LibrarySize)
 	}
 	return nil
-}
-
-// errorf is fmt.Errorf for an error of a kind.
-func errorf(of error, format string, args ...any) error {
-	return kind.Errorf(of, format, args...)
 }
 
 // scaled are the points of Apply as a data.Source, computed a block at a time.

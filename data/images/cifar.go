@@ -68,7 +68,7 @@ func (c *cifar) read(name string, r io.Reader) (err error) {
 		"bytes: got %d, want a multiple of the %d of an image in CIFAR-10's binary version, up to %d", len(content), cifarRecord, maxBatch)
 	for i := 0; i < len(content); i += cifarRecord {
 		if content[i] >= cifarClasses {
-			return errorf(data.ErrFormat, "class of image %d: got %d, want 0 to %d; is this CIFAR-100?", i/cifarRecord+1, content[i], cifarClasses-1)
+			return kind.Errorf(data.ErrFormat, "class of image %d: got %d, want 0 to %d; is this CIFAR-100?", i/cifarRecord+1, content[i], cifarClasses-1)
 		}
 	}
 	if c.records == nil {
@@ -161,11 +161,11 @@ func readCIFAR(ctx context.Context, path string) (*pictures, error) {
 	case len(head) > 257 && bytes.HasPrefix(head[257:], []byte(tarMagic)):
 		p, err = readCIFARTar(in)
 	case begins(pngMagic) || begins(jpegMagic):
-		err = errorf(data.ErrUnsupported, "got a single image, want a folder of images")
+		err = kind.Errorf(data.ErrUnsupported, "got a single image, want a folder of images")
 	case strings.HasSuffix(name, ".bin") && !begins("\x93NUMPY") && !begins("PK"):
 		p, err = readCIFARFile(ctx, path, in)
 	case strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz"):
-		err = errorf(data.ErrFormat, "the file is no tar archive, though its name says so")
+		err = kind.Errorf(data.ErrFormat, "the file is no tar archive, though its name says so")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

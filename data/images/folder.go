@@ -434,7 +434,7 @@ func (d *decoder) unreadable(folder string) error {
 	if !d.skip && count < len(d.files) {
 		of = errors.Join(ErrBroken, of)
 	}
-	return errorf(of, "%s: %d of the %d images cannot be read: %s", folder, count, len(d.files), strings.Join(listed, ", "))
+	return kind.Errorf(of, "%s: %d of the %d images cannot be read: %s", folder, count, len(d.files), strings.Join(listed, ", "))
 }
 
 // differing is the error for images of different sizes, or nil.
@@ -444,7 +444,7 @@ func (d *decoder) differing(folder string) error {
 		return nil
 	}
 	at := slices.Index(d.found, others[0])
-	return errorf(ErrSizes, "%s: sizes of images: got %d×%d (%s) and %d×%d (%s; %d of %d differ), want one size, or a size to scale all to",
+	return kind.Errorf(ErrSizes, "%s: sizes of images: got %d×%d (%s) and %d×%d (%s; %d of %d differ), want one size, or a size to scale all to",
 		folder, d.want.w, d.want.h, d.files[d.first].path, d.found[at].w, d.found[at].h, d.files[at].path, len(others), len(d.files))
 }
 

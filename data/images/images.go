@@ -230,17 +230,12 @@ func openPictures(ctx context.Context, path string, o Options) (*pictures, error
 var (
 	// ErrSizes is wrapped by errors about images of different sizes, which Options.Size would
 	// bring to one size. It wraps data.ErrShape.
-	ErrSizes = errorf(data.ErrShape, "images differ in size")
+	ErrSizes = kind.Errorf(data.ErrShape, "images differ in size")
 	// ErrBroken is wrapped by errors about files of a folder that cannot be decoded, which
 	// Options.SkipBroken would leave out. Such errors also wrap data.ErrFormat or an error of
 	// the file system.
 	ErrBroken = errors.New("images cannot be decoded")
 )
-
-// errorf is fmt.Errorf for an error of a kind.
-func errorf(of error, format string, args ...any) error {
-	return kind.Errorf(of, format, args...)
-}
 
 // arrayShape returns the shape of the images in arrays, or an error if arrays cannot hold
 // images.
