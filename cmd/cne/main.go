@@ -17,6 +17,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -125,23 +126,25 @@ is 141 if the command succeeded, but the reader of stdout has gone.`,
 }
 
 func configCmd() *cobra.Command {
-	return printCmd(configs.Train, &cobra.Command{
-		Use:   "config",
-		Short: "Print or check the configuration of a run",
-		Long: `Print the configuration of a run as YAML: every key with its meaning and its
-value. The value comes from the defaults, the file of --config, the environment
-(CNE_TRAIN_EPOCHS is train.epochs) or the flags; the last of these that has the
-key counts.`,
-		Example: `  cne config > my.yaml
-  cne config --config my.yaml --set loss.s=0.5 --set train.phases='[{epochs: 10}]'
-  cne config --config my.yaml --check`,
-	})
+	return printCmd(configs.Train, "cne config", "loss.s=0.5 --set train.phases='[{epochs: 10}]'")
 }
 
-// printCmd makes a command print configurations.
-func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
+// printCmd returns the command, with the given line, that prints configurations. setting is
+// an example.
+func printCmd[C any](s *configs.Schema[C], line, setting string) *cobra.Command {
 	var checkOnly bool
-	cmd.Args = cli.NoArguments
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: fmt.Sprintf("Print or check the configuration of %q", s.Command()),
+		Long: fmt.Sprintf(`Print the configuration of %q as YAML: every key with its
+meaning and its value. The value comes from the defaults, the file of --config,
+the environment (CNE_TRAIN_EPOCHS is train.epochs) or the flags; the last of
+these that has the key counts.`, s.Command()),
+		Example: strings.NewReplacer("LINE", line, "SETTING", setting).Replace(`  LINE > my.yaml
+  LINE --config my.yaml --set SETTING
+  LINE --config my.yaml --check`),
+		Args: cli.NoArguments,
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		from, err := cli.Sources(cmd)
 		if err != nil {

@@ -31,22 +31,8 @@ The configuration has keys of its own: see "cne simclr config".`,
 		Args: cli.KnownCommand,
 		RunE: cli.ShowHelp,
 	}
-	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd())
+	cmd.AddCommand(printCmd(configs.Pretrain, "cne simclr config", "loss.negatives=2"), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd())
 	return cmd
-}
-
-func simclrConfigCmd() *cobra.Command {
-	return printCmd(configs.Pretrain, &cobra.Command{
-		Use:   "config",
-		Short: "Print or check the configuration of a pretraining",
-		Long: `Print the configuration of a pretraining as YAML: every key with its meaning and
-its value. The value comes from the defaults, the file of --config, the
-environment (CNE_TRAIN_EPOCHS is train.epochs) or the flags; the last of these
-that has the key counts.`,
-		Example: `  cne simclr config > my.yaml
-  cne simclr config --config my.yaml --set loss.negatives=2
-  cne simclr config --config my.yaml --check`,
-	})
 }
 
 // openImages reads the images of a configuration. key is the key with their paths, such
