@@ -64,12 +64,7 @@ same points and graph; the first gives k.`,
   cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
   cne evaluate mine.npy --against theirs.npy
   cne evaluate --join part1.npy part2.npy --data points.npy`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: cli.AtLeastOne("the file with the embedding, or the run folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.inputs = args
 			if err := cli.CheckEnding("--output", a.output, ".json"); err != nil {

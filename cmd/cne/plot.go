@@ -69,7 +69,7 @@ embedding.html or curves.png in the run folder.`,
   cne plot runs/s/* --grid loss.s,seed --letters --width 180mm -o s.pdf
   cne plot --join part1.npy part2.npy part3.npy -o all.png
   cne plot --metrics runs/neg runs/nc -o curves.svg`,
-		Args: p.arguments,
+		Args: cli.AtLeastOne("the file with the embedding, or the run folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.inputs = configs.WithoutMarks(args)
 			p.input = p.inputs[0]
@@ -113,17 +113,6 @@ embedding.html or curves.png in the run folder.`,
 	flags.BoolVar(&p.plot.NameClasses, "class-names", false, "write the name of each class at the median of its points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
-}
-
-// arguments accepts a command line with one argument or more.
-func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
-	switch {
-	case p.metrics && len(args) == 0:
-		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
-	case len(args) == 0:
-		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
-	}
-	return nil
 }
 
 // isStrip reports whether several embeddings are drawn.

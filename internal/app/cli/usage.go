@@ -252,6 +252,16 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// AtLeastOne accepts a command line with arguments. what describes the first.
+func AtLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return fmt.Errorf("%s needs an argument: %s", cmd.CommandPath(), what)
+	}
+}
+
 // ExactlyOne accepts a command line with one argument. what describes the argument.
 func ExactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
