@@ -17,7 +17,6 @@ import (
 	"cne/data"
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
-	"cne/internal/ctxio"
 	"cne/internal/device"
 	"cne/internal/text"
 	"cne/model"
@@ -98,16 +97,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	}
 	if r.resumed = r.resumed || r.again; r.resumed {
 		var unlock func()
-		if _, err = ctxio.Await(cmd.Context(), func() (_ struct{}, err error) {
-			r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
-			return
-		}); cmd.Context().Err() != nil {
-			return errors.New("interrupted before the run continued; nothing has changed")
-		}
-		if errors.Is(err, rundir.ErrFlag) {
-			return cli.Usage(cmd, err)
-		}
-		if err != nil {
+		if r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given); err != nil {
 			return err
 		}
 		defer unlock()

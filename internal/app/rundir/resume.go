@@ -17,13 +17,8 @@ import (
 	"cne/configs"
 	"cne/data/file"
 	"cne/internal/atomicfile"
-	"cne/internal/kind"
 	"cne/train"
 )
-
-// ErrFlag is the kind of an error about a flag that contradicts the folder of a run to be
-// resumed.
-var ErrFlag = errors.New("unusable flag")
 
 // Resume opens the folder of a run to continue, and returns its checkpoint, or nil if the
 // run starts from the beginning. The configuration is the folder's, unless given names a
@@ -80,7 +75,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	}
 	dir := s.Common(c).Dir
 	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !file.SameFile(*dir, folder) {
-		return nil, kind.Errorf(ErrFlag, "--resume %s continues in that folder, but %s says %s", folder, o, *dir)
+		return nil, &configs.Error{Source: o, Problem: fmt.Sprintf("got %s with --resume %s, which continues in that folder", *dir, folder)}
 	}
 	*dir = folder
 	var begun *C
