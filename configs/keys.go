@@ -18,7 +18,8 @@ import (
 type key struct {
 	option.Field
 	rule    rule
-	meaning string // in a few words: the start of its comment in the file of defaults
+	above   string // the lines above it in the file of defaults, with its comment
+	meaning string // in a few words: the start of the comment
 }
 
 // keysOf returns the keys of fields, in their order.
@@ -33,36 +34,30 @@ func keysOf(fields []option.Field) []key {
 }
 
 // newKeySet returns the keys of a struct in the order of the file of defaults, with its
-// comments and values. command takes them, and printer prints them.
+// comments and values. The file has a paragraph about itself, and a line for each key.
+// command takes the keys, and printer prints them.
 func newKeySet(t reflect.Type, defaults, command, printer string) keySet {
-	s := keySet{keys: keysOf(option.Fields(t)), command: command, printer: printer}
-	s.document = parseFile(command, []byte(defaults)) // a fault is one of this program, and panics
-	order := map[string]int{}
-	s.describe(s.document, "", order)
-	slices.SortStableFunc(s.keys, func(a, b key) int { return cmp.Compare(order[a.Key], order[b.Key]) })
-	s.base = newLayer()
-	s.addMapping(s.base, command, s.document, "")
+	all, s := keysOf(option.Fields(t)), keySet{command: command, printer: printer}
+	_, lines, _ := strings.Cut(defaults, "\n\n")
+	above, comment, section := "", "", ""
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case name == "" || name[0] == '#':
+			above, comment = above+line, cmp.Or(comment, strings.TrimPrefix(name, "# "))
+		case value == "":
+			section, above, comment = name+".", above+line, ""
+		default:
+			k, _ := find(all, selection.If(line[0] == ' ', section+name, name))
+			k.above, k.meaning = above, strings.TrimSpace(comment[:strings.IndexAny(comment+".", ".,;(")])
+			s.keys, above, comment = append(s.keys, k), "", ""
+		}
+	}
+	s.base = s.readYAML(command, []byte(defaults)) // a fault is one of this program, and panics
 	for k := range s.base.origin {
 		s.base.origin[k] = defaultOrigin
 	}
 	return s
-}
-
-// describe numbers the keys of a mapping, whose names begin with prefix, and takes their
-// meanings from its comments.
-func (s *keySet) describe(n *yaml.Node, prefix string, order map[string]int) {
-	for i := 0; i < len(n.Content); i += 2 {
-		name, value := n.Content[i], n.Content[i+1]
-		if value.Kind == yaml.MappingNode {
-			s.describe(value, prefix+name.Value+".", order)
-			continue
-		}
-		comment := strings.TrimPrefix(name.HeadComment, "# ")
-		order[prefix+name.Value] = len(order)
-		if k := slices.IndexFunc(s.keys, func(k key) bool { return k.Key == prefix+name.Value }); k >= 0 {
-			s.keys[k].meaning = strings.TrimSpace(comment[:strings.IndexAny(comment+".", ".:,;(\n")])
-		}
-	}
 }
 
 // value returns the value of the key in a struct; nil stands for null.
@@ -117,11 +112,10 @@ func names(keys []key) []string { return selection.Map(keys, func(k key) string 
 
 // A keySet is the keys of a kind of configuration.
 type keySet struct {
-	keys     []key      // in the order of the defaults' file
-	command  string     // that takes it, such as "cne train"
-	printer  string     // that prints it, such as "cne config"
-	document *yaml.Node // the defaults with their comments
-	base     *layer     // the defaults
+	keys    []key  // in the order of the defaults' file
+	command string // that takes it, such as "cne train"
+	printer string // that prints it, such as "cne config"
+	base    *layer // the defaults
 }
 
 // Has reports whether a key exists.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -190,47 +189,34 @@ func CommandOf(line string) string {
 // defaults. Loading it gives the same value. The first line has the program's version and
 // the command, and the last line is Footer.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
-	values := map[string]*yaml.Node{}
-	for _, k := range s.keys {
-		values[k.Key] = k.node(k.value(reflect.ValueOf(c).Elem()))
-	}
-	var body bytes.Buffer
-	enc := yaml.NewEncoder(&body)
-	enc.SetIndent(2)
-	if err := errors.Join(enc.Encode(filled(s.document, "", values)), enc.Close()); err != nil {
-		return fmt.Errorf("writing the configuration: %w", err)
-	}
 	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s%s\n\n", Header, Version(), footerNote, s.command, takes)
-	_, err := io.WriteString(w, text+separateSections(body.String())+"\n"+Footer)
+	for _, k := range s.keys {
+		line, err := k.line(k.value(reflect.ValueOf(c).Elem()))
+		if err != nil {
+			return fmt.Errorf("writing the configuration: %w", err)
+		}
+		text += k.above + line
+	}
+	_, err := io.WriteString(w, text+"\n"+Footer)
 	return err
 }
 
-// filled returns a mapping whose keys begin with prefix, with other values.
-func filled(n *yaml.Node, prefix string, values map[string]*yaml.Node) *yaml.Node {
-	m := *n
-	m.Content = slices.Clone(n.Content)
-	for i := 0; i < len(m.Content); i += 2 {
-		k, old := prefix+m.Content[i].Value, m.Content[i+1]
-		if old.Kind == yaml.MappingNode {
-			m.Content[i+1] = filled(old, k+".", values)
-		} else {
-			m.Content[i+1] = values[k]
-		}
+// line returns the line with a value in the file of defaults, or several for a list.
+func (k *key) line(v any) (string, error) {
+	mapping := func(key string, value *yaml.Node) *yaml.Node {
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar("!!str", key), value}}
 	}
-	return &m
-}
-
-// separateSections puts an empty line before each section, as in default.yaml;
-// the YAML library drops them.
-func separateSections(text string) string {
-	var b strings.Builder
-	afterComment := true // no empty line at the start
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, " ") && !afterComment {
-			b.WriteByte('\n')
-		}
-		b.WriteString(line)
-		afterComment = strings.HasPrefix(line, "#")
+	section, name, dotted := strings.Cut(k.Key, ".")
+	n := mapping(section, k.node(v))
+	if dotted {
+		n = mapping(section, mapping(name, k.node(v)))
 	}
-	return b.String()
+	var text bytes.Buffer
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(2)
+	err := errors.Join(enc.Encode(n), enc.Close())
+	if dotted { // without the section
+		_, _ = text.ReadBytes('\n')
+	}
+	return text.String(), err
 }
