@@ -16,15 +16,10 @@ import (
 	"cne/data/counts"
 	"cne/data/file"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/text"
 )
-
-// A keyFiles is the files that a key names.
-type keyFiles struct {
-	key   string
-	paths []string
-}
 
 // EachInput calls f for each key that names files, folders or columns of files to read, and
 // sets the key to the paths that f returns.
@@ -75,38 +70,29 @@ func given(s *string) []string {
 // CheckFiles returns an error, with the key, for the first file with points, labels, rows or a
 // graph that is missing or cannot be opened. It reads none.
 func (c *Config) CheckFiles() (err error) {
+	defer kind.Catch(&err)
 	read := *c
 	read.EachInput(func(key string, paths []string) []string {
-		isLabels, isPoints := key == "data.labels", key == "graph.file" || strings.HasPrefix(key, "data.") && key != "data.names"
-		if err != nil || !isPoints || isLabels && c.Data.ownLabels() != "" {
-			return paths
-		}
-		files := paths
-		if strings.HasSuffix(key, "labels") {
-			files = file.Paths(paths)
-		}
-		if err = (keyFiles{key, files}).check(); isLabels && errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w; a column of the points' own table is data.label_column", err)
+		switch {
+		case key == "data.labels" && c.Data.ownLabels() == "":
+			err := checkFiles(key, file.Paths(paths))
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w; a column of the points' own table is data.label_column", err)
+			}
+			kind.Check(err)
+		case key == "data.holdout_labels":
+			kind.Check(checkFiles(key, file.Paths(paths)))
+		case slices.Contains([]string{"data.holdout", "data.sample", "graph.file", "data.path"}, key):
+			kind.Check(checkFiles(key, paths))
 		}
 		return paths
 	})
-	return err
-}
-
-// checkInit returns an error if the earlier embedding to start from is missing.
-func (m *Model) checkInit() error {
-	path := m.InitPath()
-	if path == "" {
-		return nil
-	}
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(path), kindsOfText["start"], err)
-	}
 	return nil
 }
 
 // checkColumns is Schema.CheckColumns.
-func (c *Config) checkColumns(ctx context.Context, started bool) error {
+func (c *Config) checkColumns(ctx context.Context, started bool) (err error) {
+	defer kind.Catch(&err)
 	points := c.Data.Path
 	if c.Data.Holdout != nil {
 		points = slices.Concat(points, c.Data.Holdout.Paths)
@@ -117,33 +103,35 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	if c.Data.ownLabels() != "" && !slices.ContainsFunc(c.Data.Path, isPipe) {
 		own = c.Data.Path
 	}
-	check := func(key string, specs, paths []string, o file.Options) error {
+	check := func(key string, specs, paths []string, o file.Options) {
 		for _, spec := range specs {
 			if err := checkColumn(ctx, spec, paths, o); err != nil {
-				return fmt.Errorf("%s: %w", key, err)
+				kind.Check(fmt.Errorf("%s: %w", key, err))
 			}
 		}
+	}
+	check("data.names", given(c.Data.Names), points, o)
+	check("data.labels", c.Data.Labels, own, o)
+	check("data.holdout_labels", c.Data.HoldoutLabels, nil, o)
+	check("output.html_columns", c.Output.HTMLColumns, points, o)
+	if started {
 		return nil
 	}
-	err := cmp.Or(
-		check("data.names", given(c.Data.Names), points, o),
-		check("data.labels", c.Data.Labels, own, o),
-		check("data.holdout_labels", c.Data.HoldoutLabels, nil, o),
-		check("output.html_columns", c.Output.HTMLColumns, points, o))
-	if err == nil && !started {
-		err = cmp.Or(c.Model.checkInit(), keyFiles{"loss.towards", given(c.Loss.Towards)}.check())
+	kind.Check(checkFiles("loss.towards", given(c.Loss.Towards)))
+	init := c.Model.InitPath()
+	if init == "" {
+		return nil
 	}
-	if err != nil || started || c.Model.InitNames == nil {
-		return err
+	info, err := os.Stat(init)
+	if err != nil {
+		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(init), kindsOfText["start"], err)
 	}
-	var earlier []string
-	if info, err := os.Stat(c.Model.InitPath()); err == nil && !info.IsDir() {
-		earlier = []string{c.Model.InitPath()}
+	var earlier []string // of a run folder it is a table in it
+	if !info.IsDir() {
+		earlier = []string{init}
 	}
-	if path, _ := file.SplitColumn(*c.Model.InitNames); path == "" && earlier == nil {
-		return nil // a table in the run folder
-	}
-	return check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
+	check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
+	return nil
 }
 
 // checkColumn returns an error if spec names a missing file or column (see
@@ -183,11 +171,12 @@ func NoColumnsError(spec string) error {
 	return fmt.Errorf("there is no file %s, and the points have no columns; want a file with a line for each point, or FILE:COLUMN", text.Quote(spec))
 }
 
-// check returns an error for the first file that is missing or cannot be opened.
-func (f keyFiles) check() error {
-	for _, path := range f.paths {
+// checkFiles returns an error for the first file of a key that is missing or cannot be
+// opened.
+func checkFiles(key string, paths []string) error {
+	for _, path := range paths {
 		if err := readable(path); err != nil {
-			return fmt.Errorf("%s: %w", f.key, err)
+			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
@@ -210,10 +199,7 @@ func readable(path string) error {
 // CheckFiles returns an error for the first file that is missing or cannot be opened. key
 // is the images' key, such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
-	if err := (keyFiles{"data.labels", file.Paths(d.Labels)}).check(); err != nil {
-		return err
-	}
-	return keyFiles{key, d.Path}.check()
+	return cmp.Or(checkFiles("data.labels", file.Paths(d.Labels)), checkFiles(key, d.Path))
 }
 
 // AnySize is the size of unknown data.

@@ -77,7 +77,7 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 // sentence on its memory.
 func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
 	size := s.DataSize(ctx, c)
-	err := keyFiles{"data.path", s.Common(c).Path}.check()
+	err := checkFiles("data.path", s.Common(c).Path)
 	if err == nil {
 		err = s.CheckColumns(ctx, c, false)
 	}

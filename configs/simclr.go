@@ -98,7 +98,7 @@ func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
 	if started {
 		return nil
 	}
-	return keyFiles{"model.from", given(c.Model.From)}.check()
+	return checkFiles("model.from", given(c.Model.From))
 }
 
 // complete fills in null values that depend on other values.
