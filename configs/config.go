@@ -76,26 +76,16 @@ type Output struct {
 
 // Data says where the points and their labels come from.
 type Data struct {
-	Path          []string    `key:"path" as:"inputs"`
-	Labels        []string    `key:"labels" as:"paths"`
-	LabelColumn   *string     `key:"label_column" as:"column"` // name, or number counted from 1
-	Layer         *string     `key:"layer" as:"text"`          // of .h5ad; see file.Options
-	Obsm          *string     `key:"obsm" as:"text"`           // matrix of .h5ad
-	Names         *string     `key:"names" as:"column"`        // of the points: see file.SplitColumn
-	Columns       []string    `key:"columns" as:"columns"`     // names or numbers; empty: all
-	Drop          []string    `key:"drop" as:"columns"`        // names or numbers
-	DropText      bool        `key:"drop_text"`                // columns that are not numbers
-	Categories    []string    `key:"categories" as:"columns"`  // names or numbers
-	Dates         []string    `key:"dates" as:"columns"`       // names or numbers
-	NA            []string    `key:"na" as:"columns"`          // words for missing values
-	Missing       string      `key:"missing" words:"auto refuse drop mean"`
-	ZeroRows      string      `key:"zero_rows" words:"keep drop"`
-	Header        file.Header `key:"header"`
-	Genes         int         `key:"genes" in:"[1,inf)"` // of counts
-	Imbalance     *string     `key:"imbalance" words:"linear"`
-	Holdout       *Holdout    `key:"holdout"`
-	HoldoutLabels []string    `key:"holdout_labels" as:"paths"`
-	Sample        *Sample     `key:"sample"` // nil: all
+	Path          []string        `key:"path" as:"inputs"`
+	file.Options  `key:",squash"` // see Reading
+	Names         *string         `key:"names" as:"column"` // of the points: see file.SplitColumn
+	Missing       string          `key:"missing" words:"auto refuse drop mean"`
+	ZeroRows      string          `key:"zero_rows" words:"keep drop"`
+	Genes         int             `key:"genes" in:"[1,inf)"` // of counts
+	Imbalance     *string         `key:"imbalance" words:"linear"`
+	Holdout       *Holdout        `key:"holdout"`
+	HoldoutLabels []string        `key:"holdout_labels" as:"paths"`
+	Sample        *Sample         `key:"sample"` // nil: all
 }
 
 // Holdout are the points held out of training: a share of the points, or separate files.
@@ -264,7 +254,7 @@ var Train = &Schema[Config]{
 		if c.Data.DropText {
 			return c.Data.Drop // the column of names, if it is text
 		}
-		return c.Data.Options().Drop
+		return c.Data.Reading().Drop
 	},
 	fixedEpochs: func(c *Config) string {
 		if c.Embed.EarlyExaggeration {

@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Device:     Device{Name: "auto", Precision: TF32},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLColumns: []string{}},
-		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Categories: []string{}, Dates: []string{}, NA: []string{}, Missing: "auto", ZeroRows: "keep", Header: file.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}},
+		Data:       Data{Path: []string{"builtin:mnist10k"}, Options: file.Options{Labels: []string{}, Only: []string{}, Drop: []string{}, Categories: []string{}, Dates: []string{}, NA: []string{}, Header: file.HeaderAuto}, Missing: "auto", ZeroRows: "keep", Genes: 1000, HoldoutLabels: []string{}},
 		Graph:      Graph{Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Init: "pca"},
 		Checkpoint: Checkpoint{Minutes: 5},

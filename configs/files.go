@@ -97,7 +97,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) (err error) {
 	if c.Data.Holdout != nil {
 		points = slices.Concat(points, c.Data.Holdout.Paths)
 	}
-	o := c.Data.Options()
+	o := c.Data.Reading()
 	o.Labels = nil
 	var own []string // the training points, if they have the labels and can be read twice
 	if c.Data.ownLabels() != "" && !slices.ContainsFunc(c.Data.Path, isPipe) {
@@ -217,7 +217,7 @@ const unknownPoints = 10000
 func (c *Config) points(ctx context.Context) int {
 	size := c.dataSize(ctx)
 	if !size.Known() { // a table: counting its rows is faster than reading them
-		n, err := file.Count(ctx, c.Data.Path, c.Data.Options())
+		n, err := file.Count(ctx, c.Data.Path, c.Data.Reading())
 		if err == nil {
 			size.Likely = n
 		} else if size.High == AnySize.High {

@@ -22,11 +22,9 @@ import (
 
 // Only this file converts configurations to the options of other packages.
 
-// Options returns the options for reading the files.
-func (d *Data) Options() file.Options {
-	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Categories: d.Categories,
-		Dates: d.Dates, NA: d.NA, Header: d.Header, LabelColumn: *cmp.Or(d.LabelColumn, new(string)),
-		Layer: *cmp.Or(d.Layer, new(string)), Obsm: *cmp.Or(d.Obsm, new(string))}
+// Reading returns the options for reading the files.
+func (d *Data) Reading() file.Options {
+	o := d.Options
 	if column := d.ownLabels(); column != "" {
 		o.LabelColumn, o.Labels = column, nil
 	}
@@ -53,7 +51,7 @@ func (d *Data) Rules(seed uint64) cne.DivisionRules {
 // ArrangeLabels gives labels the order and the colours that they have in a file of single
 // cells.
 func (d *Data) ArrangeLabels(l *data.Labels) {
-	if column := d.Options().LabelColumn; column != "" && len(d.Path) > 0 {
+	if column := d.Reading().LabelColumn; column != "" && len(d.Path) > 0 {
 		l.Arrange(file.Categories(d.Path[0], column))
 	} else if len(d.Labels) == 1 {
 		l.Arrange(file.Categories(file.SplitColumn(d.Labels[0])))
@@ -63,7 +61,7 @@ func (d *Data) ArrangeLabels(l *data.Labels) {
 // ownLabels returns the column of the points' own table, or file of single cells, that
 // data.labels names, or "".
 func (d *Data) ownLabels() string {
-	if len(d.Labels) != 1 || d.LabelColumn != nil || len(d.Path) == 0 || strings.HasPrefix(d.Path[0], file.BuiltinPrefix) {
+	if len(d.Labels) != 1 || d.LabelColumn != "" || len(d.Path) == 0 || strings.HasPrefix(d.Path[0], file.BuiltinPrefix) {
 		return ""
 	}
 	// The name of a file is no column of what is no table by its name, such as a pipe.
@@ -89,7 +87,7 @@ func (d *Data) Refuses() bool { return d.Missing != "drop" && !d.FillsMissing() 
 // ReadOptions returns the options for reading training or held-out points. Points stay in
 // their files if the run needs only their principal components.
 func (c *Config) ReadOptions(d *Data) file.Options {
-	o := d.Options()
+	o := d.Reading()
 	o.AllowMissing = !d.Refuses()
 	if d.ZeroRows != "drop" && (c.Model.HasTable() || c.Embed.OnComponents) {
 		o.StreamAbove = c.Embed.ReducesAbove()

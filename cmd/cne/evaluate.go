@@ -202,7 +202,7 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 	}
 	for _, d := range configs.Train.Compare(a.config, c) {
 		same := aboutLabels(d.Key) && !c.DrawsPoints() ||
-			d.Key == "data.names" && slices.Equal(a.config.Data.Options().Drop, c.Data.Options().Drop)
+			d.Key == "data.names" && slices.Equal(a.config.Data.Reading().Drop, c.Data.Reading().Drop)
 		if aboutPoints(d.Key, c) && !same {
 			return fmt.Errorf("%s: got %s %s, want %s as in %s; --data measures all by the same points",
 				run, d.Key, d.Second, d.First, a.folder)
@@ -267,7 +267,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	}
 	var o file.Options
 	if !a.dataKnown {
-		o.Labels = a.config.Data.Options().Labels
+		o.Labels = a.config.Data.Reading().Labels
 	}
 	files, set, err := rundir.OpenEmbedding(ctx, paths, o)
 	if err != nil {

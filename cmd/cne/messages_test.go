@@ -102,8 +102,8 @@ func TestNastyNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *c.Data.LabelColumn != "x\x1b[31m\u202e\u2028\x7f" || c.Data.Path[0] != "x\u202e" {
-		t.Errorf("printed column %q and path %q", *c.Data.LabelColumn, c.Data.Path)
+	if c.Data.LabelColumn != "x\x1b[31m\u202e\u2028\x7f" || c.Data.Path[0] != "x\u202e" {
+		t.Errorf("printed column %q and path %q", c.Data.LabelColumn, c.Data.Path)
 	}
 }
 

@@ -231,7 +231,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	var err error
 	var write func() error
 	o := p.plot
-	named := (&configs.Data{Path: p.inputs, Labels: p.data.Labels, Drop: p.data.Drop}).Options()
+	named := (&configs.Data{Path: p.inputs, Options: file.Options{Labels: p.data.Labels, Drop: p.data.Drop}}).Reading()
 	if named.LabelColumn != "" {
 		if _, err := file.FindColumn(ctx, p.inputs, named.LabelColumn, named); err == nil { // --labels names a column
 			p.data = named

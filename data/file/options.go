@@ -8,7 +8,8 @@ import (
 )
 
 // Options says how to read files where their content leaves a choice. The zero value
-// detects as much as possible.
+// detects as much as possible. The tags are the names in configurations: see
+// internal/option.
 type Options struct {
 	// Name replaces the name that Read takes from the first file or folder.
 	Name string
@@ -18,11 +19,11 @@ type Options struct {
 	// detected if there is one label too many. These labels replace labels in the files of
 	// points. If there are 50 points or more and most labels are unique, the error wraps
 	// data.ErrLabels.
-	Labels []string
+	Labels []string `key:"labels" as:"paths"`
 	// LabelColumn is the column of a CSV, TSV or Parquet file that holds the labels: its name
 	// in the header, or its number counted from 1 (negative from the end: -1 is the last).
 	// Names are tried first.
-	LabelColumn string
+	LabelColumn string `key:"label_column,null" as:"column"`
 	// Embedding says that a column LabelColumn of a table has the labels, unless there are
 	// others, and that a column NameColumn is left out.
 	Embedding bool
@@ -30,26 +31,27 @@ type Options struct {
 	// or "raw", or a member of obsm. Of a file of 10x with several genomes (.h5), Layer names
 	// one. If both are empty, it is the first with counts of X, raw/X and the layer counts,
 	// or X if none has counts. The error wraps data.ErrOption for other files, and for both.
-	Layer, Obsm string
+	Layer string `key:"layer,null" as:"text"`
+	Obsm  string `key:"obsm,null" as:"text"`
 	// Only lists the columns with the values of the points, in their order, each given as in
 	// LabelColumn. If empty, all columns are values except those in Drop.
-	Only []string
+	Only []string `key:"columns" as:"columns"`
 	// Drop lists columns of CSV, TSV and Parquet files that are not read, each given as in
 	// LabelColumn.
-	Drop []string
+	Drop []string `key:"drop" as:"columns"`
 	// DropText leaves out columns of tables that are not numbers, or have no values, unless
 	// other options name them; tables are read twice. Without it, reading returns a
 	// *TextError for them, unless there is a LabelColumn and they are words or dates: these
 	// are left out, too.
-	DropText bool
+	DropText bool `key:"drop_text"`
 	// Dates lists columns of dates or times that become numbers: days since 1970, or of a day.
 	// Otherwise such columns are text. Each is given as in LabelColumn.
-	Dates []string
+	Dates []string `key:"dates" as:"columns"`
 	// Categories lists columns that become a column of 0 and 1 for each of their values, at
 	// most 1000. Each is given as in LabelColumn. The files are read twice.
-	Categories []string
+	Categories []string `key:"categories" as:"columns"`
 	// NA lists further words, and numbers, for a missing value.
-	NA []string
+	NA []string `key:"na" as:"columns"`
 	// Codings says how columns become numbers, as Dataset.Codings of earlier points.
 	Codings []data.Coding
 	// AllowMissing lets Read and ReadRows return values that are NaN or infinite. The caller
@@ -57,7 +59,7 @@ type Options struct {
 	// into memory.
 	AllowMissing bool
 	// Header says whether CSV and TSV files begin with a line of names.
-	Header Header
+	Header Header `key:"header"`
 	// Columns are the names of the columns to read, in this order, such as the columns that a
 	// model was trained on. They apply to tables with a header; for a missing name the error
 	// wraps data.ErrShape. Other files are read unchanged. Nil reads all columns.

@@ -68,7 +68,7 @@ func (in *Inputs) advise(table *file.TextError) (advice string, leaves bool) {
 	for i, c := range columns {
 		switch {
 		case !c.IsText():
-		case c.AreClasses() && (label < 0 || c.Values < columns[label].Values) && d.LabelColumn == nil && len(d.Labels) == 0:
+		case c.AreClasses() && (label < 0 || c.Values < columns[label].Values) && d.LabelColumn == "" && len(d.Labels) == 0:
 			label = i
 		case c.AreNames() && name < 0 && c.Values > mostCategories && d.Names == nil:
 			name = i
@@ -157,7 +157,7 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 	switch {
 	case errors.As(err, &table) && table.WordLine() != "":
 		return fmt.Errorf("%w; remove %s, or the lines above it if it has the names of the columns", err, table.WordLine())
-	case errors.As(err, &table) && len(d.Columns) > 0:
+	case errors.As(err, &table) && len(d.Only) > 0:
 		return fmt.Errorf("%w; leave them out of data.columns, or add --drop-text", err)
 	case errors.As(err, &table):
 		advice, leaves := in.advise(table)

@@ -294,14 +294,14 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 // readHeld reads the files of held-out points.
 func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
 	d := in.Config.Data
-	if column := d.Options().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
-		d.LabelColumn = &column // data.labels may be a column
+	if column := d.Reading().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
+		d.LabelColumn = column // data.labels may be a column
 		lacks := func(path string) bool {
 			_, err := file.FindColumn(ctx, []string{path}, column, file.Options{Header: d.Header, LabelColumn: column})
 			return errors.Is(err, data.ErrOption)
 		}
 		if !slices.ContainsFunc(h.Paths, func(path string) bool { return !lacks(path) }) { // reading refuses files of both kinds
-			d.LabelColumn = nil
+			d.LabelColumn = ""
 			in.log.Warn("the held-out points have no labels: the column of the labels is missing (or give data.holdout_labels)",
 				"column", column, "files", text.Few(h.Paths, nil))
 		}
@@ -337,7 +337,7 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	if in.counts == nil && (in.Points != nil || !slices.ContainsFunc(c.Path, func(path string) bool { return counts.Is(path, o) })) {
 		return file.Read(ctx, c.Path, o)
 	}
-	o = c.Options()
+	o = c.Reading()
 	o.Log = in.log
 	if in.counts != nil { // held-out points are scaled like the others
 		o.Columns = in.counts.Names

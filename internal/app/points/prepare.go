@@ -91,7 +91,7 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
 	}
 	h.Preprocessing.Fill, h.Preprocessing.NA = in.fill, c.Data.NA
-	of := c.Data.Options()
+	of := c.Data.Reading()
 	if of.Layer+of.Obsm == "" && in.counts == nil && file.IsCells(c.Data.Path[0]) {
 		of.Layer = "X" // also if new cells have counts
 	}
@@ -179,7 +179,7 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 		_, err := file.FindColumn(ctx, d.Path, column, file.Options{Header: d.Header})
 		return column != "" && err == nil
 	}
-	if d.Holdout == nil && d.Imbalance == nil && !has(d.Options().LabelColumn) {
+	if d.Holdout == nil && d.Imbalance == nil && !has(d.Reading().LabelColumn) {
 		d.Labels = nil
 	}
 	if d.Names != nil && !has(*d.Names) {

@@ -33,7 +33,7 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 			return nil, err
 		}
 	}
-	o := d.Options()
+	o := d.Reading()
 	given := o.Labels
 	o.Labels = nil
 	rows, err := file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o))

@@ -52,7 +52,7 @@ func arrange(l *data.Labels, folder string, o file.Options) {
 	if len(o.Labels) == 0 && o.LabelColumn == "" {
 		ArrangeLikeRun(l, folder)
 	}
-	(&configs.Data{Labels: o.Labels}).ArrangeLabels(l)
+	(&configs.Data{Options: file.Options{Labels: o.Labels}}).ArrangeLabels(l)
 }
 
 // ArrangeLikeRun gives labels the order and the colours of a run's classes, if it has any.

@@ -35,7 +35,7 @@ type Table struct {
 
 // TableOf returns the table that a run reads its points from.
 func TableOf(c *configs.Config) Table {
-	t := Table{Paths: c.Data.Path, Options: c.Data.Options()}
+	t := Table{Paths: c.Data.Path, Options: c.Data.Reading()}
 	t.Options.Labels = nil
 	if c.Data.Holdout != nil {
 		t.Paths = slices.Concat(t.Paths, c.Data.Holdout.Paths)
