@@ -51,11 +51,8 @@ type SimCLROutput struct {
 
 // ImageData says where the images and their labels come from.
 type ImageData struct {
-	Path   []string `key:"path" as:"inputs"`
-	Labels []string `key:"labels" as:"paths"`
-	Size   int      `key:"size" in:"0 or [1,4096]"` // 0: as they are
-	// SkipBroken leaves out files that cannot be decoded.
-	SkipBroken bool `key:"skip_broken"`
+	Path           []string `key:"path" as:"inputs"`
+	images.Options `key:",squash"`
 }
 
 // Protocol says which images the network sees, and how it learns from them.
@@ -91,7 +88,7 @@ func (c *SimCLR) common() Common {
 }
 
 func (c *SimCLR) dataSize(ctx context.Context) data.Size {
-	return images.Size(ctx, c.Data.Path, c.Data.Options())
+	return images.Size(ctx, c.Data.Path, c.Data.Options)
 }
 
 func (c *SimCLR) checkColumns(_ context.Context, started bool) error {

@@ -95,11 +95,6 @@ func (c *Config) ReadOptions(d *Data) file.Options {
 	return o
 }
 
-// Options returns the options for reading the files.
-func (d *ImageData) Options() images.Options {
-	return images.Options{Labels: d.Labels, Size: d.Size, SkipBroken: d.SkipBroken}
-}
-
 // Options returns the options of the embedding, without hooks, checkpoints and device.
 func (c *Config) Options() cne.Options {
 	o := c.Embed

@@ -41,7 +41,7 @@ func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key 
 	if err := c.CheckFiles(key); err != nil {
 		return nil, err
 	}
-	o := c.Options()
+	o := c.Options
 	o.Progress = r.ProgressLogger("reading the images")
 	set, err := ctxio.Await(ctx, func() (*images.Set, error) { return images.Open(ctx, c.Path, o) })
 	switch {
@@ -133,8 +133,8 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	}
 	defer func() { err = errors.Join(err, t.device.Close()) }()
 	from := t.config.Data
-	images, err := openImages(cmd.Context(), t.Reporter, &configs.ImageData{Path: inputs, Size: from.Size, SkipBroken: from.SkipBroken},
-		"INPUT")
+	from.Path, from.Labels = inputs, nil
+	images, err := openImages(cmd.Context(), t.Reporter, &from, "INPUT")
 	if err != nil {
 		return err
 	}

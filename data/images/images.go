@@ -63,21 +63,21 @@ func (im *Set) InColour() *Set {
 	return &colour
 }
 
-// Options says how Open reads. The zero value reads images as they
-// are.
+// Options says how Open reads. The zero value reads images as they are. The tags are the
+// names in configurations: see internal/option.
 type Options struct {
 	// Name replaces the name taken from the first file or folder.
 	Name string
 	// Labels names files with the labels of the images, in the order of the images. Formats
 	// are as for file.Options.Labels. These labels replace labels that come with the images.
-	Labels []string
+	Labels []string `key:"labels" as:"paths"`
 	// Size is the height and width of all images in pixels, up to 4096. The largest centred
 	// square of each image is scaled to it bilinearly, with smoothing if it shrinks. 0 keeps
 	// the sizes; they must then be equal.
-	Size int
+	Size int `key:"size" in:"0 or [1,4096]"`
 	// SkipBroken leaves out files of folders that cannot be decoded, or are of an unsupported
 	// kind. Set.Skipped names them. Without SkipBroken they are an error.
-	SkipBroken bool
+	SkipBroken bool `key:"skip_broken"`
 	// Thumbnail, if not 0, is for displaying the images of folders. Larger images are brought
 	// to this height and width in pixels. Files that cannot be decoded become white unless
 	// SkipBroken is set. Classes and split are left out.

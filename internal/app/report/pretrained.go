@@ -44,7 +44,7 @@ func PretrainedImages(ctx context.Context, folder string) (*images.Set, error) {
 
 // pretrainedImages is PretrainedImages for a configuration, and also returns the rows that were trained on.
 func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (set *images.Set, trained []int32, err error) {
-	if set, err = images.Open(ctx, c.Data.Path, c.Data.Options()); err != nil {
+	if set, err = images.Open(ctx, c.Data.Path, c.Data.Options); err != nil {
 		return nil, nil, err
 	}
 	set = set.InColour() // as the run saw them
