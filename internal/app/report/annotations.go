@@ -35,9 +35,10 @@ type Wanted struct {
 	// AutoLabels asks for labels made of the names, including the names that a page has
 	// without Names.
 	AutoLabels bool
-	// Tolerant leaves out columns that cannot be read, with a warning instead of an error: the
-	// page of a finished run is better without one than missing.
-	Tolerant bool
+	// MayLackNames and MayLackColumns leave out names and columns that cannot be read, with a
+	// warning instead of an error: the page of a finished run is better without them than
+	// missing.
+	MayLackNames, MayLackColumns bool
 	// Data, if not empty, is where the data of a run are now.
 	Data []string
 	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
@@ -47,7 +48,20 @@ type Wanted struct {
 // WantedBy returns which annotations a run has.
 func WantedBy(c *configs.Config) Wanted {
 	return Wanted{Names: *cmp.Or(c.Data.Names, new(string)), Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels,
-		Tolerant: true, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
+		MayLackColumns: true, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
+}
+
+// orOf returns what w wants, and else what a run has.
+func (w Wanted) orOf(c *configs.Config) Wanted {
+	own := WantedBy(c)
+	own.AutoLabels, own.MayLackNames = own.AutoLabels || w.AutoLabels, w.Names == ""
+	if w.Names != "" {
+		own.Names, own.NamesFrom = w.Names, w.NamesFrom
+	}
+	if len(w.Columns) > 0 {
+		own.Columns, own.ColumnsFrom, own.MayLackColumns = w.Columns, w.ColumnsFrom, false
+	}
+	return own
 }
 
 // mostClasses is the largest number of different texts in a column that colours points.
@@ -64,14 +78,18 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	a := &Annotations{AutoLabels: w.AutoLabels}
 	var err error
 	if a.Names, err = from.ReadNames(ctx, w.Names, n, rows); err != nil {
-		return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
+		err = fmt.Errorf("%s: %w", w.NamesFrom, err)
+		if !w.MayLackNames || ctx.Err() != nil {
+			return nil, err
+		}
+		log.Warn("the names of the points are left out of the page", "reason", err)
 	}
 	for i, spec := range w.Columns {
 		if slices.Contains(w.Columns[:i], spec) {
 			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
 		name, values, err := rundir.ReadColumn(ctx, from, spec, n, rows)
-		if err != nil && !w.Tolerant {
+		if err != nil && !w.MayLackColumns {
 			return nil, fmt.Errorf("%s: %w", w.ColumnsFrom, err)
 		}
 		if err == nil {

@@ -81,7 +81,9 @@ func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, image
 		}
 	}
 	page.Neighbors = m.Neighbors(log, rundir.KeptNeighbors(folder, c.Graph.Cache), sample)
-	return page, annotate(ctx, log, page, c, w, n, rows)
+	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w.orOf(c), n, rows)
+	a.AddTo(page)
+	return page, err
 }
 
 // runConfig returns the configuration of the run in a folder, with paths relative to the
@@ -97,36 +99,6 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 	}
 	rundir.LocateInputs(folder, c, origins)
 	return c
-}
-
-// annotate adds the wanted annotations, and then the run's own, to a page: see
-// ReadAnnotations for n and rows.
-func annotate(ctx context.Context, log *slog.Logger, page *cne.PageOptions, c *configs.Config, w Wanted, n int, rows []int) error {
-	from := rundir.TableOf(c)
-	table := from
-	table.Barcodes = nil
-	wanted, err := ReadAnnotations(ctx, log, table, w, n, rows)
-	if err != nil {
-		return err
-	}
-	own := WantedBy(c)
-	if w.Names != "" {
-		own.Names, from = "", table
-	}
-	if len(w.Columns) > 0 {
-		own.Columns = nil
-	}
-	// A page without them is better than none, as with images.
-	a, err := ReadAnnotations(ctx, log, from, own, n, rows)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		log.Warn("names and columns of the points are left out of the page", "reason", err)
-	}
-	a.AddTo(page)
-	wanted.AddTo(page)
-	return nil
 }
 
 // pageRows returns the rows of the input of the points in a run's picture. If these are
