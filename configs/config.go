@@ -7,8 +7,8 @@
 // variables and single settings; each source overrides the ones before it. It refuses
 // unknown keys and invalid values with an Error, which says where the value is, what is
 // wrong and what is allowed. The allowed values follow from the tags and types of the
-// struct's fields, mostly options of the packages cne and simclr (package
-// internal/option). These packages' checks find conflicts between keys.
+// struct's fields, mostly options of the packages cne, simclr, data/file and data/images
+// (package internal/option). These packages' checks find conflicts between keys.
 package configs
 
 import (
@@ -32,7 +32,8 @@ import (
 // Config is the configuration of cne train and cne spectrum: the library's options and
 // the program's own. default.yaml lists the keys, their meaning and their defaults. A
 // Config from a Schema has only values that its fields' tags and types allow (see package
-// internal/option and kindsOfText). A nil pointer is null in the file.
+// internal/option and kindsOfText). A nil pointer is null in the
+// file, and so is the zero value of a field that may be null.
 type Config struct {
 	// Embed are the options of the library; see Options. Epochs, Optimizer and LR are never
 	// the values that stand for a default.
@@ -78,11 +79,11 @@ type Output struct {
 type Data struct {
 	Path          []string        `key:"path" as:"inputs"`
 	file.Options  `key:",squash"` // see Reading
-	Names         *string         `key:"names" as:"column"` // of the points: see file.SplitColumn
+	Names         string          `key:"names,null" as:"column"` // of the points: see file.SplitColumn
 	Missing       string          `key:"missing" words:"auto refuse drop mean"`
 	ZeroRows      string          `key:"zero_rows" words:"keep drop"`
 	Genes         int             `key:"genes" in:"[1,inf)"` // of counts
-	Imbalance     *string         `key:"imbalance" words:"linear"`
+	Imbalance     string          `key:"imbalance,null" words:"linear"`
 	Holdout       *Holdout        `key:"holdout"`
 	HoldoutLabels []string        `key:"holdout_labels" as:"paths"`
 	Sample        *Sample         `key:"sample"` // nil: all
@@ -104,8 +105,8 @@ type Sample struct {
 
 // Graph is the source of the neighbour graph, and its cache.
 type Graph struct {
-	File  *string `key:"file" as:"text"` // CSR .npz instead of the kNN graph
-	Cache Cache   `key:"cache,leaf"`     // of components and neighbours
+	File  string `key:"file,null" as:"text"` // CSR .npz instead of the kNN graph
+	Cache Cache  `key:"cache,leaf"`          // of components and neighbours
 }
 
 // Cache says where principal components and neighbours are kept for later runs.
@@ -116,10 +117,10 @@ type Cache struct {
 
 // Model configures the model, a table's initial positions, and what is saved.
 type Model struct {
-	Kind      string  `key:"kind" words:"table network mlp"`
-	Init      string  `key:"init" as:"start"`        // a table's; see InitPath
-	InitNames *string `key:"init_names" as:"column"` // of the rows of an earlier embedding
-	KeepData  bool    `key:"keep_data"`              // for projection
+	Kind      string `key:"kind" words:"table network mlp"`
+	Init      string `key:"init" as:"start"`             // a table's; see InitPath
+	InitNames string `key:"init_names,null" as:"column"` // of the rows of an earlier embedding
+	KeepData  bool   `key:"keep_data"`                   // for projection
 }
 
 // HasTable reports whether the positions of training points are learnt without a network.
@@ -136,7 +137,7 @@ func (m *Model) InitPath() string {
 
 // Loss says what the embedding is pulled towards.
 type Loss struct {
-	Towards *string `key:"towards" as:"text"` // run folder or file; nil: principal components
+	Towards string `key:"towards,null" as:"text"` // run folder or file; "": principal components
 }
 
 // Checkpoint says when the state of a run is saved.
@@ -161,7 +162,7 @@ type Log struct {
 
 // DrawsPoints reports whether the training points depend on the seed.
 func (c *Config) DrawsPoints() bool {
-	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.Sample != nil && c.Data.Sample.File == ""
+	return c.Data.Imbalance != "" || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.Sample != nil && c.Data.Sample.File == ""
 }
 
 func (c *Config) common() Common {
@@ -213,22 +214,22 @@ func (c *Config) pulls() bool {
 // conflicts lists the conflicts between keys that the library does not know.
 func (c *Config) conflicts() []*option.Error {
 	d := &c.Data
-	hasGraph, named, earlier := c.Graph.File != nil, d.Names != nil, c.Model.InitPath() != ""
+	hasGraph, named, earlier := c.Graph.File != "", d.Names != "", c.Model.InitPath() != ""
 	onGPU := c.Device.Name != "auto" && c.Device.Name != "cpu"
 	return []*option.Error{
 		conflictIf(c.Device.Precision == BF16, "device.precision", "model.kind", "tf32 or float32; bf16 is for cne simclr"),
 		conflictIf(c.Embed.Float64 && onGPU, "model.dtype", "device.name", "float32, or the device cpu"),
 		conflictIf(earlier && !c.Model.HasTable(), "model.init", "model.kind", "pca; an mlp starts with random weights"),
-		conflictIf(c.Model.InitNames != nil && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
-		conflictIf(c.Model.InitNames != nil && !named, "model.init_names", "data.names", "null, or names there"),
+		conflictIf(c.Model.InitNames != "" && !earlier, "model.init_names", "model.init", "null, or an earlier embedding there"),
+		conflictIf(c.Model.InitNames != "" && !named, "model.init_names", "data.names", "null, or names there"),
 		conflictIf(c.Model.Kind == "network" && c.Embed.GraphMetric == data.Precomputed, "model.kind", "graph.metric", "table; a network cannot see distances"),
 		conflictIf(c.Model.Kind == "network" && c.Embed.OnComponents, "model.input", "model.kind", "points"),
 		conflictIf(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind", "false"),
-		conflictIf(c.Loss.Towards != nil && !c.pulls(), "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
+		conflictIf(c.Loss.Towards != "" && !c.pulls(), "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
 		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",
 			"data.holdout", "[], or paths of held-out points there"),
 		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),
-		conflictIf(c.Output.AutoLabels && c.Data.Names == nil, "output.auto_labels", "data.names",
+		conflictIf(c.Output.AutoLabels && c.Data.Names == "", "output.auto_labels", "data.names",
 			"false, or the texts of the points there (--names)"),
 	}
 }

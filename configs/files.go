@@ -24,11 +24,10 @@ import (
 // EachInput calls f for each key that names files, folders or columns of files to read, and
 // sets the key to the paths that f returns.
 func (c *Config) EachInput(f func(key string, paths []string) []string) {
-	one := func(key string, path *string) *string {
-		if path == nil {
-			return nil
+	one := func(key string, path *string) {
+		if *path != "" {
+			*path = f(key, []string{*path})[0]
 		}
-		return &f(key, []string{*path})[0]
 	}
 	d := &c.Data
 	d.Labels = f("data.labels", d.Labels)
@@ -39,11 +38,12 @@ func (c *Config) EachInput(f func(key string, paths []string) []string) {
 	if t := d.Sample; t != nil && t.File != "" {
 		d.Sample = &Sample{File: f("data.sample", []string{t.File})[0]}
 	}
-	c.Graph.File = one("graph.file", c.Graph.File)
+	one("graph.file", &c.Graph.File)
 	d.Path = f("data.path", d.Path)
-	d.Names = one("data.names", d.Names)
+	one("data.names", &d.Names)
 	c.Output.HTMLColumns = f("output.html_columns", c.Output.HTMLColumns)
-	c.Model.InitNames, c.Loss.Towards = one("model.init_names", c.Model.InitNames), one("loss.towards", c.Loss.Towards)
+	one("model.init_names", &c.Model.InitNames)
+	one("loss.towards", &c.Loss.Towards)
 	if path := c.Model.InitPath(); path != "" {
 		c.Model.Init = f("model.init", []string{path})[0]
 	}
@@ -60,11 +60,11 @@ func (c *Config) Inputs() (inputs []string) {
 }
 
 // given returns the text of a key as a list: empty for null.
-func given(s *string) []string {
-	if s == nil {
+func given(s string) []string {
+	if s == "" {
 		return nil
 	}
-	return []string{*s}
+	return []string{s}
 }
 
 // CheckFiles returns an error, with the key, for the first file with points, labels, rows or a
@@ -260,7 +260,7 @@ func (c *Config) CheckSize(size data.Size) error {
 		return fmt.Errorf("%s: points: got one, want at least two", text.Few(c.Data.Path, nil))
 	}
 	o := c.Options()
-	if c.Graph.File != nil {
+	if c.Graph.File != "" {
 		o.Neighbors = 1 // any graph will do
 	}
 	return o.CheckSize(size)

@@ -121,7 +121,7 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 	}
 	w := o.Workload(size)
 	w.Held, w.Columns, w.Spearman, w.Embeddings = held, len(c.Output.HTMLColumns), *c.Quality.SpearmanSample, embeddings
-	if c.Data.Names != nil {
+	if c.Data.Names != "" {
 		w.Columns++
 	}
 	if c.Output.AutoLabels {

@@ -31,7 +31,7 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 		change func(c *Config)
 		least  int64
 	}{
-		"names":       {func(c *Config) { c.Data.Names = &names }, 36 * n},
+		"names":       {func(c *Config) { c.Data.Names = names }, 36 * n},
 		"a column":    {func(c *Config) { c.Output.HTMLColumns = []string{"age"} }, 36 * n},
 		"labels":      {func(c *Config) { c.Output.AutoLabels = true }, 70 * n},
 		"a network":   {func(c *Config) { c.Model.Kind = "mlp" }, 4 * 1000 * n},

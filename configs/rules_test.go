@@ -51,17 +51,17 @@ func TestConflictsNameKeys(t *testing.T) {
 		}
 	}
 	c := mustLoad(t, "{}")
-	c.Device.Precision, c.Embed.Float64, c.Device.Name, c.Embed.Search, c.Graph.File = BF16, true, "cuda", neighbors.Approximate, new("g.npz")
-	c.Model = Model{Kind: "mlp", Init: "a", InitNames: new("b"), KeepData: true}
-	c.Data.HoldoutLabels, c.Data.Holdout, c.Data.Sample, c.Data.Imbalance = []string{"l"}, new(Holdout{Share: 0.5}), new(Sample{Number: 9}), new("linear")
-	c.Data.Missing, c.Output.AutoLabels, c.Loss.Towards = "drop", true, new("e.npy")
+	c.Device.Precision, c.Embed.Float64, c.Device.Name, c.Embed.Search, c.Graph.File = BF16, true, "cuda", neighbors.Approximate, "g.npz"
+	c.Model = Model{Kind: "mlp", Init: "a", InitNames: "b", KeepData: true}
+	c.Data.HoldoutLabels, c.Data.Holdout, c.Data.Sample, c.Data.Imbalance = []string{"l"}, new(Holdout{Share: 0.5}), new(Sample{Number: 9}), "linear"
+	c.Data.Missing, c.Output.AutoLabels, c.Loss.Towards = "drop", true, "e.npy"
 	check(Train.keys, c.conflicts())
 	s := mustLoadSimCLR(t, "{}")
 	s.SimCLR.Method, s.Pretrain.Epochs = tsimcne, 1
 	check(Pretrain.keys, s.conflicts())
 	learns := *c
 	learns.Model, learns.Embed.GraphMetric, learns.Embed.OnComponents = Model{Kind: "network", Init: "pca"}, data.Precomputed, true
-	learns.Model.InitNames = new("b") // of no earlier embedding
+	learns.Model.InitNames = "b" // of no earlier embedding
 	check(Train.keys, learns.conflicts())
 	others := append(learns.conflicts(), s.conflicts()...)
 	for i, e := range append(c.conflicts(), s.conflicts()...) {

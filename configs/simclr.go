@@ -63,7 +63,7 @@ type Protocol struct {
 
 // Beginning says how a network is initialised.
 type Beginning struct {
-	From *string `key:"from" as:"text"` // run folder or file; nil: random weights
+	From string `key:"from,null" as:"text"` // run folder or file; "": random weights
 }
 
 // Monitor says how a classifier watches the training.
@@ -154,7 +154,7 @@ func (c *SimCLR) applyTSimCNE(given func(key string) bool) {
 
 // tsimcneStages returns the stages of t-SimCNE as they would stand in a file.
 func (c *SimCLR) tsimcneStages() []simclr.Stage {
-	pretrained := c.Model.From != nil
+	pretrained := c.Model.From != ""
 	epochs := selection.If(pretrained, 500, 1500)
 	stages := simclr.TSimCNE(cmp.Or(c.Pretrain.Epochs, epochs), c.Pretrain.LR, pretrained)
 	for i := range stages {
@@ -181,7 +181,7 @@ func (c *SimCLR) Embeds() bool { return c.Pretrain.Loss.Metric == op.Euclidean &
 // conflicts lists the conflicts between keys that the library does not know.
 func (c *SimCLR) conflicts() []*option.Error {
 	p, least := &c.Pretrain, 3
-	if c.Model.From != nil {
+	if c.Model.From != "" {
 		least = 2
 	}
 	ofMethod := c.SimCLR.Method == tsimcne

@@ -411,8 +411,8 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 		return fault("data.holdout", "held-out points with cne spectrum", "null")
 	case c.Data.Sample != nil:
 		return fault("data.sample", "a sample with cne spectrum", "null")
-	case c.Loss.Towards != nil && !c.pulls() && slices.Max(append(a.Pulls, 0)) == 0:
-		return fault("loss.towards", *c.Loss.Towards+" without a pull", "null, or values above 0 for --pull")
+	case c.Loss.Towards != "" && !c.pulls() && slices.Max(append(a.Pulls, 0)) == 0:
+		return fault("loss.towards", c.Loss.Towards+" without a pull", "null, or values above 0 for --pull")
 	case whole && epochs < 2:
 		return fault("train.epochs", "1", "2 or more")
 	case whole && c.Embed.WarmUp >= shared:
@@ -443,7 +443,7 @@ func (a *SpectrumAxis) At(c *Config, p SpectrumPlace) (at *Config, shared int) {
 	each, phases := c.Embed.SpectrumOptions([]cne.Phase{last})
 	x := *c
 	if x.Embed = each[0]; !x.pulls() {
-		x.Loss.Towards = nil
+		x.Loss.Towards = ""
 	}
 	for _, p := range x.Embed.Phases[:phases] {
 		shared += p.Epochs

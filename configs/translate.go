@@ -28,8 +28,8 @@ func (d *Data) Reading() file.Options {
 	if column := d.ownLabels(); column != "" {
 		o.LabelColumn, o.Labels = column, nil
 	}
-	if d.Names != nil && len(o.Only) == 0 && *d.Names != o.LabelColumn && !slices.Contains(o.Drop, *d.Names) {
-		if path, column := file.SplitColumn(*d.Names); path == "" && (len(d.Path) == 0 || !file.IsCells(d.Path[0])) { // of the points' own table
+	if d.Names != "" && len(o.Only) == 0 && d.Names != o.LabelColumn && !slices.Contains(o.Drop, d.Names) {
+		if path, column := file.SplitColumn(d.Names); path == "" && (len(d.Path) == 0 || !file.IsCells(d.Path[0])) { // of the points' own table
 			o.Drop = append(slices.Clone(o.Drop), column)
 		}
 	}
@@ -38,7 +38,7 @@ func (d *Data) Reading() file.Options {
 
 // Rules returns how the rows of data.path are divided, without the rows that a file lists.
 func (d *Data) Rules(seed uint64) cne.DivisionRules {
-	r := cne.DivisionRules{Imbalance: d.Imbalance != nil, Seed: seed}
+	r := cne.DivisionRules{Imbalance: d.Imbalance != "", Seed: seed}
 	if d.Holdout != nil {
 		r.Holdout = d.Holdout.Share
 	}

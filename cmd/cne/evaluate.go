@@ -165,7 +165,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	if a.folder == "" {
 		c.Graph.Cache = configs.Cache{}
 	}
-	if !a.dataKnown && a.against == "" && c.Graph.File == nil {
+	if !a.dataKnown && a.against == "" && c.Graph.File == "" {
 		if _, err := os.Stat(a.inputs[0]); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (a *evaluationRun) checkTrainedOn(points, graph string) error {
 		switch {
 		case points != "" && trainedPoints != "" && points != trainedPoints:
 		case graph != "" && trainedGraph != "" && graph != trainedGraph:
-			what, key, path = "edges", "graph.file", *a.config.Graph.File
+			what, key, path = "edges", "graph.file", a.config.Graph.File
 		default:
 			continue
 		}

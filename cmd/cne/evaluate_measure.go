@@ -97,7 +97,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	y := &reference{Options: a.config.Quality.Wanted()}
 	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
 	if !a.dataKnown {
-		if a.config.Graph.File == nil {
+		if a.config.Graph.File == "" {
 			return y, nil
 		}
 		var err error
@@ -150,7 +150,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	if e.GraphRecall = rundir.RecallOf(near.Neighborhood); near.PCA != nil {
 		e.Components = near.PCA.K
 	}
-	if a.config.Graph.File == nil {
+	if a.config.Graph.File == "" {
 		return y, nil
 	}
 	return y, a.checkTrainedOn("", near.GraphKey)

@@ -107,7 +107,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if c.Evaluate.Split = split; err != nil {
 		return err
 	}
-	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == nil {
+	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == "" {
 		p.Log.Warn("a network learns little from so few images; features of a pretrained network, saved as .npy, make a better map (docs/guide.md, Photographs)", "images", n)
 	}
 	if p.images.Labels == nil && (c.Evaluate.AtEnd || c.Monitor.Every > 0) {

@@ -149,7 +149,7 @@ func (r *pointRun) begin() error {
 		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.sample", Value: near.RowsKey},
 		rundir.Fingerprint{Note: rundir.GraphNote, What: "edges of the graph", Value: near.GraphKey},
 		rundir.Fingerprint{Note: rundir.TowardsNote, What: "positions of loss.towards", Value: near.TowardsKey},
-	); err != nil || c.Graph.File != nil {
+	); err != nil || c.Graph.File != "" {
 		return err
 	}
 	err := r.dir.Cache(r.Log, c.Graph.Cache).KeepGraph(near.Graph, near.GraphKey)
@@ -371,8 +371,8 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	if r.from == nil {
 		in.Earlier, err = rundir.ReadEarlier(ctx, c, "model.init", c.Model.InitPath(), c.Model.InitNames)
 	}
-	if err == nil && c.Loss.Towards != nil {
-		in.Towards, err = rundir.ReadEarlier(ctx, c, "loss.towards", *c.Loss.Towards, nil)
+	if err == nil && c.Loss.Towards != "" {
+		in.Towards, err = rundir.ReadEarlier(ctx, c, "loss.towards", c.Loss.Towards, "")
 	}
 	r.in = in
 	return err
@@ -391,7 +391,7 @@ func (r *pointRun) choosePreset(n int) error {
 			return err
 		}
 		c.Output.Dir = r.config.Output.Dir
-		if c.Graph.File != nil { // it has its own number of neighbours
+		if c.Graph.File != "" { // it has its own number of neighbours
 			c.Embed.Neighbors = r.config.Embed.Neighbors
 		}
 		*r.config = *c

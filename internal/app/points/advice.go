@@ -70,7 +70,7 @@ func (in *Inputs) advise(table *file.TextError) (advice string, leaves bool) {
 		case !c.IsText():
 		case c.AreClasses() && (label < 0 || c.Values < columns[label].Values) && d.LabelColumn == "" && len(d.Labels) == 0:
 			label = i
-		case c.AreNames() && name < 0 && c.Values > mostCategories && d.Names == nil:
+		case c.AreNames() && name < 0 && c.Values > mostCategories && d.Names == "":
 			name = i
 		}
 	}

@@ -55,7 +55,7 @@ func (in *Inputs) Sampled() bool { return in.Config.Data.Sample != nil }
 
 // LeavesOut reports whether some rows may get no position.
 func (in *Inputs) LeavesOut() bool {
-	return in.Config.Data.Imbalance != nil || in.Config.Data.Missing == "drop" || in.Config.Data.ZeroRows == "drop"
+	return in.Config.Data.Imbalance != "" || in.Config.Data.Missing == "drop" || in.Config.Data.ZeroRows == "drop"
 }
 
 // PageRows returns the rows of the input that are the points of a page; nil for all.
@@ -129,12 +129,12 @@ func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *
 	}
 	in = &Inputs{Config: c, log: log}
 	if err := in.readTraining(ctx); err != nil {
-		return nil, in.explainTable(err, c.Graph.File == nil && c.Model.InitPath() == "")
+		return nil, in.explainTable(err, c.Graph.File == "" && c.Model.InitPath() == "")
 	}
 	if h := c.Data.Holdout; h != nil && h.Share == 0 {
 		err = in.explainTable(in.readHeld(ctx, h), false)
 	}
-	if err == nil && c.Graph.File != nil {
+	if err == nil && c.Graph.File != "" {
 		n, _ := in.Points.Dims()
 		in.graph, err = rundir.ReadGraph(ctx, log, c, origins, n, in.Points)
 	}
@@ -285,7 +285,7 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 			return nil, nil, err
 		}
 	}
-	if d.Imbalance != nil && all != nil {
+	if d.Imbalance != "" && all != nil {
 		labels = data.NewLabels(all)
 	}
 	return labels, missing, nil

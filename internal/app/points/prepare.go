@@ -115,7 +115,7 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	}
 	if err == nil && o.Towards != nil {
 		if o.Towards.Distinct() == 1 {
-			return nil, fmt.Errorf("loss.towards: %s: got equal positions to pull towards, want different ones", text.Quote(*c.Loss.Towards))
+			return nil, fmt.Errorf("loss.towards: %s: got equal positions to pull towards, want different ones", text.Quote(c.Loss.Towards))
 		}
 		p.TowardsKey, err = rundir.PointsKey(ctx, o.Towards)
 	}
@@ -179,13 +179,13 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 		_, err := file.FindColumn(ctx, d.Path, column, file.Options{Header: d.Header})
 		return column != "" && err == nil
 	}
-	if d.Holdout == nil && d.Imbalance == nil && !has(d.Reading().LabelColumn) {
+	if d.Holdout == nil && d.Imbalance == "" && !has(d.Reading().LabelColumn) {
 		d.Labels = nil
 	}
-	if d.Names != nil && !has(*d.Names) {
-		d.Names = nil
+	if d.Names != "" && !has(d.Names) {
+		d.Names = ""
 	}
-	c.Graph.File = nil
+	c.Graph.File = ""
 	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
 	in, err := Read(ctx, c, origins, slog.New(slog.DiscardHandler)) // training has logged it
 	if err == nil {

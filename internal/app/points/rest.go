@@ -1,7 +1,6 @@
 package points
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -50,7 +49,7 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 	if d.Holdout != nil && d.Holdout.Share > 0 {
 		held = data.NewMatrix(len(in.Division.Held), e.Dim())
 	}
-	names, err := rundir.TableOf(in.Config).ReadNames(ctx, *cmp.Or(d.Names, new(string)), in.Total(), nil)
+	names, err := rundir.TableOf(in.Config).ReadNames(ctx, d.Names, in.Total(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("data.names: %w", err)
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -47,7 +46,7 @@ type Wanted struct {
 
 // WantedBy returns which annotations a run has.
 func WantedBy(c *configs.Config) Wanted {
-	return Wanted{Names: *cmp.Or(c.Data.Names, new(string)), Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels,
+	return Wanted{Names: c.Data.Names, Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels,
 		MayLackColumns: true, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
 }
 

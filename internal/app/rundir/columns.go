@@ -174,8 +174,8 @@ type EarlierEmbedding struct {
 }
 
 // ReadEarlier reads the earlier embedding of a key, or returns nil without a path. names is
-// the column with the names of its rows; nil means the names of its run.
-func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names *string) (*EarlierEmbedding, error) {
+// the column with the names of its rows; "" means the names of its run.
+func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string) (*EarlierEmbedding, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -192,10 +192,10 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path string, names
 		return nil, fmt.Errorf("%s: %s: got %d coordinates, want %d as in model.dim", key, text.Quote(path), d, c.Embed.Dim)
 	}
 	switch {
-	case c.Data.Names == nil && TableOf(c).Barcodes == nil:
+	case c.Data.Names == "" && TableOf(c).Barcodes == nil:
 		return e, nil
-	case names != nil:
-		if _, e.names, err = ReadColumn(ctx, Table{Paths: found}, *names, e.Positions.N, nil); err != nil {
+	case names != "":
+		if _, e.names, err = ReadColumn(ctx, Table{Paths: found}, names, e.Positions.N, nil); err != nil {
 			return nil, fmt.Errorf("%s_names: %w", key, err)
 		}
 	default:

@@ -255,10 +255,10 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 // BeginWith sets a pretraining's initial network, if its configuration names one. The
 // network's widths must be the configured ones.
 func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error {
-	if c.Model.From == nil {
+	if c.Model.From == "" {
 		return nil
 	}
-	path := *c.Model.From
+	path := c.Model.From
 	saved, err := LoadImageNetwork(log, path)
 	if err != nil {
 		return fmt.Errorf("%w (model.from)", err)

@@ -120,7 +120,7 @@ func DataKeys(run string) (points, graph string) {
 // to their number.
 func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins configs.Origins, n int,
 	points *data.Dataset) (*neighbors.Graph, error) {
-	path, weighted, k := *c.Graph.File, c.Embed.SampleEdges, math.MaxInt
+	path, weighted, k := c.Graph.File, c.Embed.SampleEdges, math.MaxInt
 	kGiven := !origins.IsDefault("graph.k")
 	if kGiven {
 		k = c.Embed.Neighbors
