@@ -84,9 +84,9 @@ type Data struct {
 	ZeroRows      string          `key:"zero_rows" words:"keep drop"`
 	Genes         int             `key:"genes" in:"[1,inf)"` // of counts
 	Imbalance     string          `key:"imbalance,null" words:"linear"`
-	Holdout       *Holdout        `key:"holdout"`
+	Holdout       Holdout         `key:"holdout,null"`
 	HoldoutLabels []string        `key:"holdout_labels" as:"paths"`
-	Sample        *Sample         `key:"sample"` // nil: all
+	Sample        Sample          `key:"sample,null"` // zero: all
 }
 
 // Holdout are the points held out of training: a share of the points, or separate files.
@@ -102,6 +102,9 @@ type Sample struct {
 	Share  float64 // in (0, 1], or 0
 	File   string  // or ""
 }
+
+// Sampled reports whether the run learns from a sample.
+func (d *Data) Sampled() bool { return d.Sample != Sample{} }
 
 // Graph is the source of the neighbour graph, and its cache.
 type Graph struct {
@@ -162,7 +165,7 @@ type Log struct {
 
 // DrawsPoints reports whether the training points depend on the seed.
 func (c *Config) DrawsPoints() bool {
-	return c.Data.Imbalance != "" || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.Sample != nil && c.Data.Sample.File == ""
+	return c.Data.Imbalance != "" || c.Data.Holdout.Share > 0 || c.Data.Sampled() && c.Data.Sample.File == ""
 }
 
 func (c *Config) common() Common {
@@ -226,7 +229,7 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(c.Model.Kind == "network" && c.Embed.OnComponents, "model.input", "model.kind", "points"),
 		conflictIf(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind", "false"),
 		conflictIf(c.Loss.Towards != "" && !c.pulls(), "loss.towards", "loss.pull", "null, or a strength there, such as 0.15"),
-		conflictIf(len(d.HoldoutLabels) > 0 && (d.Holdout == nil || len(d.Holdout.Paths) == 0), "data.holdout_labels",
+		conflictIf(len(d.HoldoutLabels) > 0 && len(d.Holdout.Paths) == 0, "data.holdout_labels",
 			"data.holdout", "[], or paths of held-out points there"),
 		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),
 		conflictIf(c.Output.AutoLabels && c.Data.Names == "", "output.auto_labels", "data.names",

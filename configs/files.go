@@ -31,13 +31,9 @@ func (c *Config) EachInput(f func(key string, paths []string) []string) {
 	}
 	d := &c.Data
 	d.Labels = f("data.labels", d.Labels)
-	if d.Holdout != nil {
-		d.Holdout = &Holdout{d.Holdout.Share, f("data.holdout", d.Holdout.Paths)}
-	}
+	d.Holdout.Paths = f("data.holdout", d.Holdout.Paths)
 	d.HoldoutLabels = f("data.holdout_labels", d.HoldoutLabels)
-	if t := d.Sample; t != nil && t.File != "" {
-		d.Sample = &Sample{File: f("data.sample", []string{t.File})[0]}
-	}
+	one("data.sample", &d.Sample.File)
 	one("graph.file", &c.Graph.File)
 	d.Path = f("data.path", d.Path)
 	one("data.names", &d.Names)
@@ -93,10 +89,7 @@ func (c *Config) CheckFiles() (err error) {
 // checkColumns is Schema.CheckColumns.
 func (c *Config) checkColumns(ctx context.Context, started bool) (err error) {
 	defer kind.Catch(&err)
-	points := c.Data.Path
-	if c.Data.Holdout != nil {
-		points = slices.Concat(points, c.Data.Holdout.Paths)
-	}
+	points := slices.Concat(c.Data.Path, c.Data.Holdout.Paths)
 	o := c.Data.Reading()
 	o.Labels = nil
 	var own []string // the training points, if they have the labels and can be read twice
@@ -230,8 +223,8 @@ func (c *Config) points(ctx context.Context) int {
 
 // listed returns the size of the points whose rows a file lists, or the size of all
 // points without such a file.
-func (t *Sample) listed(ctx context.Context, size data.Size) data.Size {
-	if t == nil || t.File == "" {
+func (t Sample) listed(ctx context.Context, size data.Size) data.Size {
+	if t.File == "" {
 		return size
 	}
 	lines, heading, err := file.ReadLines(ctx, t.File)
@@ -250,7 +243,7 @@ func (t *Sample) listed(ctx context.Context, size data.Size) data.Size {
 // CheckSize refuses values that are invalid for data of a size, as far as it is known.
 func (c *Config) CheckSize(size data.Size) error {
 	_, held := c.Data.Divide(size.High)
-	if t := c.Data.Sample; t != nil && t.Number > size.High-held {
+	if t := c.Data.Sample; t.Number > size.High-held {
 		return &option.Error{Key: "data.sample", Got: fmt.Sprint(t.Number),
 			Want: fmt.Sprintf("at most the number of points (%d)", size.High-held)}
 	}
@@ -306,7 +299,7 @@ func Cause(err error) error {
 // If a file lists the rows, n counts only these.
 func (d *Data) Divide(n int) (trained, held int) {
 	trained, held = d.Rules(0).Count(n)
-	if d.Sample != nil && d.Sample.File != "" {
+	if d.Sample.File != "" {
 		trained = n
 	}
 	return trained, held

@@ -116,7 +116,7 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 	o.Device = on
 	var held int
 	size.Likely, held = c.Data.Divide(max(2, size.Likely))
-	if c.Data.Sample != nil { // the others are placed block by block
+	if c.Data.Sampled() { // the others are placed block by block
 		size.Storage = min(size.Storage, data.AsBytes) // at best
 	}
 	w := o.Workload(size)

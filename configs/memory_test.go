@@ -47,7 +47,7 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 	if bytes := liveOf(t, size, none); bytes < 1000*n || bytes > 2*1000*n {
 		t.Errorf("as bytes: %d", bytes)
 	}
-	some := liveOf(t, size, func(c *Config) { c.Data.Sample = &Sample{Number: n / 10} })
+	some := liveOf(t, size, func(c *Config) { c.Data.Sample = Sample{Number: n / 10} })
 	if less := liveOf(t, data.SizeOf(n/10, 1000), none); some > less {
 		t.Errorf("trained on a tenth: %d bytes, want at most the %d of so many points in memory", some, less)
 	}

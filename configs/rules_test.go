@@ -53,7 +53,7 @@ func TestConflictsNameKeys(t *testing.T) {
 	c := mustLoad(t, "{}")
 	c.Device.Precision, c.Embed.Float64, c.Device.Name, c.Embed.Search, c.Graph.File = BF16, true, "cuda", neighbors.Approximate, "g.npz"
 	c.Model = Model{Kind: "mlp", Init: "a", InitNames: "b", KeepData: true}
-	c.Data.HoldoutLabels, c.Data.Holdout, c.Data.Sample, c.Data.Imbalance = []string{"l"}, new(Holdout{Share: 0.5}), new(Sample{Number: 9}), "linear"
+	c.Data.HoldoutLabels, c.Data.Holdout, c.Data.Sample, c.Data.Imbalance = []string{"l"}, Holdout{Share: 0.5}, Sample{Number: 9}, "linear"
 	c.Data.Missing, c.Output.AutoLabels, c.Loss.Towards = "drop", true, "e.npy"
 	check(Train.keys, c.conflicts())
 	s := mustLoadSimCLR(t, "{}")

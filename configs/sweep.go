@@ -407,9 +407,9 @@ func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+"; --m compares numbers of negatives")
 	case c.Model.Kind == "network":
 		return fault("model.kind", "network with cne spectrum", "table or mlp")
-	case c.Data.Holdout != nil:
+	case c.Data.Holdout.Share > 0 || len(c.Data.Holdout.Paths) > 0:
 		return fault("data.holdout", "held-out points with cne spectrum", "null")
-	case c.Data.Sample != nil:
+	case c.Data.Sampled():
 		return fault("data.sample", "a sample with cne spectrum", "null")
 	case c.Loss.Towards != "" && !c.pulls() && slices.Max(append(a.Pulls, 0)) == 0:
 		return fault("loss.towards", c.Loss.Towards+" without a pull", "null, or values above 0 for --pull")

@@ -38,14 +38,8 @@ func (d *Data) Reading() file.Options {
 
 // Rules returns how the rows of data.path are divided, without the rows that a file lists.
 func (d *Data) Rules(seed uint64) cne.DivisionRules {
-	r := cne.DivisionRules{Imbalance: d.Imbalance != "", Seed: seed}
-	if d.Holdout != nil {
-		r.Holdout = d.Holdout.Share
-	}
-	if d.Sample != nil {
-		r.Sample = max(float64(d.Sample.Number), d.Sample.Share)
-	}
-	return r
+	return cne.DivisionRules{Imbalance: d.Imbalance != "", Holdout: d.Holdout.Share,
+		Sample: max(float64(d.Sample.Number), d.Sample.Share), Seed: seed}
 }
 
 // ArrangeLabels gives labels the order and the colours that they have in a file of single

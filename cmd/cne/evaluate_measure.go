@@ -122,7 +122,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	if n, _ := in.Points.Dims(); n != e.N {
 		left := ""
-		if h := a.config.Data.Holdout; h != nil && h.Share > 0 {
+		if a.config.Data.Holdout.Share > 0 {
 			left = " without the held-out points"
 		}
 		if in.Sampled() {

@@ -4,8 +4,8 @@
 // The tag key holds the name of a field in a configuration, such as "train.clip". After
 // it, ",null" allows null, and the field is then zero. A pointer also allows null, unless
 // ",given" says that a configuration always gives the value. The fields of a struct have
-// its key and a full stop before their names, or nothing with ",squash"; with ",leaf" a
-// struct has no fields of its own. A field with ",library" is checked, but configurations
+// its key and a full stop before their names, or nothing with ",squash"; with ",leaf" or
+// ",null" a struct has no fields of its own. A field with ",library" is checked, but configurations
 // do not have it. The other tags are
 //
 //	in:"[1,inf)"     the range of a number, or of the numbers of a list
@@ -67,7 +67,7 @@ func Fields(t reflect.Type) []Field {
 		switch {
 		case name == "" && option == "":
 			continue
-		case f.Type.Kind() != reflect.Struct || option == "leaf":
+		case f.Type.Kind() != reflect.Struct || option == "leaf" || option == "null":
 			fields = append(fields, newField(name, option, f))
 			continue
 		case option != "squash":

@@ -51,7 +51,7 @@ type Inputs struct {
 }
 
 // Sampled reports whether data.sample chooses the points to train on.
-func (in *Inputs) Sampled() bool { return in.Config.Data.Sample != nil }
+func (in *Inputs) Sampled() bool { return in.Config.Data.Sampled() }
 
 // LeavesOut reports whether some rows may get no position.
 func (in *Inputs) LeavesOut() bool {
@@ -100,7 +100,7 @@ func (in *Inputs) Files() (positions, rows string) {
 
 // Total returns the number of the rows of the input: of data.path and the files of data.holdout.
 func (in *Inputs) Total() int {
-	if h := in.Config.Data.Holdout; h != nil && h.Share == 0 {
+	if len(in.Config.Data.Holdout.Paths) > 0 {
 		n, _ := in.Held.Dims()
 		return in.N + n
 	}
@@ -111,10 +111,10 @@ func (in *Inputs) Total() int {
 // a file lists.
 func (in *Inputs) Size() data.Size {
 	d, more, nonzeros := &in.Config.Data, in.N-len(in.Division.Left)-len(in.Division.Trained), 0
-	if d.Holdout != nil && d.Holdout.Share > 0 {
+	if d.Holdout.Share > 0 {
 		nonzeros = in.Held.Points.Nonzeros()
 	}
-	if in.Sampled() && d.Sample.File != "" {
+	if d.Sample.File != "" {
 		more = 0
 	}
 	size := in.Points.Size(more)
@@ -131,8 +131,8 @@ func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *
 	if err := in.readTraining(ctx); err != nil {
 		return nil, in.explainTable(err, c.Graph.File == "" && c.Model.InitPath() == "")
 	}
-	if h := c.Data.Holdout; h != nil && h.Share == 0 {
-		err = in.explainTable(in.readHeld(ctx, h), false)
+	if held := c.Data.Holdout.Paths; len(held) > 0 {
+		err = in.explainTable(in.readHeld(ctx, held), false)
 	}
 	if err == nil && c.Graph.File != "" {
 		n, _ := in.Points.Dims()
@@ -292,7 +292,7 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 }
 
 // readHeld reads the files of held-out points.
-func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
+func (in *Inputs) readHeld(ctx context.Context, paths []string) (err error) {
 	d := in.Config.Data
 	if column := d.Reading().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
 		d.LabelColumn = column // data.labels may be a column
@@ -300,13 +300,13 @@ func (in *Inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) 
 			_, err := file.FindColumn(ctx, []string{path}, column, file.Options{Header: d.Header, LabelColumn: column})
 			return errors.Is(err, data.ErrOption)
 		}
-		if !slices.ContainsFunc(h.Paths, func(path string) bool { return !lacks(path) }) { // reading refuses files of both kinds
+		if !slices.ContainsFunc(paths, func(path string) bool { return !lacks(path) }) { // reading refuses files of both kinds
 			d.LabelColumn = ""
 			in.log.Warn("the held-out points have no labels: the column of the labels is missing (or give data.holdout_labels)",
-				"column", column, "files", text.Few(h.Paths, nil))
+				"column", column, "files", text.Few(paths, nil))
 		}
 	}
-	d.Path, d.Labels = h.Paths, d.HoldoutLabels
+	d.Path, d.Labels = paths, d.HoldoutLabels
 	o := in.Config.ReadOptions(&d)
 	o.Columns, o.Offset, o.Codings, o.AllowMissing = in.Points.Columns(), in.Points.Offset(), in.Points.Codings, in.fill != nil
 	if in.Held, err = in.readPoints(ctx, &d, o); err == nil && in.fill != nil {

@@ -171,15 +171,13 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	}
 	rundir.LocateInputs(folder, c, origins)
 	d := &c.Data
-	if d.Holdout != nil && d.Holdout.Share == 0 { // other files than the points'
-		d.Holdout, d.HoldoutLabels = nil, nil
-	}
+	d.Holdout.Paths, d.HoldoutLabels = nil, nil // other files than the points'
 	// A name that is no column is of a file, which may be gone. Labels in a file choose no columns.
 	has := func(column string) bool {
 		_, err := file.FindColumn(ctx, d.Path, column, file.Options{Header: d.Header})
 		return column != "" && err == nil
 	}
-	if d.Holdout == nil && d.Imbalance == "" && !has(d.Reading().LabelColumn) {
+	if d.Holdout.Share == 0 && d.Imbalance == "" && !has(d.Reading().LabelColumn) {
 		d.Labels = nil
 	}
 	if d.Names != "" && !has(d.Names) {

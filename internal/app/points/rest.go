@@ -46,7 +46,7 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 			return nil, err
 		}
 	}
-	if d.Holdout != nil && d.Holdout.Share > 0 {
+	if d.Holdout.Share > 0 {
 		held = data.NewMatrix(len(in.Division.Held), e.Dim())
 	}
 	names, err := rundir.TableOf(in.Config).ReadNames(ctx, d.Names, in.Total(), nil)

@@ -101,7 +101,7 @@ func TestImagesOf(t *testing.T) {
 	if _, err := imagesOf(t.Context(), []string{"gone.idx"}); err == nil {
 		t.Error("a file that is not there has images")
 	}
-	c := configs.Config{Data: configs.Data{Path: []string{"images.idx"}, Holdout: &configs.Holdout{Paths: []string{"points.csv"}}}}
+	c := configs.Config{Data: configs.Data{Path: []string{"images.idx"}, Holdout: configs.Holdout{Paths: []string{"points.csv"}}}}
 	if images, err := allImages(t.Context(), &c); images != nil || err != nil {
 		t.Errorf("images of some points: %v, %v", images, err)
 	}

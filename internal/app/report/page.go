@@ -191,8 +191,8 @@ func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, 
 // were read from them are scaled.
 func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err error) {
 	files := [][]string{c.Data.Path}
-	if h := c.Data.Holdout; h != nil && len(h.Paths) > 0 {
-		files = append(files, h.Paths)
+	if held := c.Data.Holdout.Paths; len(held) > 0 {
+		files = append(files, held)
 	}
 	for _, paths := range files {
 		if slices.ContainsFunc(paths, file.IsTable) || slices.ContainsFunc(paths, file.IsCells) ||

@@ -35,11 +35,8 @@ type Table struct {
 
 // TableOf returns the table that a run reads its points from.
 func TableOf(c *configs.Config) Table {
-	t := Table{Paths: c.Data.Path, Options: c.Data.Reading()}
+	t := Table{Paths: slices.Concat(c.Data.Path, c.Data.Holdout.Paths), Options: c.Data.Reading()}
 	t.Options.Labels = nil
-	if c.Data.Holdout != nil {
-		t.Paths = slices.Concat(t.Paths, c.Data.Holdout.Paths)
-	}
 	t.Barcodes = counts.Barcodes(t.Paths)
 	return t
 }
@@ -179,7 +176,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string
 	if path == "" {
 		return nil, nil
 	}
-	e := &EarlierEmbedding{key: key, path: path, drawn: c.DrawsPoints() || c.Data.Sample != nil}
+	e := &EarlierEmbedding{key: key, path: path, drawn: c.DrawsPoints() || c.Data.Sampled()}
 	found, set, err := OpenEmbedding(ctx, []string{path}, file.Options{})
 	if err == nil && found[0] != path {
 		e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32)

@@ -65,7 +65,7 @@ func workingFolder(run string) string {
 // to the run's working folder.
 func LocatePaths(run string, paths []string) []string {
 	from := workingFolder(run)
-	if from == "" {
+	if from == "" || len(paths) == 0 {
 		return paths
 	}
 	found := func(path string) bool {
