@@ -14,6 +14,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/kind"
+	"cne/internal/parallel"
 )
 
 // A Float is a type that models compute in.
@@ -325,8 +326,7 @@ var (
 // in common. An operation embeds it.
 type base struct {
 	name  string
-	arity int
-	typ   hm.Type
+	types []hm.Type // of the operands and of the result
 	// id distinguishes operations that have state, because Gorgonia merges nodes whose
 	// operations have equal hashes. It is 0 for operations without state.
 	id uint64
@@ -334,12 +334,21 @@ type base struct {
 	self Kernel
 }
 
+// newBase returns a base for an operation without state. The types are those of its operands
+// and of its result.
+func newBase(name string, types ...hm.Type) base { return base{name: name, types: types} }
+
+// newStateful is newBase for an operation with state.
+func newStateful(name string, types ...hm.Type) base {
+	return base{name: name, types: types, id: newID()}
+}
+
 var lastID atomic.Uint64
 
 func newID() uint64 { return lastID.Add(1) }
 
-func (b *base) Arity() int            { return b.arity }
-func (b *base) Type() hm.Type         { return b.typ }
+func (b *base) Arity() int            { return len(b.types) - 1 }
+func (b *base) Type() hm.Type         { return hm.NewFnType(b.types...) }
 func (b *base) ReturnsPtr() bool      { return true }
 func (b *base) CallsExtern() bool     { return false }
 func (b *base) OverwritesInput() int  { return -1 }
@@ -351,6 +360,11 @@ func (b *base) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(b.sel
 
 // InferShape implements gorgonia.Op by the kernel's ResultShape.
 func (b *base) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(b.self, s) }
+
+// ResultShape returns the shape of the first operand, as most gradients have it.
+func (b *base) ResultShape(dst []int, in []*Array) ([]int, error) {
+	return append(dst, in[0].Shape()...), nil
+}
 
 func (b *base) setSelf(k Kernel) { b.self = k }
 
@@ -417,6 +431,43 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	}
 	return tensor.Shape(shape), nil
 }
+
+// A rowwise is the base of an operation that computes the rows of its result independently:
+// rows of a matrix, images, or elements of a vector.
+type rowwise struct {
+	base
+	single, double rowsFunc
+	loop           parallel.Loop
+	dst            *Array
+	in             []*Array
+}
+
+// A rowsFunc computes rows [lo, hi) of dst.
+type rowsFunc func(dst *Array, in []*Array, lo, hi int)
+
+func newRowwise(single, double rowsFunc, name string, types ...hm.Type) rowwise {
+	return rowwise{base: newStateful(name, types...), single: single, double: double}
+}
+
+func (o *rowwise) Run(dst *Array, in []*Array) error {
+	if o.dst, o.in = dst, in; o.loop.Body == nil {
+		o.loop.Body = o.piece
+	}
+	o.loop.Run(dst.Rows(), max(1, elementsPerPiece/max(1, dst.Cols(), in[0].Cols())))
+	o.dst, o.in = nil, nil // for the garbage collector
+	return nil
+}
+
+func (o *rowwise) piece(_, lo, hi int) {
+	if o.dst.dtype == tensor.Float64 {
+		o.double(o.dst, o.in, lo, hi)
+	} else {
+		o.single(o.dst, o.in, lo, hi)
+	}
+}
+
+// rowsIn returns rows [lo, hi) of an array.
+func rowsIn[T Float](a *Array, lo, hi int) []T { return Data[T](a)[lo*a.Cols() : hi*a.Cols()] }
 
 // elementsPerPiece is the number of elements of an elementwise operation that are worth
 // another core.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -94,7 +93,7 @@ func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNo
 		return nil, err
 	}
 	o := &batchNorm{
-		base:  base{name: "batch_norm", arity: 3, typ: hm.NewFnType(images, vector, vector, images), id: newID()},
+		base:  newStateful("batch_norm", images, vector, vector, images),
 		stats: stats,
 	}
 	if act == NoActivation {
@@ -107,7 +106,7 @@ func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNo
 // addDone adds the batchNormDone node of the layer's result y. It is made with the
 // result, not with the gradient, so it runs soon after the result.
 func (o *batchNorm) addDone(y *gorgonia.Node) (err error) {
-	o.done, err = apply(&batchNormDone{base{name: "batch_norm_done", arity: 1, typ: hm.NewFnType(images, real), id: o.id}}, y)
+	o.done, err = apply(&batchNormDone{newStateful("batch_norm_done", images, real)}, y)
 	return err
 }
 
@@ -120,9 +119,7 @@ func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStat
 	if err != nil {
 		return nil, err
 	}
-	o := &batchNormAdd{base: base{name: "batch_norm_add_relu", arity: 4,
-		typ: hm.NewFnType(images, vector, vector, images, images), id: n.id}, norm: n}
-	o.loop.Body = o.piece
+	o := &batchNormAdd{newRowwise(addReLU[float32], addReLU[float64], "batch_norm_add_relu", images, vector, vector, images, images), n}
 	y, err := apply(o, x, scale, shift, residual)
 	if err != nil {
 		return nil, err
@@ -306,10 +303,8 @@ func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 // batchNormAdd is a batchNorm without activation. Another array is added to its result
 // before a ReLU.
 type batchNormAdd struct {
-	base
-	norm    *batchNorm
-	loop    parallel.Loop
-	dst, to *Array
+	rowwise
+	norm *batchNorm
 }
 
 func (o *batchNormAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -323,18 +318,12 @@ func (o *batchNormAdd) Run(dst *Array, in []*Array) error {
 	if err := o.norm.Run(dst, in[:3]); err != nil {
 		return err
 	}
-	o.dst, o.to = dst, in[3]
-	o.loop.Run(dst.Len(), elementsPerPiece)
-	o.dst, o.to = nil, nil // for the garbage collector
-	return nil
+	return o.rowwise.Run(dst, in)
 }
 
-func (o *batchNormAdd) piece(_, lo, hi int) {
-	if o.dst.dtype == tensor.Float64 {
-		simd.AddReLU(o.dst.f64[lo:hi], o.dst.f64[lo:hi], o.to.f64[lo:hi])
-	} else {
-		simd.AddReLU(o.dst.f32[lo:hi], o.dst.f32[lo:hi], o.to.f32[lo:hi])
-	}
+func addReLU[T Float](dst *Array, in []*Array, lo, hi int) {
+	sums := rowsIn[T](dst, lo, hi)
+	simd.AddReLU(sums, sums, rowsIn[T](in[3], lo, hi))
 }
 
 func (o *batchNormAdd) DiffWRT(int) []bool { return []bool{true, true, true, true} }
@@ -351,15 +340,14 @@ func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gor
 func (o *batchNorm) DiffWRT(int) []bool { return []bool{true, true, true} }
 
 func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	g := &batchNormGrad{base: base{name: "batch_norm_grad", arity: 4, typ: hm.NewFnType(images, vector, images, real, images),
-		id: newID()}, of: o}
+	g := &batchNormGrad{newStateful("batch_norm_grad", images, vector, images, real, images), o}
 	dx, err := apply(g, in[0], in[1], grad, o.done)
 	if err != nil {
 		return nil, err
 	}
 	out := gorgonia.Nodes{dx, nil, nil}
 	for i, name := range []string{"batch_norm_grad_scale", "batch_norm_grad_shift"} {
-		s := &batchNormSums{base: base{name: name, arity: 2, typ: hm.NewFnType(vector, images, vector), id: g.id}, of: o, scale: i == 0}
+		s := &batchNormSums{newStateful(name, vector, images, vector), o, i == 0}
 		if out[1+i], err = apply(s, in[1+i], dx); err != nil {
 			return nil, err
 		}
@@ -395,10 +383,6 @@ type batchNormGrad struct {
 	of *batchNorm
 }
 
-func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	return append(dst, in[0].Shape()...), nil
-}
-
 func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
 	x, scale, g := in[0], in[1], in[2]
 	if max(len(o.of.single.mean), len(o.of.double.mean)) != x.shape[3] {
@@ -420,10 +404,6 @@ type batchNormSums struct {
 	base
 	of    *batchNorm
 	scale bool
-}
-
-func (o *batchNormSums) ResultShape(dst []int, in []*Array) ([]int, error) {
-	return append(dst, in[0].shape[0]), nil
 }
 
 func (o *batchNormSums) Run(dst *Array, _ []*Array) error {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -141,7 +140,7 @@ func newContrastive(options ContrastiveOptions) (*contrastive, error) {
 		options.Scale = 1
 	}
 	o := &contrastive{
-		base:    base{name: "contrastive_" + options.Loss.String(), arity: 4, typ: hm.NewFnType(matrix, table, indices, real, real), id: newID()},
+		base:    newStateful("contrastive_"+options.Loss.String(), matrix, table, indices, real, real),
 		options: options,
 	}
 	o.single.init(options)
@@ -183,13 +182,11 @@ func (o *contrastive) DiffWRT(int) []bool { return []bool{true, false, false, tr
 
 func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	o.differentiated = true
-	df, err := apply(&contrastiveGrad{
-		base: base{name: o.name + "_grad", arity: 3, typ: hm.NewFnType(matrix, real, real, matrix), id: o.id}, of: o}, in[0], out, grad)
+	df, err := apply(&contrastiveGrad{newStateful(o.name+"_grad", matrix, real, real, matrix), o}, in[0], out, grad)
 	if err != nil {
 		return nil, err
 	}
-	dTheta, err := apply(&contrastiveGradTheta{
-		base: base{name: o.name + "_grad_theta", arity: 3, typ: hm.NewFnType(real, real, real, real), id: o.id}, of: o}, in[3], out, grad)
+	dTheta, err := apply(&contrastiveGradTheta{newStateful(o.name+"_grad_theta", real, real, real, real), o}, in[3], out, grad)
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +199,6 @@ func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 type contrastiveGrad struct {
 	base
 	of *contrastive
-}
-
-func (o *contrastiveGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }
 
 func (o *contrastiveGrad) Run(dst *Array, in []*Array) error {
@@ -221,8 +214,6 @@ type contrastiveGradTheta struct {
 	base
 	of *contrastive
 }
-
-func (o *contrastiveGradTheta) ResultShape(dst []int, in []*Array) ([]int, error) { return dst, nil }
 
 func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
 	if dst.dtype == tensor.Float64 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -52,7 +51,7 @@ func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*g
 			"op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	}
 	return apply(&conv2d{convPass{
-		base: base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
+		base: newBase(fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), images, images, images),
 		of:   convResult, stride: stride, pad: pad, precision: precision,
 	}}, x, weights)
 }
@@ -65,7 +64,7 @@ func (o *conv2d) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.No
 	var out gorgonia.Nodes
 	for i, of := range []convPart{convImages, convWeights} {
 		n, err := apply(&convPass{
-			base: base{name: fmt.Sprintf("%s_grad_%d", o.name, i), arity: 3, typ: hm.NewFnType(images, images, images, images)},
+			base: newBase(fmt.Sprintf("%s_grad_%d", o.name, i), images, images, images, images),
 			of:   of, stride: o.stride, pad: o.pad, precision: o.precision,
 		}, in[0], in[1], grad)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -15,7 +14,7 @@ import (
 // [r, d], a scalar. It is differentiated with respect to x only. The derivative of a distance of
 // 0 is 0.
 func Deviation(x, targets *gorgonia.Node) (*gorgonia.Node, error) {
-	return apply(&deviation{base{name: "deviation", arity: 2, typ: hm.NewFnType(matrix, matrix, real)}}, x, targets)
+	return apply(&deviation{newBase("deviation", matrix, matrix, real)}, x, targets)
 }
 
 type deviation struct{ base }
@@ -56,29 +55,18 @@ func distance[T Float](x, y []T) float64 {
 func (o *deviation) DiffWRT(int) []bool { return []bool{true, false} }
 
 func (o *deviation) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	dx, err := apply(&deviationGrad{base{name: "deviation_grad", arity: 3, typ: hm.NewFnType(matrix, matrix, real, matrix)}}, in[0], in[1], grad)
+	dx, err := apply(&deviationGrad{newRowwise(deviationGradOf[float32], deviationGradOf[float64], "deviation_grad",
+		matrix, matrix, real, matrix)}, in[0], in[1], grad)
 	return gorgonia.Nodes{dx, nil}, err
 }
 
 // deviationGrad is the gradient of a deviation with respect to x, from x, targets and its
 // gradient.
-type deviationGrad struct{ base }
+type deviationGrad struct{ rowwise }
 
-func (o *deviationGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	return append(dst, in[0].Shape()...), nil
-}
-
-func (o *deviationGrad) Run(dst *Array, in []*Array) error {
-	if d := in[0].shape[1]; dst.dtype == tensor.Float64 {
-		deviationGradOf(dst.f64, in[0].f64, in[1].f64, d, in[2].f64[0])
-	} else {
-		deviationGradOf(dst.f32, in[0].f32, in[1].f32, d, in[2].f32[0])
-	}
-	return nil
-}
-
-func deviationGradOf[T Float](dst, x, targets []T, d int, grad T) {
-	each := float64(grad) * float64(d) / float64(max(1, len(x)))
+func deviationGradOf[T Float](to *Array, in []*Array, lo, hi int) {
+	dst, x, targets, d := rowsIn[T](to, lo, hi), rowsIn[T](in[0], lo, hi), rowsIn[T](in[1], lo, hi), to.Cols()
+	each := float64(Data[T](in[2])[0]) * float64(d) / float64(max(1, to.Len()))
 	for i := 0; i < len(x); i += d {
 		scale := 0.0
 		if far := distance(x[i:i+d], targets[i:i+d]); far > 0 {

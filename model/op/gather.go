@@ -3,7 +3,6 @@ package op
 import (
 	"math/bits"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -21,18 +20,17 @@ import (
 // with respect to all positions. Its model gathers the distinct rows first and asks for
 // the gradient of that node, so the gradient is only as large as the batch.
 func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
-	return apply(&gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}, source, index)
+	return apply(&gather{newRowwise(gatherTo[float32], gatherTo[float64], "gather", matrix, indices, matrix)}, source, index)
 }
 
 // ScatterAdd returns a matrix of the shape of like [n, d] whose row i is the sum of the
 // rows j of values [r, d] with index[j] = i, added in the order of j. The values of like
 // are not read.
 func ScatterAdd(values, index, like *gorgonia.Node) (*gorgonia.Node, error) {
-	return apply(&scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}},
-		values, index, like)
+	return apply(&scatterAdd{base: newBase("scatter_add", matrix, indices, matrix, matrix)}, values, index, like)
 }
 
-type gather struct{ base }
+type gather struct{ rowwise }
 
 func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 {
@@ -47,12 +45,11 @@ func (o *gather) Run(dst *Array, in []*Array) error {
 	if bad := outOfRange(index, in[0].Rows()); bad >= 0 {
 		return kind.Errorf(ErrInput, "op: gather: row %d of the index: got %d, want 0 to %d", bad, index[bad], in[0].Rows()-1)
 	}
-	if dst.dtype == tensor.Float64 {
-		simd.GatherRows(dst.f64, in[0].f64, dst.shape[1], index)
-	} else {
-		simd.GatherRows(dst.f32, in[0].f32, dst.shape[1], index)
-	}
-	return nil
+	return o.rowwise.Run(dst, in)
+}
+
+func gatherTo[T Float](dst *Array, in []*Array, lo, hi int) {
+	simd.GatherRows(rowsIn[T](dst, lo, hi), Data[T](in[0]), dst.shape[1], in[1].i32[lo:hi])
 }
 
 // Launch implements Launcher.

@@ -56,25 +56,24 @@ type linear struct {
 	act     Activation
 	indexed bool // the second input is the index
 	block   rowBlock
-	softmax softmax
+	softmax rowwise
 }
 
 func newLinear(act Activation, indexed bool) (*linear, error) {
 	if err := checkActivation(act); err != nil {
 		return nil, err
 	}
-	o := &linear{base: base{name: "linear"}, act: act, indexed: indexed}
+	o := &linear{base: newBase("linear", matrix, matrix, vector, matrix), act: act, indexed: indexed}
 	switch act {
 	case ReLUActivation:
 		o.name = "linear_relu"
 	case SoftmaxActivation:
 		o.name, o.id = "linear_softmax", newID()
+		o.softmax.single, o.softmax.double = softmax[float32], softmax[float64]
 	}
 	if indexed {
 		o.name += "_rows"
-		o.arity, o.typ = 4, hm.NewFnType(matrix, indices, matrix, vector, matrix)
-	} else {
-		o.arity, o.typ = 3, hm.NewFnType(matrix, matrix, vector, matrix)
+		o.types = []hm.Type{matrix, indices, matrix, vector, matrix}
 	}
 	return o, nil
 }
@@ -113,7 +112,7 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 		blas.Linear(m, n, k, x.f32, k, rows, w.f32, k, b.f32, relu, dst.f32, n)
 	}
 	if o.act == SoftmaxActivation {
-		o.softmax.run(dst)
+		return o.softmax.Run(dst, in)
 	}
 	return nil
 }
@@ -175,7 +174,7 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 	if o.indexed {
 		weights = in[2]
 	}
-	dx, err := apply(&inputGrad{base{name: "product", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}}, grad, weights)
+	dx, err := apply(&inputGrad{newBase("product", matrix, matrix, matrix)}, grad, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +241,10 @@ type weightGrad struct {
 }
 
 func newWeightGrad(indexed bool) *weightGrad {
-	o := &weightGrad{base: base{name: "weight_grad", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}, indexed: indexed}
 	if indexed {
-		o.name, o.arity, o.typ = "weight_grad_rows", 3, hm.NewFnType(matrix, matrix, indices, matrix)
+		return &weightGrad{base: newBase("weight_grad_rows", matrix, matrix, indices, matrix), indexed: true}
 	}
-	return o
+	return &weightGrad{base: newBase("weight_grad", matrix, matrix, matrix)}
 }
 
 // operands returns the inputs, with a nil index if there is none.
@@ -307,8 +305,7 @@ type columnSums struct {
 const rowsPerSum = 1024
 
 func newColumnSums() *columnSums {
-	o := &columnSums{base: base{name: "column_sums", arity: 1,
-		typ: hm.NewFnType(matrix, vector), id: newID()}}
+	o := &columnSums{base: newStateful("column_sums", matrix, vector)}
 	o.loop.Body = o.piece
 	return o
 }

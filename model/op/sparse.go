@@ -4,7 +4,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -130,9 +129,7 @@ func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Act
 		return nil, err
 	}
 	o := &sparseLinear{
-		base: base{name: dense.name + "_sparse", arity: 3, id: newID(),
-			typ: hm.NewFnType(matrix, vector, indices, matrix)},
-		act: act, points: points,
+		base: newStateful(dense.name+"_sparse", matrix, vector, indices, matrix), act: act, points: points,
 	}
 	return apply(o, weights, bias, index)
 }
@@ -189,10 +186,7 @@ func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gor
 			return nil, err
 		}
 	}
-	dw, err := apply(&sparseWeightGrad{
-		base:   base{name: "weight_grad_sparse", arity: 2, typ: hm.NewFnType(matrix, indices, matrix), id: o.id},
-		points: o.points,
-	}, grad, in[2])
+	dw, err := apply(&sparseWeightGrad{base: newStateful("weight_grad_sparse", matrix, indices, matrix), points: o.points}, grad, in[2])
 	if err != nil {
 		return nil, err
 	}
