@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,65 +36,103 @@ func checkActivation(act Activation) error {
 // Linear returns act(x·Wᵀ + b), [n, out], for x [n, in], weights W [out, in] and bias b
 // [out]. It computes a layer and its activation in one pass.
 func Linear(x, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
-	o, err := newLinear(act, false)
-	if err != nil {
-		return nil, err
-	}
-	return apply(o, x, weights, bias)
+	return applyLinear("", layerInput{}, act, weights, bias, x)
 }
 
 // LinearRows is Linear, [r, out], for rows of points [n, in]. index [r] (int32) has their
 // numbers. The rows are not copied.
 func LinearRows(points, index, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
-	o, err := newLinear(act, true)
-	if err != nil {
-		return nil, err
+	return applyLinear("_rows", layerInput{indexed: true}, act, weights, bias, points, index)
+}
+
+// LinearOfSparse is LinearRows for a constant sparse matrix of points.
+func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
+	return applyLinear("_rows_sparse", layerInput{indexed: true, sparse: points}, act, weights, bias, index)
+}
+
+// A layerInput says which operands, the last ones, are the input of a layer: a matrix, unless
+// a sparse one takes its place, and an index, unless all rows are the input.
+type layerInput struct {
+	sparse  *Sparse
+	indexed bool
+}
+
+// operation returns the types of an operation with some operands before the input, and a
+// matrix as result.
+func (l layerInput) operation(types ...hm.Type) []hm.Type {
+	if l.sparse == nil {
+		types = append(types, matrix)
 	}
-	return apply(o, points, index, weights, bias)
+	if l.indexed {
+		types = append(types, indices)
+	}
+	return append(types, matrix)
+}
+
+// take returns the matrix and the index of a layer's operands, or nil for what is no operand.
+func (l layerInput) take(in []*Array) (x, index *Array) {
+	if l.indexed {
+		index, in = in[len(in)-1], in[:len(in)-1]
+	}
+	if l.sparse == nil {
+		x = in[len(in)-1]
+	}
+	return x, index
+}
+
+// size returns the size of the matrix.
+func (l layerInput) size(x *Array) (rows, cols int) {
+	if l.sparse != nil {
+		return l.sparse.matrix.Size()
+	}
+	return x.shape[0], x.shape[1]
+}
+
+// each calls use for the rows on an accelerator, as rowBlock.each does.
+func (l layerInput) each(d *Device, b *rowBlock, x, index *Array, use func(x Pointer, first, n int) error) error {
+	if l.sparse != nil {
+		return l.sparse.each(d, b, index, use)
+	}
+	return b.each(d, x, index, use)
 }
 
 type linear struct {
 	base
+	layerInput
 	act     Activation
-	indexed bool // the second input is the index
 	block   rowBlock
 	softmax rowwise
 }
 
-func newLinear(act Activation, indexed bool) (*linear, error) {
+// applyLinear returns a layer of operands: the weights, the bias and the input. suffix ends
+// the operation's name.
+func applyLinear(suffix string, input layerInput, act Activation, operands ...*gorgonia.Node) (*gorgonia.Node, error) {
 	if err := checkActivation(act); err != nil {
 		return nil, err
 	}
-	o := &linear{base: newBase("linear", matrix, matrix, vector, matrix), act: act, indexed: indexed}
-	switch act {
-	case ReLUActivation:
-		o.name = "linear_relu"
-	case SoftmaxActivation:
-		o.name, o.id = "linear_softmax", newID()
-		o.softmax.single, o.softmax.double = softmax[float32], softmax[float64]
+	if dtype := operands[0].Dtype(); input.sparse != nil && dtype != tensor.Float32 {
+		return nil, kind.Errorf(ErrInput, "op: linear of sparse points: got type %v, want float32", dtype)
 	}
-	if indexed {
-		o.name += "_rows"
-		o.types = []hm.Type{matrix, indices, matrix, vector, matrix}
-	}
-	return o, nil
-}
-
-// operands returns the inputs, with a nil index if there is none.
-func (o *linear) operands(in []*Array) (x, index, weights, bias *Array) {
-	if o.indexed {
-		return in[0], in[1], in[2], in[3]
-	}
-	return in[0], nil, in[1], in[2]
+	name := [...]string{NoActivation: "linear", ReLUActivation: "linear_relu", SoftmaxActivation: "linear_softmax"}[act]
+	o := &linear{base: newStateful(name+suffix, input.operation(matrix, vector)...), layerInput: input, act: act}
+	o.softmax.single, o.softmax.double = softmax[float32], softmax[float64]
+	return apply(o, operands...)
 }
 
 func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
-	x, index, w, b := o.operands(in)
-	if x.dims != 2 || w.dims != 2 || b.dims != 1 || x.shape[1] != w.shape[1] || w.shape[0] != b.shape[0] || index != nil && index.dims != 1 {
+	w, b := in[0], in[1]
+	x, index := o.take(in)
+	ok := w.dims == 2 && b.dims == 1 && w.shape[0] == b.shape[0] && (index == nil || index.dims == 1) && (x == nil || x.dims == 2)
+	rows, cols := o.size(x)
+	switch {
+	case ok && w.shape[1] == cols:
+	case o.sparse != nil:
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]",
+			o.name, w.Shape(), b.Shape(), index.Shape(), cols)
+	default:
 		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want rows [n,in], weights [out,in] and a bias [out]",
 			o.name, x.Shape(), w.Shape(), b.Shape())
 	}
-	rows := x.shape[0]
 	if index != nil {
 		rows = index.shape[0]
 	}
@@ -100,15 +140,20 @@ func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *linear) Run(dst *Array, in []*Array) error {
-	x, index, w, b := o.operands(in)
-	rows, err := rowsOf(o.name, x.Rows(), index)
+	w, b := in[0], in[1]
+	x, index := o.take(in)
+	points, k := o.size(x)
+	rows, err := rowsOf(o.name, points, index)
 	if err != nil {
 		return err
 	}
-	m, n, k, relu := dst.shape[0], dst.shape[1], x.shape[1], o.act == ReLUActivation
-	if dst.dtype == tensor.Float64 {
+	m, n, relu := dst.shape[0], dst.shape[1], o.act == ReLUActivation
+	switch {
+	case o.sparse != nil:
+		o.sparse.matrix.Linear(rows, n, w.f32, k, b.f32, relu, dst.f32, n)
+	case dst.dtype == tensor.Float64:
 		blas.Linear(m, n, k, x.f64, k, rows, w.f64, k, b.f64, relu, dst.f64, n)
-	} else {
+	default:
 		blas.Linear(m, n, k, x.f32, k, rows, w.f32, k, b.f32, relu, dst.f32, n)
 	}
 	if o.act == SoftmaxActivation {
@@ -122,20 +167,23 @@ func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
 	if o.act == SoftmaxActivation {
 		return kind.Errorf(ErrInput, "op: %s has no kernel for devices", o.name)
 	}
-	x, index, w, b := o.operands(in)
-	if w.Rows() <= mostNarrow {
-		rows, cols := dst.shape[0], w.shape[1]
+	w, b := in[0], in[1]
+	x, index := o.take(in)
+	rows, cols, out := dst.shape[0], w.shape[1], dst.shape[1]
+	if o.sparse == nil && out <= mostNarrow {
 		lanes := device.Lanes(cols)
 		return d.Each("linear_narrow", rows<<lanes, dst.Arg(), x.Arg(), addressOf(index), w.Arg(), b.Arg(),
-			device.Int(rows), device.Int(cols), device.Int(dst.shape[1]), device.Int(int(o.act)), device.Int(lanes))
+			device.Int(rows), device.Int(cols), device.Int(out), device.Int(int(o.act)), device.Int(lanes))
 	}
-	err := o.block.each(d, x, index, func(x Pointer, first, n int) error {
-		return weightRows(d, dst, first, n, x, w)
+	err := o.each(d, &o.block, x, index, func(x Pointer, first, n int) error {
+		return d.Multiply(device.Product{TransB: true, M: n, N: out, K: cols, Alpha: 1,
+			A: x, LDA: cols, B: w.Pointer(), LDB: cols, C: dst.Pointer().At(first*out, elementSize), LDC: out})
 	})
 	if err != nil {
 		return err
 	}
-	return addBias(d, dst, b, o.act)
+	lanes := device.Lanes(out)
+	return d.Each("add_bias", rows<<lanes, dst.Arg(), b.Arg(), device.Int(rows), device.Int(out), device.Int(int(o.act)), device.Int(lanes))
 }
 
 // rowsOf returns the checked row numbers, below n, of an index; nil for no index.
@@ -153,10 +201,9 @@ func rowsOf(name string, n int, index *Array) ([]int32, error) {
 }
 
 func (o *linear) DiffWRT(int) []bool {
-	if o.indexed {
-		return []bool{true, false, true, true}
-	}
-	return []bool{true, true, true}
+	wrt := slices.Repeat([]bool{true}, o.Arity())
+	wrt[len(wrt)-1] = !o.indexed
+	return wrt
 }
 
 func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -170,33 +217,23 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 	if err != nil {
 		return nil, err
 	}
-	x, weights := in[0], in[1]
-	if o.indexed {
-		weights = in[2]
-	}
-	dx, err := apply(&inputGrad{newBase("product", matrix, matrix, matrix)}, grad, weights)
-	if err != nil {
-		return nil, err
-	}
-	operands := gorgonia.Nodes{grad, x}
-	if o.indexed {
-		if dx, err = ScatterAdd(dx, in[1], x); err != nil {
+	grads, input := make(gorgonia.Nodes, len(in)), in[2:]
+	if o.sparse == nil {
+		if grads[2], err = apply(&inputGrad{newBase("product", matrix, matrix, matrix)}, grad, in[0]); err != nil {
 			return nil, err
 		}
-		operands = append(operands, in[1])
+		if o.indexed {
+			if grads[2], err = ScatterAdd(grads[2], input[1], input[0]); err != nil {
+				return nil, err
+			}
+		}
 	}
-	dw, err := apply(newWeightGrad(o.indexed), operands...)
-	if err != nil {
+	if grads[0], err = apply(&weightGrad{base: newStateful("weight_grad", o.operation(matrix)...), layerInput: o.layerInput},
+		append(gorgonia.Nodes{grad}, input...)...); err != nil {
 		return nil, err
 	}
-	db, err := apply(newColumnSums(), grad)
-	if err != nil {
-		return nil, err
-	}
-	if o.indexed {
-		return gorgonia.Nodes{dx, nil, dw, db}, nil
-	}
-	return gorgonia.Nodes{dx, dw, db}, nil
+	grads[1], err = apply(newColumnSums(), grad)
+	return grads, err
 }
 
 // inputGrad is the gradient of a layer's input: g [n, out] times the weights
@@ -235,41 +272,32 @@ func (o *inputGrad) Run(dst *Array, in []*Array) error {
 // out] of its sums and its input x [n, in], or for the rows of x in an index.
 type weightGrad struct {
 	base
-	indexed bool
-	block   rowBlock
-	sums    columnSummer
-}
-
-func newWeightGrad(indexed bool) *weightGrad {
-	if indexed {
-		return &weightGrad{base: newBase("weight_grad_rows", matrix, matrix, indices, matrix), indexed: true}
-	}
-	return &weightGrad{base: newBase("weight_grad", matrix, matrix, matrix)}
-}
-
-// operands returns the inputs, with a nil index if there is none.
-func (o *weightGrad) operands(in []*Array) (g, x, index *Array) {
-	if o.indexed {
-		return in[0], in[1], in[2]
-	}
-	return in[0], in[1], nil
+	layerInput
+	block rowBlock
+	sums  columnSummer
 }
 
 func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	g, x, _ := o.operands(in)
-	return append(dst, g.shape[1], x.shape[1]), nil
+	x, _ := o.take(in)
+	_, cols := o.size(x)
+	return append(dst, in[0].shape[1], cols), nil
 }
 
 func (o *weightGrad) Run(dst *Array, in []*Array) error {
-	g, x, index := o.operands(in)
-	rows, err := rowsOf(o.name, x.Rows(), index)
+	g := in[0]
+	x, index := o.take(in)
+	points, k := o.size(x)
+	rows, err := rowsOf(o.name, points, index)
 	if err != nil {
 		return err
 	}
-	m, n, k := g.shape[0], dst.shape[0], dst.shape[1]
-	if dst.dtype == tensor.Float64 {
+	m, n := g.shape[0], dst.shape[0]
+	switch {
+	case o.sparse != nil:
+		o.sparse.matrix.LinearGrad(rows, n, g.f32, n, dst.f32, k)
+	case dst.dtype == tensor.Float64:
 		blas.LinearGrad(m, n, k, g.f64, n, x.f64, k, rows, dst.f64, k)
-	} else {
+	default:
 		blas.LinearGrad(m, n, k, g.f32, n, x.f32, k, rows, dst.f32, k)
 	}
 	return nil
@@ -277,15 +305,19 @@ func (o *weightGrad) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *weightGrad) Launch(d *Device, dst *Array, in []*Array) error {
-	g, x, index := o.operands(in)
-	if dst.Rows() <= mostNarrow {
+	g := in[0]
+	x, index := o.take(in)
+	out, width := dst.shape[0], dst.shape[1]
+	if o.sparse == nil && out <= mostNarrow {
 		return o.sums.launch(d, dst, g, x, index)
 	}
 	if g.Rows() == 0 {
 		return dst.Zero()
 	}
-	return o.block.each(d, x, index, func(x Pointer, first, n int) error {
-		return addWeightGrad(d, dst, g, first, n, x)
+	// The first rows overwrite dst, and the others are added.
+	return o.each(d, &o.block, x, index, func(x Pointer, first, n int) error {
+		return d.Multiply(device.Product{TransA: true, M: out, N: width, K: n, Alpha: 1,
+			A: g.Pointer().At(first*out, elementSize), LDA: out, B: x, LDB: width, Beta: float32(min(first, 1)), C: dst.Pointer(), LDC: width})
 	})
 }
 
@@ -349,8 +381,7 @@ func (o *columnSums) piece(p, lo, hi int) {
 	}
 }
 
-// The rest of this file launches linear, sparseLinear and their gradients on an
-// accelerator.
+// The rest of this file launches linear and its gradients on an accelerator.
 
 // mostNarrow is the largest number of outputs of a narrow layer. Narrow layers have their
 // own kernels; wider layers are matrix products.
@@ -391,30 +422,6 @@ func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, 
 		}
 	}
 	return nil
-}
-
-// weightRows sets rows [first, first+n) of dst to n rows x times the transposed
-// weights.
-func weightRows(d *Device, dst *Array, first, n int, x Pointer, weights *Array) error {
-	out, width := weights.shape[0], weights.shape[1]
-	return d.Multiply(device.Product{TransB: true, M: n, N: out, K: width, Alpha: 1,
-		A: x, LDA: width, B: weights.Pointer(), LDB: width, C: dst.Pointer().At(first*out, elementSize), LDC: out})
-}
-
-// addBias adds the bias to every row of dst and applies the activation.
-func addBias(d *Device, dst, bias *Array, act Activation) error {
-	rows, cols := dst.shape[0], dst.shape[1]
-	lanes := device.Lanes(cols)
-	return d.Each("add_bias", rows<<lanes, dst.Arg(), bias.Arg(),
-		device.Int(rows), device.Int(cols), device.Int(int(act)), device.Int(lanes))
-}
-
-// addWeightGrad adds to the weights' gradient dst the product of n rows of the gradient
-// g, starting with row first, and the rows x. If first is 0, it overwrites dst.
-func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
-	out, width := dst.shape[0], dst.shape[1]
-	return d.Multiply(device.Product{TransA: true, M: out, N: width, K: n, Alpha: 1,
-		A: g.Pointer().At(first*out, elementSize), LDA: out, B: x, LDB: width, Beta: float32(min(first, 1)), C: dst.Pointer(), LDC: width})
 }
 
 // addressOf returns an array's address as an argument, or 0 for nil.

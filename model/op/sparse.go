@@ -4,9 +4,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
 	"cne/internal/blas"
 	"cne/internal/device"
 	"cne/internal/kind"
@@ -119,112 +116,5 @@ func (s *Sparse) each(d *Device, b *rowBlock, index *Array, use func(x Pointer, 
 			return err
 		}
 		return use(x, first, n)
-	})
-}
-
-// LinearOfSparse is LinearRows for a constant sparse matrix of points.
-func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
-	dense, err := newLinear(act, true)
-	if err != nil {
-		return nil, err
-	}
-	o := &sparseLinear{
-		base: newStateful(dense.name+"_sparse", matrix, vector, indices, matrix), act: act, points: points,
-	}
-	return apply(o, weights, bias, index)
-}
-
-// sparseLinear takes the weights, the bias and the index.
-type sparseLinear struct {
-	base
-	act    Activation
-	points *Sparse
-	block  rowBlock
-}
-
-func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
-	w, b, index := in[0], in[1], in[2]
-	if _, cols := o.points.matrix.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
-		return nil, kind.Errorf(ErrInput,
-			"op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]", o.name, w.Shape(), b.Shape(), index.Shape(), cols)
-	}
-	return append(dst, index.shape[0], w.shape[0]), nil
-}
-
-func (o *sparseLinear) Run(dst *Array, in []*Array) error {
-	if dst.dtype != tensor.Float32 {
-		return kind.Errorf(ErrInput, "op: %s: got type %v, want float32", o.name, dst.dtype)
-	}
-	points, _ := o.points.matrix.Size()
-	rows, err := rowsOf(o.name, points, in[2])
-	if err != nil {
-		return err
-	}
-	n := dst.shape[1]
-	o.points.matrix.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLUActivation, dst.f32, n)
-	return nil
-}
-
-// Launch implements Launcher.
-func (o *sparseLinear) Launch(d *Device, dst *Array, in []*Array) error {
-	w, b, index := in[0], in[1], in[2]
-	err := o.points.each(d, &o.block, index, func(x Pointer, first, n int) error {
-		return weightRows(d, dst, first, n, x, w)
-	})
-	if err != nil {
-		return err
-	}
-	return addBias(d, dst, b, o.act)
-}
-
-func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
-
-func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	var err error
-	if o.act == ReLUActivation {
-		if grad, err = apply(newReLUGrad(matrix), out, grad); err != nil {
-			return nil, err
-		}
-	}
-	dw, err := apply(&sparseWeightGrad{base: newStateful("weight_grad_sparse", matrix, indices, matrix), points: o.points}, grad, in[2])
-	if err != nil {
-		return nil, err
-	}
-	db, err := apply(newColumnSums(), grad)
-	return gorgonia.Nodes{dw, db, nil}, err
-}
-
-// sparseWeightGrad is the gradient of the weights. Its inputs are the gradient [n, out]
-// of the layer's sums and the index.
-type sparseWeightGrad struct {
-	base
-	points *Sparse
-	block  rowBlock
-}
-
-func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	_, cols := o.points.matrix.Size()
-	return append(dst, in[0].shape[1], cols), nil
-}
-
-func (o *sparseWeightGrad) Run(dst *Array, in []*Array) error {
-	points, _ := o.points.matrix.Size()
-	rows, err := rowsOf(o.name, points, in[1])
-	if err != nil {
-		return err
-	}
-	n, cols := dst.shape[0], dst.shape[1]
-	o.points.matrix.LinearGrad(rows, n, in[0].f32, n, dst.f32, cols)
-	return nil
-}
-
-// Launch implements Launcher.
-func (o *sparseWeightGrad) Launch(d *Device, dst *Array, in []*Array) error {
-	g, index := in[0], in[1]
-	if index.Rows() == 0 {
-		return dst.Zero()
-	}
-	return o.points.each(d, &o.block, index, func(x Pointer, first, n int) error {
-		return addWeightGrad(d, dst, g, first, n, x)
 	})
 }
