@@ -72,13 +72,7 @@ func (a *Array) Dtype() tensor.Dtype { return a.dtype }
 func (a *Array) Shape() []int { return a.shape[:a.dims] }
 
 // Len returns the number of elements: 1 for a scalar.
-func (a *Array) Len() int {
-	n := 1
-	for _, d := range a.shape[:a.dims] {
-		n *= d
-	}
-	return n
-}
+func (a *Array) Len() int { return tensor.ProdInts(a.Shape()) }
 
 // Cap returns the array's capacity in elements.
 func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) + a.on.capacity/a.bytesEach() }
@@ -88,13 +82,7 @@ func (a *Array) Rows() int { return a.shape[0] }
 
 // Cols returns the number of elements of a row: the product of the dimensions
 // after the first.
-func (a *Array) Cols() int {
-	n := 1
-	for _, d := range a.shape[1:max(1, a.dims)] {
-		n *= d
-	}
-	return n
-}
+func (a *Array) Cols() int { return tensor.ProdInts(a.shape[1:max(1, a.dims)]) }
 
 // Resize gives the array a new shape. It allocates only when the array's
 // memory is too small; the elements are then undefined.
@@ -108,7 +96,11 @@ func (a *Array) Resize(shape []int) error {
 		}
 	}
 	a.dims = copy(a.shape[:], shape)
-	n := a.Len()
+	return a.hold(a.Len())
+}
+
+// hold lets the array have n elements.
+func (a *Array) hold(n int) error {
 	if a.on.device != nil {
 		return a.on.grow(n * a.bytesEach())
 	}
@@ -131,29 +123,17 @@ func (a *Array) Reserve(n int) error {
 	if n <= a.Cap() {
 		return nil
 	}
-	if a.on.device != nil {
-		return a.on.grow(n * a.bytesEach())
+	if err := a.hold(n); err != nil {
+		return err
 	}
-	switch a.dtype {
-	case tensor.Float32:
-		a.f32 = make([]float32, len(a.f32), n)
-	case tensor.Float64:
-		a.f64 = make([]float64, len(a.f64), n)
-	case tensor.Int32:
-		a.i32 = make([]int32, len(a.i32), n)
-	}
-	return nil
+	return a.hold(a.Len())
 }
 
 // Share makes a an array of the given shape that uses the memory of data, without a copy.
 // Batches are handed to a program in this way. The type of data must be the array's, and
 // its length the product of the dimensions.
 func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	if dtype := dtypeOf[T](); a.dtype != dtype || len(shape) > MaxDims || n != len(data) {
+	if dtype := dtypeOf[T](); a.dtype != dtype || len(shape) > MaxDims || tensor.ProdInts(shape) != len(data) {
 		return shareError(a.dtype, dtype, len(data), slices.Clone(shape))
 	}
 	*slot[T](a) = data

@@ -88,10 +88,7 @@ func (a *Array) Free() {
 // type, starting with element first, on the same device. It is valid until the other is
 // resized or freed.
 func (a *Array) View(of *Array, first int, shape ...int) error {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
+	n := tensor.ProdInts(shape)
 	if a.dtype != of.dtype || len(shape) > MaxDims || first < 0 || n < 0 || first+n > of.Cap() {
 		return fmt.Errorf("op: view of %v of shape %v: got elements %d to %d of %d of %v", a.dtype, slices.Clone(shape), first,
 			first+n, of.Cap(), of.dtype)

@@ -407,11 +407,7 @@ func (s *step) run() error {
 // node grows with the batch as the step's own node does. If arrays grew step by step,
 // memory that they outgrew would stay allocated for a while.
 func (s *step) reserve(shape []int) error {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	if s.size > 0 && n > s.out.Cap() {
+	if n := tensor.ProdInts(shape); s.size > 0 && n > s.out.Cap() {
 		return s.out.Reserve(n * s.most / s.size)
 	}
 	return nil
