@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -42,18 +43,14 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 		return nil, kind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
 	}
 	s := new(BatchStats)
-	var err error
-	if s.Mean, err = NewArray(d, dtype, channels); err != nil {
-		return nil, err
-	}
-	if s.Var, err = NewArray(d, dtype, channels); err != nil {
+	var errMean, errVar error
+	s.Mean, errMean = NewArray(d, dtype, channels)
+	s.Var, errVar = NewArray(d, dtype, channels)
+	if err := cmp.Or(errMean, errVar); err != nil {
 		return nil, err
 	}
 	if !d.OnHost() {
-		if err := s.Mean.Zero(); err != nil {
-			return nil, err
-		}
-		return s, d.Fill(s.Var.Pointer(), math.Float32bits(1), channels)
+		return s, cmp.Or(s.Mean.Zero(), d.Fill(s.Var.Pointer(), math.Float32bits(1), channels))
 	}
 	selection.Fill(s.Var.f32, 1)
 	selection.Fill(s.Var.f64, 1)
@@ -542,11 +539,8 @@ func (o *batchNorm) prepare(d *Device, in []*Array) error {
 	if o.evaluated {
 		return d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
 	}
-	if err := l.launch(d, &normMoments, partial, state, x.Arg()); err != nil {
-		return err
-	}
-	return l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts),
-		c, device.Int(l.rows))
+	return cmp.Or(l.launch(d, &normMoments, partial, state, x.Arg()),
+		l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows)))
 }
 
 // RecomputeOnDevice implements Recomputer.
@@ -589,14 +583,9 @@ func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 		return err
 	}
 	state, partial, floor := n.state.Arg(), n.partial.array.Arg(), device.F32(n.floor)
-	if err := l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor); err != nil {
-		return err
-	}
-	if err := l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows),
-		device.Int(evaluated)); err != nil {
-		return err
-	}
-	return l.launch(d, &normGradient, dst.Arg(), g.Arg(), x.Arg(), state, floor)
+	return cmp.Or(l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor),
+		l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)),
+		l.launch(d, &normGradient, dst.Arg(), g.Arg(), x.Arg(), state, floor))
 }
 
 // Launch implements Launcher.

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"math/bits"
 
 	"gorgonia.org/gorgonia"
@@ -124,18 +125,10 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 		return err
 	}
 	most := Arg(sums.Pointer().At(2*n, elementSize))
-	if err := sums.Zero(); err != nil {
-		return err
-	}
-	if err := d.Launch("scatter_largest", device.Launch{Grid: min(512, (x.Len()+1023)/1024), Block: 256}, most, x.Arg(),
-		device.Int(x.Len())); err != nil {
-		return err
-	}
-	if err := d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(), device.Int(rows), device.Int(cols),
-		count, device.Int(lanes)); err != nil {
-		return err
-	}
-	return d.Each("scatter_result", n, dst.Arg(), sums.Arg(), most, device.Int(n), count)
+	return cmp.Or(sums.Zero(),
+		d.Launch("scatter_largest", device.Launch{Grid: min(512, (x.Len()+1023)/1024), Block: 256}, most, x.Arg(), device.Int(x.Len())),
+		d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(), device.Int(rows), device.Int(cols), count, device.Int(lanes)),
+		d.Each("scatter_result", n, dst.Arg(), sums.Arg(), most, device.Int(n), count))
 }
 
 func (o *scatterAdd) DiffWRT(int) []bool { return []bool{true, false, false} }

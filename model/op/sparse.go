@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"sync"
 	"unsafe"
 
@@ -76,27 +77,20 @@ func (s *Sparse) on(d *Device) (*deviceSparse, error) {
 		return s.there, nil
 	}
 	start, columns, values := s.matrix.Elements()
-	r := &deviceSparse{device: d}
-	var err error
-	if r.start, err = upload(d, start); err != nil {
+	there := &deviceSparse{device: d}
+	if err := cmp.Or(upload(d, start, &there.start), upload(d, columns, &there.columns), upload(d, values, &there.values)); err != nil {
 		return nil, err
 	}
-	if r.columns, err = upload(d, columns); err != nil {
-		return nil, err
-	}
-	if r.values, err = upload(d, values); err != nil {
-		return nil, err
-	}
-	s.there = r
-	return r, nil
+	s.there = there
+	return there, nil
 }
 
-func upload[T any](d *Device, elements []T) (*device.Memory, error) {
-	m, err := d.Alloc(len(elements) * int(unsafe.Sizeof(*new(T))))
-	if err != nil {
-		return nil, err
+// upload copies elements to new memory of an accelerator.
+func upload[T any](d *Device, elements []T, to **device.Memory) (err error) {
+	if *to, err = d.Alloc(len(elements) * int(unsafe.Sizeof(*new(T)))); err != nil {
+		return err
 	}
-	return m, device.Upload(d, m.Pointer(), elements)
+	return device.Upload(d, (*to).Pointer(), elements)
 }
 
 // each calls use for the rows in an index, expanded to dense form, as rowBlock.each does.
