@@ -221,27 +221,6 @@ func equalised(counts []int, alone float64) []uint8 {
 	return out
 }
 
-// overlay lays a picture over an image.
-func overlay(img *image.RGBA, above *image.NRGBA) {
-	r := above.Rect.Intersect(img.Rect)
-	parallel.For(r.Dy(), bandRows, func(_, lo, hi int) {
-		for y := r.Min.Y + lo; y < r.Min.Y+hi; y++ {
-			for x := r.Min.X; x < r.Max.X; x++ {
-				from := above.Pix[above.PixOffset(x, y):][:4:4]
-				if from[3] == 0 {
-					continue
-				}
-				a := float64(from[3]) / 255
-				p := img.Pix[img.PixOffset(x, y):][:4:4]
-				p[0] = over(p[0], from[0], a)
-				p[1] = over(p[1], from[1], a)
-				p[2] = over(p[2], from[2], a)
-				p[3] = over(p[3], 0xff, a)
-			}
-		}
-	})
-}
-
 // writeSVGDensity writes the layer of a picture of that height as embedded PNG
 // images, drawn at that many pixels per inch.
 func (l *layer) writeSVGDensity(b *strings.Builder, height float64, dpi int) error {

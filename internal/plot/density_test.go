@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"math"
 	"regexp"
@@ -234,7 +235,7 @@ func TestDensitySVG(t *testing.T) {
 		}
 		above := img.(*image.NRGBA)
 		above.Rect = r.Add(image.Pt(int(math.Round(x)), int(math.Round(y)))).Sub(r.Min)
-		overlay(got, above)
+		draw.Draw(got, above.Rect, above, above.Rect.Min, draw.Over)
 	}
 	want := decode(t, s)
 	l := layoutOf(t, s)

@@ -51,7 +51,7 @@ func (l *layout) rasterise(img *image.RGBA, dots float64) {
 	for _, layer := range l.layers {
 		if layer.dense {
 			for _, above := range layer.densities(dots, img.Rect.Dy()) {
-				overlay(img, above)
+				draw.Draw(img, above.Rect, above, above.Rect.Min, draw.Over)
 			}
 			continue
 		}
