@@ -204,99 +204,86 @@ func (o *convPass) Launch(d *Device, dst *Array, in []*Array) error {
 }
 
 func (c *deviceConv) launch(d *Device, g windows, precision Precision, part convPart, images, weights, result *Array) error {
-	if g.n == 0 {
-		if part == convWeights {
-			return weights.Zero()
-		}
+	half, taps := precision == BFloat16, g.kh*g.kw
+	switch {
+	case g.n == 0 && part == convWeights:
+		return weights.Zero()
+	case g.n == 0:
 		return nil
-	}
-	if precision == BFloat16 {
-		return c.launchHalves(d, g, part, images, weights, result)
-	}
-	if images.half() || result.half() {
+	case !half && (images.half() || result.half()):
 		return kind.Errorf(ErrInput, "op: conv2d in float32: got images of bfloat16, want float32")
 	}
-	taps := g.kh * g.kw
-	last, err := c.weightsFor(d, g, weights)
-	if err == nil && part != convWeights && taps > 1 {
-		err = transposeEach(d, last, weights, g.c, taps)
+	last, err := c.lastChannels(d, g, half, part, weights)
+	var wanted *Array // what is computed in bfloat16, and then widened
+	if half && err == nil {
+		images, result, wanted, err = c.round(d, part, images, result)
 	}
 	if err != nil {
 		return err
 	}
 	err = device.ErrNoConvolution
 	if !g.plain() {
-		err = d.Convolve(g.convolution(part, images, last, result))
-	}
-	if errors.Is(err, device.ErrNoConvolution) {
-		err = g.multiply(d, part, images, last, result)
-	}
-	if err == nil && part == convWeights && taps > 1 {
-		err = transposeEach(d, weights, last, taps, g.c)
-	}
-	return err
-}
-
-// launchHalves computes a part in bfloat16. Operands of float32, including the weights,
-// are rounded first. The gradient of the weights is float32. The device's library rounds
-// it to bfloat16 once; without the library it is not rounded.
-func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, weights, result *Array) (err error) {
-	taps := g.kh * g.kw
-	halfWeights, err := c.roundedWeights.like(d, weights.Shape())
-	if err != nil {
-		return err
-	}
-	if part != convWeights {
-		if err := d.Each("transpose_round", halfWeights.Len(), halfWeights.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps),
-			device.Int(halfWeights.Len())); err != nil {
-			return err
-		}
-	}
-	halfImages, halfResult, wanted := images, result, (*Array)(nil)
-	switch part {
-	case convImages:
-		if !images.half() {
-			halfImages, err = c.computed.like(d, images.Shape())
-			wanted = images
-		}
-	default:
-		halfImages, err = c.roundedImages.of(d, images)
-	}
-	if err == nil && part == convResult && !result.half() {
-		halfResult, err = c.computed.like(d, result.Shape())
-		wanted = result
-	} else if err == nil && part != convResult {
-		halfResult, err = c.roundedResult.of(d, result)
-	}
-	if err != nil {
-		return err
-	}
-	err = device.ErrNoConvolution
-	if !g.plain() {
-		of := g.convolution(part, halfImages, halfWeights, halfResult)
-		of.BFloat16 = true
+		of := g.convolution(part, images, last, result)
+		of.BFloat16 = half
 		err = d.Convolve(of)
 	}
-	switch {
-	case errors.Is(err, device.ErrNoConvolution) && part == convWeights:
-		last, err := c.weightsFor(d, g, weights)
+	if errors.Is(err, device.ErrNoConvolution) {
+		// Only the device's library rounds the gradient of the weights.
+		if err = nil; half && part == convWeights {
+			last, err = c.weightsFor(d, g, weights)
+		}
 		if err == nil {
-			err = g.multiply(d, part, halfImages, last, halfResult)
+			err = g.multiply(d, part, images, last, result)
 		}
-		if err != nil || taps == 1 {
-			return err
-		}
-		return transposeEach(d, weights, last, taps, g.c)
-	case errors.Is(err, device.ErrNoConvolution):
-		err = g.multiply(d, part, halfImages, halfWeights, halfResult)
-	case err == nil && part == convWeights:
-		return d.Each("transpose_widen", weights.Len(), weights.Arg(), halfWeights.Arg(), device.Int(taps), device.Int(g.c),
-			device.Int(weights.Len()))
 	}
-	if err != nil || wanted == nil {
+	switch {
+	case err != nil:
 		return err
+	case part == convWeights && last.half():
+		return d.Each("transpose_widen", weights.Len(), weights.Arg(), last.Arg(), device.Int(taps), device.Int(g.c), device.Int(weights.Len()))
+	case part == convWeights && taps > 1:
+		return transposeEach(d, weights, last, taps, g.c)
+	case wanted != nil:
+		return launchConversion(d, wanted, c.computed.array)
 	}
-	return launchConversion(d, wanted, c.computed.array)
+	return nil
+}
+
+// lastChannels returns the weights with channels last, rounded if half is set, or an array for
+// their gradient.
+func (c *deviceConv) lastChannels(d *Device, g windows, half bool, part convPart, weights *Array) (last *Array, err error) {
+	if half {
+		last, err = c.roundedWeights.like(d, weights.Shape())
+	} else {
+		last, err = c.weightsFor(d, g, weights)
+	}
+	switch taps := g.kh * g.kw; {
+	case err != nil || part == convWeights || last == weights:
+	case half:
+		err = d.Each("transpose_round", last.Len(), last.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps), device.Int(last.Len()))
+	default:
+		err = transposeEach(d, last, weights, g.c, taps)
+	}
+	return last, err
+}
+
+// round returns images and result in bfloat16: rounded, or for the one that is computed an
+// array in its place. This is then wanted in float32.
+func (c *deviceConv) round(d *Device, part convPart, images, result *Array) (halfImages, halfResult, wanted *Array, err error) {
+	halfOf := func(x *Array, of convPart, copied *rounded) *Array {
+		if err != nil || x.half() {
+			return x
+		}
+		if part == of {
+			wanted = x
+			x, err = c.computed.like(d, x.Shape())
+			return x
+		}
+		x, err = copied.of(d, x)
+		return x
+	}
+	halfImages = halfOf(images, convImages, &c.roundedImages)
+	return halfImages, halfOf(result, convResult, &c.roundedResult), wanted, err
 }
 
 // weightsFor returns an array for the weights with channels last: the weights themselves
