@@ -18,13 +18,9 @@ const normRows = 32
 // and squares, in float64.
 func ColumnMoments[T Float](sums, squares []float64, x, pivot []T) {
 	c := len(pivot)
-	first := 0
-	if f, ok := float32s(x); ok && len(x) > 0 {
-		first = c &^ (lanes - 1)
-		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
-			columnMomentsVector(f[at:], rows, c, any(pivot).([]float32)[column:], sums[column:], squares[column:])
-		})
-	}
+	first := strips(x, c, func(x []float32, at, column, rows int) {
+		columnMomentsVector(x[at:], rows, c, any(pivot).([]float32)[column:], sums[column:], squares[column:])
+	})
 	for at := 0; at < len(x); at += normRows * c {
 		rows := x[at:min(at+normRows*c, len(x))]
 		for k := first; k < c; k++ {
@@ -43,14 +39,10 @@ func ColumnMoments[T Float](sums, squares []float64, x, pivot []T) {
 // Apply sets dst to what x is mapped to. dst may be x.
 func (n *Norm[T]) Apply(dst, x []T) {
 	c := len(n.Pivot)
-	first := 0
-	if f, ok := float32s(x); ok && len(x) > 0 {
-		first = c &^ (lanes - 1)
-		s, to := any(n).(*Norm[float32]), any(dst).([]float32)
-		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
-			columnApplyVector(to[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor)
-		})
-	}
+	first := strips(x, c, func(x []float32, at, column, rows int) {
+		n, dst := any(n).(*Norm[float32]), any(dst).([]float32)
+		columnApplyVector(dst[at:], x[at:], rows, c, n.Pivot[column:], n.Scale[column:], n.Shift[column:], n.Floor)
+	})
 	if first == c {
 		return
 	}
@@ -73,15 +65,11 @@ func (n *Norm[T]) value(k int, x T) T { return FMA(n.Scale[k], x-n.Pivot[k], n.S
 // floor.
 func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
 	c := len(n.Pivot)
-	first := 0
-	if f, ok := float32s(x); ok && len(x) > 0 {
-		first = c &^ (lanes - 1)
-		s, gs := any(n).(*Norm[float32]), any(g).([]float32)
-		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
-			columnProductsVector(gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor,
-				sums[column:], products[column:])
-		})
-	}
+	first := strips(x, c, func(x []float32, at, column, rows int) {
+		n, g := any(n).(*Norm[float32]), any(g).([]float32)
+		columnProductsVector(g[at:], x[at:], rows, c, n.Pivot[column:], n.Scale[column:], n.Shift[column:], n.Floor,
+			sums[column:], products[column:])
+	})
 	for at := 0; at < len(x); at += normRows * c {
 		rows := x[at:min(at+normRows*c, len(x))]
 		for k := first; k < c; k++ {
@@ -103,16 +91,12 @@ func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
 // Products. dst may be g or x.
 func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 	c := len(n.Pivot)
-	first := 0
-	if f, ok := float32s(x); ok && len(x) > 0 {
-		first = c &^ (lanes - 1)
-		s, gs, to := any(n).(*Norm[float32]), any(g).([]float32), any(dst).([]float32)
-		as, bs, os := any(a).([]float32), any(b).([]float32), any(o).([]float32)
-		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
-			columnGradientVector(to[at:], gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor,
-				as[column:], bs[column:], os[column:])
-		})
-	}
+	first := strips(x, c, func(x []float32, at, column, rows int) {
+		n, g, dst := any(n).(*Norm[float32]), any(g).([]float32), any(dst).([]float32)
+		a, b, o := any(a).([]float32), any(b).([]float32), any(o).([]float32)
+		columnGradientVector(dst[at:], g[at:], x[at:], rows, c, n.Pivot[column:], n.Scale[column:], n.Shift[column:], n.Floor,
+			a[column:], b[column:], o[column:])
+	})
 	if first == c {
 		return
 	}
@@ -128,15 +112,21 @@ func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 	}
 }
 
-// eachStrip calls body for strips of a few rows and a vector of columns that
-// make up columns [0, end) of a matrix [rows, c].
-func eachStrip(rows, c, end int, body func(at, column, rows int)) {
+// strips calls a vector form for strips of a few rows and a vector of columns of a matrix x of c
+// columns, each with the index of its first element. It returns the first column that is left.
+func strips[T Float](x []T, c int, form func(x []float32, at, column, rows int)) (first int) {
+	f, ok := float32s(x)
+	if !ok || len(f) == 0 {
+		return 0
+	}
 	width := [...]int{AVX2: lanes / 2, AVX512: lanes, NEON: lanes / 4}[current]
-	for r := 0; r < rows; r += normRows {
-		for column := 0; column < end; column += width {
-			body(r*c+column, column, min(normRows, rows-r))
+	first = c &^ (lanes - 1)
+	for rows := len(f) / c; rows > 0; rows -= normRows {
+		for column := 0; column < first; column += width {
+			form(f, len(f)-rows*c+column, column, min(normRows, rows))
 		}
 	}
+	return first
 }
 
 // AddReLU sets dst[i] to a[i]+b[i], or to 0 if the sum is negative. dst may be
