@@ -324,6 +324,9 @@ func constant[T Float](o ContrastiveOptions, theta float64, m int) T {
 	return c
 }
 
+// atLeast returns s with n elements or more. It keeps those that there are.
+func atLeast[E any](s []E, n int) []E { return append(s, make([]E, max(0, n-len(s)))...) }
+
 // grow returns a slice of n elements. It reuses the memory of s if that is large enough.
 func grow[E any](s []E, n int) []E {
 	if n <= cap(s) {

@@ -194,9 +194,7 @@ func (s *gemmLoop[T]) center(_, lo, hi int) {
 func (s *gemmLoop[T]) setPieces(n, work int) (grain int) {
 	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
 	count := parallel.Pieces(n, grain)
-	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, gemmPiece[T]{})
-	}
+	s.pieces = atLeast(s.pieces, count)
 	for ; s.used < count; s.used++ {
 		s.pieces[s.used].hasGrad = false
 	}

@@ -102,9 +102,7 @@ func (s *pairLoop[T]) run(features []T, d int, negative []int32, b int, theta fl
 	// A multiple of 16 heads per piece keeps the vector kernels on full vectors.
 	s.grain = (parallel.Pieces(b, count) + 15) &^ 15
 	count = parallel.Pieces(b, s.grain)
-	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, piece[T]{})
-	}
+	s.pieces = atLeast(s.pieces, count)
 	s.loop.Workers = count
 	s.loop.Run(b, s.grain)
 

@@ -133,9 +133,7 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 	count := min(maxPieces, 1+b*(1+s.m)*d/pieceWork)
 	s.grain = parallel.Pieces(groups, count)
 	count = parallel.Pieces(groups, s.grain)
-	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, planarPiece[T]{})
-	}
+	s.pieces = atLeast(s.pieces, count)
 	workers := min(count, runtime.GOMAXPROCS(0))
 	for len(s.scratch) < workers {
 		s.scratch = append(s.scratch, new(planarScratch[T]))
