@@ -89,14 +89,12 @@ func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNo
 	if err := checkActivation(act); err != nil {
 		return nil, err
 	}
-	o := &batchNorm{
-		base:  newStateful("batch_norm", images, vector, vector, images),
-		stats: stats,
+	floor := selection.If(act == NoActivation, math.Inf(-1), 0)
+	o := &batchNorm{base: newStateful("batch_norm", images, vector, vector, images), stats: stats,
+		onHost: newNormalization[float32](floor), onDevice: deviceNorm{floor: floor}}
+	if x.Dtype() == tensor.Float64 {
+		o.onHost = newNormalization[float64](floor)
 	}
-	if act == NoActivation {
-		o.single.norm.Floor, o.double.norm.Floor = float32(math.Inf(-1)), math.Inf(-1)
-	}
-	o.onDevice.floor = float64(o.single.norm.Floor)
 	return o, nil
 }
 
@@ -129,9 +127,16 @@ type batchNorm struct {
 	stats     *BatchStats
 	done      *gorgonia.Node // the result of batchNormDone
 	evaluated bool           // whether the last run used the running statistics
-	single    normalization[float32]
-	double    normalization[float64]
+	onHost    normalizer
 	onDevice  deviceNorm
+}
+
+// A normalizer is a normalization of a type.
+type normalizer interface {
+	run(dst, x, scale, shift *Array, stats *BatchStats, evaluate bool)
+	recompute(dst, x *Array)
+	gradient(dst, x, scale, g *Array, evaluated bool) error
+	sumsTo(dst *Array, ofScale bool)
 }
 
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -153,11 +158,7 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 	if err := o.begin(x); err != nil {
 		return err
 	}
-	if dst.dtype == tensor.Float64 {
-		o.double.run(dst.f64, x.f64, in[1].f64, in[2].f64, o.stats.Mean.f64, o.stats.Var.f64, o.evaluated)
-	} else {
-		o.single.run(dst.f32, x.f32, in[1].f32, in[2].f32, o.stats.Mean.f32, o.stats.Var.f32, o.evaluated)
-	}
+	o.onHost.run(dst, x, in[1], in[2], o.stats, o.evaluated)
 	return nil
 }
 
@@ -173,11 +174,7 @@ func (o *batchNorm) begin(x *Array) error {
 
 // Recompute implements Recomputer.
 func (o *batchNorm) Recompute(dst *Array, in []*Array) error {
-	if dst.dtype == tensor.Float64 {
-		o.double.recompute(dst.f64, in[0].f64)
-	} else {
-		o.single.recompute(dst.f32, in[0].f32)
-	}
+	o.onHost.recompute(dst, in[0])
 	return nil
 }
 
@@ -198,25 +195,25 @@ type normalization[T Float] struct {
 	moments, apply, products, blend parallel.Loop
 }
 
-func (n *normalization[T]) init() {
-	if n.apply.Body == nil {
-		n.moments.Body = func(piece, lo, hi int) {
-			c := len(n.norm.Pivot)
-			simd.ColumnMoments(n.first[piece*c:(piece+1)*c], n.second[piece*c:(piece+1)*c], n.x[lo*c:hi*c], n.norm.Pivot)
-		}
-		n.apply.Body = func(_, lo, hi int) {
-			c := len(n.norm.Pivot)
-			n.norm.Apply(n.dst[lo*c:hi*c], n.x[lo*c:hi*c])
-		}
-		n.products.Body = func(piece, lo, hi int) {
-			c := len(n.norm.Pivot)
-			n.norm.Products(n.first[piece*c:(piece+1)*c], n.second[piece*c:(piece+1)*c], n.g[lo*c:hi*c], n.x[lo*c:hi*c])
-		}
-		n.blend.Body = func(_, lo, hi int) {
-			c := len(n.norm.Pivot)
-			n.norm.Gradient(n.dst[lo*c:hi*c], n.g[lo*c:hi*c], n.x[lo*c:hi*c], n.ofG, n.ofX, n.o)
-		}
+func newNormalization[T Float](floor float64) *normalization[T] {
+	n := &normalization[T]{norm: simd.Norm[T]{Floor: T(floor)}}
+	n.moments.Body = func(piece, lo, hi int) {
+		c := len(n.norm.Pivot)
+		simd.ColumnMoments(n.first[piece*c:(piece+1)*c], n.second[piece*c:(piece+1)*c], n.x[lo*c:hi*c], n.norm.Pivot)
 	}
+	n.apply.Body = func(_, lo, hi int) {
+		c := len(n.norm.Pivot)
+		n.norm.Apply(n.dst[lo*c:hi*c], n.x[lo*c:hi*c])
+	}
+	n.products.Body = func(piece, lo, hi int) {
+		c := len(n.norm.Pivot)
+		n.norm.Products(n.first[piece*c:(piece+1)*c], n.second[piece*c:(piece+1)*c], n.g[lo*c:hi*c], n.x[lo*c:hi*c])
+	}
+	n.blend.Body = func(_, lo, hi int) {
+		c := len(n.norm.Pivot)
+		n.norm.Gradient(n.dst[lo*c:hi*c], n.g[lo*c:hi*c], n.x[lo*c:hi*c], n.ofG, n.ofX, n.o)
+	}
+	return n
 }
 
 // sums runs a loop over the rows of x that adds to first and second for each of
@@ -234,9 +231,9 @@ func (n *normalization[T]) sums(loop *parallel.Loop, channels int) {
 	}
 }
 
-func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
-	n.init()
-	n.x = x
+func (n *normalization[T]) run(dst, x, scales, shifts *Array, stats *BatchStats, evaluate bool) {
+	scale, shift, means, variances := Data[T](scales), Data[T](shifts), Data[T](stats.Mean), Data[T](stats.Var)
+	n.x = Data[T](x)
 	c := len(scale)
 	for _, s := range []*[]T{&n.norm.Pivot, &n.norm.Scale, &n.norm.Shift} {
 		*s = grow(*s, c)
@@ -245,10 +242,10 @@ func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evalu
 	if !evaluate {
 		// The moments are about one of the values. They do not cancel in a channel that is far
 		// from 0, and the squares are at most n+1 times the scatter.
-		copy(n.norm.Pivot, x[:c])
+		copy(n.norm.Pivot, n.x[:c])
 		n.sums(&n.moments, c)
 	}
-	count := float64(len(x) / c)
+	count := float64(len(n.x) / c)
 	for k := range c {
 		mean, variance := float64(means[k]), float64(variances[k])
 		if !evaluate {
@@ -267,22 +264,26 @@ func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evalu
 }
 
 // recompute applies what run found.
-func (n *normalization[T]) recompute(dst, x []T) {
-	n.dst, n.x = dst, x
+func (n *normalization[T]) recompute(dst, x *Array) {
+	n.dst, n.x = Data[T](dst), Data[T](x)
 	c := len(n.norm.Pivot)
-	n.apply.Run(len(x)/c, itemsPerPiece(c))
+	n.apply.Run(len(n.x)/c, itemsPerPiece(c))
 	n.dst, n.x = nil, nil // for the garbage collector
 }
 
 // gradient writes, with z = (x−mean)/√(variance+ε) and g where the activation
 // lets it pass, scale/√(variance+ε)·(g − Σg/n − z·Σgz/n) in training, and without
 // the sums in evaluation. It leaves Σg and Σgz in first and second.
-func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
+func (n *normalization[T]) gradient(dst, x, scales, g *Array, evaluated bool) error {
+	scale := Data[T](scales)
 	c := len(scale)
-	n.dst, n.x, n.g = dst, x, g
+	if len(n.mean) != c {
+		return errNotRun
+	}
+	n.dst, n.x, n.g = Data[T](dst), Data[T](x), Data[T](g)
 	n.ofG, n.ofX, n.o = grow(n.ofG, c), grow(n.ofX, c), grow(n.o, c)
 	n.sums(&n.products, c)
-	count := float64(len(x) / c)
+	count := float64(len(n.x) / c)
 	for k := range c {
 		off := n.mean[k] - float64(n.norm.Pivot[k])
 		n.second[k] = n.inverse[k] * (n.second[k] - float64(off*n.first[k]))
@@ -293,8 +294,14 @@ func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 			n.ofX[k], n.o[k] = T(ofX), T(-factor*n.first[k]/count-float64(ofX*off))
 		}
 	}
-	n.blend.Run(len(x)/c, itemsPerPiece(c))
+	n.blend.Run(len(n.x)/c, itemsPerPiece(c))
 	n.dst, n.x, n.g = nil, nil, nil
+	return nil
+}
+
+// sumsTo writes the gradient of the scale or of the shift that gradient has left.
+func (n *normalization[T]) sumsTo(dst *Array, ofScale bool) {
+	selection.Convert(Data[T](dst), selection.If(ofScale, n.second, n.first)[:dst.Len()])
 }
 
 // batchNormAdd is a batchNorm without activation. Another array is added to its result
@@ -381,16 +388,7 @@ type batchNormGrad struct {
 }
 
 func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
-	x, scale, g := in[0], in[1], in[2]
-	if max(len(o.of.single.mean), len(o.of.double.mean)) != x.shape[3] {
-		return errNotRun
-	}
-	if dst.dtype == tensor.Float64 {
-		o.of.double.gradient(dst.f64, x.f64, scale.f64, g.f64, o.of.evaluated)
-	} else {
-		o.of.single.gradient(dst.f32, x.f32, scale.f32, g.f32, o.of.evaluated)
-	}
-	return nil
+	return o.of.onHost.gradient(dst, in[0], in[1], in[2], o.of.evaluated)
 }
 
 var errNotRun = kind.Errorf(ErrInput, "op: the gradient of a batch_norm was asked for before it was run")
@@ -404,17 +402,7 @@ type batchNormSums struct {
 }
 
 func (o *batchNormSums) Run(dst *Array, _ []*Array) error {
-	shifts, scales := o.of.single.first, o.of.single.second
-	if dst.dtype == tensor.Float64 {
-		shifts, scales = o.of.double.first, o.of.double.second
-	}
-	if o.scale {
-		shifts = scales
-	}
-	copy(dst.f64, shifts)
-	for i := range dst.f32 {
-		dst.f32[i] = float32(shifts[i])
-	}
+	o.of.onHost.sumsTo(dst, o.scale)
 	return nil
 }
 
