@@ -61,12 +61,8 @@ func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
 		}
 		w, b := n.layer(layer)
 		stream := rng.New(l.Seed, rng.Init, uint64(layer))
-		for i := 2 * in * width; i < len(w); i++ {
-			w[i] = float32(bound * (float64(2*stream.Float64()) - 1))
-		}
-		for i := 2 * in; i < len(b); i++ {
-			b[i] = float32(bound * (float64(2*stream.Float64()) - 1))
-		}
+		drawUniform(w[2*in*width:], bound, &stream)
+		drawUniform(b[2*in:], bound, &stream)
 	}
 	first, _ := n.layer(0)
 	second, _ := n.layer(1)

@@ -64,13 +64,17 @@ func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], er
 		bound := 1 / math.Sqrt(float64(n.widths[l]))
 		stream := rng.New(seed, rng.Init, uint64(l))
 		for _, p := range n.parameters[2*l : 2*l+2] {
-			values := op.Data[T](p.Value)
-			for i := range values {
-				values[i] = T(bound * (float64(2*stream.Float64()) - 1))
-			}
+			drawUniform(op.Data[T](p.Value), bound, &stream)
 		}
 	}
 	return n, nil
+}
+
+// drawUniform draws values from ±bound.
+func drawUniform[T op.Float](values []T, bound float64, stream *rng.Stream) {
+	for i := range values {
+		values[i] = T(bound * (float64(2*stream.Float64()) - 1))
+	}
 }
 
 // newMLP returns a network with ReLU between the layers whose parameters are zero.

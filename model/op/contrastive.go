@@ -410,12 +410,7 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 }
 
 // flags returns the flags of the kernels: 1 if they compute the gradient.
-func (o *contrastive) flags() device.Arg {
-	if o.differentiated {
-		return device.Int(1)
-	}
-	return device.Int(0)
-}
+func (o *contrastive) flags() device.Arg { return device.Int(selection.If(o.differentiated, 1, 0)) }
 
 // launchPairs launches a kernel that sums the gradient in fixed point, and returns its
 // number of blocks.

@@ -42,9 +42,8 @@ func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *gather) Run(dst *Array, in []*Array) error {
-	index := in[1].i32
-	if bad := outOfRange(index, in[0].Rows()); bad >= 0 {
-		return kind.Errorf(ErrInput, "op: gather: row %d of the index: got %d, want 0 to %d", bad, index[bad], in[0].Rows()-1)
+	if _, err := rowsOf(o.name, in[0].Rows(), in[1]); err != nil {
+		return err
 	}
 	return o.rowwise.Run(dst, in)
 }
@@ -89,9 +88,9 @@ func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *scatterAdd) Run(dst *Array, in []*Array) error {
-	index := in[1].i32
-	if bad := outOfRange(index, dst.Rows()); bad >= 0 {
-		return kind.Errorf(ErrInput, "op: scatter_add: row %d of the index: got %d, want 0 to %d", bad, index[bad], dst.Rows()-1)
+	index, err := rowsOf(o.name, dst.Rows(), in[1])
+	if err != nil {
+		return err
 	}
 	if dst.dtype == tensor.Float64 {
 		clear(dst.f64)
