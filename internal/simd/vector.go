@@ -1,6 +1,10 @@
 package simd
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"cne/internal/selection"
+)
 
 type (
 	negKernel    = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state, constants []float32)
@@ -25,12 +29,7 @@ var (
 // eachRange returns the address of the ranges, which the kernels take.
 func (b *HeadBlock[T]) eachRange() *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(b.Ranges))) }
 
-func variant(careful bool) int {
-	if careful {
-		return 1
-	}
-	return 0
-}
+func variant(careful bool) int { return selection.If(careful, 1, 0) }
 
 func denseNegVector(q *HeadBlock[float32], careful bool) {
 	denseNegs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads,

@@ -20,6 +20,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/kernels"
+	"cne/internal/selection"
 )
 
 // workspaceBytes is the size of cuBLAS's workspace, as NVIDIA recommends for Hopper. It
@@ -447,12 +448,7 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	return blasError(function, s)
 }
 
-func toInt(yes bool) C.int {
-	if yes {
-		return 1
-	}
-	return 0
-}
+func toInt(yes bool) C.int { return C.int(selection.If(yes, 1, 0)) }
 
 func (b *backend) Capture() error {
 	defer b.enter()()
