@@ -341,6 +341,9 @@ func (b *base) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(b.sel
 // InferShape implements gorgonia.Op by the kernel's ResultShape.
 func (b *base) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(b.self, s) }
 
+// DiffWRT says that an operation with a derivative has it with respect to all operands.
+func (b *base) DiffWRT(inputs int) []bool { return slices.Repeat([]bool{true}, inputs) }
+
 // ResultShape returns the shape of the first operand, as most gradients have it.
 func (b *base) ResultShape(dst []int, in []*Array) ([]int, error) {
 	return append(dst, in[0].Shape()...), nil

@@ -330,8 +330,6 @@ func addReLU[T Float](dst *Array, in []*Array, lo, hi int) {
 	simd.AddReLU(sums, sums, rowsIn[T](in[3], lo, hi))
 }
 
-func (o *batchNormAdd) DiffWRT(int) []bool { return []bool{true, true, true, true} }
-
 func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	through, err := apply(newReLUGrad(typeOf(out.Dims())), out, grad)
 	if err != nil {
@@ -340,8 +338,6 @@ func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gor
 	grads, err := o.norm.SymDiff(in[:3], nil, through)
 	return append(grads, through), err
 }
-
-func (o *batchNorm) DiffWRT(int) []bool { return []bool{true, true, true} }
 
 func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	g := &batchNormGrad{newStateful("batch_norm_grad", images, vector, images, real, images), o}

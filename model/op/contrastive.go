@@ -518,9 +518,3 @@ func (o *contrastiveGradTheta) Launch(d *Device, dst *Array, in []*Array) error 
 	}
 	return d.Launch("contrast_theta", device.Launch{Grid: 1, Block: 32}, dst.Arg(), s.dTheta.array.Arg(), in[2].Arg())
 }
-
-var (
-	_ Launcher = (*contrastive)(nil)
-	_ Launcher = (*contrastiveGrad)(nil)
-	_ Launcher = (*contrastiveGradTheta)(nil)
-)

@@ -58,8 +58,6 @@ func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*g
 
 type conv2d struct{ convPass }
 
-func (o *conv2d) DiffWRT(int) []bool { return []bool{true, true} }
-
 func (o *conv2d) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var out gorgonia.Nodes
 	for i, of := range []convPart{convImages, convWeights} {

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"slices"
-
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -201,7 +199,7 @@ func rowsOf(name string, n int, index *Array) ([]int32, error) {
 }
 
 func (o *linear) DiffWRT(int) []bool {
-	wrt := slices.Repeat([]bool{true}, o.Arity())
+	wrt := o.base.DiffWRT(o.Arity())
 	wrt[len(wrt)-1] = !o.indexed
 	return wrt
 }

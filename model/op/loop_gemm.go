@@ -38,6 +38,9 @@ type gemmLoop[T Float] struct {
 
 	// slack and near define which pairs are near each other: see simd.RowDistances.
 	slack, near T
+	// factor is that of the inner products, and gradFactor that of the products with the
+	// derivatives.
+	factor, gradFactor T
 
 	mean []T
 	// y [rows, ldy] is the matrix that is multiplied: the features, or the centred features
@@ -100,6 +103,10 @@ type pair struct{ column, row int }
 
 func (s *gemmLoop[T]) init(options ContrastiveOptions) {
 	s.pairLoss = newPairLoss[T](options)
+	s.factor, s.gradFactor = T(1/options.Temperature), T(1/options.Temperature)
+	if options.Metric == Euclidean {
+		s.factor, s.gradFactor = -2, 1
+	}
 	// The products' squared distances are good to some ε/near.
 	s.near = 1e-4
 	if _, single := any(s.near).(float32); single {
@@ -227,7 +234,7 @@ func (s *gemmLoop[T]) byTiles() {
 		s.count = min(s.tile, s.b-s.head)
 		heads := s.y[s.head*s.ldy:]
 		if s.m > 0 {
-			blas.Gemm(false, true, s.count, s.rows, s.d, s.factor(), heads, s.ldy, s.y, s.ldy, 0, s.block, s.ld)
+			blas.Gemm(false, true, s.count, s.rows, s.d, s.factor, heads, s.ldy, s.y, s.ldy, 0, s.block, s.ld)
 		}
 		grain := s.setPieces(s.count, s.ld)
 		s.rowLoop.Run(s.count, grain)
@@ -243,26 +250,10 @@ func (s *gemmLoop[T]) byTiles() {
 			clear(sums)
 			continue
 		}
-		alpha := s.gradFactor()
+		alpha := s.gradFactor
 		blas.Gemm(true, false, s.rows, s.ldy, s.count, alpha, s.block, s.ld, heads, s.ldy, beta, sums, s.ldy)
 		blas.Gemm(false, false, s.count, s.ldy, s.rows, alpha, s.block, s.ld, s.y, s.ldy, 1, sums[s.head*s.ldy:], s.ldy)
 	}
-}
-
-// factor returns the factor of the inner products.
-func (s *gemmLoop[T]) factor() T {
-	if s.options.Metric == Euclidean {
-		return -2
-	}
-	return T(1 / s.options.Temperature)
-}
-
-// gradFactor returns the factor of the products with the derivatives.
-func (s *gemmLoop[T]) gradFactor() T {
-	if s.options.Metric == Euclidean {
-		return 1
-	}
-	return T(1 / s.options.Temperature)
 }
 
 // headRows works on the tile's heads [lo, hi).
@@ -313,7 +304,7 @@ func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 	})
 	heads := s.y[lo*s.ldy:]
 	for _, q := range p.segments {
-		blas.GemmSerial(false, true, hi-lo, q.n, s.d, s.factor(), heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
+		blas.GemmSerial(false, true, hi-lo, q.n, s.d, s.factor, heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
 	}
 	if s.options.Metric == Euclidean {
 		p.norms = grow(p.norms, s.ld)
@@ -328,7 +319,7 @@ func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 	if !s.withGrad {
 		return
 	}
-	alpha := s.gradFactor()
+	alpha := s.gradFactor
 	for _, q := range p.segments {
 		w, y := p.block[q.column:], s.y[q.row*s.ldy:]
 		blas.GemmSerial(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)

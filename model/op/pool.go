@@ -48,8 +48,6 @@ func meansOf[T Float](to *Array, in []*Array, lo, hi int) {
 	}
 }
 
-func (o *globalAvgPool) DiffWRT(int) []bool { return []bool{true} }
-
 func (o *globalAvgPool) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	n, err := apply(&globalAvgPoolGrad{newRowwise(scatterMeans[float32], scatterMeans[float64], "global_avg_pool_grad",
 		images, matrix, images)}, in[0], grad)
@@ -149,8 +147,6 @@ func transposeImages[T Float](dst *Array, in []*Array, lo, hi, rows int) {
 	}
 }
 
-func (o *relayout) DiffWRT(int) []bool { return []bool{true} }
-
 func (o *relayout) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	n, err := apply(newRelayout(!o.back), grad)
 	return gorgonia.Nodes{n}, err
@@ -181,8 +177,6 @@ func (o *normalize) Launch(d *Device, dst *Array, in []*Array) error {
 	return d.Each("normalize_rows", rows<<lanes, dst.Arg(), in[0].Arg(), device.F32(minNorm),
 		device.Int(rows), device.Int(cols), device.Int(lanes))
 }
-
-func (o *normalize) DiffWRT(int) []bool { return []bool{true} }
 
 func (o *normalize) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	n, err := apply(&normalizeGrad{newRowwise(normalizeGradRows[float32], normalizeGradRows[float64], "normalize_grad",
