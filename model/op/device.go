@@ -314,41 +314,30 @@ func (a *Array) bytesEach() int {
 // convert is Copy between float32 and bfloat16, on one accelerator or between it and the
 // program's memory.
 func convert(dst, src *Array) error {
-	d := dst.on.device
-	if src.half() {
-		d = src.on.device
+	half, wide := src, dst
+	if dst.half() {
+		half, wide = dst, src
 	}
-	if (dst.on.device != nil && dst.on.device != d) || (src.on.device != nil && src.on.device != d) {
-		return fmt.Errorf("op: an array of bfloat16 on %s cannot be copied to or from one on another accelerator", d.Name())
-	}
-	here := func(a *Array) (*Array, error) { // a copy of a on the accelerator
-		if a.on.device == d {
-			return a, nil
-		}
-		return NewArray(d, tensor.Float32, src.Shape()...)
-	}
-	to, err := here(dst)
-	if err != nil {
-		return err
-	}
-	from, err := here(src)
-	if err != nil {
-		return err
-	}
-	if from != src {
-		defer from.Free()
-		if err := Copy(from, src); err != nil {
+	d := half.on.device
+	switch wide.on.device {
+	case d:
+		if err := dst.Resize(src.Shape()); err != nil {
 			return err
 		}
+		return launchConversion(d, dst, src)
+	case nil:
+	default:
+		return fmt.Errorf("op: an array of bfloat16 on %s cannot be copied to or from one on another accelerator", d.Name())
 	}
-	if err := to.Resize(src.Shape()); err != nil {
+	there, err := NewArray(d, tensor.Float32, src.Shape()...)
+	if err != nil {
 		return err
 	}
-	if err := launchConversion(d, to, from); err != nil || to == dst {
+	defer there.Free()
+	if err := Copy(there, src); err != nil {
 		return err
 	}
-	defer to.Free()
-	return Copy(dst, to)
+	return Copy(dst, there)
 }
 
 // launchConversion rounds float32 to bfloat16 or widens bfloat16, as the types say, on an
