@@ -86,19 +86,40 @@ func (l layerInput) size(x *Array) (rows, cols int) {
 	return x.shape[0], x.shape[1]
 }
 
-// each calls use for the rows on an accelerator, as rowBlock.each does.
-func (l layerInput) each(d *Device, b *rowBlock, x, index *Array, use func(x Pointer, first, n int) error) error {
-	if l.sparse != nil {
-		return l.sparse.each(d, b, index, use)
+// elementsPerBlock bounds the elements of gathered rows, to 32 MiB. They stay in the
+// second-level cache of large accelerators between being written and read.
+const elementsPerBlock = 1 << 23
+
+// each calls use for the input's rows on an accelerator: without an index once, with all rows
+// in place; otherwise for the rows in index, which it gathers block by block. use gets the
+// rows' address, the position of the first in index, and their number.
+func (l layerInput) each(d *Device, block *scratch, x, index *Array, use func(x Pointer, first, n int) error) error {
+	if index == nil {
+		return use(x.Pointer(), 0, x.Rows())
 	}
-	return b.each(d, x, index, use)
+	_, width := l.size(x)
+	count := index.Rows()
+	most := min(count, max(1, elementsPerBlock/max(1, width)))
+	rows, err := block.of(d, tensor.Float32, most*width)
+	for first := 0; first < count && err == nil; first += most {
+		n := min(most, count-first)
+		if l.sparse != nil {
+			err = l.sparse.expand(d, rows.Pointer(), index, first, n)
+		} else {
+			err = gatherRows(d, rows.Pointer(), x, index, first, n)
+		}
+		if err == nil {
+			err = use(rows.Pointer(), first, n)
+		}
+	}
+	return err
 }
 
 type linear struct {
 	base
 	layerInput
 	act     Activation
-	block   rowBlock
+	block   scratch
 	softmax rowwise
 }
 
@@ -271,7 +292,7 @@ func (o *inputGrad) Run(dst *Array, in []*Array) error {
 type weightGrad struct {
 	base
 	layerInput
-	block rowBlock
+	block scratch
 	sums  columnSummer
 }
 
@@ -384,43 +405,6 @@ func (o *columnSums) piece(p, lo, hi int) {
 // mostNarrow is the largest number of outputs of a narrow layer. Narrow layers have their
 // own kernels; wider layers are matrix products.
 const mostNarrow = 4
-
-// elementsPerBlock bounds the elements of a rowBlock, to 32 MiB. They stay in the
-// second-level cache of large accelerators between being written and read.
-const elementsPerBlock = 1 << 23
-
-// A rowBlock holds gathered rows for a matrix product.
-type rowBlock struct{ rows scratch }
-
-// each gathers the rows of a matrix in index, block by block, and calls use with their
-// address, the position of the first in index, and their number. Without an index it
-// calls use once, with all rows in place.
-func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, first, n int) error) error {
-	if index == nil {
-		return use(points.Pointer(), 0, points.Rows())
-	}
-	return b.fill(d, index.Rows(), points.shape[1], func(x Pointer, first, n int) error {
-		if err := gatherRows(d, x, points, index, first, n); err != nil {
-			return err
-		}
-		return use(x, first, n)
-	})
-}
-
-// fill calls use to fill the block, for count rows block by block.
-func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, n int) error) error {
-	most := min(count, max(1, elementsPerBlock/max(1, width)))
-	x, err := b.rows.of(d, tensor.Float32, most*width)
-	if err != nil {
-		return err
-	}
-	for first := 0; first < count; first += most {
-		if err := use(x.Pointer(), first, min(most, count-first)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // addressOf returns an array's address as an argument, or 0 for nil.
 func addressOf(a *Array) Arg {

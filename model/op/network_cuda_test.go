@@ -195,7 +195,7 @@ func TestLinearOfSparseOnDevice(t *testing.T) {
 	}
 }
 
-// More elements than a rowBlock holds take several products.
+// More elements than a block of rows holds take several products.
 func TestLinearByBlocksOnDevice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

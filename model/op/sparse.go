@@ -93,22 +93,16 @@ func upload[T any](d *Device, elements []T, to **device.Memory) (err error) {
 	return device.Upload(d, (*to).Pointer(), elements)
 }
 
-// each calls use for the rows in an index, expanded to dense form, as rowBlock.each does.
-// On an accelerator the dense product is faster than adding up rows of the weights,
-// because these do not fit into the first-level caches. The sparse form saves memory
-// there, not time.
-func (s *Sparse) each(d *Device, b *rowBlock, index *Array, use func(x Pointer, first, n int) error) error {
+// expand writes n rows in dense form to an address on an accelerator. Their numbers are the
+// elements of index starting with number first. There the dense product is faster than
+// adding up rows of the weights, because these do not fit into the first-level caches. The
+// sparse form saves memory there, not time.
+func (s *Sparse) expand(d *Device, to Pointer, index *Array, first, n int) error {
 	m, err := s.on(d)
 	if err != nil {
 		return err
 	}
 	_, width := s.matrix.Size()
-	return b.fill(d, index.Rows(), width, func(x Pointer, first, n int) error {
-		if err := d.Launch("expand_rows", device.Launch{Grid: n, Block: 128, Shared: width * elementSize},
-			Arg(x), Arg(m.start.Pointer()), Arg(m.columns.Pointer()), Arg(m.values.Pointer()),
-			Arg(index.Pointer().At(first, elementSize)), device.Int(width)); err != nil {
-			return err
-		}
-		return use(x, first, n)
-	})
+	return d.Launch("expand_rows", device.Launch{Grid: n, Block: 128, Shared: width * elementSize}, Arg(to), Arg(m.start.Pointer()),
+		Arg(m.columns.Pointer()), Arg(m.values.Pointer()), Arg(index.Pointer().At(first, elementSize)), device.Int(width))
 }
