@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -175,9 +176,7 @@ func inUse() *kernels { return kernelsOf(current) }
 
 // ones and zeros: a mask of n columns begins n words before the zeros.
 var ones = func() (m [64]uint32) {
-	for i := range 32 {
-		m[i] = 0xffffffff
-	}
+	selection.Fill(m[:32], 0xffffffff)
 	return m
 }()
 

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"cne/internal/kind"
+	"cne/internal/selection"
 )
 
 // Kinds of pages.
@@ -310,9 +311,7 @@ func (h *hybrid) next(dst []uint32) bool {
 		}
 		n := min(h.run, len(dst))
 		if !h.packed {
-			for i := range dst[:n] {
-				dst[i] = h.value
-			}
+			selection.Fill(dst[:n], h.value)
 		} else if !h.unpack(dst[:n]) {
 			return false
 		}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"cne/internal/elementary"
+	"cne/internal/selection"
 )
 
 const (
@@ -66,9 +67,7 @@ func (b *HeadBlock[T]) Fresh(state bool) {
 	clear(b.Sums)
 	if state {
 		clear(b.State)
-		for i := range lanes {
-			b.State[i] = 1
-		}
+		selection.Fill(b.State[:lanes], 1)
 	}
 }
 

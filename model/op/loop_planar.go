@@ -446,9 +446,7 @@ var (
 )
 
 func init() {
-	for i := range allMasks {
-		allMasks[i] = -1
-	}
+	selection.Fill(allMasks[:], -1)
 	for block := range ownMasks {
 		ownMasks[block] = allMasks
 		for h := range simd.BlockHeads {
