@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/rng"
 	"cne/model/op"
@@ -77,6 +78,7 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 			f = nil
 		}
 	}()
+	defer kind.Catch(&err)
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
 		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d; device.name: cpu takes more", len(edges), size,
 			math.MaxInt32, math.MaxInt32/2)
@@ -99,14 +101,10 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 		parts = append(parts, part{&f.seen, 4 * n}, part{&f.localOf, 4 * n}, part{&f.fresh, 4 * f.endTiles(size)})
 	}
 	for _, p := range parts {
-		if *p.to, err = d.Alloc(p.bytes); err != nil {
-			return f, err
-		}
+		*p.to = kind.Got(d.Alloc(p.bytes))
 	}
 	if f.bits == 0 {
-		if err = d.Fill(f.seen.Pointer(), math.MaxUint32, n); err != nil {
-			return f, err
-		}
+		kind.Check(d.Fill(f.seen.Pointer(), math.MaxUint32, n))
 	}
 	return f, device.Upload(d, f.list.Pointer(), edges)
 }
@@ -139,11 +137,10 @@ func (f *deviceBatcher) newOrder() (*device.Memory, error) { return f.device.All
 
 // begin draws the order of an epoch's edges: see shuffler. If the edges have weights, the
 // CPU draws them first.
-func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int) error {
+func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int) (err error) {
+	defer kind.Catch(&err)
 	if f.drawer != nil {
-		if err := device.UploadTo(on, f.list.Pointer(), f.drawer.draw(epoch)); err != nil {
-			return err
-		}
+		kind.Check(device.UploadTo(on, f.list.Pointer(), f.drawer.draw(epoch)))
 	}
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
 	// With two levels, order temporarily holds the buckets of the first level.
@@ -151,18 +148,12 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 	if f.fan.second > 1 {
 		from = order
 	}
-	if err := f.spread(on, from, f.list, 0, argOf(f.totals), 1, f.fan.first, key); err != nil {
-		return err
-	}
+	f.spread(on, from, f.list, 0, argOf(f.totals), 1, f.fan.first, key)
 	lists := argOf(f.lists)
-	if err := on.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals),
-		device.Int(f.fan.first)); err != nil {
-		return err
-	}
+	kind.Check(on.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals),
+		device.Int(f.fan.first)))
 	if f.fan.second > 1 {
-		if err := f.spread(on, f.scattered, order, lists, 0, f.fan.first, f.fan.second, key); err != nil {
-			return err
-		}
+		f.spread(on, f.scattered, order, lists, 0, f.fan.first, f.fan.second, key)
 	}
 	return on.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
 		argOf(order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)),
@@ -170,20 +161,17 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 }
 
 // spread distributes the edges of count lists over buckets; lists = 0 stands for one
-// list of all edges. totals, unless 0, gets the number of edges in each bucket.
+// list of all edges. totals, unless 0, gets the number of edges in each bucket. It fails as
+// kind.Need does.
 func (f *deviceBatcher) spread(on *device.Stream, to, from *device.Memory, lists, totals device.Arg, count, buckets int,
-	key device.Arg) error {
+	key device.Arg) {
 	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
-	if err := on.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
-		counts, lists, key, edges, device.Int(buckets)); err != nil {
-		return err
-	}
-	if err := on.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
-		counts, totals, device.Int(tiles)); err != nil {
-		return err
-	}
-	return on.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
-		argOf(to), argOf(from), counts, lists, key, edges, device.Int(buckets))
+	kind.Check(on.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
+		counts, lists, key, edges, device.Int(buckets)))
+	kind.Check(on.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
+		counts, totals, device.Int(tiles)))
+	kind.Check(on.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
+		argOf(to), argOf(from), counts, lists, key, edges, device.Int(buckets)))
 }
 
 // newDeviceLayout returns a layout that distinct fills.
@@ -226,7 +214,8 @@ func (l *deviceLayout) reserve(as *deviceLayout) error {
 
 // distinct finds the distinct points of batches of an epoch's order, starting with number
 // first, until the layout is full, as a deduper does on the CPU.
-func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *deviceLayout, first int) error {
+func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *deviceLayout, first int) (err error) {
+	defer kind.Catch(&err)
 	count := to.counts.Len()
 	if count == 0 {
 		return nil
@@ -241,23 +230,13 @@ func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *de
 		batch, ends := device.Int(first+k), 2*f.edgesOf(first+k)
 		rows, local := device.Arg(to.rows.Pointer().At(k*2*f.size, 4)), device.Arg(to.local.Pointer().At(k*2*f.size, 4))
 		tiles := f.endTiles(f.edgesOf(first + k))
-		if err := on.Each("distinct_see", ends, seen, list, edges, size, batch); err != nil {
-			return err
-		}
-		if err := on.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, list, edges, size, batch); err != nil {
-			return err
-		}
-		if err := on.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
-			fresh, device.Arg(to.counts.Pointer().At(k, 4)), device.Int(tiles)); err != nil {
-			return err
-		}
-		if err := on.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
-			rows, localOf, seen, fresh, list, edges, size, batch); err != nil {
-			return err
-		}
-		if err := on.Each("distinct_local", ends, local, seen, localOf, list, edges, size, batch); err != nil {
-			return err
-		}
+		kind.Check(on.Each("distinct_see", ends, seen, list, edges, size, batch))
+		kind.Check(on.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, list, edges, size, batch))
+		kind.Check(on.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
+			fresh, device.Arg(to.counts.Pointer().At(k, 4)), device.Int(tiles)))
+		kind.Check(on.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
+			rows, localOf, seen, fresh, list, edges, size, batch))
+		kind.Check(on.Each("distinct_local", ends, local, seen, localOf, list, edges, size, batch))
 	}
 	return nil
 }
@@ -421,23 +400,20 @@ func (p *devicePrefetcher) close() error {
 
 // at returns the window of the batch that is trained on next. Later requests of the main
 // stream find it prepared. The previous window must not be used any more.
-func (p *devicePrefetcher) at(epoch, batch int) (*batchWindow, error) {
+func (p *devicePrefetcher) at(epoch, batch int) (_ *batchWindow, err error) {
+	defer kind.Catch(&err)
 	w := p.windows[p.current]
 	if w.holds(epoch, batch) {
 		return w, nil
 	}
 	main := p.batcher.device.Main()
 	if p.ahead {
-		if err := main.Record(w.released); err != nil {
-			return nil, err
-		}
+		kind.Check(main.Record(w.released))
 		p.current = 1 - p.current
 		w = p.windows[p.current]
 	}
 	if !w.holds(epoch, batch) {
-		if err := p.prepare(w, epoch, batch/p.perWindow); err != nil {
-			return nil, err
-		}
+		kind.Check(p.prepare(w, epoch, batch/p.perWindow))
 	}
 	if p.ahead {
 		return w, main.Wait(w.ready)
@@ -471,13 +447,11 @@ func (p *devicePrefetcher) next() error {
 
 // prefetch allocates the memory to prepare windows ahead, unless that takes more than
 // half of the free memory.
-func (p *devicePrefetcher) prefetch() error {
+func (p *devicePrefetcher) prefetch() (err error) {
+	defer kind.Catch(&err)
 	d, w := p.batcher.device, p.windows[p.current]
 	need := int64(p.orders[0].Bytes()) + 4*int64(w.layout.rows.Cap()+w.layout.local.Cap()+w.layout.counts.Cap())
-	left, err := d.FreeMemory()
-	if err != nil {
-		return err
-	}
+	left := kind.Got(d.FreeMemory())
 	refuse := func() error {
 		d.Note(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free",
 			memory.Bytes(need), memory.Bytes(left)))
@@ -508,9 +482,7 @@ func (p *devicePrefetcher) prefetch() error {
 	p.ahead = true
 	for _, w := range p.windows {
 		for _, e := range []**device.Event{&w.ready, &w.released} {
-			if *e, err = d.NewEvent(); err != nil {
-				return err
-			}
+			*e = kind.Got(d.NewEvent())
 		}
 	}
 	// So far the main stream uses the first window, the batcher's memory, and the memory just
@@ -520,39 +492,31 @@ func (p *devicePrefetcher) prefetch() error {
 
 // prepare makes w the window with the given number of an epoch. If another window has the
 // same epoch, w uses that window's order.
-func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) error {
+func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) (err error) {
+	defer kind.Catch(&err)
 	d, f := p.batcher.device, p.batcher
 	w.epoch, w.first, w.counts = -1, number*p.perWindow, nil
 	w.count = min(p.perWindow, p.batches-w.first)
 	w.from = min(max(w.first, p.layoutFrom(epoch)), w.first+w.count)
-	grown, err := w.layout.resize(w.first+w.count-w.from, f.size)
-	if err != nil {
-		return err
-	}
+	grown := kind.Got(w.layout.resize(w.first+w.count-w.from, f.size))
 	w.on = d.Main()
 	if p.ahead {
 		w.on = d.Side()
 		if grown { // the memory may still be in use by the main stream
-			err = d.Main().Record(w.released)
+			kind.Check(d.Main().Record(w.released))
 		}
-		if err = errors.Join(err, w.on.Wait(w.released)); err != nil {
-			return err
-		}
+		kind.Check(w.on.Wait(w.released))
 	}
 	if p.shuffled != epoch {
 		if p.ahead {
 			p.orders[0], p.orders[1] = p.orders[1], p.orders[0]
 		}
 		p.shuffled = -1
-		if err := f.begin(w.on, p.orders[0], epoch); err != nil {
-			return err
-		}
+		kind.Check(f.begin(w.on, p.orders[0], epoch))
 		p.shuffled = epoch
 	}
 	w.order = p.orders[0]
-	if err := f.distinct(w.on, w.order, w.layout, w.from); err != nil {
-		return err
-	}
+	kind.Check(f.distinct(w.on, w.order, w.layout, w.from))
 	w.epoch = epoch
 	if p.ahead {
 		return w.on.Record(w.ready)
@@ -561,22 +525,18 @@ func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) error {
 }
 
 // withoutPrefetch finds the distinct points of one batch of a window in a new layout.
-func (p *devicePrefetcher) withoutPrefetch(w *batchWindow, batch int) (*batchWindow, error) {
+func (p *devicePrefetcher) withoutPrefetch(w *batchWindow, batch int) (_ *batchWindow, err error) {
 	d, f := p.batcher.device, p.batcher
-	if err := d.Synchronize(); err != nil { // the batcher's memory is the side stream's
-		return nil, err
-	}
-	layout, err := newDeviceLayout(d)
-	if err != nil {
-		return nil, err
-	}
-	one := &batchWindow{epoch: w.epoch, first: batch, count: 1, from: batch, order: w.order, layout: layout, on: d.Main()}
-	if _, err = layout.resize(1, f.size); err == nil {
-		err = f.distinct(one.on, one.order, layout, batch)
-	}
-	if err != nil {
-		layout.free()
-		return nil, err
-	}
-	return one, nil
+	var layout *deviceLayout
+	defer func() {
+		if err != nil && layout != nil {
+			layout.free()
+		}
+	}()
+	defer kind.Catch(&err)
+	kind.Check(d.Synchronize()) // the batcher's memory is the side stream's
+	layout = kind.Got(newDeviceLayout(d))
+	kind.Got(layout.resize(1, f.size))
+	kind.Check(f.distinct(d.Main(), w.order, layout, batch))
+	return &batchWindow{epoch: w.epoch, first: batch, count: 1, from: batch, order: w.order, layout: layout, on: d.Main()}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/model"
 	"cne/model/op"
 	"cne/model/vm"
@@ -97,42 +98,28 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 			r = nil
 		}
 	}()
-	if r.compiled, err = m.OnDevice(s.Device); err != nil {
-		return r, err
-	}
+	defer kind.Catch(&err)
+	r.compiled = kind.Got(m.OnDevice(s.Device))
 	if source != nil {
-		images, err := source.ImagesOn(s.Device)
-		if err != nil {
-			return r, err
-		}
-		r.images = images
+		r.images = kind.Got(source.ImagesOn(s.Device))
 	}
 	window := windowOf(s.batches, s.size)
-	if err := cmp.Or(
-		newArrays(s.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows),
-		newArrays(s.Device, tensor.Int32, window*controlWords, &r.control),
-		newArrays(s.Device, tensor.Float32, 1, &r.views),
-		r.newReport(window),
-	); err != nil {
-		return r, err
-	}
+	kind.Check(newArrays(s.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows))
+	kind.Check(newArrays(s.Device, tensor.Int32, window*controlWords, &r.control))
+	kind.Check(newArrays(s.Device, tensor.Float32, 1, &r.views))
+	kind.Check(r.newReport(window))
 	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
-	if err := cmp.Or(s.Optimizer.Init(r.compiled.Parameters()), s.OptimizerZ.Init([]model.Parameter{r.paramZ})); err != nil {
-		return r, err
-	}
-	if err := r.setLogZ(s.LogZ); err != nil {
-		return r, err
-	}
+	kind.Check(s.Optimizer.Init(r.compiled.Parameters()))
+	kind.Check(s.OptimizerZ.Init([]model.Parameter{r.paramZ}))
+	kind.Check(r.setLogZ(s.LogZ))
 	if table := r.plainTable(); table != nil {
 		r.table = newTableRun(s.Device, table, r.paramZ.Value, r.status, s.objective)
 	} else if r.compiled.Rows != nil && !r.compiled.Parameters()[0].Sparse && s.size <= maxReplayed {
-		r.network, err = newNetworkRun(r)
+		r.network, err = newNetworkRun(r) // close frees its memory even if it fails
+		kind.Check(err)
 	}
-	if err != nil {
-		return r, err
-	}
-	r.whole, err = newWholeBatch(s, edges, r.compiled.Parameters()[0].Value)
-	return r, err
+	r.whole = kind.Got(newWholeBatch(s, edges, r.compiled.Parameters()[0].Value))
+	return r, nil
 }
 
 // startBatches prepares for sampled batches from an epoch on.
@@ -160,14 +147,11 @@ func (r *deviceEngine) stopBatches() (err error) {
 
 // newReport allocates the report for windows of the given number of batches. The status,
 // log Z and the losses are views of it.
-func (r *deviceEngine) newReport(window int) error {
-	if err := cmp.Or(
-		newArrays(r.Device, tensor.Float32, reportHead+window, &r.report),
-		newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value),
-		newArrays(r.Device, tensor.Int32, 0, &r.status),
-	); err != nil {
-		return err
-	}
+func (r *deviceEngine) newReport(window int) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(newArrays(r.Device, tensor.Float32, reportHead+window, &r.report))
+	kind.Check(newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value))
+	kind.Check(newArrays(r.Device, tensor.Int32, 0, &r.status))
 	r.reportHere = make([]uint32, reportHead+window)
 	return errors.Join(
 		r.report.Zero(),
@@ -210,16 +194,13 @@ func (r *deviceEngine) plainTable() *op.Array {
 
 func (r *deviceEngine) logZ() float64 { return r.z }
 
-func (r *deviceEngine) setLogZ(logZ float64) error {
-	if err := device.Upload(r.Device, r.paramZ.Value.Pointer(), []float32{float32(logZ)}); err != nil {
-		return err
-	}
+func (r *deviceEngine) setLogZ(logZ float64) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(device.Upload(r.Device, r.paramZ.Value.Pointer(), []float32{float32(logZ)}))
 	r.z = logZ
 	// Recorded steps contain the addresses of the arrays of the state.
 	for _, s := range r.OptimizerZ.State() {
-		if err := s.Value.Zero(); err != nil {
-			return err
-		}
+		kind.Check(s.Value.Zero())
 	}
 	return nil
 }
@@ -283,28 +264,20 @@ func free[T interface {
 }
 
 // advance trains on a chunk of batches of one window, or takes a step with All negatives.
-func (r *deviceEngine) advance(e *epochState) error {
+func (r *deviceEngine) advance(e *epochState) (err error) {
+	defer kind.Catch(&err)
 	if e.Negatives == All {
 		r.compiled.MarkStale()
-		if err := r.stopBatches(); err != nil {
-			return err
-		}
+		kind.Check(r.stopBatches())
 		return r.whole.advance(e)
 	}
 	if r.preparer == nil {
-		if err := r.startBatches(e.epoch); err != nil {
-			return err
-		}
+		kind.Check(r.startBatches(e.epoch))
 	}
 	begun := time.Now()
-	w, err := r.preparer.at(e.epoch, e.batch)
-	if err != nil {
-		return err
-	}
+	w := kind.Got(r.preparer.at(e.epoch, e.batch))
 	count := min(r.chunk, w.first+w.count-e.batch)
-	if err := r.train(e, w, count); err != nil {
-		return err
-	}
+	kind.Check(r.train(e, w, count))
 	switch took := time.Since(begun); {
 	case took < chunkTime/2 && count == r.chunk:
 		r.chunk *= 2
@@ -315,22 +288,15 @@ func (r *deviceEngine) advance(e *epochState) error {
 }
 
 // train trains on the next count batches of a window, and waits for their losses.
-func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) error {
-	if err := r.putControls(e, w); err != nil {
-		return err
-	}
+func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(r.putControls(e, w))
 	r.compiled.MarkStale()
-	if err := r.launch(e, w, e.batch, e.batch+count); err != nil {
-		return err
-	}
-	if err := r.preparer.next(); err != nil {
-		return err
-	}
+	r.launch(e, w, e.batch, e.batch+count)
+	kind.Check(r.preparer.next())
 	done := e.batch - w.first
 	report := r.reportHere[:reportHead+done+count]
-	if err := device.Download(r.Device, report, r.report.Pointer()); err != nil {
-		return err
-	}
+	kind.Check(device.Download(r.Device, report, r.report.Pointer()))
 	if r.optimizerZ != nil {
 		r.z = float64(math.Float32frombits(report[1]))
 	}
@@ -352,24 +318,17 @@ func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) error {
 }
 
 // launch submits batches [batch, end) of a window. Each writes the sum of its edges'
-// losses.
-func (r *deviceEngine) launch(e *epochState, w *batchWindow, batch, end int) (err error) {
+// losses. It fails as kind.Need does.
+func (r *deviceEngine) launch(e *epochState, w *batchWindow, batch, end int) {
 	if r.table != nil {
-		if batch, err = r.launchTable(e, w, batch, end); err != nil {
-			return err
-		}
+		batch = r.launchTable(e, w, batch, end)
 	}
 	if r.network != nil {
-		if batch, err = r.network.launch(e, w, batch, end); err != nil {
-			return err
-		}
+		batch = r.network.launch(e, w, batch, end)
 	}
 	for ; batch < end; batch++ {
-		if err := r.step(e, w, batch); err != nil {
-			return err
-		}
+		r.step(e, w, batch)
 	}
-	return nil
 }
 
 // lossAt returns the address of a batch's loss.
@@ -384,9 +343,9 @@ func (r *deviceEngine) controlOf(w *batchWindow, batch int) device.Pointer {
 
 // launchTable is launch for the first batches of [batch, end) that a tableRun can train,
 // whose heads draw their own negatives. It returns the first batch that remains.
-func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int) (int, error) {
+func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int) int {
 	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
-		return batch, nil
+		return batch
 	}
 	// Batches of one size are launched together; an epoch's last may be smaller.
 	for batch < end {
@@ -401,23 +360,17 @@ func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int
 		}
 		if r.table.small(b) {
 			rows, local, counts, err := w.layout.part(batch-w.from, next-batch)
-			if err != nil {
-				return batch, err
-			}
-			if err := r.table.batches(rows, local, counts, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first); err != nil {
-				return batch, err
-			}
+			kind.Check(err)
+			kind.Check(r.table.batches(rows, local, counts, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first))
 			batch = next
 			continue
 		}
 		for ; batch < next; batch++ {
 			edges := w.order.Pointer().At(batch*r.size, 8)
-			if err := r.table.batch(edges, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first); err != nil {
-				return batch, err
-			}
+			kind.Check(r.table.batch(edges, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first))
 		}
 	}
-	return batch, nil
+	return batch
 }
 
 // putControls uploads the control blocks of a window's batches, unless they are there.
@@ -445,27 +398,20 @@ func (r *deviceEngine) putControls(e *epochState, w *batchWindow) error {
 }
 
 // prepare binds the model's inputs to a batch of a window, with its control block.
-func (r *deviceEngine) prepare(e *epochState, w *batchWindow, batch int, control device.Pointer) error {
+func (r *deviceEngine) prepare(e *epochState, w *batchWindow, batch int, control device.Pointer) (err error) {
+	defer kind.Catch(&err)
 	edges := r.edgesOf(batch)
-	distinct, err := w.distinct(batch)
-	if err != nil {
-		return err
-	}
-	if err := w.layout.batch(r.rows, r.compiled.Local, batch-w.from, edges, distinct); err != nil {
-		return err
-	}
+	distinct := kind.Got(w.distinct(batch))
+	kind.Check(w.layout.batch(r.rows, r.compiled.Local, batch-w.from, edges, distinct))
 	if r.compiled.Rows != nil {
-		if err := r.compiled.Rows.View(r.rows, 0, distinct); err != nil {
-			return err
-		}
+		kind.Check(r.compiled.Rows.View(r.rows, 0, distinct))
 	}
-	if err := r.sampleNegatives(e.Negatives, edges, control); err != nil || r.images == nil {
-		return err
+	kind.Check(r.sampleNegatives(e.Negatives, edges, control))
+	if r.images == nil {
+		return nil
 	}
 	shape := r.Images.Shape()
-	if err := r.views.Resize([]int{distinct, shape[0], shape[1], shape[2]}); err != nil {
-		return err
-	}
+	kind.Check(r.views.Resize([]int{distinct, shape[0], shape[1], shape[2]}))
 	return cmp.Or(r.images.Launch(r.views, r.rows, e.epoch), r.compiled.Images.View(r.views, 0, r.views.Shape()...))
 }
 
@@ -487,18 +433,12 @@ func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 }
 
 // step trains on a batch of a window.
-func (r *deviceEngine) step(e *epochState, w *batchWindow, batch int) error {
+func (r *deviceEngine) step(e *epochState, w *batchWindow, batch int) {
 	control := r.controlOf(w, batch)
-	if err := r.prepare(e, w, batch, control); err != nil {
-		return err
-	}
-	if err := r.compiled.Step(); err != nil {
-		return err
-	}
-	if err := endBatch(r.losses.Pointer(), r.status.Pointer(), r.compiled.Loss, batch-w.first, r.lossWeight(r.edgesOf(batch))); err != nil {
-		return err
-	}
-	return r.move(r.rows, control)
+	kind.Check(r.prepare(e, w, batch, control))
+	kind.Check(r.compiled.Step())
+	kind.Check(endBatch(r.losses.Pointer(), r.status.Pointer(), r.compiled.Loss, batch-w.first, r.lossWeight(r.edgesOf(batch))))
+	kind.Check(r.move(r.rows, control))
 }
 
 // move makes the optimisers take a step for a batch.

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/model/op"
 )
 
@@ -81,60 +82,44 @@ func (n *networkRun) replayOf(of fixed) (*replayed, error) {
 }
 
 // launch submits batches [batch, end) of a window, except for a last one that is smaller,
-// and returns the first that is left. The layout holds the whole window.
-func (n *networkRun) launch(e *epochState, w *batchWindow, batch, end int) (int, error) {
+// and returns the first that is left. The layout holds the whole window. It fails as kind.Need
+// does.
+func (n *networkRun) launch(e *epochState, w *batchWindow, batch, end int) int {
 	r := n.engine
 	if end > batch && r.edgesOf(end-1) < r.size {
 		end--
 	}
 	if batch == end {
-		return batch, nil
+		return batch
 	}
-	if err := r.Device.Fill(n.number.Pointer(), uint32(batch-w.first), 1); err != nil {
-		return batch, err
-	}
-	of, err := n.replayOf(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(),
-		r.control.Pointer(), r.losses.Pointer(), e.Negatives})
-	if err != nil {
-		return batch, err
-	}
+	kind.Check(r.Device.Fill(n.number.Pointer(), uint32(batch-w.first), 1))
+	of := kind.Got(n.replayOf(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(),
+		r.control.Pointer(), r.losses.Pointer(), e.Negatives}))
 	for ; batch < end; batch++ {
 		if of.replay == nil && n.warm == e.Negatives {
-			if of.replay, err = r.Device.Capture(func() error { return n.step(of.fixed) }); err != nil {
-				return batch, err
-			}
+			of.replay = kind.Got(r.Device.Capture(func() error { return n.step(of.fixed) }))
 		}
 		if of.replay != nil {
-			err = of.replay.Run()
+			kind.Check(of.replay.Run())
 		} else {
-			err = n.step(of.fixed)
-		}
-		if err != nil {
-			return batch, err
+			kind.Check(n.step(of.fixed))
 		}
 		n.warm = e.Negatives
 	}
-	return batch, nil
+	return batch
 }
 
 // step trains on the next batch.
-func (n *networkRun) step(of fixed) error {
+func (n *networkRun) step(of fixed) (err error) {
+	defer kind.Catch(&err)
 	r, ends, counted := n.engine, n.rows.Len(), n.number.Arg()
-	if err := r.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
-		device.Arg(of.rows), device.Arg(of.local), device.Arg(of.counts), device.Arg(of.control), device.Int(ends)); err != nil {
-		return err
-	}
+	kind.Check(r.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
+		device.Arg(of.rows), device.Arg(of.local), device.Arg(of.counts), device.Arg(of.control), device.Int(ends)))
 	control := n.control.Pointer()
-	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends),
-		r.sampleNegatives(of.negatives, r.size, control)); err != nil {
-		return err
-	}
-	if err := r.compiled.Step(); err != nil {
-		return err
-	}
-	if err := r.Device.Launch("replay_end", device.Launch{Grid: 1, Block: 1},
-		device.Arg(of.losses), r.status.Arg(), r.compiled.Loss.Arg(), counted, device.F32(r.lossWeight(r.size))); err != nil {
-		return err
-	}
+	kind.Check(errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends),
+		r.sampleNegatives(of.negatives, r.size, control)))
+	kind.Check(r.compiled.Step())
+	kind.Check(r.Device.Launch("replay_end", device.Launch{Grid: 1, Block: 1},
+		device.Arg(of.losses), r.status.Arg(), r.compiled.Loss.Arg(), counted, device.F32(r.lossWeight(r.size))))
 	return r.move(n.rows, control)
 }

@@ -55,30 +55,56 @@ type target struct {
 	memory []*op.Array
 }
 
-// newTargets returns targets for parameters, with an array of state under each name.
-// whole reports whether rows without a gradient move, too.
-func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []NamedArray, error) {
-	var targets []target
-	var state []NamedArray
+// A stepper has what Adam and SGD share: the parameters and, during a step, one of them with the
+// rows of its sparse gradient or the gradient of all its elements.
+type stepper struct {
+	targets []target
+	state   []NamedArray
+	t       *target
+	rows    []int32
+	grad    *op.Array
+	loop    parallel.Loop
+	plan    plan
+}
+
+// restart makes new targets of parameters, with an array of state under each name, and gives the
+// loop its body. whole reports whether rows without a gradient move, too.
+func (s *stepper) restart(params []model.Parameter, whole bool, body func(piece, lo, hi int), names ...string) (err error) {
+	defer kind.Catch(&err)
+	s.targets, s.state, s.plan, s.loop.Body = nil, nil, plan{}, body
 	for _, p := range params {
 		t := target{Parameter: p}
 		for _, name := range names {
-			a, err := zerosLike(p.Value)
-			if err != nil {
-				return nil, nil, err
-			}
+			a := kind.Got(zerosLike(p.Value))
 			t.memory = append(t.memory, a)
-			state = append(state, NamedArray{name + "." + p.Name, a})
+			s.state = append(s.state, NamedArray{name + "." + p.Name, a})
 		}
 		if p.Sparse && whole {
-			var err error
-			if t.dense, err = zerosLike(p.Value); err != nil {
-				return nil, nil, err
-			}
+			t.dense = kind.Got(zerosLike(p.Value))
 		}
-		targets = append(targets, t)
+		s.targets = append(s.targets, t)
 	}
-	return targets, state, nil
+	return nil
+}
+
+// State implements Optimizer.
+func (s *stepper) State() []NamedArray { return s.state }
+
+// step runs the loop over the elements of each parameter or, with byRows, over the rows of its
+// gradient if that is sparse.
+func (s *stepper) step(rows []int32, byRows bool) {
+	s.rows = rows
+	for i := range s.targets {
+		s.t = &s.targets[i]
+		s.t.checkRows(rows)
+		if s.t.Sparse && byRows {
+			s.loop.Run(s.t.Grad.Rows(), rowsPerPiece)
+			continue
+		}
+		s.grad = s.t.gradient(rows)
+		s.loop.Run(s.t.Value.Len(), elementsPerPiece)
+		s.t.forget(rows)
+	}
 }
 
 // zerosLike returns an array of zeros with the type, shape and device of a.
@@ -146,15 +172,9 @@ type Adam struct {
 	// WeightDecay is at least 0.
 	WeightDecay float64
 
-	targets []target
-	state   []NamedArray
+	stepper
 	steps   *op.Array // the number of steps taken, a single float64
-
-	t    *target
-	grad *op.Array
-	step simd.Adam
-	loop parallel.Loop
-	plan plan
+	factors simd.Adam
 }
 
 // Init implements Optimizer.
@@ -162,17 +182,15 @@ func (o *Adam) Init(params []model.Parameter) error {
 	if err := checkDecay(o.WeightDecay); err != nil {
 		return err
 	}
-	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-	var err error
-	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
+	o.factors = simd.Adam{WeightDecay: o.WeightDecay, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	if err := o.restart(params, true, o.piece, "adam.m", "adam.v"); err != nil {
 		return err
 	}
+	var err error
 	if o.steps, err = op.ArrayOf([]float64{0}, 1); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
-	o.loop.Body = o.piece
-	o.plan = plan{}
 	return nil
 }
 
@@ -184,28 +202,19 @@ func checkDecay(decay float64) error {
 	return nil
 }
 
-// State implements Optimizer.
-func (o *Adam) State() []NamedArray { return o.state }
-
 // Step implements Optimizer.
 func (o *Adam) Step(rows []int32, lr, clip float64) {
 	o.took(1)
 	o.begin(0, lr, clip)
-	for i := range o.targets {
-		o.t = &o.targets[i]
-		o.t.checkRows(rows)
-		o.grad = o.t.gradient(rows)
-		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
-		o.t.forget(rows)
-	}
+	o.step(rows, false)
 }
 
 // begin sets the factors of the step that is so many after the last one counted.
 func (o *Adam) begin(ahead int, lr, clip float64) {
 	t := op.Data[float64](o.steps)[0] + float64(ahead)
-	o.step.Step = lr / (1 - elementary.Pow(o.step.Beta1, t))
-	o.step.Scale = 1 / math.Sqrt(1-elementary.Pow(o.step.Beta2, t))
-	o.step.Clip = bound(clip)
+	o.factors.Step = lr / (1 - elementary.Pow(o.factors.Beta1, t))
+	o.factors.Scale = 1 / math.Sqrt(1-elementary.Pow(o.factors.Beta2, t))
+	o.factors.Clip = bound(clip)
 }
 
 // took implements deviceOptimizer.
@@ -214,13 +223,13 @@ func (o *Adam) took(steps int) { op.Data[float64](o.steps)[0] += float64(steps) 
 // numbers implements deviceOptimizer.
 func (o *Adam) numbers(ahead int, lr, clip float64) stepNumbers {
 	o.begin(ahead, lr, clip)
-	return stepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
+	return stepNumbers{float32(o.factors.Step), float32(o.factors.Clip), float32(o.factors.Scale)}
 }
 
 // launch implements deviceOptimizer.
 func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	return o.plan.launch(d, "adam_steps", o.targets, o.WeightDecay, rows, numbers, status,
-		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
+		device.F32(1-o.factors.Beta1), device.F32(o.factors.Beta2), device.F32(1-o.factors.Beta2), device.F32(o.factors.Epsilon))
 }
 
 func (o *Adam) piece(_, lo, hi int) {
@@ -234,7 +243,7 @@ func (o *Adam) piece(_, lo, hi int) {
 // adamPiece moves the elements [lo, hi) of a parameter.
 func adamPiece[T op.Float](o *Adam, lo, hi int) {
 	m, v := op.Data[T](o.t.memory[0]), op.Data[T](o.t.memory[1])
-	simd.AdamStep(op.Data[T](o.t.Value)[lo:hi], op.Data[T](o.grad)[lo:hi], m[lo:hi], v[lo:hi], &o.step)
+	simd.AdamStep(op.Data[T](o.t.Value)[lo:hi], op.Data[T](o.grad)[lo:hi], m[lo:hi], v[lo:hi], &o.factors)
 }
 
 // SGD is stochastic gradient descent as PyTorch defines it. With g the clipped gradient
@@ -249,15 +258,8 @@ type SGD struct {
 	// Momentum is in [0, 1], WeightDecay is at least 0.
 	Momentum, WeightDecay float64
 
-	targets []target
-	state   []NamedArray
-
-	t    *target
-	rows []int32
-	grad *op.Array
-	step simd.Momentum
-	loop parallel.Loop
-	plan plan
+	stepper
+	factors simd.Momentum
 }
 
 // Init implements Optimizer.
@@ -272,39 +274,20 @@ func (o *SGD) Init(params []model.Parameter) error {
 	if !o.plain() {
 		names = []string{"sgd.momentum"}
 	}
-	var err error
-	if o.targets, o.state, err = newTargets(params, !o.plain(), names...); err != nil {
-		return err
-	}
+	err := o.restart(params, !o.plain(), o.piece, names...)
 	if o.Momentum == 0 {
 		o.state = nil // buf is the gradient of the last step, so it need not be kept
 	}
-	o.loop.Body = o.piece
-	o.plan = plan{}
-	return nil
+	return err
 }
 
 // plain reports whether only the gradient moves a parameter.
 func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
 
-// State implements Optimizer.
-func (o *SGD) State() []NamedArray { return o.state }
-
 // Step implements Optimizer.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
-	o.rows = rows
-	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, WeightDecay: o.WeightDecay}
-	for i := range o.targets {
-		o.t = &o.targets[i]
-		o.t.checkRows(rows)
-		if o.t.Sparse && o.plain() {
-			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
-			continue
-		}
-		o.grad = o.t.gradient(rows)
-		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
-		o.t.forget(rows)
-	}
+	o.factors = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, WeightDecay: o.WeightDecay}
+	o.step(rows, o.plain())
 }
 
 // took implements deviceOptimizer.
@@ -346,11 +329,11 @@ func momentumPiece[T op.Float](o *SGD, lo, hi int) {
 	switch {
 	case o.t.Sparse && o.plain():
 		d := o.t.Grad.Cols()
-		simd.DescendRows(w, op.Data[T](o.t.Grad)[lo*d:hi*d], d, o.rows[lo:hi], T(o.step.Step), T(o.step.Clip))
+		simd.DescendRows(w, op.Data[T](o.t.Grad)[lo*d:hi*d], d, o.rows[lo:hi], T(o.factors.Step), T(o.factors.Clip))
 	case o.plain():
-		simd.Descend(w[lo:hi], op.Data[T](o.grad)[lo:hi], T(o.step.Step), T(o.step.Clip))
+		simd.Descend(w[lo:hi], op.Data[T](o.grad)[lo:hi], T(o.factors.Step), T(o.factors.Clip))
 	default:
-		simd.MomentumStep(w[lo:hi], op.Data[T](o.grad)[lo:hi], op.Data[T](o.t.memory[0])[lo:hi], &o.step)
+		simd.MomentumStep(w[lo:hi], op.Data[T](o.grad)[lo:hi], op.Data[T](o.t.memory[0])[lo:hi], &o.factors)
 	}
 }
 
@@ -400,7 +383,8 @@ type plan struct {
 // launch runs a kernel that updates the targets whose rows all move; others are the
 // kernel's last arguments. decay is the weight decay.
 func (p *plan) launch(d *device.Device, kernel string, targets []target, decay float64,
-	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
+	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) (err error) {
+	defer kind.Catch(&err)
 	p.seen = p.seen[:0]
 	for i := range targets {
 		t := &targets[i]
@@ -410,9 +394,7 @@ func (p *plan) launch(d *device.Device, kernel string, targets []target, decay f
 		gradient := t.Grad
 		if t.dense != nil {
 			gradient = t.dense
-			if err := t.launchRows(d, "place_rows", t.dense, rows, device.Arg(status)); err != nil {
-				return err
-			}
+			kind.Check(t.launchRows(d, "place_rows", t.dense, rows, device.Arg(status)))
 		}
 		p.seen = append(p.seen, t.Value.Pointer(), gradient.Pointer())
 		for _, a := range t.memory {
@@ -420,9 +402,7 @@ func (p *plan) launch(d *device.Device, kernel string, targets []target, decay f
 		}
 	}
 	if p.there == nil || p.there.Device() != d || !slices.Equal(p.seen, p.addresses) {
-		if err := p.make(d, targets, decay); err != nil {
-			return err
-		}
+		kind.Check(p.make(d, targets, decay))
 	}
 	if len(p.words) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -153,39 +154,29 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 // batch trains on one batch of b edges with m negatives each. takes must accept b and m.
 // edges, control and loss are the addresses of its edges (type edge), its control block,
 // and its loss, the sum over the edges times Scale. number is its number for status.
-func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) error {
+func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) (err error) {
+	defer kind.Catch(&err)
 	blocks := parallel.Pieces(b, pairBlock)
-	if err := r.reserve(blocks); err != nil {
-		return err
-	}
+	kind.Check(r.reserve(blocks))
 	ofLoss, ofGradient := r.norms(b)
 	which := device.Int(int(r.objective.Loss))
 	kernel, args := op.KernelForWidth("table_pairs_%s", r.d,
 		r.gradient.Arg(), r.parts.Arg(), r.table.Arg(), r.logZ.Arg(), r.status.Arg(), device.Arg(control), device.Arg(edges),
 		device.Int(b), device.Int(m), which, r.limit)
-	if err := r.device.Launch(kernel, device.Launch{Grid: blocks, Block: pairBlock}, args...); err != nil {
-		return err
-	}
-	if err := r.device.Launch("table_finish", device.Launch{Grid: 1, Block: finishBlock}, device.Arg(loss), r.logZ.Arg(), r.status.Arg(),
-		r.parts.Arg(), device.Arg(control), device.Int(blocks), device.Int(1+number), which, ofLoss, ofGradient); err != nil {
-		return err
-	}
+	kind.Check(r.device.Launch(kernel, device.Launch{Grid: blocks, Block: pairBlock}, args...))
+	kind.Check(r.device.Launch("table_finish", device.Launch{Grid: 1, Block: finishBlock}, device.Arg(loss), r.logZ.Arg(), r.status.Arg(),
+		r.parts.Arg(), device.Arg(control), device.Int(blocks), device.Int(1+number), which, ofLoss, ofGradient))
 	return r.device.Each("table_update", r.n*r.d, r.table.Arg(), r.gradient.Arg(), r.status.Arg(), device.Arg(control),
 		ofGradient, device.Int(r.n*r.d))
 }
 
 // reserve allocates the memory for large batches of the given number of blocks.
 func (r *tableRun) reserve(blocks int) (err error) {
+	defer kind.Catch(&err)
 	if r.gradient == nil {
-		if r.gradient, err = op.NewArray(r.device, tensor.Int32, r.n, r.d, 2); err != nil {
-			return err
-		}
-		if err = r.gradient.Zero(); err != nil {
-			return err
-		}
-		if r.parts, err = op.NewArray(r.device, tensor.Float32, 0); err != nil {
-			return err
-		}
+		r.gradient = kind.Got(op.NewArray(r.device, tensor.Int32, r.n, r.d, 2))
+		kind.Check(r.gradient.Zero())
+		r.parts = kind.Got(op.NewArray(r.device, tensor.Float32, 0))
 	}
 	return r.parts.Resize([]int{blocks, 2})
 }

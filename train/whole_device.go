@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/model/op"
@@ -98,87 +99,69 @@ func (f *deviceForces) upload(cells []cell) error {
 // divide makes the cells in the same way as field.divide, but with lists that are sorted: see
 // kernels/src/field.c.
 func (f *deviceForces) divide(at *op.Array) (extent float64, err error) {
+	defer kind.Catch(&err)
 	for pass := range coordinatePasses {
-		if err := f.distribute(at, pass, 0); err != nil {
-			return 0, err
-		}
+		f.distribute(at, pass, 0)
 	}
 	for level := 1; level < f.count/2; level *= 2 {
-		if err := f.device.Each("field_halve", f.n, device.Arg(f.halves), device.Arg(f.lists), at.Arg(), device.Arg(f.firsts),
-			device.Arg(f.sizes), device.Arg(f.leafCells), device.Int(level), device.Int(f.n)); err != nil {
-			return 0, err
-		}
-		if err := f.distribute(at, coordinatePasses, level); err != nil {
-			return 0, err
-		}
+		kind.Check(f.device.Each("field_halve", f.n, device.Arg(f.halves), device.Arg(f.lists), at.Arg(), device.Arg(f.firsts),
+			device.Arg(f.sizes), device.Arg(f.leafCells), device.Int(level), device.Int(f.n)))
+		f.distribute(at, coordinatePasses, level)
 	}
-	if err := f.device.Each("field_order", 32*f.leaves, device.Arg(f.order), device.Arg(f.lists), device.Int(f.n)); err != nil {
-		return 0, err
-	}
-	return f.summarizeAt(at)
+	kind.Check(f.device.Each("field_order", 32*f.leaves, device.Arg(f.order), device.Arg(f.lists), device.Int(f.n)))
+	return f.summarizeAt(at), nil
 }
 
-// distribute distributes the lists of points in a pass.
-func (f *deviceForces) distribute(at *op.Array, pass, level int) error {
+// distribute distributes the lists of points in a pass. It fails as kind.Need does, and so do
+// summarizeAt, summarizeLevels and total.
+func (f *deviceForces) distribute(at *op.Array, pass, level int) {
 	tiles := parallel.Pieces(f.n, pointsPerTile)
 	each := device.Launch{Grid: 2 * tiles, Block: 256}
 	counts, lists, halves, n := device.Arg(f.counts), device.Arg(f.lists), device.Arg(f.halves), device.Int(f.n)
-	if err := f.device.Launch("field_count", each, counts, lists, at.Arg(), halves, device.Int(pass), n); err != nil {
-		return err
-	}
-	if err := f.device.Launch("shuffle_scan", device.Launch{Grid: 2, Block: 1024}, counts, 0, device.Int(digits*tiles)); err != nil {
-		return err
-	}
+	kind.Check(f.device.Launch("field_count", each, counts, lists, at.Arg(), halves, device.Int(pass), n))
+	kind.Check(f.device.Launch("shuffle_scan", device.Launch{Grid: 2, Block: 1024}, counts, 0, device.Int(digits*tiles)))
 	to := device.Arg(f.spare)
 	f.lists, f.spare = f.spare, f.lists
-	return f.device.Launch("field_scatter", each, to, lists, counts, at.Arg(), halves, device.Arg(f.firsts), device.Arg(f.sizes),
-		device.Arg(f.rights), device.Arg(f.leafCells), device.Int(pass), device.Int(level), n)
+	kind.Check(f.device.Launch("field_scatter", each, to, lists, counts, at.Arg(), halves, device.Arg(f.firsts), device.Arg(f.sizes),
+		device.Arg(f.rights), device.Arg(f.leafCells), device.Int(pass), device.Int(level), n))
 }
 
-func (f *deviceForces) summarize() (extent float64, err error) { return f.summarizeAt(f.points) }
+func (f *deviceForces) summarize() (extent float64, err error) {
+	defer kind.Catch(&err)
+	return f.summarizeAt(f.points), nil
+}
 
-func (f *deviceForces) summarizeAt(at *op.Array) (extent float64, err error) {
-	if err := f.device.Each("field_leaves", 32*f.leaves, device.Arg(f.cells), device.Arg(f.places), device.Arg(f.sums), at.Arg(),
-		device.Arg(f.order), device.Arg(f.leafCells), device.Int(f.n), device.Int(f.leaves)); err != nil {
-		return 0, err
-	}
+func (f *deviceForces) summarizeAt(at *op.Array) (extent float64) {
+	kind.Check(f.device.Each("field_leaves", 32*f.leaves, device.Arg(f.cells), device.Arg(f.places), device.Arg(f.sums), at.Arg(),
+		device.Arg(f.order), device.Arg(f.leafCells), device.Int(f.n), device.Int(f.leaves)))
 	level := f.count / 4 // the deepest that has more than leaves
 	for ; level > upperCells; level /= 2 {
-		if err := f.summarizeLevels(level/upperCells, level, level); err != nil {
-			return 0, err
-		}
+		f.summarizeLevels(level/upperCells, level, level)
 	}
-	if err := f.summarizeLevels(1, 1, level); err != nil {
-		return 0, err
-	}
-	totals, err := f.total(1, f.leaves)
-	return totals[0], err
+	f.summarizeLevels(1, 1, level)
+	return f.total(1, f.leaves)[0]
 }
 
 // summarizeLevels summarizes the cells low to 2·high−1.
-func (f *deviceForces) summarizeLevels(blocks, low, high int) error {
-	return f.device.Launch("field_cells", device.Launch{Grid: blocks, Block: upperCells}, device.Arg(f.cells), device.Int(low), device.Int(high))
+func (f *deviceForces) summarizeLevels(blocks, low, high int) {
+	kind.Check(f.device.Launch("field_cells", device.Launch{Grid: blocks, Block: upperCells}, device.Arg(f.cells), device.Int(low), device.Int(high)))
 }
 
 // total returns the sums of one or two rows of n sums.
-func (f *deviceForces) total(rows, n int) (totals [2]float64, err error) {
-	if err := f.device.Launch("field_totals", device.Launch{Grid: rows, Block: 1024}, device.Arg(f.totals), device.Arg(f.sums), device.Int(n)); err != nil {
-		return totals, err
-	}
-	return totals, device.Download(f.device, totals[:rows], f.totals)
+func (f *deviceForces) total(rows, n int) (totals [2]float64) {
+	kind.Check(f.device.Launch("field_totals", device.Launch{Grid: rows, Block: 1024}, device.Arg(f.totals), device.Arg(f.sums), device.Int(n)))
+	kind.Check(device.Download(f.device, totals[:rows], f.totals))
+	return totals
 }
 
 func (f *deviceForces) evaluate() (attraction, z float64, err error) {
-	if err := f.device.Each("field_repel", f.n, device.Arg(f.repelled), device.Arg(f.sums), device.Arg(f.cells), device.Arg(f.firsts),
-		device.Arg(f.places), device.Arg(f.order), device.Arg(f.leafCells), device.F32(openingAngle), device.F32(linear), device.Int(f.n)); err != nil {
-		return 0, 0, err
-	}
-	if err := f.device.Each("field_attract", 32*f.n, device.Arg(f.attracted), device.Arg(f.sums.At(f.n, 4)), f.points.Arg(),
-		device.Arg(f.firstEdges), device.Arg(f.tails), device.Arg(f.shares), device.Int(f.n)); err != nil {
-		return 0, 0, err
-	}
-	totals, err := f.total(2, f.n)
-	return totals[1], totals[0], err
+	defer kind.Catch(&err)
+	kind.Check(f.device.Each("field_repel", f.n, device.Arg(f.repelled), device.Arg(f.sums), device.Arg(f.cells), device.Arg(f.firsts),
+		device.Arg(f.places), device.Arg(f.order), device.Arg(f.leafCells), device.F32(openingAngle), device.F32(linear), device.Int(f.n)))
+	kind.Check(f.device.Each("field_attract", 32*f.n, device.Arg(f.attracted), device.Arg(f.sums.At(f.n, 4)), f.points.Arg(),
+		device.Arg(f.firstEdges), device.Arg(f.tails), device.Arg(f.shares), device.Int(f.n)))
+	totals := f.total(2, f.n)
+	return totals[1], totals[0], nil
 }
 
 func (f *deviceForces) scale(factor float32) error {

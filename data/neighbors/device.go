@@ -1,7 +1,6 @@
 package neighbors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -79,35 +79,38 @@ type deviceBlocks struct {
 }
 
 // newDeviceBlocks uploads the points to a device if there is room.
-func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*deviceBlocks, error) {
+func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (_ *deviceBlocks, err error) {
 	b := normalizeOnDevice(d, m)
+	defer func() {
+		if err != nil {
+			b.free()
+		}
+	}()
+	defer kind.Catch(&err)
 	if d.TF32 && !b.differences {
 		b.forms = []multiplication{single, rounded}
 	}
-	free, err := b.freeMemory()
-	if err != nil {
-		return nil, err
-	}
+	free := b.freeMemory()
 	// Allocations may be an eighth larger, and a search needs its products and candidates.
 	need := int64(m.N) * int64(b.bytesOf(len(b.forms))+4*m.D)
 	if need*9/8+2*b.bytesOfProducts(m.N, m.N)+int64(min(m.N, queryBlock))<<10 <= free {
-		b.all, err = b.newSegment(m.N, true, b.forms...)
-		if err != nil && !errors.As(err, new(*device.MemoryError)) {
-			return nil, err
+		if b.all, err = b.newSegment(m.N, true, b.forms...); !errors.As(err, new(*device.MemoryError)) {
+			kind.Check(err)
 		}
 	}
 	if b.all == nil {
 		d.Note(fmt.Sprintf("%d base points take %s of the device's memory, and %s are free: they are copied in parts",
 			m.N, memory.Bytes(need), memory.Bytes(free)))
 	}
-	return b, b.loadAll(ctx)
+	b.loadAll(ctx)
+	return b, nil
 }
 
-// freeMemory returns how many bytes of the device's memory can be allocated.
-func (b *deviceBlocks) freeMemory() (int64, error) {
-	left, err := b.device.FreeMemory()
+// freeMemory returns how many bytes of the device's memory can be allocated. It fails as
+// kind.Need does.
+func (b *deviceBlocks) freeMemory() int64 {
 	_, kept := b.device.Usage()
-	return left + kept, err
+	return kind.Got(b.device.FreeMemory()) + kept
 }
 
 // bytesOfProducts returns the size of the products of a block of queries and base points.
@@ -130,15 +133,10 @@ func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 }
 
 // loadAll sets the norms of all points, and uploads the points if there is room for them.
-// If that fails, it frees them.
-func (b *deviceBlocks) loadAll(ctx context.Context) error {
-	change, err := b.load(ctx, b.all, queries{points: b.base}, 0, b.n, b.norm)
-	if err != nil {
-		b.free()
-		return err
-	}
-	b.change, b.maxNorm = change, slices.Max(b.norm)
-	return nil
+// It fails as load does.
+func (b *deviceBlocks) loadAll(ctx context.Context) {
+	b.change = b.load(ctx, b.all, queries{points: b.base}, 0, b.n, b.norm)
+	b.maxNorm = slices.Max(b.norm)
 }
 
 // free implements candidates.
@@ -195,70 +193,56 @@ func (s *segment) as(f multiplication) {
 func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
 
 // load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment
-// unless that is nil. It returns the largest relative change of a point's norm by rounding.
-func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64, err error) {
+// unless that is nil. It returns the largest relative change of a point's norm by rounding,
+// or fails as kind.Need does.
+func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64) {
 	n := hi - lo
 	rows := min(n, max(blockSize, uploadBytes/4/b.width))
 	p := b.newNormalizedPoints(rows)
 	for first := 0; first < n; first += rows {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
+		kind.Check(ctx.Err())
 		last := min(n, first+rows)
 		m := from.block(lo+first, lo+last)
 		change = max(change, b.normalize(p, m, norm[first:last]))
 		if s == nil {
 			continue
 		}
-		if err := b.upload(s, p, first, last); err != nil {
-			return 0, err
-		}
+		b.upload(s, p, first, last)
 		if s.x != 0 {
-			if err := device.Upload(b.device, s.x.At(first*b.d, 4), m.X); err != nil {
-				return 0, err
-			}
+			kind.Check(device.Upload(b.device, s.x.At(first*b.d, 4), m.X))
 		}
 	}
 	if s == nil {
-		return change, nil
+		return change
 	}
 	s.first, s.n = lo, n
 	// Columns of products without a point are infinitely far.
 	infinite := math.Float32bits(float32(math.Inf(1)))
 	for _, h := range s.h {
 		if padding := columns(s.n) - s.n; h != 0 && padding > 0 {
-			if err := b.device.Fill(h.At(s.n, 4), infinite, padding); err != nil {
-				return 0, err
-			}
+			kind.Check(b.device.Fill(h.At(s.n, 4), infinite, padding))
 		}
 	}
-	return change, nil
+	return change
 }
 
-// upload copies points to positions first to last−1 of a segment.
-func (b *deviceBlocks) upload(s *segment, p *normalizedPoints, first, last int) error {
+// upload copies points to positions first to last−1 of a segment. It fails as kind.Need does.
+func (b *deviceBlocks) upload(s *segment, p *normalizedPoints, first, last int) {
 	values := (last - first) * b.width
 	z := s.z[single]
 	if z == 0 {
 		z = s.z[rounded]
 	}
-	if err := device.Upload(b.device, z.At(first*b.width, 4), p.z[:values]); err != nil {
-		return err
-	}
+	kind.Check(device.Upload(b.device, z.At(first*b.width, 4), p.z[:values]))
 	if to := s.z[rounded]; to != 0 {
-		if err := b.device.Each("neighbors_round", values, device.Arg(to.At(first*b.width, 4)), device.Arg(z.At(first*b.width, 4)),
-			device.Int(values)); err != nil {
-			return err
-		}
+		kind.Check(b.device.Each("neighbors_round", values, device.Arg(to.At(first*b.width, 4)), device.Arg(z.At(first*b.width, 4)),
+			device.Int(values)))
 	}
 	for f, h := range s.h {
 		if h != 0 {
-			if err := device.Upload(b.device, h.At(first, 4), p.h[f][:last-first]); err != nil {
-				return err
-			}
+			kind.Check(device.Upload(b.device, h.At(first, 4), p.h[f][:last-first]))
 		}
 	}
-	return nil
 }
 
 // normalizedPoints are points that are ready to be uploaded.
@@ -325,15 +309,12 @@ func (p plan) smaller() plan {
 // of queries is compared with all of them, and ranked during the next block's comparison.
 // Otherwise as many queries as fit into half of the free memory are compared with one
 // segment after the other, so segments are uploaded rarely.
-func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
+func (b *deviceBlocks) newPlan(n, keep int) (_ plan, err error) {
+	defer kind.Catch(&err)
 	if b.all != nil {
 		return plan{min(n, queryBlock), b.n}, nil
 	}
-	free, err := b.freeMemory()
-	if err != nil {
-		return plan{}, err
-	}
-	free = free*3/4 - b.bytesOfProducts(n, b.n) // allocations may be an eighth larger
+	free := b.freeMemory()*3/4 - b.bytesOfProducts(n, b.n) // allocations may be an eighth larger
 	blocks := func(bytes int64, of, size int) int { return max(1, int(bytes/int64(of)/int64(size))) * size }
 	p := plan{queries: min(n, blocks(free/2, b.bytesOf(1)+8*keep+12, queryBlock))}
 	free -= int64(p.queries) * int64(b.bytesOf(1)+8*keep+12)
@@ -344,18 +325,14 @@ func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
 // find implements candidates. It calls rank for one block of queries at a time, possibly
 // while the device works on the next. It uses the coarsest form. If that does not suffice
 // for half of the queries, now or before, it uses the first form.
-func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) error {
-	p, err := b.newPlan(q.count(), k+slack)
-	if err != nil {
-		return err
-	}
+func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) (err error) {
+	defer kind.Catch(&err)
+	p := kind.Got(b.newPlan(q.count(), k+slack))
 	s, err := b.newSearch(q, p, k+slack)
 	for ; errors.As(err, new(*device.MemoryError)) && p.smaller() != p; s, err = b.newSearch(q, p, k+slack) {
 		p = p.smaller() // others have taken memory meanwhile
 	}
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	defer s.free()
 	s.rank = rank
 	forms := b.forms
@@ -364,15 +341,11 @@ func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) 
 	}
 	f := forms[len(forms)-1]
 	for lo := 0; lo < q.count(); lo += p.queries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		kind.Check(ctx.Err())
 		if s.coarse.retried > s.coarse.ranked/2 {
 			f = forms[0]
 		}
-		if err := s.group(ctx, f, len(forms) > 1, lo, min(q.count(), lo+p.queries)); err != nil {
-			return err
-		}
+		s.group(ctx, f, len(forms) > 1, lo, min(q.count(), lo+p.queries))
 	}
 	return nil
 }
@@ -464,36 +437,27 @@ func (s *deviceSearch) free() {
 
 // group finds the candidates of queries lo to hi−1, and has them ranked. The queries must
 // fit the search's memory. fine reports whether there is a better form than the coarse
-// one.
-func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) error {
+// one. It fails as kind.Need does.
+func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) {
 	s.queries.as(f)
 	norm := make([]float64, hi-lo)
-	var change float64
-	var err error
+	change := 0.
 	if s.all == nil || !s.of.own || s.of.rows != nil {
-		change, err = s.load(ctx, s.queries, s.of, lo, hi, norm)
+		change = s.load(ctx, s.queries, s.of, lo, hi, norm)
 	} else { // they are on the device, as base points
 		norm = s.norm[lo:hi]
-		if err = s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4); err == nil {
-			err = s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4)
-		}
+		kind.Check(s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4))
+		kind.Check(s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4))
 	}
-	if s.of.own && err == nil {
-		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
-	}
-	if err != nil {
-		return err
+	if s.of.own {
+		kind.Check(device.Upload(s.device, s.which, s.of.numbers(lo, hi)))
 	}
 	if s.all != nil {
-		if err = s.compareAll(f, hi-lo); err == nil {
-			err = s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
-				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d))
-		}
+		kind.Check(s.compareAll(f, hi-lo))
+		kind.Check(s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
+			device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
 	} else {
-		err = s.compareSegments(ctx, f, hi-lo)
-	}
-	if err != nil {
-		return err
+		s.compareSegments(ctx, f, hi-lo)
 	}
 	bound := s.bound
 	if f == rounded {
@@ -504,9 +468,7 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 		l := &s.lists[s.turn]
 		s.turn = 1 - s.turn
 		l.norm, l.bound, l.lowPrecision = norm[at-lo:last-lo], bound, fine && f == rounded
-		if err := s.download(l, at-lo, last-at); err != nil {
-			return err
-		}
+		s.download(l, at-lo, last-at)
 		before := <-s.busy
 		s.coarse.ranked += before.ranked
 		s.coarse.retried += before.retried
@@ -518,7 +480,6 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 			s.busy <- t
 		}()
 	}
-	return nil
 }
 
 // block returns up to queryBlock of a group of n queries, starting with number at.
@@ -554,23 +515,17 @@ func (s *deviceSearch) compareAll(f multiplication, n int) error {
 }
 
 // compareSegments offers all base points to a group of n queries, one segment after the other.
-func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n int) error {
+// It fails as kind.Need does.
+func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n int) {
 	s.points.as(f)
 	for first := 0; first < s.deviceBlocks.n; first += s.points.capacity {
 		last := min(s.deviceBlocks.n, first+s.points.capacity)
-		if _, err := s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first]); err != nil {
-			return err
-		}
+		s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first])
 		for at := 0; at < n; at += queryBlock {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := s.compare(f, at, s.block(f, at, n), s.points); err != nil {
-				return err
-			}
+			kind.Check(ctx.Err())
+			kind.Check(s.compare(f, at, s.block(f, at, n), s.points))
 		}
 	}
-	return nil
 }
 
 // compare offers the points of a segment to a block of queries. The queries' candidates
@@ -599,30 +554,26 @@ func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points
 // segment, a block of stride points at a time, and calls use with the block's first point and
 // its number of columns.
 func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segment, products device.Pointer, stride int,
-	use func(first, columns int) error) error {
+	use func(first, columns int) error) (err error) {
+	defer kind.Catch(&err)
 	for first := 0; first < points.n; first += stride {
 		n := min(stride, points.n-first)
-		err := b.device.Multiply(device.Product{
+		kind.Check(b.device.Multiply(device.Product{
 			TransB: true, M: q.n, N: n, K: b.width, Alpha: 1, A: q.z, LDA: b.width,
 			B: points.z[f].At(first*b.width, 4), LDB: b.width, C: products, LDC: stride, Exact: f == single,
-		})
-		if err != nil {
-			return err
-		}
-		if err := use(first, columns(n)); err != nil {
-			return err
-		}
+		}))
+		kind.Check(use(first, columns(n)))
 	}
 	return nil
 }
 
-// download copies the candidates of n of a group's queries, starting with number at.
-func (s *deviceSearch) download(l *candidateLists, at, n int) error {
-	err := cmp.Or(device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)),
-		device.Download(s.device, l.count[:n], s.count.At(at, 4)),
-		device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
-	if err == nil && s.dist2 != 0 {
-		err = device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8))
+// download copies the candidates of n of a group's queries, starting with number at. It fails
+// as kind.Need does.
+func (s *deviceSearch) download(l *candidateLists, at, n int) {
+	kind.Check(device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)))
+	kind.Check(device.Download(s.device, l.count[:n], s.count.At(at, 4)))
+	kind.Check(device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
+	if s.dist2 != 0 {
+		kind.Check(device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8)))
 	}
-	return err
 }

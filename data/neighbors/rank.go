@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/internal/simd"
@@ -204,64 +205,42 @@ func (r *ranking) count(i int, targets []target, w *rankWork, first int, product
 }
 
 // ranksOnDevice is Ranks on a device, for checked arguments.
-func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, error) {
+func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) (_ []int32, err error) {
+	defer kind.Catch(&err)
 	base := normalizeOnDevice(d, m)
-	var err error
-	if base.all, err = base.newSegment(m.N, false, single); err != nil {
-		return nil, err
-	}
-	if err := base.loadAll(ctx); err != nil {
-		return nil, err
-	}
+	base.all = kind.Got(base.newSegment(m.N, false, single))
 	defer base.free()
+	base.loadAll(ctx)
 	stride := min(columns(m.N), pointBlock)
 	bounds := base.boundsOf(stride)
 	rows := min(m.N, queryBlock)
-	memory, err := d.AllocPieces(rows*stride*4, len(m.X)*4, m.N*8, len(bounds)*8, rows*k*4, rows*k*4, rows*k*8)
-	if err != nil {
-		return nil, err
-	}
+	memory := kind.Got(d.AllocPieces(rows*stride*4, len(m.X)*4, m.N*8, len(bounds)*8, rows*k*4, rows*k*4, rows*k*8))
 	defer memory.Free()
 	products, points, norms, bound, targets, ranks, dist2 := memory.At(0), memory.At(1), memory.At(2), memory.At(3), memory.At(4), memory.At(5), memory.At(6)
-	if err := cmp.Or(device.Upload(d, points, m.X), device.Upload(d, norms, base.norm), device.Upload(d, bound, bounds)); err != nil {
-		return nil, err
-	}
+	kind.Check(cmp.Or(device.Upload(d, points, m.X), device.Upload(d, norms, base.norm), device.Upload(d, bound, bounds)))
 	all, limits := make([]int32, len(index)), make([]float64, rows*k)
 	least := 1 - Tie(m)
 	for lo := 0; lo < m.N; lo += rows {
 		n := min(rows, m.N-lo)
-		if err := cmp.Or(ctx.Err(), device.Upload(d, targets, index[lo*k:(lo+n)*k]), d.Zero(ranks, n*k*4)); err != nil {
-			return nil, err
-		}
-		if err := d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
-			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
-			return nil, err
-		}
-		if err := device.Download(d, limits[:n*k], dist2); err != nil {
-			return nil, err
-		}
+		kind.Check(cmp.Or(ctx.Err(), device.Upload(d, targets, index[lo*k:(lo+n)*k]), d.Zero(ranks, n*k*4)))
+		kind.Check(d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
+			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)))
+		kind.Check(device.Download(d, limits[:n*k], dist2))
 		for e := range limits {
 			limits[e] *= least
 		}
 		// The kernel counts points at the distance itself if they come before the target. None
 		// come before point 0.
-		if err := cmp.Or(device.Upload(d, dist2, limits[:n*k]), d.Zero(targets, n*k*4)); err != nil {
-			return nil, err
-		}
+		kind.Check(cmp.Or(device.Upload(d, dist2, limits[:n*k]), d.Zero(targets, n*k*4)))
 		q := deviceQueries{z: base.all.z[single].At(lo*base.width, 4), h: base.all.h[single].At(lo, 4), n: n}
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
-		err := base.multiply(single, q, base.all, products, stride, func(first, columns int) error {
+		kind.Check(base.multiply(single, q, base.all, products, stride, func(first, columns int) error {
 			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.all.h[single].At(first, 4)),
 				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(first/stride*boundWidth, 8)), device.Arg(points), device.Int(m.D),
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))
-		})
-		if err == nil {
-			err = device.Download(d, all[lo*k:(lo+n)*k], ranks)
-		}
-		if err != nil {
-			return nil, err
-		}
+		}))
+		kind.Check(device.Download(d, all[lo*k:(lo+n)*k], ranks))
 	}
 	for e := range all {
 		all[e]++
