@@ -313,3 +313,20 @@ func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err 
 	}
 	return selected, left, nil
 }
+
+// Moments returns the mean of some rows of a dense matrix, without its Offset, and the sum of
+// their squared distances from it.
+func (m *Matrix) Moments(rows []int32) (mean []float64, square float64) {
+	mean = make([]float64, m.D)
+	for _, i := range rows {
+		for j, v := range m.Row(int(i)) {
+			mean[j] += float64(v) / float64(len(rows))
+		}
+	}
+	for _, i := range rows {
+		for j, v := range m.Row(int(i)) {
+			square += float64((float64(v) - mean[j]) * (float64(v) - mean[j]))
+		}
+	}
+	return mean, square
+}

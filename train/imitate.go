@@ -16,6 +16,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 )
@@ -175,21 +176,8 @@ func inUnits(x *data.Matrix) units {
 
 // unitsOf returns the units of positions: their mean and standard deviation.
 func unitsOf(y *data.Matrix) units {
-	u := units{center: make([]float64, y.D), limit: math.Inf(1)}
-	for i := range y.N {
-		for j, v := range y.Row(i) {
-			u.center[j] += float64(v) / float64(y.N)
-		}
-	}
-	sum := 0.0
-	for i := range y.N {
-		for j, v := range y.Row(i) {
-			d := float64(v) - u.center[j]
-			sum += float64(d * d)
-		}
-	}
-	u.unit = math.Sqrt(sum / float64(len(y.X)))
-	return u
+	mean, squares := y.Moments(selection.UpTo[int32](y.N))
+	return units{center: mean, unit: math.Sqrt(squares / float64(len(y.X))), limit: math.Inf(1)}
 }
 
 // probe returns the row of n of the i-th of count probes.

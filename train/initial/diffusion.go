@@ -112,7 +112,7 @@ func setApart(x, at *data.Matrix, members [][]int32) {
 	centre, spread := make([]float64, x.D), 0.
 	for c, nodes := range members {
 		order[c], means[c] = c, make([]float64, x.D)
-		mean, _ := moments(at, nodes)
+		mean, _ := at.Moments(nodes)
 		copy(means[c], mean)
 		for j, v := range mean[:min(x.D, at.D)] {
 			centre[j] += float64(v*float64(len(nodes))) / float64(x.N)
@@ -133,7 +133,7 @@ func setApart(x, at *data.Matrix, members [][]int32) {
 		for j := range lo {
 			narrowest = min(narrowest, hi[j]-lo[j])
 		}
-		mean, square := moments(x, members[c])
+		mean, square := x.Moments(members[c])
 		factor := 0.
 		if square > 0 {
 			// Nearly all points are within two standard deviations. A thin box holds few points.

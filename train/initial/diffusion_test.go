@@ -101,7 +101,7 @@ func TestRings(t *testing.T) {
 				t.Errorf("%v: %s: %d points lie next to another ring", c, name, s)
 			}
 			for ring, nodes := range members {
-				mean, _ := moments(x, nodes)
+				mean, _ := x.Moments(nodes)
 				turned := 0.
 				for k := range c.m {
 					a, b := x.Row(ring*c.m+k), x.Row(ring*c.m+(k+1)%c.m)
@@ -199,10 +199,10 @@ func TestDiffusion(t *testing.T) {
 		start, members := membersOf(class, classes)
 		within := 0.
 		for c := range classes {
-			_, square := moments(x, members[start[c]:start[c+1]])
+			_, square := x.Moments(members[start[c]:start[c+1]])
 			within += square
 		}
-		_, all := moments(x, members)
+		_, all := x.Moments(members)
 		return within / all
 	}
 	components := need(Components(t.Context(), points, 2))(t)

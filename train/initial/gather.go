@@ -34,7 +34,7 @@ func Gather(g *neighbors.Graph, m *data.Matrix) (moved int) {
 	within := 0.
 	for c, nodes := range members {
 		p, square := &parts[c], 0.
-		means[c], square = moments(m, nodes)
+		means[c], square = m.Moments(nodes)
 		p.weight = float64(len(nodes))
 		p.square = square / p.weight
 		for _, i := range nodes {

@@ -55,10 +55,10 @@ func TestGather(t *testing.T) {
 			}
 		}
 		if c > 0 {
-			a, _ := moments(before, members[0])
-			b, _ := moments(before, nodes)
-			p, _ := moments(m, members[0])
-			q, _ := moments(m, nodes)
+			a, _ := before.Moments(members[0])
+			b, _ := before.Moments(nodes)
+			p, _ := m.Moments(members[0])
+			q, _ := m.Moments(nodes)
 			of := math.Hypot(p[0]-q[0], p[1]-q[1]) / math.Hypot(a[0]-b[0], a[1]-b[1])
 			if factor == 0 {
 				factor = of

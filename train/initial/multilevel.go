@@ -110,7 +110,7 @@ func meansOf(x *data.Matrix, group []int32, groups int) *data.Matrix {
 // random about as far as the nearest groups are, so no two coincide.
 func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 	all := selection.UpTo[int32](x.N)
-	_, square := moments(x, all)
+	_, square := x.Moments(all)
 	distance := math.Sqrt(square/float64(x.N)) * elementary.Pow(float64(x.N), -1/float64(x.D))
 	noise := rng.New(seed, rng.Init, uint64(x.N))
 	members := data.NewMatrix(len(group), x.D)

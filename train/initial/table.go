@@ -150,7 +150,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 	if len(front) == 0 {
 		return nil, kind.Errorf(ErrInput, "initial: rows: got no point of the earlier embedding, want one or more")
 	}
-	middle, square := moments(start, front)
+	middle, square := start.Moments(front)
 	spread := math.Sqrt(square / float64(len(front)*d))
 	if spread == 0 {
 		spread = 1 // they are identical
@@ -209,20 +209,4 @@ func placeNext(g *neighbors.Graph, start *data.Matrix, placed []bool, last []int
 		placed[i] = true
 	}
 	return next
-}
-
-// moments returns the mean of some rows, and the sum of their squared distances from it.
-func moments(m *data.Matrix, rows []int32) (mean []float64, square float64) {
-	mean = make([]float64, m.D)
-	for _, i := range rows {
-		for j, v := range m.Row(int(i)) {
-			mean[j] += float64(v) / float64(len(rows))
-		}
-	}
-	for _, i := range rows {
-		for j, v := range m.Row(int(i)) {
-			square += float64((float64(v) - mean[j]) * (float64(v) - mean[j]))
-		}
-	}
-	return mean, square
 }
