@@ -197,7 +197,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			// three times the bound rearranges neighbours before it falls, and six times as
 			// much melts the map.
 			x.Negatives, x.LR = train.All, min(24, thousands)
-			x.Phases[1].Epochs = 400
+			x.Phases[1].Epochs = 300
 		}
 	case loss == op.InfoNC && o.takesAll():
 		// At s = 1 clusters find their places before they spread. More neighbours keep curved
@@ -214,7 +214,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			// has fewer steps.
 			x.Init, x.InitStd = InitMultilevel, finerStd
 			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)},
-				{Epochs: min(400, max(60, 20_000_000/n))}}
+				{Epochs: min(300, max(60, 15_000_000/n))}}
 		}
 	default:
 		x.Negatives, x.LR = many, min(4, thousands)

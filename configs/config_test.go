@@ -179,14 +179,14 @@ func TestPresets(t *testing.T) {
 		{"paper", 70000, 15, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"paper", 20, 5, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"umap", 70000, 15, op.UMAP, []train.Phase{{Epochs: 200, LR: 1, Negatives: 5}}},
-		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 400, LR: 24, Negatives: train.All}}},
+		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 300, LR: 24, Negatives: train.All}}},
 		{"million", 1000000, 15, op.InfoNC, []train.Phase{
 			{Epochs: 44, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
 			{Epochs: 60, LR: 12, Negatives: train.All},
 		}},
 		{"auto", 100000, 15, op.InfoNC, []train.Phase{
 			{Epochs: 44, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
-			{Epochs: 200, LR: 12, Negatives: train.All},
+			{Epochs: 150, LR: 12, Negatives: train.All},
 		}},
 	} {
 		l, _, err := Train.Load(&Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
@@ -229,8 +229,8 @@ func TestPresetsGiveWay(t *testing.T) {
 		"model: {dim: 3}":                                       "nc [{20 1} {118 4}]",
 		"train: {phases: [{epochs: 3, s: 1}]}":                  "neg [{3 1}]",
 		"{preset: million, loss: {name: nc}}":                   "nc [{20 1} {118 4}]",
-		"preset: tsne":                                          "infonc [{20 1} {400 10}]",
-		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {400 10}]",
+		"preset: tsne":                                          "infonc [{20 1} {300 10}]",
+		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {300 10}]",
 		"{preset: tsne, loss: {negatives: full}}":               "infonc [{20 1} {100 16}]",
 		"{preset: tsne, model: {dim: 3}}":                       "infonc [{20 1} {100 16}]",
 		"{preset: tsne, loss: {metric: cosine}}":                "infonc [{20 1} {100 16}]",
