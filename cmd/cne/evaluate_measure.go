@@ -25,7 +25,7 @@ func stopwatch(sum *float64) func() {
 
 // evaluate measures all embeddings.
 func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error) {
-	e := &report.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: configs.Version()}
+	e := &report.Evaluation{AccuracyK: quality.AccuracyK, Against: a.against, Version: configs.Version()}
 	stop := stopwatch(&e.Seconds.Prepare)
 	embeddings := [][]string{a.inputs}
 	if !a.join {
@@ -57,10 +57,14 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	if e.N < 2 {
 		return nil, fmt.Errorf("%s: got 1 point, want 2 or more", all[0].file)
 	}
-	if e.N <= e.K {
-		return nil, fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
+	if a.origins.IsDefault("quality.k") {
+		a.config.Quality.K = max(1, min(a.config.Quality.K, e.N/4)) // as for data of so many points
 	}
+	e.K = a.config.Quality.K
 	y, err := a.prepare(ctx, e, all[0])
+	if err == nil && e.N <= e.K {
+		err = fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
+	}
 	if err != nil {
 		return nil, err
 	}
