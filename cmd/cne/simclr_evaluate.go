@@ -70,6 +70,9 @@ writes evaluation-pixels.json.`,
 				}
 			}
 			images, err := openImages(cmd.Context(), t.Reporter, &t.config.Data, "data.path")
+			if t.folder != "" {
+				err = rundir.Moved(err, "--set names files")
+			}
 			if err != nil {
 				return err
 			}
