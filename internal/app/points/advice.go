@@ -159,6 +159,8 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 		return fmt.Errorf("%w; remove %s, or the lines above it if it has the names of the columns", err, table.WordLine())
 	case errors.As(err, &table) && len(d.Only) > 0:
 		return fmt.Errorf("%w; leave them out of data.columns, or add --drop-text", err)
+	case errors.As(err, &table) && table.Numbers && in.Points != nil && in.Points.Columns() == nil:
+		return fmt.Errorf("%w; --drop-text leaves them out, and data.holdout_labels (FILE:COLUMN) takes one as labels", err)
 	case errors.As(err, &table):
 		advice, leaves := in.advise(table)
 		switch {
