@@ -250,14 +250,23 @@ func (t *training) learn(ctx context.Context) error {
 		t.Log.Info("the network goes on learning the map", "step", from.Progress.Epochs, "of", from.Progress.Total)
 	}
 	progress, when := t.ProgressLogger("steps of the network"), t.config.Checkpoint
-	err = t.embedded.LearnNetwork(ctx, &train.Imitation{
+	var unsaved error
+	o := train.Imitation{
 		Step: func(done, of int, loss float64) {
 			last = loss
 			progress(done, of)
 		},
-		Checkpoints: when.Options(func(s *train.Checkpoint) error { return s.WriteFile(path) }),
-		Resume:      from,
-	})
+		Checkpoints: when.Options(func(s *train.Checkpoint) error {
+			unsaved = s.WriteFile(path)
+			return unsaved
+		}),
+		Resume: from,
+	}
+	if err = t.embedded.LearnNetwork(ctx, &o); errors.Is(err, train.ErrCheckpoint) { // of another version, for example
+		t.Log.Warn("the state of the network cannot be used; it learns from the beginning", "error", err)
+		o.Resume = nil
+		err = t.embedded.LearnNetwork(ctx, &o)
+	}
 	t.networkTime = time.Since(begun)
 	if err == nil {
 		t.Log.Info("the network has learnt the map", "mean_distance", last, "unit", "the map's standard deviation", "seconds", t.networkTime.Seconds())
@@ -268,6 +277,9 @@ func (t *training) learn(ctx context.Context) error {
 	}
 	if ctx.Err() != nil {
 		err = errors.New("interrupted while a network learnt the map")
+		if unsaved != nil {
+			err = fmt.Errorf("%w; its state could not be saved: %w", err, unsaved)
+		}
 	}
 	kept := t.keep()
 	if t.doing = ""; kept != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cne/internal/npy"
+	"cne/train"
 )
 
 // someLines returns the heading of a text and some of the lines after it.
@@ -300,6 +301,16 @@ func TestLearningGoesOn(t *testing.T) {
 	if exists("run/learning.safetensors") {
 		t.Error("the state of the learning is left")
 	}
+	// The state of another version's network does not count.
+	learning("other")
+	c, err := train.ReadCheckpoint("other/learning.safetensors")
+	must(t, err)
+	c.Progress.Total++
+	must(t, c.WriteFile("other/learning.safetensors"))
+	if _, stderr := mustRun(t, "train", "--resume", "other"); !strings.Contains(stderr, "it learns from the beginning") {
+		t.Error(stderr)
+	}
+	sameFile(t, "other/model.safetensors", "whole/model.safetensors")
 	// A longer run has another map, which is learnt from the beginning.
 	learning("longer")
 	if _, stderr := mustRun(t, "train", "--resume", "longer", "--epochs", "4"); !strings.Contains(stderr, "a network learns the map") {
