@@ -32,8 +32,8 @@ import (
 // Config is the configuration of cne train and cne spectrum: the library's options and
 // the program's own. default.yaml lists the keys, their meaning and their defaults. A
 // Config from a Schema has only values that its fields' tags and types allow (see package
-// internal/option and kindsOfText). A nil pointer is null in the
-// file, and so is the zero value of a field that may be null.
+// internal/option and kindsOfText). A nil pointer is null in the file, and so is the zero
+// value of a field that may be null.
 type Config struct {
 	// Embed are the options of the library; see Options. Epochs, Optimizer and LR are never
 	// the values that stand for a default.

@@ -31,7 +31,8 @@ The configuration has keys of its own: see "cne simclr config".`,
 		Args: cli.KnownCommand,
 		RunE: cli.ShowHelp,
 	}
-	cmd.AddCommand(printCmd(configs.Pretrain, "cne simclr config", "loss.negatives=2"), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd())
+	cmd.AddCommand(printCmd(configs.Pretrain, "cne simclr config", "loss.negatives=2"),
+		simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd())
 	return cmd
 }
 

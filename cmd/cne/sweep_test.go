@@ -197,8 +197,7 @@ func TestSweepRefuses(t *testing.T) {
 }
 
 // Runs are titled by what they differ in, the seed last; files by their names, or paths if
-// names are the same. Of a sweep's
-// folder, what is no run is passed over.
+// names are the same. Of a sweep's folder, what is no run is passed over.
 func TestPlotRunsTitles(t *testing.T) {
 	sweepOf(t, "axes:\n  seed: [3, 4]\n  loss.s: [0, 0.5]\n  train.epochs: [2]")
 	mustRun(t, "sweep", "s.yaml", "-q")
