@@ -86,6 +86,8 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 				continue
 			case int(columns[k]) == i:
 				return nil, fmt.Errorf("row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
+			case v < -1e-6: // distances by cosine may be below 0 by rounding
+				return nil, fmt.Errorf("data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
 			case v != 0:
 				v = min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32)
 			}
@@ -189,8 +191,8 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR
 // matrix with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed
 // edge from its row to its column. Explicit zeros are skipped; NaN and infinite entries
-// are an error. The magnitude of an entry, as float32, is the edge's weight, unless all
-// entries are equal. Unsorted columns are sorted, and entries for the same edge are added
+// are an error, and so are negative ones. An entry, as float32, is the edge's weight, unless
+// all entries are equal. Unsorted columns are sorted, and entries for the same edge are added
 // up. The graph need not be symmetric. Self loops are an error, and not dropped, so the
 // graph has the same edges as the file.
 //

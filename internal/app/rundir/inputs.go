@@ -1,8 +1,10 @@
 package rundir
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -143,6 +145,8 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins
 		return are, err
 	})
 	switch {
+	case errors.Is(err, zip.ErrFormat):
+		return nil, fmt.Errorf("graph.file: %s: got no .npz or .npy file, or a damaged one, want a matrix by scipy.sparse.save_npz, or an array of neighbours", path)
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)
 	case g.N != n:
