@@ -596,6 +596,7 @@ func TestBadInput(t *testing.T) {
 		"clip":                  {m, func(o *cne.Options) { o.Clip = new(math.NaN()) }, cne.ErrOption},
 		"place":                 {m, func(o *cne.Options) { o.Loss, o.Spectrum = op.UMAP, train.FromS(1) }, cne.ErrOption},
 		"start of another size": {m, func(o *cne.Options) { o.Init, o.Start = cne.InitGiven, data.NewMatrix(3, 2) }, cne.ErrOption},
+		"start at one place":    {m, func(o *cne.Options) { o.Init, o.Start = cne.InitGiven, data.NewMatrix(40, 2) }, cne.ErrOption},
 		"start of no number": {m, func(o *cne.Options) {
 			o.Init, o.Start = cne.InitGiven, data.NewMatrix(40, 2)
 			o.Start.X[3] = float32(math.Inf(1))

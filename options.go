@@ -465,6 +465,8 @@ func checkPositions(name string, m *data.Matrix, n, dim int) error {
 		return badOption("got a %s of %d×%d, want %d×%d", name, m.N, m.D, n, dim)
 	case !simd.AllFinite(m.X):
 		return badOption("got a %s with a value that is not finite", name)
+	case n > 1 && m.Distinct() == 1:
+		return badOption("got a %s of equal positions, want different ones", name)
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func showError(err error) error {
 	switch {
 	case errors.Is(err, plot.ErrNotFinite):
 		return fmt.Errorf("%w: %w", ErrPoints, err)
-	case errors.Is(err, plot.ErrInput), errors.Is(err, explorer.ErrInput):
+	case errors.Is(err, plot.ErrInput), errors.Is(err, plot.ErrFormat), errors.Is(err, explorer.ErrInput):
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return err

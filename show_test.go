@@ -206,6 +206,7 @@ func TestShowRefuses(t *testing.T) {
 		{"few labels", shown(), &cne.PictureOptions{Labels: two}, &cne.PageOptions{Labels: two}, cne.ErrOption, "Labels: labels: got 2, want 4"},
 		{"class without a name", shown(), &cne.PictureOptions{Labels: &data.Labels{Class: make([]int32, 4)}}, nil, cne.ErrOption, "class of point 1"},
 		{"few held out", shown(), &cne.PictureOptions{HeldOut: make([]bool, 3)}, &cne.PageOptions{HeldOut: make([]bool, 3)}, cne.ErrOption, "HeldOut: got 3, want 4"},
+		{"format", shown(), &cne.PictureOptions{Format: "gif"}, nil, cne.ErrOption, "want png, svg or pdf"},
 		{"width", shown(), &cne.PictureOptions{Width: 101}, nil, cne.ErrOption, "Width: got 101"},
 		{"too narrow", shown(), &cne.PictureOptions{Width: 0.5}, nil, cne.ErrOption, "too small"},
 		{"DPI", shown(), &cne.PictureOptions{DPI: -1}, nil, cne.ErrOption, "DPI"},

@@ -114,9 +114,6 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 		o.Towards, err = in.Towards.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed)
 	}
 	if err == nil && o.Towards != nil {
-		if o.Towards.Distinct() == 1 {
-			return nil, fmt.Errorf("loss.towards: %s: got equal positions to pull towards, want different ones", text.Quote(c.Loss.Towards))
-		}
 		p.TowardsKey, err = rundir.PointsKey(ctx, o.Towards)
 	}
 	return p, err

@@ -181,6 +181,9 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string
 	if err == nil && found[0] != path {
 		e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32)
 	}
+	if err == nil && set.Points.Distinct() == 1 { // nothing would move them apart
+		err = fmt.Errorf("%s: got equal positions, want different ones", text.Quote(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
