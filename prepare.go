@@ -406,6 +406,12 @@ func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 			spread, "distinct rows", distinct)
 	}
 	near = neighbors.LayApart(near, h.alone, o.Seed)
+	if d := near.Dist2; near.K > 1 && len(d) > 0 {
+		farthest := slices.Max(d)
+		if equal := selection.Count(d, func(d2 float64) bool { return d2 == farthest }); farthest > 0 && 10*equal > 9*len(d) {
+			o.warn("nearly all nearest neighbours are equally far; if the other points are, too, the embedding is arbitrary (graph.metric)", "points", near.N)
+		}
+	}
 	if o.Density > 0 {
 		if h.Graph, err = graphOf(near); err == nil {
 			err = h.Graph.KeepDensity(near, o.Density)

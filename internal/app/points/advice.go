@@ -22,13 +22,22 @@ const fewestNumbered, fewestAscending = 5, 20
 
 // warnOfRowNumbers warns of columns that count the points: whole numbers that ascend, most of
 // them different, or that are nearly all numbers of a range, in any order. It also warns of
-// a matrix of distances that is taken for points.
+// a matrix of distances that is taken for points, of one of edges that is taken for distances,
+// and of angles that look like radians.
 func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	m, metric := set.Points, in.Config.Embed.GraphMetric
-	if m == nil || m.CSR != nil || m.N < fewestNumbered || metric == data.Precomputed {
+	if m == nil || m.CSR != nil || m.N < fewestNumbered {
 		return
 	}
-	if m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0 {
+	switch {
+	case metric == data.Precomputed:
+		if zeros := selection.Count(m.X, func(v float32) bool { return v == 0 }); zeros < len(m.X) && 2*zeros > len(m.X) {
+			in.log.Warn("most distances are 0, which means equal points; if the matrix holds edges, save it as a sparse one for graph.file, next to the points (scipy.sparse.csr_matrix)")
+		}
+		return
+	case metric == data.Haversine && data.LargestMagnitude(m.Relative(nil).X) <= 2*math.Pi:
+		in.log.Warn("all latitudes and longitudes are below 2π; haversine takes degrees (numpy.degrees(x) converts radians)")
+	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--metric precomputed)")
 	}
 	for j, name := range m.Columns {
