@@ -89,6 +89,7 @@ same points and graph; the first gives k.`,
 	flags := cmd.Flags()
 	cli.AddKeyFlag(cmd, given, "data", "", "data.path", "`path` of the points; repeatable")
 	cli.AddKeyFlag(cmd, given, "labels", "", "data.labels", "`file` with a label per point, or FILE:COLUMN of a table; repeatable")
+	cli.AddKeyFlag(cmd, given, "drop-text", "", "data.drop_text", "leave out columns that are not numbers")
 	cli.AddKeyFlag(cmd, given, "graph", "", "graph.file", "`file` with the graph of the points, .npz")
 	cli.AddKeyFlag(cmd, given, "seed", "", "seed", "`seed` of all random numbers")
 	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in this order")
@@ -156,6 +157,13 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		a.asTrained = !slices.ContainsFunc(configs.Train.Compare(own, c), func(d configs.Difference) bool {
 			return aboutPoints(d.Key, c) && !aboutLabels(d.Key)
 		})
+		// Other labels replace the run's column of labels, which is then no coordinate.
+		if c.Data.LabelColumn == own.Data.LabelColumn && !slices.Equal(c.Data.Labels, own.Data.Labels) {
+			c.Data.LabelColumn = ""
+		}
+		if column := own.Data.Reading().LabelColumn; column != "" && column != c.Data.Reading().LabelColumn {
+			c.Data.Drop = append(c.Data.Drop, column)
+		}
 	}
 	if ofTheRun {
 		rundir.LocateInputs(a.folder, c, origins)

@@ -28,11 +28,9 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 			continue
 		}
 		flag, words := AddKeyFlag(cmd, given, f.name, f.short, f.key, f.usage), s.Words(f.key)
-		if slices.Equal(words, []string{"true", "false"}) {
-			flag.Value, flag.NoOptDefVal = switchFlag{flag.Value}, "true"
-		} else if f.name == "network" {
+		if f.name == "network" {
 			flag.NoOptDefVal = f.name
-		} else if words != nil {
+		} else if words != nil && flag.NoOptDefVal == "" {
 			MustComplete(cmd, f.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
@@ -79,9 +77,14 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	return given
 }
 
-// AddKeyFlag gives a command a flag that sets a key: it appends to given.
+// AddKeyFlag gives a command a flag that sets a key: it appends to given. If the usage names
+// no `value`, the flag is a switch.
 func AddKeyFlag(cmd *cobra.Command, given *[]configs.Setting, name, short, key, usage string) *pflag.Flag {
-	return cmd.Flags().VarPF(&settingFlag{name: "--" + name, key: key, list: given}, name, short, fmt.Sprintf("%s (--set %s=…)", usage, key))
+	flag := cmd.Flags().VarPF(&settingFlag{name: "--" + name, key: key, list: given}, name, short, fmt.Sprintf("%s (--set %s=…)", usage, key))
+	if !strings.Contains(usage, "`") {
+		flag.Value, flag.NoOptDefVal = switchFlag{flag.Value}, "true"
+	}
+	return flag
 }
 
 // MustComplete sets how the shell completes a flag.

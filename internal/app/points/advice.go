@@ -38,7 +38,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	case metric == data.Haversine && data.LargestMagnitude(m.Relative(nil).X) <= 2*math.Pi:
 		in.log.Warn("all latitudes and longitudes are below 2π; haversine takes degrees (numpy.degrees(x) converts radians)")
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
-		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--metric precomputed)")
+		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
 	for j, name := range m.Columns {
 		low, high, ascending, changes, i := math.Inf(1), math.Inf(-1), true, 0, 0
