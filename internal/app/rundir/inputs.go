@@ -154,7 +154,9 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins
 	case g.Edges() == 0:
 		return nil, fmt.Errorf("graph.file: %s: got no entries other than 0, want at least one edge", path)
 	}
-	if most > k {
+	if most == 0 && strings.HasPrefix(origins["graph.k"], "--") {
+		log.Warn("graph.k has no effect on graph.file, which holds weights")
+	} else if most > k {
 		log.Info("graph.file has more neighbours than graph.k; the first of each point count", "neighbours", most, "k", k)
 	} else if most > 0 && !kGiven {
 		c.Embed.Neighbors = min(most, n-1)
