@@ -261,10 +261,7 @@ func items[T any](some string, read func(item *yaml.Node, before []T) (T, *inval
 // textList allows a list of texts, of the words if there are any; some excludes the empty
 // list.
 func textList(allowed string, words []string, some bool) rule {
-	itemAllowed := allowed
-	if some {
-		itemAllowed = kindsOfText["paths"]
-	}
+	itemAllowed := selection.If(some, kindsOfText["paths"], allowed)
 	atLeastOne := selection.If(some, allowed, "")
 	return rule{text: asList, words: words, read: items(atLeastOne, func(item *yaml.Node, _ []string) (string, *invalid) {
 		s, ok := parseText(item)

@@ -172,10 +172,7 @@ func (p *batchProgram[T]) constant(input, a *op.Array) error {
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
-	ends := b.Local
-	if p.byEnds {
-		ends = b.Rows
-	}
+	ends := selection.If(p.byEnds, b.Rows, b.Local)
 	if !p.byEnds && len(b.Local) == 0 && len(b.Rows) > 0 {
 		return 0, kind.Errorf(ErrInput, "model: batch: got no Local, which only a table on the CPU does without")
 	}

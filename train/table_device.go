@@ -11,6 +11,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model/op"
 )
@@ -125,10 +126,8 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 // first batch's number for status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
 	count, stride := rows.Rows(), rows.Cols()
-	names := []string{"table_batches_d%d", "table_cluster_d%d"}
-	if r.objective.Loss.Info().PerHead {
-		names = []string{"table_info_batches_d%d", "table_info_cluster_d%d"}
-	}
+	names := selection.If(r.objective.Loss.Info().PerHead,
+		[]string{"table_info_batches_d%d", "table_info_cluster_d%d"}, []string{"table_batches_d%d", "table_cluster_d%d"})
 	ofLoss, ofGradient := r.norms(b)
 	launch := func(name string, l device.Launch) error {
 		return r.device.Launch(fmt.Sprintf(name, r.d), l,

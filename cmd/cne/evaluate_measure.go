@@ -14,6 +14,7 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/selection"
 	"cne/train/quality"
 )
 
@@ -167,10 +168,7 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 	o := y.Options
 	o.Labels, o.Found = cmp.Or(o.Labels, s.labels), s.found
 	o.Measured = func(m quality.Metric, took time.Duration) {
-		sum := &e.Seconds.Figures
-		if m == quality.MetricTrustworthiness {
-			sum = &e.Seconds.Trustworthiness
-		}
+		sum := selection.If(m == quality.MetricTrustworthiness, &e.Seconds.Trustworthiness, &e.Seconds.Figures)
 		*sum += took.Seconds()
 	}
 	measured, err := quality.Measure(ctx, y.points, s.positions, o)

@@ -18,6 +18,7 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/internal/memory"
+	"cne/internal/selection"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
@@ -254,10 +255,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 	s.Log.Info("measuring the quality", "embeddings", len(s.stops))
 	for i, x := range s.stops {
 		if i > 0 {
-			before := i - 1
-			if i%len(s.axis.Values) == 0 {
-				before = i - len(s.axis.Values)
-			}
+			before := i - selection.If(i%len(s.axis.Values) == 0, len(s.axis.Values), 1)
 			scale, disparity, err := quality.Align(x.embedded.Positions, s.stops[before].embedded.Positions,
 				s.config.Embed.Metric == op.Cosine) // whose angles are seen from the origin
 			switch {

@@ -16,6 +16,7 @@ import (
 
 	"cne/data"
 	"cne/internal/rng"
+	"cne/internal/selection"
 )
 
 // Must ends the test if there is an error.
@@ -68,10 +69,7 @@ func Plant(t testing.TB, files Tree) string {
 	root := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		folder := filepath.Dir(path)
-		if strings.HasSuffix(name, "/") {
-			folder = path
-		}
+		folder := selection.If(strings.HasSuffix(name, "/"), path, filepath.Dir(path))
 		Must(t, os.MkdirAll(folder, 0o777))
 		if folder != path {
 			Put(t, root, filepath.FromSlash(name), content)

@@ -471,10 +471,7 @@ func wholeNumbers(d *hdf5.Dataset) []int {
 func (c *cellFile) reader(d *hdf5.Dataset, columns []int) *arrayReader {
 	n, row := d.Rows()
 	t := scalarOf(d)
-	width := row / t.size
-	if columns != nil {
-		width = len(columns)
-	}
+	width := selection.If(columns == nil, row/t.size, len(columns))
 	return &arrayReader{head: head{in: c.in, n: n, width: width, exact: t.isFloat32(), member: d.Path}, array: array{t, []int{n, width}, false},
 		total: n * width, values: &cellBytes{d: d, columns: columns, size: t.size, bytes: row, wanted: width * t.size}}
 }

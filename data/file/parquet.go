@@ -147,11 +147,7 @@ func (r *parquetReader) rolesFor(o *Options) []role {
 
 // openColumns opens cursors for the columns.
 func (r *parquetReader) openColumns() {
-	columns := r.width
-	if r.list {
-		columns = 1
-	}
-	r.values = make([]parquetColumn, columns)
+	r.values = make([]parquetColumn, selection.If(r.list, 1, r.width))
 	r.coded = nil
 	for _, i := range r.with(roleData) {
 		column := r.column(i)

@@ -740,11 +740,7 @@ func findRoles(columns int, names []string, o *Options) []role {
 		}
 	}
 	set(roleOnly, o.Only...)
-	to := roleData
-	if len(o.Only) > 0 {
-		to = roleOnly
-	}
-	set(to, slices.Concat(o.Categories, o.Dates)...)
+	set(selection.If(len(o.Only) > 0, roleOnly, roleData), slices.Concat(o.Categories, o.Dates)...)
 	for _, name := range o.Dates {
 		kind.Need(!slices.Contains(o.Categories, name), data.ErrOption, "column %q: got two uses, want one: as a category or as a date", name)
 	}

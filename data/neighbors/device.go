@@ -124,11 +124,7 @@ func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
 // normalizeOnDevice returns deviceBlocks for products in float32, without points.
 func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 	b := &deviceBlocks{device: d, base: m, differences: m.D <= treeMaxD, forms: []multiplication{single}, width: (m.D + 3) / 4 * 4}
-	bound := newErrorBound(m.D)
-	if b.differences {
-		bound = newDifferenceBound(m.D)
-	}
-	b.normalization = newNormalization(m, bound)
+	b.normalization = newNormalization(m, selection.If(b.differences, newDifferenceBound, newErrorBound)(m.D))
 	return b
 }
 

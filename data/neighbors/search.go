@@ -365,10 +365,7 @@ const searchGrain = 16
 func (x *Index) improve(nb *Neighbors, q queries, rows []int32) {
 	t, best := x.tree(), newTopK(nb.K)
 	for _, row := range rows {
-		self := int32(-1) // no point
-		if q.own {
-			self = row
-		}
+		self := selection.If(q.own, row, -1) // -1 is no point
 		i := int(row)
 		last := (i+1)*nb.K - 1
 		best.reset(nb.Dist2[last], nb.Index[last]+1) // the last may be a neighbour itself

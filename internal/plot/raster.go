@@ -15,6 +15,8 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"cne/internal/selection"
 )
 
 // maxPixels bounds the memory for an image, at 8 bytes each.
@@ -146,10 +148,7 @@ func (l *layout) svgPoints(dpi int) (string, error) {
 // line of the point's colour.
 func (l *layer) writeSVG(b *strings.Builder, height float64) {
 	const maxParts = 64
-	least := 16 // mean number of points in a path
-	if l.outline > 0 {
-		least = 1 // in one path, a point's rim lies under all points
-	}
+	least := selection.If(l.outline > 0, 1, 16) // mean number of points in a path, where a rim lies under all points
 	fmt.Fprintf(b, "<g fill=\"none\" stroke-linecap=\"round\" stroke-width=\"%s\" stroke-opacity=\"%s\">\n", short(l.diameter), short(l.alpha))
 	n := len(l.x)
 	parts := min(maxParts, max(1, n/(least*len(l.colours))))

@@ -330,10 +330,7 @@ func ParseDays(s string, order DateOrder) (days float64, ok bool) {
 				if err != nil {
 					continue
 				}
-				from := time.Unix(0, 0)
-				if day == "" {
-					from = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
-				}
+				from := selection.If(day == "", time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, 0))
 				const perDay = 24 * 60 * 60
 				return (float64(t.Unix()-from.Unix()) + float64(t.Nanosecond())/1e9) / perDay, true
 			}

@@ -51,10 +51,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, image
 	if err != nil {
 		return nil, err
 	}
-	n := m.Positions.N
-	if rows != nil {
-		n = 0 // the run may have left rows out
-	}
+	n := selection.If(rows == nil, m.Positions.N, 0) // 0: the run may have left rows out
 	metrics := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
 	if w.Data != nil {
