@@ -176,6 +176,9 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 		return nil, err
 	}
 	f.Figures = *measured
+	if n := s.positions.N; n > 5*o.K && f.KNNRecall != nil && *f.KNNRecall < 1.5*float64(o.K)/float64(n) {
+		a.Log.Warn("an embedding keeps hardly more neighbours than chance; its rows must have the order of the data", "embedding", s.path)
+	}
 	if other != nil {
 		defer stopwatch(&e.Seconds.Against)()
 		// The other embedding replaces the data.
