@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -280,6 +281,18 @@ func (p *projectRun) runFolder() string {
 	return filepath.Dir(p.model)
 }
 
+// watchedRows are rows whose largest magnitude is known once they are read.
+type watchedRows struct {
+	file.Rows
+	largest float32
+}
+
+func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
+	n, err = r.Rows.Next(dst)
+	r.largest = max(r.largest, data.LargestMagnitude(dst.X[:n*dst.D]))
+	return n, err
+}
+
 // place writes the positions of points, and draws them.
 func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows, stdout io.Writer) error {
 	if want, err := e.Width(); err != nil {
@@ -289,11 +302,11 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	}
 	begun := time.Now()
 	count, bad := 0, 0
-	drawn := &data.Matrix{D: e.Dim()}
+	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows}
 	var labels []string
 	if err := rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
-		err := e.ProjectRows(ctx, rows, o, func(b *cne.ProjectedBlock) error {
+		err := e.ProjectRows(ctx, watched, o, func(b *cne.ProjectedBlock) error {
 			count, bad = count+b.Positions.N, bad+b.Bad
 			for i := range b.Positions.N {
 				if row := b.Positions.Row(i); p.picture != "" && row[0] == row[0] { // no NaN
@@ -315,6 +328,11 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	seconds := max(time.Since(begun).Seconds(), 1e-9)
 	if bad > 0 {
 		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
+	}
+	if b := e.Description.Preprocessing; b != nil && b.Counts == nil && !b.Metric.Angular() && b.Scaler != nil && b.Scaler.Kind == data.ScaleUnit && b.Scaler.Offset == nil {
+		if ratio := watched.largest / b.Scaler.Divisor; ratio > 10 && ratio <= math.MaxFloat32 || ratio < 0.01 {
+			p.Log.Warn("the new points have another scale than those of training, so their positions may mean nothing", "largest value", watched.largest, "in training", b.Scaler.Divisor)
+		}
 	}
 	if p.picture != "" {
 		if err := p.draw(drawn, labels); err != nil {
