@@ -181,10 +181,7 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node,
 			nodes = append(nodes, gorgonia.NewTensor(g, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(p.Name)))
 		}
 		var err error
-		act := n.acts[l]
-		if act == densest {
-			act = op.NoActivation
-		}
+		act := selection.If(n.acts[l] == densest, op.NoActivation, n.acts[l])
 		if w, b := nodes[2*l], nodes[2*l+1]; l == 0 {
 			y, err = first(w, b, act)
 		} else {

@@ -20,6 +20,7 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,7 @@ var sampleAbove = ExactPoints
 // Sampled returns the size of the sample that Measure draws from n points. 0 means that
 // Measure uses all points: n is at most ExactPoints, or Sample is not below n.
 func (o *Options) Sampled(n int) int {
-	size := DefaultSample
-	if o.Sample != nil {
-		size = *o.Sample
-	}
+	size := *cmp.Or(o.Sample, new(DefaultSample))
 	if n <= sampleAbove || size >= n {
 		return 0
 	}
