@@ -12,6 +12,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -64,32 +65,13 @@ func ReadAs[T any](path string, kind error, decode func(*File) (*T, error)) (*T,
 // Read reads a file of size bytes from r. It refuses tensors that overlap or leave holes,
 // and shapes that disagree with the number of bytes. Whatever the header says, it allocates
 // in proportion to size at most. Errors wrap ErrFormat, or are r's.
-func Read(r io.Reader, size int64) (*File, error) {
-	invalid := func(format string, args ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
-	}
-	if size < 8 {
-		return nil, invalid("length of the header: got %d bytes, want 8; the file is truncated or of another format", size)
-	}
-	var prefix [8]byte
-	if _, err := io.ReadFull(r, prefix[:]); err != nil {
-		return nil, fmt.Errorf("reading the header's length: %w", err)
-	}
-	length := binary.LittleEndian.Uint64(prefix[:])
-	if length > maxHeader {
-		return nil, invalid("header: got %d bytes, want at most %d; the file is probably of another format", length, maxHeader)
-	}
-	if int64(length) > size-8 {
-		return nil, invalid("header: got %d bytes, want %d; the file is truncated or of another format", size-8, length)
-	}
-	text := make([]byte, length)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, fmt.Errorf("reading the header: %w", err)
-	}
-	metadata, tensors, err := parseHeader(text)
-	if err != nil {
-		return nil, invalid("%w", err)
-	}
+func Read(r io.Reader, size int64) (_ *File, err error) {
+	defer kind.Catch(&err)
+	need(size >= 8, "length of the header: got %d bytes, want 8; the file is truncated or of another format", size)
+	length := binary.LittleEndian.Uint64(readBytes(r, 8, "the header's length"))
+	need(length <= maxHeader, "header: got %d bytes, want at most %d; the file is probably of another format", length, maxHeader)
+	need(int64(length) <= size-8, "header: got %d bytes, want %d; the file is truncated or of another format", size-8, length)
+	metadata, tensors := parseHeader(readBytes(r, int64(length), "the header"))
 
 	names := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
 		x, y := tensors[a], tensors[b]
@@ -98,34 +80,38 @@ func Read(r io.Reader, size int64) (*File, error) {
 	var end int64
 	for _, name := range names {
 		t := tensors[name]
-		switch {
-		case t.end < t.begin:
-			return nil, invalid("tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
-		case t.begin > end:
-			return nil, invalid("tensor %s: got unused bytes %d to %d before it", quote(name), end, t.begin)
-		case t.begin < end:
-			return nil, invalid("tensor %s: got its start at byte %d, inside another tensor", quote(name), t.begin)
-		}
-		if err := check(t.dtype, t.shape, t.end-t.begin); err != nil {
-			return nil, invalid("tensor %s: %w", quote(name), err)
-		}
+		need(t.end >= t.begin, "tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
+		need(t.begin <= end, "tensor %s: got unused bytes %d to %d before it", quote(name), end, t.begin)
+		need(t.begin >= end, "tensor %s: got its start at byte %d, inside another tensor", quote(name), t.begin)
+		err := check(t.dtype, t.shape, t.end-t.begin)
+		need(err == nil, "tensor %s: %w", quote(name), err)
 		end = t.end
 	}
-	if data := size - 8 - int64(length); end != data {
-		advice := selection.If(end > data, "; the file is truncated", "")
-		return nil, invalid("tensors: got %d bytes, want %d%s", data, end, advice)
-	}
+	data := size - 8 - int64(length)
+	need(end == data, "tensors: got %d bytes, want %d%s", data, end, selection.If(end > data, "; the file is truncated", ""))
 
 	f := &File{Metadata: metadata, Tensors: make(map[string]Tensor, len(names))}
 	for _, name := range names {
-		e := tensors[name]
-		t := Tensor{DType: e.dtype, Shape: e.shape, Data: make([]byte, e.end-e.begin)}
-		if _, err := io.ReadFull(r, t.Data); err != nil {
-			return nil, fmt.Errorf("reading tensor %s: %w", quote(name), err)
-		}
-		f.Tensors[name] = t
+		t := tensors[name]
+		f.Tensors[name] = Tensor{DType: t.dtype, Shape: t.shape, Data: readBytes(r, t.end-t.begin, "tensor "+quote(name))}
 	}
 	return f, nil
+}
+
+// need fails as kind.Need does, with an error that wraps ErrFormat.
+func need(ok bool, format string, args ...any) {
+	if !ok {
+		kind.Check(fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...))
+	}
+}
+
+// readBytes reads n bytes of what, or fails as kind.Need does.
+func readBytes(r io.Reader, n int64, what string) []byte {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		kind.Check(fmt.Errorf("reading %s: %w", what, err))
+	}
+	return b
 }
 
 // An entry describes a tensor in a header.
@@ -135,46 +121,37 @@ type entry struct {
 	begin, end int64
 }
 
-// parseHeader reads the JSON of a header. Of equal keys the last counts. The bytes of other
-// tensors of the name are then unused, which Read refuses.
-func parseHeader(text []byte) (metadata map[string]string, tensors map[string]entry, err error) {
-	if len(text) == 0 || text[0] != '{' {
-		return nil, nil, errors.New("header: got no '{'; the file is probably of another format")
-	}
-	if !utf8.Valid(text) {
-		return nil, nil, errors.New("header: got text that is not UTF-8")
-	}
+// parseHeader reads the JSON of a header, or fails as kind.Need does. Of equal keys the last
+// counts. The bytes of other tensors of the name are then unused, which Read refuses.
+func parseHeader(text []byte) (metadata map[string]string, tensors map[string]entry) {
+	need(len(text) > 0 && text[0] == '{', "header: got no '{'; the file is probably of another format")
+	need(utf8.Valid(text), "header: got text that is not UTF-8")
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, nil, fmt.Errorf("header: invalid JSON: %w", err)
-	}
+	err := json.Unmarshal(text, &members)
+	need(err == nil, "header: invalid JSON: %w", err)
 	if m, ok := members[metadataKey]; ok {
-		if err := json.Unmarshal(m, &metadata); err != nil || metadata == nil {
-			return nil, nil, fmt.Errorf("%s: got %s, want an object of strings", metadataKey, quote(string(m)))
-		}
+		err := json.Unmarshal(m, &metadata)
+		need(err == nil && metadata != nil, "%s: got %s, want an object of strings", metadataKey, quote(string(m)))
 		delete(members, metadataKey)
 	}
 	tensors = make(map[string]entry, len(members))
 	for name, m := range members {
-		if tensors[name], err = parseEntry(m); err != nil {
-			return nil, nil, fmt.Errorf("tensor %s: %w", quote(name), err)
-		}
+		tensors[name] = parseEntry(name, m)
 	}
-	return metadata, tensors, nil
+	return metadata, tensors
 }
 
-// parseEntry reads the JSON of an entry.
-func parseEntry(text []byte) (e entry, err error) {
+// parseEntry reads the JSON of a tensor's entry, or fails as kind.Need does.
+func parseEntry(name string, text []byte) (e entry) {
 	var members map[string]json.RawMessage // unlike those of a struct, they must be spelled exactly
 	var offsets []int64
 	fields := map[string]any{"dtype": &e.dtype, "shape": &e.shape, "data_offsets": &offsets}
-	err = json.Unmarshal(text, &members)
+	err := json.Unmarshal(text, &members)
 	for name, field := range fields {
 		err = cmp.Or(err, json.Unmarshal(members[name], field))
 	}
-	if err != nil || len(members) != len(fields) || e.shape == nil || len(offsets) != 2 || offsets[0] < 0 {
-		return e, fmt.Errorf("got %s, want an object with a dtype, a shape and two data_offsets, which are whole numbers", quote(string(text)))
-	}
+	need(err == nil && len(members) == len(fields) && e.shape != nil && len(offsets) == 2 && offsets[0] >= 0,
+		"tensor %s: got %s, want an object with a dtype, a shape and two data_offsets, which are whole numbers", quote(name), quote(string(text)))
 	e.begin, e.end = offsets[0], offsets[1]
-	return e, nil
+	return e
 }
