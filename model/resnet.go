@@ -391,39 +391,28 @@ func (n *ResNet[T]) Save(path string, d *Description) error {
 
 // decodeResNet makes a network from a file's tensors. widths, if any, must agree with the
 // tensors.
-func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
-	options, err := resNetOptionsOf(f)
-	if err != nil {
-		return nil, err
-	}
-	if found := []int{options.Width, options.Hidden, options.Out}; widths != nil && !slices.Equal(widths, found) {
-		return nil, fmt.Errorf("widths: got %v, want %v as described", found, widths)
-	}
-	n, err := newResNet[float32](options, nil)
-	if err != nil {
-		return nil, err
-	}
+func decodeResNet(f *safetensors.File, widths []int) *ResNet[float32] {
+	options := resNetOptionsOf(f)
+	found := []int{options.Width, options.Hidden, options.Out}
+	kind.Need(widths == nil || slices.Equal(widths, found), ErrFile, "widths: got %v, want %v as described", found, widths)
+	n := kind.Got(newResNet[float32](options, nil))
 	tensors := n.Tensors()
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
-		if tensors[name] == nil && !strings.HasSuffix(name, ".num_batches_tracked") {
-			return nil, fmt.Errorf("tensor %q belongs to another architecture than the ResNet18 for small images", name)
-		}
+		kind.Need(tensors[name] != nil || strings.HasSuffix(name, ".num_batches_tracked"), ErrFile,
+			"tensor %q belongs to another architecture than the ResNet18 for small images", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		to := tensors[name]
-		from, err := resNetTensor(f, name, to.Shape()...)
-		if err != nil {
-			return nil, err
-		}
+		from := resNetTensor(f, name, to.Shape()...)
 		values := op.Data[float32](to)
-		if err := cmp.Or(copyNarrowed(values, from), checkFinite(values)); err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", name, err)
-		}
-		if strings.HasSuffix(name, "running_var") && slices.Min(values) < 0 {
-			return nil, fmt.Errorf("tensor %q: got a variance of %g, want 0 or more", name, slices.Min(values))
+		err := cmp.Or(copyNarrowed(values, from), checkFinite(values))
+		kind.Need(err == nil, ErrFile, "tensor %q: %w", name, err)
+		if strings.HasSuffix(name, "running_var") {
+			least := slices.Min(values)
+			kind.Need(least >= 0, ErrFile, "tensor %q: got a variance of %g, want 0 or more", name, least)
 		}
 	}
-	return n, nil
+	return n
 }
 
 // copyNarrowed writes the elements of a tensor of F32 or F64 to dst.
@@ -438,7 +427,7 @@ func copyNarrowed(dst []float32, t safetensors.Tensor) error {
 
 // resNetOptionsOf returns the network's widths from a file's tensors. A network with
 // these widths is therefore not much larger than the file.
-func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
+func resNetOptionsOf(f *safetensors.File) (o ResNetOptions) {
 	for name, width := range map[string]*int{resNetStem: &o.Width, "fc1.weight": &o.Hidden, "fc2.weight": &o.Out} {
 		if t := f.Tensors[name]; len(t.Shape) > 0 {
 			*width = t.Shape[0]
@@ -448,31 +437,20 @@ func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 	o.Small = len(stem) == 4 && stem[3] == shapes[true].stem
 	shape, width := shapes[o.Small], o.representation()
 	last := fmt.Sprintf("layer%d.%d.conv2.weight", len(shape.stages), shape.blocks-1)
-	_, errStem := resNetTensor(f, resNetStem, o.Width, 3, shape.stem, shape.stem)
-	_, errStage := resNetTensor(f, last, width, width, 3, 3)
-	_, errHidden := resNetTensor(f, "fc1.weight", o.Hidden, width)
-	_, errOut := resNetTensor(f, "fc2.weight", o.Out, o.Hidden)
-	if err := cmp.Or(errStem, errStage, errHidden, errOut); err != nil {
-		return o, err
-	}
-	if o.Width == 0 || o.Hidden == 0 || o.Out == 0 {
-		return o, fmt.Errorf("widths: got %d, %d and %d, want 1 or more", o.Width, o.Hidden, o.Out)
-	}
-	return o.complete()
+	resNetTensor(f, resNetStem, o.Width, 3, shape.stem, shape.stem)
+	resNetTensor(f, last, width, width, 3, 3)
+	resNetTensor(f, "fc1.weight", o.Hidden, width)
+	resNetTensor(f, "fc2.weight", o.Out, o.Hidden)
+	kind.Need(min(o.Width, o.Hidden, o.Out) > 0, ErrFile, "widths: got %d, %d and %d, want 1 or more", o.Width, o.Hidden, o.Out)
+	return o
 }
 
 // resNetTensor returns a tensor of a file. The tensor must have the given shape and a
 // known type.
-func resNetTensor(f *safetensors.File, name string, shape ...int) (safetensors.Tensor, error) {
+func resNetTensor(f *safetensors.File, name string, shape ...int) safetensors.Tensor {
 	t, ok := f.Tensors[name]
-	if !ok {
-		return t, fmt.Errorf("it has no tensor %q; save the state of the whole module", name)
-	}
-	if t.DType != safetensors.F32 && t.DType != safetensors.F64 {
-		return t, fmt.Errorf("tensor %q: got the type %s, want F32 or F64", name, t.DType)
-	}
-	if !slices.Equal(t.Shape, shape) {
-		return t, fmt.Errorf("tensor %q: got the shape %v, want %v", name, t.Shape, shape)
-	}
-	return t, nil
+	kind.Need(ok, ErrFile, "it has no tensor %q; save the state of the whole module", name)
+	kind.Need(t.DType == safetensors.F32 || t.DType == safetensors.F64, ErrFile, "tensor %q: got the type %s, want F32 or F64", name, t.DType)
+	kind.Need(slices.Equal(t.Shape, shape), ErrFile, "tensor %q: got the shape %v, want %v", name, t.Shape, shape)
+	return t
 }

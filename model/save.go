@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/safetensors"
 	"cne/internal/selection"
 	"cne/internal/simd"
@@ -62,12 +63,11 @@ type FitInfo struct {
 }
 
 // check refuses values that no run can have.
-func (t *FitInfo) check() error {
+func (t *FitInfo) check() {
 	const most = 1 << 30
-	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
-		return fmt.Errorf("training: got %d negatives, %d neighbours, learning rate %g and gradients up to %g, want up to %d of both, and numbers of at least 0", t.Negatives, t.Neighbors, t.LR, t.Clip, most)
-	}
-	return nil
+	kind.Need(t.Negatives >= 0 && t.Negatives <= most && t.Neighbors >= 0 && t.Neighbors <= most && t.LR >= 0 && t.Clip >= 0, ErrFile,
+		"training: got %d negatives, %d neighbours, learning rate %g and gradients up to %g, want up to %d of both, and numbers of at least 0",
+		t.Negatives, t.Neighbors, t.LR, t.Clip, most)
 }
 
 // ImageInput says how images are prepared for a network. They are brought to Size×Size
@@ -80,16 +80,15 @@ type ImageInput struct {
 }
 
 // check refuses invalid values.
-func (in *ImageInput) check() error {
+func (in *ImageInput) check() {
 	ok := in.Size >= 1 && in.Size <= 1<<12
 	for c, std := range in.Std {
 		// NaN fails these comparisons, too.
 		ok = ok && math.Abs(in.Mean[c]) <= 1e6 && std >= 1e-6 && std <= 1e6
 	}
-	if !ok {
-		return fmt.Errorf("images: got %d pixels a side, means %v and standard deviations %v, want 1 to %d pixels, means within ±1e6 and deviations of 1e-6 to 1e6", in.Size, in.Mean, in.Std, 1<<12)
-	}
-	return nil
+	kind.Need(ok, ErrFile,
+		"images: got %d pixels a side, means %v and standard deviations %v, want 1 to %d pixels, means within ±1e6 and deviations of 1e-6 to 1e6",
+		in.Size, in.Mean, in.Std, 1<<12)
 }
 
 // A Mapper maps points to positions. *MLP is one. Any number of goroutines may use it.
@@ -230,44 +229,37 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 // damaged or not such a model.
 func Load(path string) (*Saved, error) { return safetensors.ReadAs(path, ErrFile, decode) }
 
-func decode(f *safetensors.File) (*Saved, error) {
+// decode reads a model. It fails as kind.Need does, like all functions below that read a part
+// of a file.
+func decode(f *safetensors.File) *Saved {
 	s := &Saved{FromPyTorch: !f.Sealed()}
 	a := architecture{Kind: kindMLP}
 	if s.FromPyTorch && hasTensor(f, resNetStem) {
 		a.Kind = kindResNet
 	}
 	if !s.FromPyTorch {
-		if err := f.Unseal(modelKind, modelFormat); err != nil {
-			return nil, err
-		}
-		if err := s.describe(f, &a); err != nil {
-			return nil, err
-		}
+		kind.Check(f.Unseal(modelKind, modelFormat))
+		s.describe(f, &a)
 	}
-	var err error
 	switch a.Kind {
 	case kindMLP:
-		err = s.decodeMLP(f, &a)
+		s.decodeMLP(f, &a)
 	case kindResNet:
-		s.ResNet, err = decodeResNet(f, a.Widths)
+		s.ResNet = decodeResNet(f, a.Widths)
 	case kindTable:
-		err = s.decodeTable(f, &a)
+		s.decodeTable(f, &a)
 	default:
-		err = fmt.Errorf("it has the architecture %q, which this version of cne does not know; use the version that wrote it", a.Kind)
-	}
-	if err != nil {
-		return nil, err
+		kind.Need(false, ErrFile, "it has the architecture %q, which this version of cne does not know; use the version that wrote it", a.Kind)
 	}
 	if p := s.Preprocessing; p != nil && s.Network != nil {
-		if in, _ := s.Network.Size(); p.Out() != in {
-			return nil, fmt.Errorf("preprocessing: got points of %d values, want %d for the network", p.Out(), in)
-		}
+		in, _ := s.Network.Size()
+		kind.Need(p.Out() == in, ErrFile, "preprocessing: got points of %d values, want %d for the network", p.Out(), in)
 	}
-	return s, nil
+	return s
 }
 
 // describe reads the metadata, and takes their tensors out of the file.
-func (s *Saved) describe(f *safetensors.File, a *architecture) error {
+func (s *Saved) describe(f *safetensors.File, a *architecture) {
 	for _, x := range []struct {
 		key   string
 		to    any
@@ -279,58 +271,44 @@ func (s *Saved) describe(f *safetensors.File, a *architecture) error {
 		{preprocessingKey, &s.Preprocessing, true},
 		{imagesKey, &s.Images, true},
 	} {
-		if _, ok := f.Metadata[x.key]; !ok && x.maybe {
-			continue
-		}
-		if err := f.Value(x.key, x.to); err != nil {
-			return err
+		if _, ok := f.Metadata[x.key]; ok || !x.maybe {
+			kind.Check(f.Value(x.key, x.to))
 		}
 	}
 	known := a.Activation == activationReLU && a.Activations == nil
 	if len(a.Widths) == 1+len(landmarkActs) && a.Activation == "" {
 		known = slices.Equal(a.Activations, activationsOfLandmarks)
 	}
-	if a.Kind == kindMLP && (!known || a.Widths == nil) {
-		return fmt.Errorf("it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, cmp.Or(a.Activation, strings.Join(a.Activations, ", ")))
-	}
-	if err := cmp.Or(s.Training.check(), s.Preprocessing.Check()); err != nil {
-		return err
-	}
+	kind.Need(a.Kind != kindMLP || known && a.Widths != nil, ErrFile,
+		"it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it",
+		a.Kind, cmp.Or(a.Activation, strings.Join(a.Activations, ", ")))
+	s.Training.check()
+	kind.Check(s.Preprocessing.Check())
 	if s.Images != nil {
-		if err := s.Images.check(); err != nil {
-			return err
-		}
+		s.Images.check()
 	}
 	s.Config, s.Version = f.Metadata[configKey], f.Metadata[versionKey]
-	return nil
 }
 
 // decodeMLP makes the network from a file's tensors. Widths, if any, must agree with them.
-func (s *Saved) decodeMLP(f *safetensors.File, a *architecture) error {
-	layers, err := layersOf(f)
-	if err != nil {
-		return err
-	}
+func (s *Saved) decodeMLP(f *safetensors.File, a *architecture) {
+	layers := layersOf(f)
 	outputs := selection.Map(layers, func(l layer) int { return l.weight.Shape[0] })
 	found := append([]int{layers[0].weight.Shape[1]}, outputs...)
-	if a.Widths != nil && !slices.Equal(a.Widths, found) {
-		return fmt.Errorf("widths of the layers: got %v, want %v as described", found, a.Widths)
-	}
+	kind.Need(a.Widths == nil || slices.Equal(a.Widths, found), ErrFile, "widths of the layers: got %v, want %v as described", found, a.Widths)
 	dtype := layers[0].weight.DType
 	for _, l := range layers {
-		if l.weight.DType != dtype || l.bias.DType != dtype {
-			return fmt.Errorf("layer %d: got another type, want %s as of the first", l.number, dtype)
-		}
+		kind.Need(l.weight.DType == dtype && l.bias.DType == dtype, ErrFile,
+			"layer %d: got another type, want %s as of the first", l.number, dtype)
 	}
 	switch dtype {
 	case safetensors.F32:
-		s.Network, err = mlpOf[float32](found, layers, a.Activations != nil)
+		s.Network = mlpOf[float32](found, layers, a.Activations != nil)
 	case safetensors.F64:
-		s.Network, err = mlpOf[float64](found, layers, a.Activations != nil)
+		s.Network = mlpOf[float64](found, layers, a.Activations != nil)
 	default:
-		err = fmt.Errorf("weights: got the type %s, want F32 or F64", dtype)
+		kind.Need(false, ErrFile, "weights: got the type %s, want F32 or F64", dtype)
 	}
-	return err
 }
 
 // A layer is a linear layer of a file.
@@ -342,48 +320,36 @@ type layer struct {
 
 // layersOf returns the linear layers of a file. All tensors must belong to them:
 // <prefix><number>.weight and .bias, with the same prefix for all.
-func layersOf(f *safetensors.File) ([]layer, error) {
-	foreign := func(name string) error {
-		return fmt.Errorf("tensor %q belongs to another architecture than linear layers (0.weight, 0.bias, 2.weight …)", name)
+func layersOf(f *safetensors.File) (layers []layer) {
+	belongs := func(ok bool, name string) {
+		kind.Need(ok, ErrFile, "tensor %q belongs to another architecture than linear layers (0.weight, 0.bias, 2.weight …)", name)
 	}
-	var layers []layer
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
 		module, ok := strings.CutSuffix(name, ".weight")
 		if !ok {
-			if module, ok := strings.CutSuffix(name, ".bias"); !ok || !hasTensor(f, module+".weight") {
-				return nil, foreign(name)
-			}
+			module, ok := strings.CutSuffix(name, ".bias")
+			belongs(ok && hasTensor(f, module+".weight"), name)
 			continue
 		}
 		digits := len(module) - len(strings.TrimRight(module, "0123456789"))
 		number, err := strconv.Atoi(module[len(module)-digits:])
-		if err != nil {
-			return nil, foreign(name)
-		}
+		belongs(err == nil, name)
 		l := layer{number: number, prefix: module[:len(module)-digits], weight: f.Tensors[name]}
-		if l.bias, ok = f.Tensors[module+".bias"]; !ok {
-			return nil, fmt.Errorf("it has a tensor %q but no %q", name, module+".bias")
-		}
-		if len(l.weight.Shape) != 2 || len(l.bias.Shape) != 1 || l.weight.Shape[0] != l.bias.Shape[0] {
-			return nil, fmt.Errorf("tensors %q and %q: got the shapes %v and %v, want [out, in] and [out]", name, module+".bias",
-				l.weight.Shape, l.bias.Shape)
-		}
+		l.bias, ok = f.Tensors[module+".bias"]
+		kind.Need(ok, ErrFile, "it has a tensor %q but no %q", name, module+".bias")
+		kind.Need(len(l.weight.Shape) == 2 && len(l.bias.Shape) == 1 && l.weight.Shape[0] == l.bias.Shape[0], ErrFile,
+			"tensors %q and %q: got the shapes %v and %v, want [out, in] and [out]", name, module+".bias", l.weight.Shape, l.bias.Shape)
 		layers = append(layers, l)
 	}
-	if len(layers) == 0 {
-		return nil, errors.New("it has no layers")
-	}
+	kind.Need(len(layers) > 0, ErrFile, "it has no layers")
 	slices.SortFunc(layers, func(a, b layer) int { return cmp.Compare(a.number, b.number) })
 	for i, l := range layers[1:] {
-		if l.prefix != layers[0].prefix || l.number == layers[i].number {
-			return nil, foreign(l.prefix + strconv.Itoa(l.number) + ".weight")
-		}
-		if l.weight.Shape[1] != layers[i].weight.Shape[0] {
-			return nil, fmt.Errorf("layer %d: got an input of %d values, want %d as layer %d gives", l.number, l.weight.Shape[1],
-				layers[i].weight.Shape[0], layers[i].number)
-		}
+		before := layers[i]
+		belongs(l.prefix == before.prefix && l.number != before.number, l.prefix+strconv.Itoa(l.number)+".weight")
+		kind.Need(l.weight.Shape[1] == before.weight.Shape[0], ErrFile,
+			"layer %d: got an input of %d values, want %d as layer %d gives", l.number, l.weight.Shape[1], before.weight.Shape[0], before.number)
 	}
-	return layers, nil
+	return layers
 }
 
 func hasTensor(f *safetensors.File, name string) bool {
@@ -392,24 +358,20 @@ func hasTensor(f *safetensors.File, name string) bool {
 }
 
 // mlpOf makes a network of layers of type T.
-func mlpOf[T op.Float](widths []int, layers []layer, landmarks bool) (*MLP[T], error) {
-	n, err := newMLP[T](widths)
-	if err != nil {
-		return nil, err
-	}
+func mlpOf[T op.Float](widths []int, layers []layer, landmarks bool) *MLP[T] {
+	n := kind.Got(newMLP[T](widths))
 	if landmarks {
 		n.acts = landmarkActs
 	}
 	for i, l := range layers {
 		for k, from := range []safetensors.Tensor{l.weight, l.bias} {
 			v := op.Data[T](n.parameters[2*i+k].Value)
-			if err := cmp.Or(safetensors.Copy(v, from), checkFinite(v)); err != nil {
-				return nil, fmt.Errorf("layer %d: %w", l.number, err)
-			}
+			err := cmp.Or(safetensors.Copy(v, from), checkFinite(v))
+			kind.Need(err == nil, ErrFile, "layer %d: %w", l.number, err)
 		}
 	}
 	n.Freeze()
-	return n, nil
+	return n
 }
 
 func checkFinite[T op.Float](v []T) error {
@@ -420,24 +382,16 @@ func checkFinite[T op.Float](v []T) error {
 }
 
 // decodeTable reads the positions of an Embedding.
-func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
-	t, err := f.Tensor(tableTensor)
-	if err != nil {
-		return err
+func (s *Saved) decodeTable(f *safetensors.File, a *architecture) {
+	t := kind.Got(f.Tensor(tableTensor))
+	if s.Points = pointsIn(f, trainingPointsTensor); s.Points != nil {
+		kind.Need(s.Points.N == a.Points, ErrFile, "training points: got %d, want %d, one for each position", s.Points.N, a.Points)
 	}
-	if s.Points, err = pointsIn(f, trainingPointsTensor); err != nil {
-		return err
-	}
-	if s.Points != nil && s.Points.N != a.Points {
-		return fmt.Errorf("training points: got %d, want %d, one for each position", s.Points.N, a.Points)
-	}
-	if len(f.Tensors) != 1 || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
-		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors),
-			t.Shape, a.Points, a.Dim)
-	}
+	kind.Need(len(f.Tensors) == 1 && slices.Equal(t.Shape, []int{a.Points, a.Dim}) && a.Points > 0 && a.Dim > 0, ErrFile,
+		"got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors), t.Shape, a.Points, a.Dim)
 	s.N, s.D = a.Points, a.Dim
 	s.Table = make([]float32, a.Points*a.Dim)
-	return cmp.Or(copyNarrowed(s.Table, t), checkFinite(s.Table))
+	kind.Check(cmp.Or(copyNarrowed(s.Table, t), checkFinite(s.Table)))
 }
 
 // The files of a run's folder with its model and, if they are kept, the training points of an
@@ -492,49 +446,35 @@ func putPoints(f *safetensors.File, name string, m *data.Matrix) error {
 }
 
 // pointsIn takes the points of this name out of a file; nil if there are none.
-func pointsIn(f *safetensors.File, name string) (*data.Matrix, error) {
+func pointsIn(f *safetensors.File, name string) *data.Matrix {
 	if _, sparse := f.Metadata[name]; !sparse {
 		t, ok := f.Tensors[name]
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		delete(f.Tensors, name)
-		return pointsOf(t)
+		x := kind.Got(t.Float32s())
+		kind.Need(len(t.Shape) == 2 && len(x) > 0, ErrFile, "shape: got %v, want [points, values]", t.Shape)
+		kind.Check(checkFinite(x))
+		return &data.Matrix{N: t.Shape[0], D: t.Shape[1], X: x}
 	}
 	var s sparsePoints
-	if err := f.Value(name, &s); err != nil {
-		return nil, err
-	}
+	kind.Check(f.Value(name, &s))
 	m := &data.Matrix{N: len(s.Counts), D: s.Width, CSR: &data.CSR{Start: make([]int, 1, len(s.Counts)+1), Column: s.Columns, Value: s.Values}}
 	m.CSR.Start = append(m.CSR.Start, selection.As[int](s.Counts)...)
 	selection.Accumulate(m.CSR.Start)
-	return m, m.Check()
+	kind.Check(m.Check())
+	return m
 }
 
 // LoadPoints reads points written by SavePoints. Errors are as for Load.
 func LoadPoints(path string) (*data.Matrix, error) {
-	return safetensors.ReadAs(path, ErrFile, decodePoints)
-}
-
-func decodePoints(f *safetensors.File) (*data.Matrix, error) {
-	if err := f.Unseal(pointsKind, pointsFormat); err != nil {
-		return nil, err
-	}
-	m, err := pointsIn(f, pointsTensor)
-	if m == nil && err == nil {
-		_, err = f.Tensor(pointsTensor)
-	}
-	return m, err
-}
-
-// pointsOf returns the points that a tensor holds.
-func pointsOf(t safetensors.Tensor) (*data.Matrix, error) {
-	x, err := t.Float32s()
-	if err != nil {
-		return nil, err
-	}
-	if len(t.Shape) != 2 || len(x) == 0 {
-		return nil, fmt.Errorf("shape: got %v, want [points, values]", t.Shape)
-	}
-	return &data.Matrix{N: t.Shape[0], D: t.Shape[1], X: x}, checkFinite(x)
+	return safetensors.ReadAs(path, ErrFile, func(f *safetensors.File) *data.Matrix {
+		kind.Check(f.Unseal(pointsKind, pointsFormat))
+		m := pointsIn(f, pointsTensor)
+		if m == nil {
+			kind.Got(f.Tensor(pointsTensor)) // there is none
+		}
+		return m
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cne/internal/kind"
 	"cne/internal/safetensors"
 	"cne/model"
 	"cne/model/op"
@@ -363,14 +364,11 @@ func ReadCheckpoint(path string) (*Checkpoint, error) {
 	return safetensors.ReadAs(path, ErrCheckpoint, decodeCheckpoint)
 }
 
-func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
-	if err := f.Unseal(checkpointKind, checkpointFormat); err != nil {
-		return nil, err
-	}
+func decodeCheckpoint(f *safetensors.File) *Checkpoint {
+	kind.Check(f.Unseal(checkpointKind, checkpointFormat))
 	c := &Checkpoint{Notes: map[string]string{}}
-	if err := json.Unmarshal([]byte(f.Metadata[progressKey]), &c.Progress); err != nil {
-		return nil, fmt.Errorf("progress: %w", err)
-	}
+	err := json.Unmarshal([]byte(f.Metadata[progressKey]), &c.Progress)
+	kind.Need(err == nil, ErrCheckpoint, "progress: %w", err)
 	for k, v := range f.Metadata {
 		if name, ok := strings.CutPrefix(k, notePrefix); ok {
 			c.Notes[name] = v
@@ -378,26 +376,17 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
 		a, err := arrayOf(f.Tensors[name])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+		kind.Need(err == nil, ErrCheckpoint, "%s: %w", name, err)
 		c.arrays = append(c.arrays, NamedArray{name, a})
 	}
-	return c, nil
+	return c
 }
 
 // arrayOf returns a tensor's elements as an array.
-func arrayOf(t safetensors.Tensor) (*op.Array, error) {
+func arrayOf(t safetensors.Tensor) (_ *op.Array, err error) {
+	defer kind.Catch(&err)
 	if t.DType == safetensors.F64 {
-		v, err := t.Float64s()
-		if err != nil {
-			return nil, err
-		}
-		return op.ArrayOf(v, t.Shape...)
+		return op.ArrayOf(kind.Got(t.Float64s()), t.Shape...)
 	}
-	v, err := t.Float32s()
-	if err != nil {
-		return nil, err
-	}
-	return op.ArrayOf(v, t.Shape...)
+	return op.ArrayOf(kind.Got(t.Float32s()), t.Shape...)
 }

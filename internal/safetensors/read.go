@@ -45,21 +45,23 @@ func ReadFile(path string) (*File, error) {
 	return f, nil
 }
 
-// ReadAs reads a file that decode understands. Errors name the file; they are of the kind
-// if its contents are not valid.
-func ReadAs[T any](path string, kind error, decode func(*File) (*T, error)) (*T, error) {
+// ReadAs reads a file that decode understands; decode fails as kind.Need does. Errors name
+// the file; they wrap invalid if its contents are not valid.
+func ReadAs[T any](path string, invalid error, decode func(*File) *T) (x *T, err error) {
 	f, err := ReadFile(path)
 	if errors.Is(err, ErrFormat) {
-		return nil, fmt.Errorf("%w: %w", kind, err)
+		return nil, fmt.Errorf("%w: %w", invalid, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	x, err := decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", kind, path, err)
-	}
-	return x, nil
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w: %s: %w", invalid, path, err)
+		}
+	}()
+	defer kind.Catch(&err)
+	return decode(f), nil
 }
 
 // Read reads a file of size bytes from r. It refuses tensors that overlap or leave holes,
