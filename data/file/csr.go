@@ -145,33 +145,22 @@ func (r *csrReader) readAll() *data.CSR {
 	return c
 }
 
-// A SparseFile is a CSR matrix in an archive of scipy.sparse.save_npz, read row by row.
-// Unlike Open it leaves entries as they are in the file: in their order, with zeros and
-// duplicates.
-type SparseFile struct {
-	N, D   int // rows and columns
-	r      *csrReader
-	values []float64
-}
-
-// OpenSparseFile begins to read an archive of the given size in bytes.
-func OpenSparseFile(r io.ReaderAt, size int64) (_ *SparseFile, err error) {
+// SparseRows reads a CSR matrix from an archive of scipy.sparse.save_npz of the given size in
+// bytes. It calls begin with the numbers of rows and columns, and then row for each row i.
+// Both may fail as kind.Need does; the slices are valid until row returns. Unlike Open it
+// leaves entries as they are in the file: in their order, with zeros and duplicates.
+func SparseRows(r io.ReaderAt, size int64, begin func(n, d int), row func(i int, columns []int32, values []float64)) (err error) {
 	defer kind.Catch(&err)
 	c := new(csrReader)
 	c.begin(newNPZ(r, size))
-	return &SparseFile{N: c.n, D: c.width, r: c}, nil
-}
-
-// Next returns the next row. The slices are valid until the next call. After the last row
-// it returns io.EOF.
-func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
-	defer kind.Catch(&err)
-	if !f.r.next() {
-		return nil, nil, io.EOF
+	begin(c.n, c.width)
+	var values []float64
+	for c.next() {
+		values = values[:0]
+		for k := range c.columns {
+			values = append(values, c.value.number(c.raw, k))
+		}
+		row(c.row-1, c.columns, values)
 	}
-	f.values = f.values[:0]
-	for i := range f.r.columns {
-		f.values = append(f.values, f.r.value.number(f.r.raw, i))
-	}
-	return f.r.columns, f.values, nil
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 )
 
@@ -139,8 +140,8 @@ func givenRanks(ctx context.Context, m *data.Matrix, rows []int, index []int32, 
 
 // fromDistances makes the graph of the k nearest neighbours in the rows of g, whose weights
 // are distances, with UMAP's weights if weighted is set. most is the largest number of
-// neighbours in a row.
-func (g *Graph) fromDistances(k int, weighted bool) (_ *Graph, most int, err error) {
+// neighbours in a row. It fails as kind.Need does.
+func (g *Graph) fromDistances(k int, weighted bool) (_ *Graph, most int) {
 	l := lists{start: []int{0}}
 	for i := range g.N {
 		lo := int(g.Indptr[i])
@@ -157,10 +158,8 @@ func (g *Graph) fromDistances(k int, weighted bool) (_ *Graph, most int, err err
 		l.start = append(l.start, len(l.index))
 	}
 	if !weighted {
-		return l.graph(), most, nil
+		return l.graph(), most
 	}
-	if err := l.check(); err != nil {
-		return nil, 0, err
-	}
-	return l.fuzzy(), most, nil
+	kind.Check(l.check())
+	return l.fuzzy(), most
 }

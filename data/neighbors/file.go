@@ -15,25 +15,28 @@ import (
 	"cne/data/file"
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/npy"
 	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
-// readCSR reads a CSR matrix of weights or, if distances says so, of distances: see ReadNearest.
-func readCSR(r io.ReaderAt, size int64, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int, err error) {
-	if g, err = decodeCSR(r, size); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
+// checkValid fails as kind.Need does for an error of a file, which then wraps ErrInvalidGraph.
+func checkValid(err error) {
+	if err != nil {
+		kind.Check(fmt.Errorf("%w: %w", ErrInvalidGraph, err))
 	}
-	if distances != nil {
-		if are, err := distances(g); err != nil {
-			return nil, 0, err
-		} else if are {
-			return g.fromDistances(k, weighted)
-		}
+}
+
+// readCSR reads a CSR matrix of weights or, if distances says so, of distances: see
+// ReadNearest. It fails as kind.Need does.
+func readCSR(r io.ReaderAt, size int64, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int) {
+	g = decodeCSR(r, size)
+	if distances != nil && kind.Got(distances(g)) {
+		return g.fromDistances(k, weighted)
 	}
 	g.dropZeros()
-	return g, 0, nil
+	return g, 0
 }
 
 // dropZeros removes the edges of weight 0, and the weights if they are then all equal.
@@ -54,44 +57,32 @@ func (g *Graph) dropZeros() {
 	}
 }
 
-// decodeCSR reads a CSR matrix. Weights may be 0, where the matrix stores zeros.
-func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
-	f, err := file.OpenSparseFile(r, size)
-	if err != nil {
-		return nil, err
-	}
-	if f.N != f.D {
-		return nil, fmt.Errorf("matrix: got %d rows and %d columns, want as many of both", f.N, f.D)
-	}
-	g := &Graph{N: f.N, Indptr: []int64{0}}
+// decodeCSR reads a CSR matrix, or fails as kind.Need does. Weights may be 0, where the matrix
+// stores zeros.
+func decodeCSR(r io.ReaderAt, size int64) *Graph {
+	g := &Graph{Indptr: []int64{0}}
 	type edge struct {
 		tail   int32
 		weight float32
 	}
 	var row []edge
-	for i := 0; ; i++ {
-		columns, values, err := f.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := file.SparseRows(r, size, func(n, d int) {
+		kind.Need(n == d, ErrInvalidGraph, "matrix: got %d rows and %d columns, want as many of both", n, d)
+		g.N = n
+	}, func(i int, columns []int32, values []float64) {
 		row = row[:0]
 		for k, v := range values {
-			switch {
-			case !simd.IsFinite(v):
-				return nil, fmt.Errorf("data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
-			case int(columns[k]) == i && v == 0:
-				continue
-			case int(columns[k]) == i:
-				return nil, fmt.Errorf("row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
-			case v < -1e-6: // distances by cosine may be below 0 by rounding
-				return nil, fmt.Errorf("data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
-			case v != 0:
+			kind.Need(simd.IsFinite(v), ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
+			own := int(columns[k]) == i
+			kind.Need(!own || v == 0, ErrInvalidGraph, "row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
+			// Distances by cosine may be below 0 by rounding.
+			kind.Need(v >= -1e-6, ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
+			if v != 0 {
 				v = min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32)
 			}
-			row = append(row, edge{columns[k], float32(v)})
+			if !own {
+				row = append(row, edge{columns[k], float32(v)})
+			}
 		}
 		slices.SortStableFunc(row, func(a, b edge) int { return cmp.Compare(a.tail, b.tail) })
 		start := len(g.Indices)
@@ -103,8 +94,9 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 			g.Indices, g.Weights = append(g.Indices, e.tail), append(g.Weights, e.weight)
 		}
 		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
-	}
-	return g, nil
+	})
+	checkValid(err)
+	return g
 }
 
 // WriteNPZ writes the graph to a file. scipy.sparse.load_npz reads it as a CSR matrix of
@@ -224,34 +216,30 @@ func ReadNearest(ctx context.Context, path string, k int, weighted bool, distanc
 }
 
 func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Graph) (bool, error)) (g *Graph, most int, err error) {
+	defer kind.Catch(&err)
 	var distances []float64
 	if archive, err := zip.NewReader(r, size); err == nil {
 		has := func(name string) bool {
 			return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name })
 		}
 		if !has("indices.npy") || has("indptr.npy") || has("format.npy") {
-			return readCSR(r, size, k, weighted, are)
+			g, most = readCSR(r, size, k, weighted, are)
+			return g, most, nil
 		}
 		if weighted && has("distances.npy") {
-			if err := file.NumberRows(r, size, "distances", func(_ int, row []float64) error {
-				distances = append(distances, row...)
-				return nil
-			}); err != nil {
-				return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
-			}
+			err := file.NumberRows(r, size, "distances", func(_ int, row []float64) { distances = append(distances, row...) })
+			checkValid(err)
 		}
 	}
 	n, width, l := 0, 0, lists{start: []int{0}}
-	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
-		if n = all; n > math.MaxInt32 {
-			return fmt.Errorf("rows: got %d, want at most %d", n, math.MaxInt32)
-		}
+	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) {
+		n = all
+		kind.Need(n <= math.MaxInt32, ErrInvalidGraph, "rows: got %d, want at most %d", n, math.MaxInt32)
 		i, others := len(l.start)-1, 0
 		width = len(values)
 		for column, j := range values {
-			if j < -1 || j >= int64(n) {
-				return fmt.Errorf("neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", column, i, j, n-1)
-			}
+			kind.Need(j >= -1 && j < int64(n), ErrInvalidGraph,
+				"neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", column, i, j, n-1)
 			if j < 0 || j == int64(i) {
 				continue
 			}
@@ -264,19 +252,14 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 		}
 		most = max(most, others)
 		l.start = append(l.start, len(l.index))
-		return nil
 	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
-	}
+	checkValid(err)
 	if distances == nil {
 		return l.graph(), most, nil
 	}
 	if len(distances) != n*width {
-		return nil, 0, fmt.Errorf("%w: distances.npy: got %d numbers, want %d as in indices.npy", ErrInvalidGraph, len(distances), n*width)
+		checkValid(fmt.Errorf("distances.npy: got %d numbers, want %d as in indices.npy", len(distances), n*width))
 	}
-	if err := l.check(); err != nil {
-		return nil, 0, err
-	}
+	kind.Check(l.check())
 	return l.fuzzy(), most, nil
 }
