@@ -72,17 +72,19 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 	}, func(i int, columns []int32, values []float64) {
 		row = row[:0]
 		for k, v := range values {
-			kind.Need(simd.IsFinite(v), ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
-			own := int(columns[k]) == i
-			kind.Need(!own || v == 0, ErrInvalidGraph, "row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
-			// Distances by cosine may be below 0 by rounding.
-			kind.Need(v >= -1e-6, ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
-			if v != 0 {
+			switch {
+			case !simd.IsFinite(v):
+				kind.Need(false, ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
+			case int(columns[k]) == i && v == 0:
+				continue
+			case int(columns[k]) == i:
+				kind.Need(false, ErrInvalidGraph, "row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
+			case v < -1e-6: // distances by cosine may be below 0 by rounding
+				kind.Need(false, ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
+			case v != 0:
 				v = min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32)
 			}
-			if !own {
-				row = append(row, edge{columns[k], float32(v)})
-			}
+			row = append(row, edge{columns[k], float32(v)})
 		}
 		slices.SortStableFunc(row, func(a, b edge) int { return cmp.Compare(a.tail, b.tail) })
 		start := len(g.Indices)
@@ -127,18 +129,32 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 	z := zip.NewWriter(w)
 	for _, member := range []struct {
 		name, descr string
-		shape       []int // of one dimension, or none
-		item        func(b []byte, i int) []byte
+		shape       []int
+		items       func(w *bufio.Writer)
 	}{
-		{"indices.npy", descr, edges, func(b []byte, e int) []byte { return put(b, int64(g.Indices[e])) }},
-		{"indptr.npy", descr, []int{g.N + 1}, func(b []byte, i int) []byte { return put(b, g.Indptr[i]) }},
-		{"format.npy", "|S3", nil, func(b []byte, _ int) []byte { return append(b, "csr"...) }},
-		{"shape.npy", "<i8", []int{2}, func(b []byte, _ int) []byte { return binary.LittleEndian.AppendUint64(b, uint64(g.N)) }},
-		{"data.npy", "<f4", edges, func(b []byte, e int) []byte {
-			return binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Weight(int64(e))))
+		{"indices.npy", descr, edges, func(w *bufio.Writer) {
+			for _, j := range g.Indices {
+				w.Write(put(w.AvailableBuffer(), int64(j)))
+			}
+		}},
+		{"indptr.npy", descr, []int{g.N + 1}, func(w *bufio.Writer) {
+			for _, end := range g.Indptr {
+				w.Write(put(w.AvailableBuffer(), end))
+			}
+		}},
+		{"format.npy", "|S3", nil, func(w *bufio.Writer) { w.WriteString("csr") }},
+		{"shape.npy", "<i8", []int{2}, func(w *bufio.Writer) {
+			for range 2 {
+				w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(g.N)))
+			}
+		}},
+		{"data.npy", "<f4", edges, func(w *bufio.Writer) {
+			for e := range g.Indices {
+				w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), math.Float32bits(g.Weight(int64(e)))))
+			}
 		}},
 	} {
-		if err := writeArray(z, member.name, member.descr, member.shape, member.item); err != nil {
+		if err := writeArray(z, member.name, member.descr, member.shape, member.items); err != nil {
 			return fmt.Errorf("neighbors: writing %s: %w", member.name, err)
 		}
 	}
@@ -149,8 +165,8 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 }
 
 // writeArray adds a member with an array of the given type, in NumPy's notation,
-// and shape, whose items are appended by item. Flush returns the errors of the writes.
-func writeArray(z *zip.Writer, name, descr string, shape []int, item func(b []byte, i int) []byte) error {
+// and shape, whose items are written by items. Flush returns the errors of items' writes.
+func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bufio.Writer)) error {
 	member, err := z.CreateHeader(&zip.FileHeader{
 		Name:   name,
 		Method: zip.Deflate,
@@ -162,17 +178,15 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, item func(b []by
 	}
 	w := bufio.NewWriterSize(member, 1<<16)
 	w.Write(npy.Head(64, descr, shape...))
-	for i := range append(slices.Clone(shape), 1)[0] {
-		w.Write(item(w.AvailableBuffer(), i))
-	}
+	items(w)
 	return w.Flush()
 }
 
 // ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR
 // matrix with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed
 // edge from its row to its column. Explicit zeros are skipped; NaN and infinite entries
-// are an error, and so are negative ones. An entry, as float32, is the edge's weight, unless
-// all entries are equal. Unsorted columns are sorted, and entries for the same edge are added
+// are an error. The magnitude of an entry, as float32, is the edge's weight, unless all
+// entries are equal. Unsorted columns are sorted, and entries for the same edge are added
 // up. The graph need not be symmetric. Self loops are an error, and not dropped, so the
 // graph has the same edges as the file.
 //
@@ -238,8 +252,10 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 		i, others := len(l.start)-1, 0
 		width = len(values)
 		for column, j := range values {
-			kind.Need(j >= -1 && j < int64(n), ErrInvalidGraph,
-				"neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", column, i, j, n-1)
+			if j < -1 || j >= int64(n) {
+				kind.Need(false, ErrInvalidGraph,
+					"neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", column, i, j, n-1)
+			}
 			if j < 0 || j == int64(i) {
 				continue
 			}

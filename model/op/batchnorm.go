@@ -431,12 +431,10 @@ type normLayout struct {
 }
 
 // newNormLayout returns the layout of x and of other arrays of its shape and type.
-func newNormLayout(x *Array, others ...*Array) (normLayout, error) {
+func newNormLayout(x *Array, others ...*Array) normLayout {
 	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1, width: 1, half: x.half()}
 	for _, a := range others {
-		if a.half() != l.half {
-			return l, kind.Errorf(ErrInput, "op: batch_norm: got arrays of float32 and of bfloat16, want one type")
-		}
+		kind.Need(a.half() == l.half, ErrInput, "op: batch_norm: got arrays of float32 and of bfloat16, want one type")
 	}
 	if byFours(l.c, append(others, x)...) {
 		l.width = 4
@@ -448,7 +446,7 @@ func newNormLayout(x *Array, others ...*Array) (normLayout, error) {
 	l.strips = (groups + l.lanes - 1) / l.lanes
 	rows := normRows * normThreads / l.lanes
 	l.parts = max(1, min(normBlocks/l.strips, (l.rows+rows-1)/rows))
-	return l, nil
+	return l
 }
 
 // The kernels that see all images.
@@ -461,28 +459,25 @@ var (
 )
 
 // launch runs one of the kernels v. They take the layout as their last arguments.
-func (l normLayout) launch(d *Device, v *variants, args ...Arg) error {
+func (l normLayout) launch(d *Device, v *variants, args ...Arg) {
 	args = append(args, device.Int(l.rows), device.Int(l.c), device.Int(l.lanes), device.Int(l.strips))
-	return d.Launch(v.of(l.half, l.width), device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
+	kind.Check(d.Launch(v.of(l.half, l.width), device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...))
 }
 
 // finish runs a kernel that adds up the parts' sums.
-func (l normLayout) finish(d *Device, kernel string, args ...Arg) error {
-	return d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...)
+func (l normLayout) finish(d *Device, kernel string, args ...Arg) {
+	kind.Check(d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...))
 }
 
 // reserve allocates memory for the state and the parts' sums.
-func (n *deviceNorm) reserve(d *Device, l normLayout) (err error) {
+func (n *deviceNorm) reserve(d *Device, l normLayout) {
 	if n.state == nil {
-		if n.state, err = NewArray(d, tensor.Float32, normState, l.c); err != nil {
-			return err
-		}
+		n.state = kind.Got(NewArray(d, tensor.Float32, normState, l.c))
 	}
 	if n.state.Device() != d {
-		return fmt.Errorf("op: batch_norm: got the device %s after %s, want one device", d.Name(), n.state.Device().Name())
+		kind.Check(fmt.Errorf("op: batch_norm: got the device %s after %s, want one device", d.Name(), n.state.Device().Name()))
 	}
-	_, err = n.partial.of(d, tensor.Float32, 2*l.parts, l.c)
-	return err
+	n.partial.of(d, tensor.Float32, 2*l.parts, l.c)
 }
 
 // row returns the address of a row of the state.
@@ -491,81 +486,65 @@ func (n *deviceNorm) row(k int) Pointer {
 }
 
 // Launch implements Launcher.
-func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) error {
-	if err := o.prepare(d, in); err != nil {
-		return err
-	}
+func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
+	o.prepare(d, in)
 	return o.RecomputeOnDevice(d, dst, in)
 }
 
 // prepare sets the state that forward passes need.
-func (o *batchNorm) prepare(d *Device, in []*Array) error {
+func (o *batchNorm) prepare(d *Device, in []*Array) {
 	x, scale, shift := in[0], in[1], in[2]
 	mean, variance := o.stats.Mean, o.stats.Var
 	if mean.Device() != d || variance.Device() != d {
-		return fmt.Errorf("op: batch_norm: got statistics on %s, want them on %s", mean.Device().Name(), d.Name())
+		kind.Check(fmt.Errorf("op: batch_norm: got statistics on %s, want them on %s", mean.Device().Name(), d.Name()))
 	}
-	if err := o.begin(x); err != nil {
-		return err
-	}
-	l, err := newNormLayout(x)
-	if err != nil {
-		return err
-	}
-	if err := o.onDevice.reserve(d, l); err != nil {
-		return err
-	}
+	kind.Check(o.begin(x))
+	l := newNormLayout(x)
+	o.onDevice.reserve(d, l)
 	state, partial, c := o.onDevice.state.Arg(), o.onDevice.partial.array.Arg(), device.Int(l.c)
 	if o.evaluated {
-		return d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
+		kind.Check(d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c))
+		return
 	}
-	return cmp.Or(l.launch(d, &normMoments, partial, state, x.Arg()),
-		l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows)))
+	l.launch(d, &normMoments, partial, state, x.Arg())
+	l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
 }
 
 // RecomputeOnDevice implements Recomputer.
-func (o *batchNorm) RecomputeOnDevice(d *Device, dst *Array, in []*Array) error {
-	l, err := newNormLayout(dst, in[0])
-	if err != nil {
-		return err
-	}
-	return l.launch(d, &normApply, dst.Arg(), in[0].Arg(), o.onDevice.state.Arg(), device.F32(o.onDevice.floor))
+func (o *batchNorm) RecomputeOnDevice(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
+	newNormLayout(dst, in[0]).launch(d, &normApply, dst.Arg(), in[0].Arg(), o.onDevice.state.Arg(), device.F32(o.onDevice.floor))
+	return nil
 }
 
 // Launch implements Launcher.
-func (o *batchNormAdd) Launch(d *Device, dst *Array, in []*Array) error {
-	if err := o.norm.prepare(d, in); err != nil {
-		return err
-	}
-	l, err := newNormLayout(dst, in[0], in[3])
-	if err != nil {
-		return err
-	}
-	return l.launch(d, &normAdd, dst.Arg(), in[0].Arg(), in[3].Arg(), o.norm.onDevice.state.Arg(), device.F32(0))
+func (o *batchNormAdd) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
+	o.norm.prepare(d, in)
+	newNormLayout(dst, in[0], in[3]).launch(d, &normAdd, dst.Arg(), in[0].Arg(), in[3].Arg(), o.norm.onDevice.state.Arg(), device.F32(0))
+	return nil
 }
 
 // Launch implements Launcher.
 func (o *batchNormDone) Launch(_ *Device, dst *Array, _ []*Array) error { return dst.Zero() }
 
 // Launch implements Launcher.
-func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
+func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
 	x, scale, g := in[0], in[1], in[2]
 	n := &o.of.onDevice
 	if n.state == nil || n.state.shape[1] != x.shape[3] {
 		return errNotRun
 	}
 	evaluated := selection.If(o.of.evaluated, 1, 0)
-	l, err := newNormLayout(x, g, dst)
-	if err != nil {
-		return err
-	}
-	if err := n.reserve(d, l); err != nil {
-		return err
-	}
+	l := newNormLayout(x, g, dst)
+	n.reserve(d, l)
 	state, partial, floor := n.state.Arg(), n.partial.array.Arg(), device.F32(n.floor)
-	return cmp.Or(l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor),
-		l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)),
-		l.launch(d, &normGradient, dst.Arg(), g.Arg(), x.Arg(), state, floor))
+	l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor)
+	l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated))
+	l.launch(d, &normGradient, dst.Arg(), g.Arg(), x.Arg(), state, floor)
+	return nil
 }
 
 // Launch implements Launcher.

@@ -379,16 +379,12 @@ func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
 func HasOwnKernels(width int) bool { return width == 2 || width == 3 }
 
 // Launch implements Launcher.
-func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
-	if err := o.options.CheckOnDevice(); err != nil {
-		return err
-	}
+func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(o.options.CheckOnDevice())
 	s, f, n, layout, theta := &o.onDevice, in[0], in[1], in[2], in[3]
 	b := n.shape[1]
-	dTheta, err := s.dTheta.of(d, tensor.Float32, 1)
-	if err != nil {
-		return err
-	}
+	dTheta := s.dTheta.of(d, tensor.Float32, 1)
 	s.norm = o.options.Scale
 	if o.options.Mean {
 		s.norm /= float64(b)
@@ -398,12 +394,9 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	s.ready = o.differentiated
 	blocks := b
 	if s.inFloats {
-		err = o.launchGemm(d, f, layout, theta, b)
+		o.launchGemm(d, f, layout, theta, b)
 	} else {
-		blocks, err = o.launchPairs(d, f, n, layout, theta, dense)
-	}
-	if err != nil {
-		return err
+		blocks = o.launchPairs(d, f, n, layout, theta, dense)
 	}
 	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), dTheta.Arg(),
 		s.parts.array.Arg(), device.Int(blocks), device.F32(s.norm))
@@ -414,7 +407,7 @@ func (o *contrastive) flags() device.Arg { return device.Int(selection.If(o.diff
 
 // launchPairs launches a kernel that sums the gradient in fixed point, and returns its
 // number of blocks.
-func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense bool) (blocks int, err error) {
+func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense bool) (blocks int) {
 	s, rows, width, m, b := &o.onDevice, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
 	grouped, own := dense && width <= maxThreadWidth, HasOwnKernels(width)
 	heads := threadsPerBlock / 32 // of a block
@@ -425,18 +418,11 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 		heads = threadsPerBlock
 	}
 	blocks = parallel.Pieces(b, heads)
-	parts, err := s.parts.of(d, tensor.Float32, blocks, 2)
-	if err != nil {
-		return 0, err
-	}
+	parts := s.parts.of(d, tensor.Float32, blocks, 2)
 	var gradient *Array
 	if o.differentiated {
-		if gradient, err = s.gradient.of(d, tensor.Float32, rows, width, 2); err != nil {
-			return 0, err
-		}
-		if err := gradient.Zero(); err != nil {
-			return 0, err
-		}
+		gradient = s.gradient.of(d, tensor.Float32, rows, width, 2)
+		kind.Check(gradient.Zero())
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
 	loss, flags := device.Int(int(o.options.Loss)), o.flags()
@@ -449,52 +435,36 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 			loss, device.Int(int(o.options.Metric)), flags, limit, device.F32(1/o.options.Temperature))
 	}
 	kernel, args = KernelForWidth(kernel, width, args...)
-	return blocks, d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...)
+	kind.Check(d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...))
+	return blocks
 }
 
 // launchGemm computes the cosines over τ by matrix products, heads in tiles, and the
 // gradient by products of their derivatives with the features.
-func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) error {
+func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) {
 	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
 	tile := min(b, max(1, devicePairs/rows))
-	parts, err := s.parts.of(d, tensor.Float32, b, 2)
-	if err != nil {
-		return err
-	}
-	pairs, err := s.pairs.of(d, tensor.Float32, tile, rows)
-	if err != nil {
-		return err
-	}
+	parts, pairs := s.parts.of(d, tensor.Float32, b, 2), s.pairs.of(d, tensor.Float32, tile, rows)
 	var floats *Array
 	if o.differentiated {
-		if floats, err = s.floats.of(d, tensor.Float32, rows, width); err != nil {
-			return err
-		}
+		floats = s.floats.of(d, tensor.Float32, rows, width)
 	}
 	invTau := float32(1 / o.options.Temperature)
 	for from := 0; from < b; from += tile {
 		heads := f.Pointer().At(from*width, elementSize)
 		count := min(tile, b-from)
-		err := d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
-			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: pairs.Pointer(), LDC: rows})
-		if err == nil {
-			err = d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, pairs.Arg(),
-				Arg(parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
-				device.Int(int(o.options.Loss)), o.flags())
-		}
-		if err == nil && o.differentiated {
-			err = d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: pairs.Pointer(), LDA: rows,
-				B: heads, LDB: width, Beta: float32(min(from, 1)), C: floats.Pointer(), LDC: width})
-		}
-		if err == nil && o.differentiated {
-			err = d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: pairs.Pointer(), LDA: rows,
-				B: f.Pointer(), LDB: width, Beta: 1, C: floats.Pointer().At(from*width, elementSize), LDC: width})
-		}
-		if err != nil {
-			return err
+		kind.Check(d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
+			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: pairs.Pointer(), LDC: rows}))
+		kind.Check(d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, pairs.Arg(),
+			Arg(parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
+			device.Int(int(o.options.Loss)), o.flags()))
+		if o.differentiated {
+			kind.Check(d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: pairs.Pointer(), LDA: rows,
+				B: heads, LDB: width, Beta: float32(min(from, 1)), C: floats.Pointer(), LDC: width}))
+			kind.Check(d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: pairs.Pointer(), LDA: rows,
+				B: f.Pointer(), LDB: width, Beta: 1, C: floats.Pointer().At(from*width, elementSize), LDC: width}))
 		}
 	}
-	return nil
 }
 
 // Launch implements Launcher.

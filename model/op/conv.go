@@ -192,11 +192,9 @@ type deviceConv struct {
 var im2colBytes = 32 << 20
 
 // Launch implements Launcher.
-func (o *convPass) Launch(d *Device, dst *Array, in []*Array) error {
-	g, err := newWindows(in[0], in[1], o.stride, o.pad)
-	if err != nil {
-		return err
-	}
+func (o *convPass) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
+	g := kind.Got(newWindows(in[0], in[1], o.stride, o.pad))
 	images, weights, result := o.operands(dst, in)
 	return o.onDevice.launch(d, g, o.precision, o.of, images, weights, result)
 }
@@ -211,28 +209,22 @@ func (c *deviceConv) launch(d *Device, g windows, precision Precision, part conv
 	case !half && (images.half() || result.half()):
 		return kind.Errorf(ErrInput, "op: conv2d in float32: got images of bfloat16, want float32")
 	}
-	last, err := c.lastChannels(d, g, half, part, weights)
+	last := c.lastChannels(d, g, half, part, weights)
 	var wanted *Array // what is computed in bfloat16, and then widened
-	if half && err == nil {
-		images, result, wanted, err = c.round(d, part, images, result)
+	if half {
+		images, result, wanted = c.round(d, part, images, result)
 	}
-	if err != nil {
-		return err
-	}
-	err = device.ErrNoConvolution
+	err := device.ErrNoConvolution
 	if !g.plain() {
 		of := g.convolution(part, images, last, result)
 		of.BFloat16 = half
 		err = d.Convolve(of)
 	}
 	if errors.Is(err, device.ErrNoConvolution) {
-		// Only the device's library rounds the gradient of the weights.
-		if err = nil; half && part == convWeights {
-			last, err = c.weightsFor(d, g, weights)
+		if half && part == convWeights { // only the device's library rounds the gradient of the weights
+			last = c.weightsFor(d, g, weights)
 		}
-		if err == nil {
-			err = g.multiply(d, part, images, last, result)
-		}
+		err = g.multiply(d, part, images, last, result)
 	}
 	switch {
 	case err != nil:
@@ -249,46 +241,42 @@ func (c *deviceConv) launch(d *Device, g windows, precision Precision, part conv
 
 // lastChannels returns the weights with channels last, rounded if half is set, or an array for
 // their gradient.
-func (c *deviceConv) lastChannels(d *Device, g windows, half bool, part convPart, weights *Array) (last *Array, err error) {
+func (c *deviceConv) lastChannels(d *Device, g windows, half bool, part convPart, weights *Array) (last *Array) {
 	if half {
-		last, err = c.roundedWeights.like(d, weights.Shape())
+		last = c.roundedWeights.like(d, weights.Shape())
 	} else {
-		last, err = c.weightsFor(d, g, weights)
+		last = c.weightsFor(d, g, weights)
 	}
 	switch taps := g.kh * g.kw; {
-	case err != nil || part == convWeights || last == weights:
+	case part == convWeights || last == weights:
 	case half:
-		err = d.Each("transpose_round", last.Len(), last.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps), device.Int(last.Len()))
+		kind.Check(d.Each("transpose_round", last.Len(), last.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps), device.Int(last.Len())))
 	default:
-		err = transposeEach(d, last, weights, g.c, taps)
+		kind.Check(transposeEach(d, last, weights, g.c, taps))
 	}
-	return last, err
+	return last
 }
 
 // round returns images and result in bfloat16: rounded, or for the one that is computed an
 // array in its place. This is then wanted in float32.
-func (c *deviceConv) round(d *Device, part convPart, images, result *Array) (halfImages, halfResult, wanted *Array, err error) {
+func (c *deviceConv) round(d *Device, part convPart, images, result *Array) (halfImages, halfResult, wanted *Array) {
 	halfOf := func(x *Array, of convPart, copied *rounded) *Array {
-		if err != nil || x.half() {
-			return x
-		}
-		if part == of {
+		if part == of && !x.half() {
 			wanted = x
-			x, err = c.computed.like(d, x.Shape())
-			return x
+			return c.computed.like(d, x.Shape())
 		}
-		x, err = copied.of(d, x)
-		return x
+		return copied.of(d, x)
 	}
 	halfImages = halfOf(images, convImages, &c.roundedImages)
-	return halfImages, halfOf(result, convResult, &c.roundedResult), wanted, err
+	halfResult = halfOf(result, convResult, &c.roundedResult)
+	return halfImages, halfResult, wanted
 }
 
 // weightsFor returns an array for the weights with channels last: the weights themselves
 // if windows are single pixels.
-func (c *deviceConv) weightsFor(d *Device, g windows, weights *Array) (*Array, error) {
+func (c *deviceConv) weightsFor(d *Device, g windows, weights *Array) *Array {
 	if g.kh*g.kw == 1 {
-		return weights, nil
+		return weights
 	}
 	return c.channelsLast.of(d, tensor.Float32, g.k, g.kh, g.kw, g.c)
 }
@@ -318,23 +306,18 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 		size = elementSize // gradients of patches are added up in float32
 	}
 	some := min(g.n, max(1, im2colBytes/size/max(perImage, g.h*g.w*g.c)))
-	return d.Scratch(some*perImage*size, func(patches Pointer) error {
+	return d.Scratch(some*perImage*size, func(patches Pointer) (err error) {
+		defer kind.Catch(&err)
 		for first := 0; first < g.n; first += some {
 			count := min(some, g.n-first)
 			from := from.At(first*g.h*g.w*g.c, each)
 			if part != convImages {
-				if err := g.im2colKernel(d, &im2colKernels, half, patches, from, count*perImage); err != nil {
-					return err
-				}
+				kind.Check(g.im2colKernel(d, &im2colKernels, half, patches, from, count*perImage))
 			}
 			beta := selection.If(part == convWeights && first > 0, 1, float32(0))
-			if err := g.multiplySome(d, part, half, false, count, patches, weights.Pointer(), to.At(first*g.oh*g.ow*g.k, each), beta); err != nil {
-				return err
-			}
+			kind.Check(g.multiplySome(d, part, half, false, count, patches, weights.Pointer(), to.At(first*g.oh*g.ow*g.k, each), beta))
 			if part == convImages {
-				if err := g.im2colKernel(d, &col2imKernels, half, from, patches, count*g.h*g.w*g.c); err != nil {
-					return err
-				}
+				kind.Check(g.im2colKernel(d, &col2imKernels, half, from, patches, count*g.h*g.w*g.c))
 			}
 		}
 		return nil

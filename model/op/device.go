@@ -187,17 +187,14 @@ type Launcher interface {
 // A scratch is an operation's temporary array on the accelerator that it runs on.
 type scratch struct{ array *Array }
 
-// of returns the array with a shape. Its elements are undefined.
-func (s *scratch) of(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
-	if s.array != nil && s.array.on.device == d {
-		return s.array, s.array.Resize(shape)
+// of returns the array with a shape. Its elements are undefined. It fails as kind.Need does,
+// like all functions of this package that compute on an accelerator and return no error.
+func (s *scratch) of(d *Device, dtype tensor.Dtype, shape ...int) *Array {
+	if s.array == nil || s.array.on.device != d {
+		s.array = kind.Got(NewArray(d, dtype, shape...))
 	}
-	a, err := NewArray(d, dtype, shape...)
-	if err != nil {
-		return nil, err
-	}
-	s.array = a
-	return a, nil
+	kind.Check(s.array.Resize(shape))
+	return s.array
 }
 
 // doOnDevice is do for values on an accelerator. The engine of the first input holds
@@ -369,19 +366,17 @@ func (v *variants) of(half bool, width int) string {
 type rounded struct{ scratch }
 
 // of returns an operand itself if it is bfloat16, otherwise a rounded copy.
-func (r *rounded) of(d *Device, a *Array) (*Array, error) {
+func (r *rounded) of(d *Device, a *Array) *Array {
 	if a.half() {
-		return a, nil
+		return a
 	}
-	to, err := r.like(d, a.Shape())
-	if err != nil {
-		return nil, err
-	}
-	return to, launchConversion(d, to, a)
+	to := r.like(d, a.Shape())
+	kind.Check(launchConversion(d, to, a))
+	return to
 }
 
 // like returns an array of bfloat16 of a shape, with undefined elements.
-func (r *rounded) like(d *Device, shape []int) (*Array, error) {
+func (r *rounded) like(d *Device, shape []int) *Array {
 	return r.scratch.of(d, DtypeBFloat16, shape...)
 }
 

@@ -108,7 +108,8 @@ const maxOneBlock = 5000
 
 // Launch implements Launcher. The sums are integers, so the order of the additions by an
 // accelerator's threads does not matter.
-func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
+func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
 	x, index := in[0], in[1]
 	rows, cols, n := x.shape[0], x.shape[1], dst.Len()
 	if rows == 0 || n == 0 {
@@ -119,10 +120,7 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 		return d.Launch("scatter_one_block", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
 			device.Int(rows), device.Int(cols), device.Int(n), count)
 	}
-	sums, err := o.sums.of(d, tensor.Int32, 2*n+1)
-	if err != nil {
-		return err
-	}
+	sums := o.sums.of(d, tensor.Int32, 2*n+1)
 	most := Arg(sums.Pointer().At(2*n, elementSize))
 	return cmp.Or(sums.Zero(),
 		d.Launch("scatter_largest", device.Launch{Grid: min(512, (x.Len()+1023)/1024), Block: 256}, most, x.Arg(), device.Int(x.Len())),

@@ -93,26 +93,25 @@ const elementsPerBlock = 1 << 23
 // each calls use for the input's rows on an accelerator: without an index once, with all rows
 // in place; otherwise for the rows in index, which it gathers block by block. use gets the
 // rows' address, the position of the first in index, and their number.
-func (l layerInput) each(d *Device, block *scratch, x, index *Array, use func(x Pointer, first, n int) error) error {
+func (l layerInput) each(d *Device, block *scratch, x, index *Array, use func(x Pointer, first, n int) error) (err error) {
+	defer kind.Catch(&err)
 	if index == nil {
 		return use(x.Pointer(), 0, x.Rows())
 	}
 	_, width := l.size(x)
 	count := index.Rows()
 	most := min(count, max(1, elementsPerBlock/max(1, width)))
-	rows, err := block.of(d, tensor.Float32, most*width)
-	for first := 0; first < count && err == nil; first += most {
+	rows := block.of(d, tensor.Float32, most*width)
+	for first := 0; first < count; first += most {
 		n := min(most, count-first)
 		if l.sparse != nil {
-			err = l.sparse.expand(d, rows.Pointer(), index, first, n)
+			l.sparse.expand(d, rows.Pointer(), index, first, n)
 		} else {
-			err = gatherRows(d, rows.Pointer(), x, index, first, n)
+			kind.Check(gatherRows(d, rows.Pointer(), x, index, first, n))
 		}
-		if err == nil {
-			err = use(rows.Pointer(), first, n)
-		}
+		kind.Check(use(rows.Pointer(), first, n))
 	}
-	return err
+	return nil
 }
 
 type linear struct {
@@ -431,7 +430,8 @@ const (
 // launch sets dst [d] to the sum of the rows of x [n, d] in index, or of all rows without
 // an index. With factors g [n, out], out ≤ mostNarrow, dst is [out, d], and row i counts
 // g[i, o] times in dst[o].
-func (s *columnSummer) launch(d *Device, dst, g, x, index *Array) error {
+func (s *columnSummer) launch(d *Device, dst, g, x, index *Array) (err error) {
+	defer kind.Catch(&err)
 	rows, cols, out := x.shape[0], x.shape[1], 1
 	if g != nil {
 		rows, out = g.shape[0], g.shape[1]
@@ -444,19 +444,11 @@ func (s *columnSummer) launch(d *Device, dst, g, x, index *Array) error {
 	parts, tiles := max(1, (rows+step-1)/step), (cols+1<<lanes-1)>>lanes
 	var sums, done *Array
 	if parts > 1 {
-		var err error
-		if sums, err = s.parts.of(d, tensor.Float32, parts*dst.Len()); err != nil {
-			return err
-		}
+		sums = s.parts.of(d, tensor.Float32, parts*dst.Len())
 		begun := s.done.array
 		fresh := begun == nil || begun.on.device != d || begun.Cap() < tiles
-		if done, err = s.done.of(d, tensor.Int32, tiles); err != nil {
-			return err
-		}
-		if fresh {
-			if err := done.Zero(); err != nil {
-				return err
-			}
+		if done = s.done.of(d, tensor.Int32, tiles); fresh {
+			kind.Check(done.Zero())
 		}
 	}
 	return d.Launch("column_sums", device.Launch{Grid: parts * tiles, Block: 256},

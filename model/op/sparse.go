@@ -1,7 +1,6 @@
 package op
 
 import (
-	"cmp"
 	"sync"
 	"unsafe"
 
@@ -70,39 +69,31 @@ func (s *Sparse) CheckDevice(d *Device) error {
 }
 
 // on returns the matrix in an accelerator's memory. The first call copies it.
-func (s *Sparse) on(d *Device) (*deviceSparse, error) {
+func (s *Sparse) on(d *Device) *deviceSparse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.there != nil && s.there.device == d {
-		return s.there, nil
+		return s.there
 	}
 	start, columns, values := s.matrix.Elements()
-	there := &deviceSparse{device: d}
-	if err := cmp.Or(upload(d, start, &there.start), upload(d, columns, &there.columns), upload(d, values, &there.values)); err != nil {
-		return nil, err
-	}
-	s.there = there
-	return there, nil
+	s.there = &deviceSparse{device: d, start: upload(d, start), columns: upload(d, columns), values: upload(d, values)}
+	return s.there
 }
 
 // upload copies elements to new memory of an accelerator.
-func upload[T any](d *Device, elements []T, to **device.Memory) (err error) {
-	if *to, err = d.Alloc(len(elements) * int(unsafe.Sizeof(*new(T)))); err != nil {
-		return err
-	}
-	return device.Upload(d, (*to).Pointer(), elements)
+func upload[T any](d *Device, elements []T) *device.Memory {
+	to := kind.Got(d.Alloc(len(elements) * int(unsafe.Sizeof(*new(T)))))
+	kind.Check(device.Upload(d, to.Pointer(), elements))
+	return to
 }
 
 // expand writes n rows in dense form to an address on an accelerator. Their numbers are the
 // elements of index starting with number first. There the dense product is faster than
 // adding up rows of the weights, because these do not fit into the first-level caches. The
 // sparse form saves memory there, not time.
-func (s *Sparse) expand(d *Device, to Pointer, index *Array, first, n int) error {
-	m, err := s.on(d)
-	if err != nil {
-		return err
-	}
+func (s *Sparse) expand(d *Device, to Pointer, index *Array, first, n int) {
+	m := s.on(d)
 	_, width := s.matrix.Size()
-	return d.Launch("expand_rows", device.Launch{Grid: n, Block: 128, Shared: width * elementSize}, Arg(to), Arg(m.start.Pointer()),
-		Arg(m.columns.Pointer()), Arg(m.values.Pointer()), Arg(index.Pointer().At(first, elementSize)), device.Int(width))
+	kind.Check(d.Launch("expand_rows", device.Launch{Grid: n, Block: 128, Shared: width * elementSize}, Arg(to), Arg(m.start.Pointer()),
+		Arg(m.columns.Pointer()), Arg(m.values.Pointer()), Arg(index.Pointer().At(first, elementSize)), device.Int(width)))
 }
