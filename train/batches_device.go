@@ -175,9 +175,10 @@ func (f *deviceBatcher) spread(on *device.Stream, to, from *device.Memory, lists
 }
 
 // newDeviceLayout returns a layout that distinct fills.
-func newDeviceLayout(d *device.Device) (l *deviceLayout, err error) {
-	l = new(deviceLayout)
-	return l, newArrays(d, tensor.Int32, 0, &l.rows, &l.local, &l.counts)
+func newDeviceLayout(d *device.Device) *deviceLayout {
+	l := new(deviceLayout)
+	newArrays(d, tensor.Int32, 0, &l.rows, &l.local, &l.counts) // allocates nothing yet
+	return l
 }
 
 func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
@@ -189,14 +190,14 @@ func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) erro
 	return cmp.Or(rows.View(l.rows, k*stride, distinct), local.View(l.local, k*stride, 2*edges))
 }
 
-// part returns views of the layout's batches k to k+count−1.
-func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array, err error) {
-	if err := newArrays(l.rows.Device(), tensor.Int32, 0, &rows, &local, &counts); err != nil {
-		return nil, nil, nil, err
-	}
+// part returns views of the layout's batches k to k+count−1, or fails as kind.Need does.
+func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array) {
+	newArrays(l.rows.Device(), tensor.Int32, 0, &rows, &local, &counts)
 	stride := l.rows.Cols()
-	return rows, local, counts, errors.Join(rows.View(l.rows, k*stride, count, stride),
-		local.View(l.local, k*stride, count, stride), counts.View(l.counts, k, count))
+	kind.Check(rows.View(l.rows, k*stride, count, stride))
+	kind.Check(local.View(l.local, k*stride, count, stride))
+	kind.Check(counts.View(l.counts, k, count))
+	return rows, local, counts
 }
 
 // resize gives the layout memory for count batches of size edges, and reports whether it
@@ -361,19 +362,13 @@ func windowOf(batches, size int) int {
 func newDevicePrefetcher(f *deviceBatcher, batches, epochs int, layoutFrom func(epoch int) int) (p *devicePrefetcher, err error) {
 	p = &devicePrefetcher{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), epochs: epochs,
 		layoutFrom: layoutFrom, shuffled: -1}
-	if p.orders[0], err = f.newOrder(); err == nil {
-		p.windows[0], err = p.newWindow()
-	}
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	return p, nil
+	p.windows[0] = p.newWindow()
+	p.orders[0], err = f.newOrder()
+	return p, err
 }
 
-func (p *devicePrefetcher) newWindow() (w *batchWindow, err error) {
-	w = &batchWindow{epoch: -1}
-	w.layout, err = newDeviceLayout(p.batcher.device)
-	return w, err
+func (p *devicePrefetcher) newWindow() *batchWindow {
+	return &batchWindow{epoch: -1, layout: newDeviceLayout(p.batcher.device)}
 }
 
 // close waits until nothing is prepared any more, and frees the memory.
@@ -461,19 +456,15 @@ func (p *devicePrefetcher) prefetch() (err error) {
 		return refuse()
 	}
 	other := &p.windows[1-p.current]
+	*other = p.newWindow()
 	if p.orders[1], err = p.batcher.newOrder(); err == nil {
-		*other, err = p.newWindow()
-	}
-	if err == nil {
 		err = (*other).layout.reserve(w.layout)
 	}
 	if err != nil {
 		free(p.orders[1])
 		p.orders[1] = nil
-		if *other != nil {
-			(*other).layout.free()
-			*other = nil
-		}
+		(*other).layout.free()
+		*other = nil
 		if errors.As(err, new(*device.MemoryError)) {
 			return refuse()
 		}
@@ -535,7 +526,7 @@ func (p *devicePrefetcher) withoutPrefetch(w *batchWindow, batch int) (_ *batchW
 	}()
 	defer kind.Catch(&err)
 	kind.Check(d.Synchronize()) // the batcher's memory is the side stream's
-	layout = kind.Got(newDeviceLayout(d))
+	layout = newDeviceLayout(d)
 	kind.Got(layout.resize(1, f.size))
 	kind.Check(f.distinct(d.Main(), w.order, layout, batch))
 	return &batchWindow{epoch: w.epoch, first: batch, count: 1, from: batch, order: w.order, layout: layout, on: d.Main()}, nil

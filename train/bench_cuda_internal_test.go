@@ -21,8 +21,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, ord
 	batcher, err := newDeviceBatcher(fanoutOf(edges), d, randomEdges(points, edges), points, size, 3)
 	must(b, err)
 	defer batcher.close()
-	layout, err := newDeviceLayout(d)
-	must(b, err)
+	layout := newDeviceLayout(d)
 	defer layout.free()
 	if _, err := layout.resize(edges/size, size); err != nil {
 		b.Fatal(err)

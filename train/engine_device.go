@@ -104,10 +104,10 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 		r.images = kind.Got(source.ImagesOn(s.Device))
 	}
 	window := windowOf(s.batches, s.size)
-	kind.Check(newArrays(s.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows))
-	kind.Check(newArrays(s.Device, tensor.Int32, window*controlWords, &r.control))
-	kind.Check(newArrays(s.Device, tensor.Float32, 1, &r.views))
-	kind.Check(r.newReport(window))
+	newArrays(s.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows)
+	newArrays(s.Device, tensor.Int32, window*controlWords, &r.control)
+	newArrays(s.Device, tensor.Float32, 1, &r.views)
+	r.newReport(window)
 	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
 	kind.Check(s.Optimizer.Init(r.compiled.Parameters()))
 	kind.Check(s.OptimizerZ.Init([]model.Parameter{r.paramZ}))
@@ -115,8 +115,8 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 	if table := r.plainTable(); table != nil {
 		r.table = newTableRun(s.Device, table, r.paramZ.Value, r.status, s.objective)
 	} else if r.compiled.Rows != nil && !r.compiled.Parameters()[0].Sparse && s.size <= maxReplayed {
-		r.network, err = newNetworkRun(r) // close frees its memory even if it fails
-		kind.Check(err)
+		r.network = &networkRun{engine: r} // close frees its memory even if it fails
+		r.network.begin()
 	}
 	r.whole = kind.Got(newWholeBatch(s, edges, r.compiled.Parameters()[0].Value))
 	return r, nil
@@ -146,19 +146,16 @@ func (r *deviceEngine) stopBatches() (err error) {
 }
 
 // newReport allocates the report for windows of the given number of batches. The status,
-// log Z and the losses are views of it.
-func (r *deviceEngine) newReport(window int) (err error) {
-	defer kind.Catch(&err)
-	kind.Check(newArrays(r.Device, tensor.Float32, reportHead+window, &r.report))
-	kind.Check(newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value))
-	kind.Check(newArrays(r.Device, tensor.Int32, 0, &r.status))
+// log Z and the losses are views of it. It fails as kind.Need does.
+func (r *deviceEngine) newReport(window int) {
+	newArrays(r.Device, tensor.Float32, reportHead+window, &r.report)
+	newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value)
+	newArrays(r.Device, tensor.Int32, 0, &r.status)
 	r.reportHere = make([]uint32, reportHead+window)
-	return errors.Join(
-		r.report.Zero(),
-		r.status.Point(r.Device, r.report.Pointer(), 1),
-		r.paramZ.Value.View(r.report, 1, 1),
-		r.losses.View(r.report, reportHead, window),
-	)
+	kind.Check(r.report.Zero())
+	kind.Check(r.status.Point(r.Device, r.report.Pointer(), 1))
+	kind.Check(r.paramZ.Value.View(r.report, 1, 1))
+	kind.Check(r.losses.View(r.report, reportHead, window))
 }
 
 // layoutFrom returns the first batch of an epoch whose distinct points are needed. Large
@@ -240,14 +237,11 @@ func (r *deviceEngine) close(err error) error {
 	return errors.Join(err, failed)
 }
 
-// newArrays allocates arrays of size elements on a device.
-func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array) (err error) {
+// newArrays allocates arrays of size elements on a device, or fails as kind.Need does.
+func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array) {
 	for _, a := range to {
-		if *a, err = op.NewArray(d, dtype, size); err != nil {
-			return err
-		}
+		*a = kind.Got(op.NewArray(d, dtype, size))
 	}
-	return nil
 }
 
 // free frees arrays or pieces of device memory, and skips nil.
@@ -359,8 +353,7 @@ func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int
 			next++
 		}
 		if r.table.small(b) {
-			rows, local, counts, err := w.layout.part(batch-w.from, next-batch)
-			kind.Check(err)
+			rows, local, counts := w.layout.part(batch-w.from, next-batch)
 			kind.Check(r.table.batches(rows, local, counts, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first))
 			batch = next
 			continue

@@ -93,7 +93,7 @@ type countingForces struct {
 	divisions int
 }
 
-func (c *countingForces) divide(at *op.Array) (float64, error) {
+func (c *countingForces) divide(at *op.Array) float64 {
 	c.divisions++
 	return c.forces.divide(at)
 }
@@ -111,15 +111,15 @@ func TestForcesOfOddPoints(t *testing.T) {
 	counted := &countingForces{forces: host}
 	w.forces = counted
 	for range 3 {
-		must(t, w.follow())
+		w.follow()
 	}
-	if _, z, err := w.forces.evaluate(); err != nil || z != n*(n-1) || counted.divisions != 1 {
-		t.Errorf("coincident points: Σ q is %g, want %d; cells were made %d times, want 1; error %v", z, n*(n-1), counted.divisions, err)
+	if _, z := w.forces.evaluate(); z != n*(n-1) || counted.divisions != 1 {
+		t.Errorf("coincident points: Σ q is %g, want %d; cells were made %d times, want 1", z, n*(n-1), counted.divisions)
 	}
 	m.Table()[2000] = float32(math.Inf(1))
 	host.repelled[0] = 7
-	must(t, w.follow())
-	if _, z, err := w.forces.evaluate(); err != nil || !math.IsNaN(z) || host.repelled[0] != 7 {
-		t.Errorf("an infinite coordinate: Σ q is %g, force %g, want NaN and none; error %v", z, host.repelled[0], err)
+	w.follow()
+	if _, z := w.forces.evaluate(); !math.IsNaN(z) || host.repelled[0] != 7 {
+		t.Errorf("an infinite coordinate: Σ q is %g, force %g, want NaN and none", z, host.repelled[0])
 	}
 }

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"errors"
 
 	"gorgonia.org/tensor"
@@ -42,13 +41,11 @@ type fixed struct {
 	negatives                            int
 }
 
-func newNetworkRun(r *deviceEngine) (n *networkRun, err error) {
-	n = &networkRun{engine: r}
-	return n, cmp.Or(
-		newArrays(r.Device, tensor.Int32, 2*r.size, &n.rows, &n.local),
-		newArrays(r.Device, tensor.Int32, controlWords, &n.control),
-		newArrays(r.Device, tensor.Int32, 1, &n.number),
-	)
+// begin allocates the arrays, or fails as kind.Need does.
+func (n *networkRun) begin() {
+	newArrays(n.engine.Device, tensor.Int32, 2*n.engine.size, &n.rows, &n.local)
+	newArrays(n.engine.Device, tensor.Int32, controlWords, &n.control)
+	newArrays(n.engine.Device, tensor.Int32, 1, &n.number)
 }
 
 // close frees the memory and the replay.

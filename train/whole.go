@@ -48,19 +48,20 @@ type wholeBatch struct {
 }
 
 // forces computes what a wholeBatch's points do to each other, on the CPU or on a device. The
-// points are in cells (see field).
+// points are in cells (see field). Its methods fail as kind.Need does, and so do those of a
+// wholeBatch that call them, up to advance.
 type forces interface {
 	// divide makes the cells anew for positions at, and returns the sum of the leaves' radii.
-	divide(at *op.Array) (extent float64, err error)
+	divide(at *op.Array) (extent float64)
 	// summarize updates the cells for the points' positions, and returns the same sum.
-	summarize() (extent float64, err error)
+	summarize() (extent float64)
 	// evaluate computes the forces between the points as they were summarized. It returns
 	// Σ w·log(1+‖x−x′‖²) over the edges, and Σ q over all ordered pairs.
-	evaluate() (attraction, z float64, err error)
+	evaluate() (attraction, z float64)
 	// scale multiplies the positions.
-	scale(factor float32) error
+	scale(factor float32)
 	// move takes a step against the evaluated forces.
-	move(lr, clip, repulsion float32) error
+	move(lr, clip, repulsion float32)
 	close()
 }
 
@@ -94,12 +95,8 @@ func newWholeBatch(s *settings, edges []edge, points *op.Array) (w *wholeBatch, 
 			w = nil
 		}
 	}()
-	if w.velocity, err = zerosLike(points); err != nil {
-		return w, err
-	}
-	if w.divided, err = zerosLike(points); err != nil {
-		return w, err
-	}
+	defer kind.Catch(&err)
+	w.velocity, w.divided = kind.Got(zerosLike(points)), kind.Got(zerosLike(points))
 	if points.Device().OnHost() {
 		w.forces = newHostForces(w)
 		return w, nil
@@ -192,110 +189,77 @@ func (w *wholeBatch) weightsOf(lo, hi int) []float32 {
 var ones = slices.Repeat([]float32{1}, edgesPerCall)
 
 // advance takes the step of an epoch.
-func (w *wholeBatch) advance(e *epochState) error {
+func (w *wholeBatch) advance(e *epochState) (err error) {
+	defer kind.Catch(&err) // of the device's errors
 	e.lr = w.learningRate(e, 0)
-	loss, err := w.step(e)
-	if err != nil {
-		return err
-	}
-	e.sum, e.batch = loss*float64(w.edgesPerEpoch), w.batches
+	e.sum, e.batch = w.step(e)*float64(w.edgesPerEpoch), w.batches
 	return nil
 }
 
 // step takes a step and returns the mean loss of an edge.
-func (w *wholeBatch) step(e *epochState) (float64, error) {
+func (w *wholeBatch) step(e *epochState) (loss float64) {
 	rho := elementary.Exp(w.logConst(e.spectrum, 1, 0))
 	if e.phaseEpoch == 0 {
-		if err := w.begin(rho); err != nil {
-			return 0, err
-		}
+		w.begin(rho)
 	}
-	if err := w.follow(); err != nil {
-		return 0, err
-	}
-	attraction, z, err := w.forces.evaluate()
-	if err != nil {
-		return 0, err
-	}
-	loss := attraction/w.total + elementary.Log(z) - elementary.Log(w.total)
+	w.follow()
+	attraction, z := w.forces.evaluate()
+	loss = attraction/w.total + elementary.Log(z) - elementary.Log(w.total)
 	if !simd.IsFinite(loss) {
-		return 0, w.diverged(e, 0, errNotFinite) // before any position changes
+		kind.Check(w.diverged(e, 0, errNotFinite)) // before any position changes
 	}
-	return loss, w.forces.move(float32(e.lr), float32(bound(w.Clip)), float32(w.total/z/rho))
+	w.forces.move(float32(e.lr), float32(bound(w.Clip)), float32(w.total/z/rho))
+	return loss
 }
 
 // begin prepares the first step of a phase.
-func (w *wholeBatch) begin(rho float64) error {
-	err := w.velocity.Zero()
-	if err == nil {
-		_, err = w.forces.divide(w.points)
-	}
-	if err == nil {
-		err = w.rescale(rho)
-	}
-	if err == nil {
-		err = w.divide()
-	}
-	return err
+func (w *wholeBatch) begin(rho float64) {
+	kind.Check(w.velocity.Zero())
+	w.forces.divide(w.points)
+	w.rescale(rho)
+	w.divide()
 }
 
 // divide makes the cells anew for the points' positions.
-func (w *wholeBatch) divide() (err error) {
-	if err = op.Copy(w.divided, w.points); err == nil {
-		w.extent, err = w.forces.divide(w.points)
-	}
-	return err
+func (w *wholeBatch) divide() {
+	kind.Check(op.Copy(w.divided, w.points))
+	w.extent = w.forces.divide(w.points)
 }
 
 // follow updates the cells for new positions of the points. If they have grown too much since
 // they were made, it makes them anew.
-func (w *wholeBatch) follow() (err error) {
+func (w *wholeBatch) follow() {
 	const growth = 1.25
 	if w.extent < 0 { // the run was resumed
-		if w.extent, err = w.forces.divide(w.divided); err != nil {
-			return err
-		}
+		w.extent = w.forces.divide(w.divided)
 	}
-	if extent, err := w.forces.summarize(); err != nil || extent <= growth*w.extent {
-		return err
+	if !(w.forces.summarize() <= growth*w.extent) { // also for NaN
+		w.divide()
 	}
-	return w.divide()
 }
 
 // rescale multiplies the positions by the power of two that makes the loss least: steps would
 // take long to change the size of an embedding of many points. Groups without edges between
 // them lower the loss at any distance, so a gain below worthwhile counts for nothing.
-func (w *wholeBatch) rescale(rho float64) error {
-	loss := func(factor float32) (float64, error) {
-		if err := w.forces.scale(factor); err != nil {
-			return 0, err
-		}
-		if _, err := w.forces.summarize(); err != nil {
-			return 0, err
-		}
-		attraction, z, err := w.forces.evaluate()
-		return attraction/w.total + elementary.Log(z)/rho, err
+func (w *wholeBatch) rescale(rho float64) {
+	loss := func(factor float32) float64 {
+		w.forces.scale(factor)
+		w.forces.summarize()
+		attraction, z := w.forces.evaluate()
+		return attraction/w.total + elementary.Log(z)/rho
 	}
 	const worthwhile = 1e-3
-	least, err := loss(1)
+	least := loss(1)
 	for _, factor := range []float32{2, 0.5} {
 		for range 10 {
-			var l float64
-			if err == nil {
-				l, err = loss(factor)
+			l := loss(factor)
+			if !(l < least-worthwhile) {
+				w.forces.scale(1 / factor)
+				break
 			}
-			if err != nil {
-				return err
-			}
-			if l < least-worthwhile {
-				least = l
-				continue
-			}
-			err = w.forces.scale(1 / factor)
-			break
+			least = l
 		}
 	}
-	return err
 }
 
 // hostForces are the forces on the CPU.
@@ -315,17 +279,17 @@ func newHostForces(w *wholeBatch) *hostForces {
 
 func (h *hostForces) close() {}
 
-func (h *hostForces) divide(at *op.Array) (extent float64, err error) {
-	return h.field.divide(op.Data[float32](at)), nil
+func (h *hostForces) divide(at *op.Array) (extent float64) {
+	return h.field.divide(op.Data[float32](at))
 }
 
-func (h *hostForces) summarize() (extent float64, err error) {
-	return h.field.summarize(op.Data[float32](h.points), 1), nil
+func (h *hostForces) summarize() (extent float64) {
+	return h.field.summarize(op.Data[float32](h.points), 1)
 }
 
-func (h *hostForces) evaluate() (attraction, z float64, err error) {
+func (h *hostForces) evaluate() (attraction, z float64) {
 	if all := h.field.cells[1]; math.IsNaN(float64(all.radius)) { // no cell would count as one mass
-		return math.NaN(), math.NaN(), nil
+		return math.NaN(), math.NaN()
 	}
 	z = h.field.repel(h.repelled)
 	points := op.Data[float32](h.points)
@@ -333,18 +297,17 @@ func (h *hostForces) evaluate() (attraction, z float64, err error) {
 	for _, l := range h.losses {
 		attraction += l
 	}
-	return attraction, z, nil
+	return attraction, z
 }
 
-func (h *hostForces) scale(factor float32) error {
+func (h *hostForces) scale(factor float32) {
 	points := op.Data[float32](h.points)
 	for i := range points {
 		points[i] *= factor
 	}
-	return nil
 }
 
-func (h *hostForces) move(lr, clip, repulsion float32) error {
+func (h *hostForces) move(lr, clip, repulsion float32) {
 	points, velocity := op.Data[float32](h.points), op.Data[float32](h.velocity)
 	parallel.For(h.n, pointsPerPiece, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -358,7 +321,6 @@ func (h *hostForces) move(lr, clip, repulsion float32) error {
 			}
 		}
 	})
-	return nil
 }
 
 // edgesPerCall is the number of edges that simd.Attract takes at once.

@@ -98,8 +98,7 @@ func (f *deviceForces) upload(cells []cell) error {
 
 // divide makes the cells in the same way as field.divide, but with lists that are sorted: see
 // kernels/src/field.c.
-func (f *deviceForces) divide(at *op.Array) (extent float64, err error) {
-	defer kind.Catch(&err)
+func (f *deviceForces) divide(at *op.Array) (extent float64) {
 	for pass := range coordinatePasses {
 		f.distribute(at, pass, 0)
 	}
@@ -109,11 +108,10 @@ func (f *deviceForces) divide(at *op.Array) (extent float64, err error) {
 		f.distribute(at, coordinatePasses, level)
 	}
 	kind.Check(f.device.Each("field_order", 32*f.leaves, device.Arg(f.order), device.Arg(f.lists), device.Int(f.n)))
-	return f.summarizeAt(at), nil
+	return f.summarizeAt(at)
 }
 
-// distribute distributes the lists of points in a pass. It fails as kind.Need does, and so do
-// summarizeAt, summarizeLevels and total.
+// distribute distributes the lists of points in a pass.
 func (f *deviceForces) distribute(at *op.Array, pass, level int) {
 	tiles := parallel.Pieces(f.n, pointsPerTile)
 	each := device.Launch{Grid: 2 * tiles, Block: 256}
@@ -126,10 +124,7 @@ func (f *deviceForces) distribute(at *op.Array, pass, level int) {
 		device.Arg(f.rights), device.Arg(f.leafCells), device.Int(pass), device.Int(level), n))
 }
 
-func (f *deviceForces) summarize() (extent float64, err error) {
-	defer kind.Catch(&err)
-	return f.summarizeAt(f.points), nil
-}
+func (f *deviceForces) summarize() (extent float64) { return f.summarizeAt(f.points) }
 
 func (f *deviceForces) summarizeAt(at *op.Array) (extent float64) {
 	kind.Check(f.device.Each("field_leaves", 32*f.leaves, device.Arg(f.cells), device.Arg(f.places), device.Arg(f.sums), at.Arg(),
@@ -154,22 +149,21 @@ func (f *deviceForces) total(rows, n int) (totals [2]float64) {
 	return totals
 }
 
-func (f *deviceForces) evaluate() (attraction, z float64, err error) {
-	defer kind.Catch(&err)
+func (f *deviceForces) evaluate() (attraction, z float64) {
 	kind.Check(f.device.Each("field_repel", f.n, device.Arg(f.repelled), device.Arg(f.sums), device.Arg(f.cells), device.Arg(f.firsts),
 		device.Arg(f.places), device.Arg(f.order), device.Arg(f.leafCells), device.F32(openingAngle), device.F32(linear), device.Int(f.n)))
 	kind.Check(f.device.Each("field_attract", 32*f.n, device.Arg(f.attracted), device.Arg(f.sums.At(f.n, 4)), f.points.Arg(),
 		device.Arg(f.firstEdges), device.Arg(f.tails), device.Arg(f.shares), device.Int(f.n)))
 	totals := f.total(2, f.n)
-	return totals[1], totals[0], nil
+	return totals[1], totals[0]
 }
 
-func (f *deviceForces) scale(factor float32) error {
-	return f.device.Each("field_scale", 2*f.n, f.points.Arg(), device.F32(float64(factor)), device.Int(2*f.n))
+func (f *deviceForces) scale(factor float32) {
+	kind.Check(f.device.Each("field_scale", 2*f.n, f.points.Arg(), device.F32(float64(factor)), device.Int(2*f.n)))
 }
 
-func (f *deviceForces) move(lr, clip, repulsion float32) error {
-	return f.device.Each("field_move", 2*f.n, f.points.Arg(), f.velocity.Arg(), device.Arg(f.attracted), device.Arg(f.repelled),
+func (f *deviceForces) move(lr, clip, repulsion float32) {
+	kind.Check(f.device.Each("field_move", 2*f.n, f.points.Arg(), f.velocity.Arg(), device.Arg(f.attracted), device.Arg(f.repelled),
 		device.Arg(f.ownShares), device.F32(wholeMomentum), device.F32(float64(lr)), device.F32(float64(clip)), device.F32(float64(repulsion)),
-		device.Int(2*f.n))
+		device.Int(2*f.n)))
 }
