@@ -220,7 +220,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"graph: {k: 15}", `run.yaml:1: graph: a key of "cne train", not of "cne simclr pretrain"`},
 	{"loss: {metrik: cosine}", `run.yaml:1: loss.metrik: unknown key; did you mean loss.metric?`},
 	{"colour: red", `run.yaml:1: colour: unknown key; "cne simclr config" lists all keys`},
-	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer: a key of "cne train", not of "cne simclr pretrain"`},
+	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer: got "adam", want sgd or muon`},
 	{"data: {path: []}", `run.yaml:1: data.path: got an empty list, want a path or a list of at least one path`},
 	{"data: {size: 5000}", `run.yaml:1: data.size: got 5000, want 0 or a whole number from 1 to 4096`},
 	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on: got "test", want auto, all or train`},

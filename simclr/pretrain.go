@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"cne/data/images"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/selection"
 	"cne/model"
@@ -72,11 +73,12 @@ type Pretraining struct {
 	// Stages, if any, replace Epochs. Epochs must then be 0 or the sum of their epochs. They
 	// run in order; each starts from the network of the stage before.
 	Stages []Stage `key:"stages" item:"stage"`
-	// Momentum and WeightDecay are as in train.SGD. Clip bounds the gradients element-wise; 0
-	// means no bound.
-	Momentum    float64 `key:"train.momentum" in:"[0,1)"`
-	WeightDecay float64 `key:"train.weight_decay" in:"[0,inf)"`
-	Clip        float64 `key:"train.clip" in:"[0,inf)"`
+	// Optimizer updates the parameters. Momentum and WeightDecay are as in train.SGD and
+	// train.Muon. Clip bounds the gradients element-wise; 0 means no bound.
+	Optimizer   Optimizer `key:"train.optimizer"`
+	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
+	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
+	Clip        float64   `key:"train.clip" in:"[0,inf)"`
 
 	// Seed seeds the initial network, the order of the images, the negatives and the views.
 	Seed uint64 `key:"seed" in:"[0,inf)"`
@@ -136,6 +138,8 @@ func (p *Pretraining) Check(images int) error {
 		fault = views("loss.negatives", fmt.Sprint(p.Negatives), "2, or loss.negatives: full")
 	case p.views() > 2 && !p.Device.OnHost():
 		fault = views("device.name", p.Device.Name(), "2, or device.name: cpu")
+	case p.Optimizer == Muon && !p.Device.OnHost():
+		fault = &option.Error{Key: "train.optimizer", Got: "muon", Other: "device.name", OtherGot: p.Device.Name(), Want: "sgd, or device.name: cpu"}
 	case p.Network.Small && p.Augmentation.WholeSize == 1:
 		fault = &option.Error{Key: "views.whole_size", Got: "1", Other: "network.small", OtherGot: "true", Want: "2 or more"}
 	case b > min(images, most):
@@ -378,10 +382,43 @@ func (p *Pretraining) options(s Stage) train.Options {
 			Epochs: s.Epochs, LR: s.LR, Schedule: p.Schedule, WarmUp: *s.WarmUp, Spectrum: p.Spectrum, Negatives: p.Negatives,
 		}},
 		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
-		Optimizer: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay},
+		Optimizer: p.optimizer(),
 		Clip:      p.Clip, LogZ: p.LogZ, FixZ: p.KeepsZ(), LRZ: *cmp.Or(p.LRZ, new(0.001)), Device: p.Device,
 		Hooks: p.Hooks, OnBatch: p.OnBatch, Checkpoints: p.Checkpoints,
 	}
+}
+
+// An Optimizer is an optimiser of a Pretraining.
+type Optimizer int
+
+const (
+	// SGD is stochastic gradient descent with momentum (train.SGD), as in the paper.
+	SGD Optimizer = iota
+	// Muon is train.Muon, which needs fewer epochs. It runs on the CPU.
+	Muon
+)
+
+var optimizerNames = kind.Names[Optimizer]{
+	Package: "simclr", Type: "Optimizer", What: "optimiser", Err: ErrOption, Words: []string{"sgd", "muon"},
+}
+
+func (o Optimizer) String() string { return optimizerNames.String(o) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Optimizer) MarshalText() ([]byte, error) { return optimizerNames.Text(o) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Optimizer) UnmarshalText(text []byte) error { return optimizerNames.Parse(o, text) }
+
+// Words returns the names of the optimisers.
+func (Optimizer) Words() []string { return optimizerNames.Words }
+
+// optimizer returns a new optimiser.
+func (p *Pretraining) optimizer() train.Optimizer {
+	if p.Optimizer == Muon {
+		return &train.Muon{Momentum: p.Momentum, WeightDecay: p.WeightDecay}
+	}
+	return &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay}
 }
 
 // A Record is the JSON object that Records writes for an epoch of a pretraining.

@@ -229,6 +229,7 @@ func TestInitRefusesOptions(t *testing.T) {
 		"momentum: got -1,":      &train.SGD{Momentum: -1},
 		"weight decay: got -1,":  &train.SGD{WeightDecay: -1},
 		"weight decay: got NaN,": &train.Adam{WeightDecay: math.NaN()},
+		"momentum: got 2,":       &train.Muon{Momentum: 2},
 	} {
 		if err := m.Init(nil); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "train: ") {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -1,0 +1,145 @@
+package train
+
+import (
+	"math"
+
+	"cne/internal/blas"
+	"cne/internal/simd"
+	"cne/model"
+	"cne/model/op"
+)
+
+// Muon is the optimiser of Jordan et al. (2024) for networks in which a normalisation follows
+// the layers, so that only the directions of weights matter. A parameter of two or more
+// dimensions, [r, c, …], is a matrix W of r rows. With G its clipped gradient and k the smaller
+// of its sides:
+//
+//	B ← Momentum·B + G
+//	W ← √k·W/‖W‖ − lr·orth(B)
+//
+// orth(B) is a matrix with the singular vectors of B and singular values near 1, so ‖orth(B)‖ ≈
+// √k, and lr is the length of a step relative to W. Thus all directions of the gradient are
+// followed, not only the strongest. Other parameters and those with sparse gradients move as
+// with SGD at 10·lr, since their steps are not relative.
+type Muon struct {
+	// Momentum is in [0, 1]. WeightDecay, at least 0, is that of the parameters that are no
+	// matrices.
+	Momentum, WeightDecay float64
+
+	others   SGD
+	matrices stepper
+	factors  simd.Momentum
+	work     any // a []T for orthogonalise
+}
+
+// Init implements Optimizer.
+func (o *Muon) Init(params []model.Parameter) error {
+	var matrices, others []model.Parameter
+	for _, p := range params {
+		if !p.Sparse && len(p.Value.Shape()) > 1 {
+			matrices = append(matrices, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	o.others = SGD{Momentum: o.Momentum, WeightDecay: o.WeightDecay}
+	if err := o.others.Init(others); err != nil {
+		return err
+	}
+	return o.matrices.restart(matrices, false, o.piece, "muon.momentum")
+}
+
+// Step implements Optimizer.
+func (o *Muon) Step(rows []int32, lr, clip float64) {
+	o.others.Step(rows, 10*lr, clip)
+	o.factors = simd.Momentum{Clip: bound(clip), Momentum: o.Momentum}
+	o.matrices.step(nil, false)
+	for i := range o.matrices.targets {
+		if t := &o.matrices.targets[i]; op.Data[float64](t.Value) != nil {
+			turn[float64](o, t, lr)
+		} else {
+			turn[float32](o, t, lr)
+		}
+	}
+}
+
+// State implements Optimizer.
+func (o *Muon) State() []NamedArray { return append(o.others.State(), o.matrices.State()...) }
+
+// piece updates the elements [lo, hi) of a matrix's B.
+func (o *Muon) piece(_, lo, hi int) {
+	if t := o.matrices.t; op.Data[float64](t.Value) != nil {
+		accumulate[float64](o, t, lo, hi)
+	} else {
+		accumulate[float32](o, t, lo, hi)
+	}
+}
+
+// accumulate is momentumPiece with a step of 0, which leaves the weights as they are.
+func accumulate[T op.Float](o *Muon, t *target, lo, hi int) {
+	simd.MomentumStep(op.Data[T](t.Value)[lo:hi], op.Data[T](t.Grad)[lo:hi], op.Data[T](t.memory[0])[lo:hi], &o.factors)
+}
+
+// turn moves a matrix by its B.
+func turn[T op.Float](o *Muon, t *target, lr float64) {
+	w, b := op.Data[T](t.Value), op.Data[T](t.memory[0])
+	r, c := t.Value.Rows(), t.Value.Cols()
+	k := min(r, c)
+	work, _ := o.work.([]T)
+	if len(work) < 4*k*k {
+		work = make([]T, 4*k*k)
+		o.work = work
+	}
+	gram, q := work[:k*k], work[k*k:2*k*k]
+	wide := r <= c
+	blas.Gemm(!wide, wide, k, k, max(r, c), 1, b, c, b, c, 0, gram, k)
+	var trace, squares float64 // ‖B‖² and ‖W‖²
+	for i := range k {
+		trace += float64(gram[i*k+i])
+	}
+	if trace < 1e-30 {
+		return // there was no gradient
+	}
+	for _, x := range w {
+		squares += float64(x) * float64(x)
+	}
+	keep := 1.
+	if squares > 0 {
+		keep = math.Sqrt(float64(k) / squares)
+	}
+	simd.Scale(gram, T(1/trace))
+	orthogonalise(k, gram, q, work[2*k*k:3*k*k], work[3*k*k:4*k*k])
+	step := T(-lr / math.Sqrt(trace))
+	if wide {
+		blas.Gemm(false, false, r, c, k, step, q, k, b, c, T(keep), w, c)
+	} else {
+		blas.Gemm(false, false, r, c, k, step, b, c, q, k, T(keep), w, c)
+	}
+}
+
+// orthogonalise writes to q a k×k matrix Q for which Q·B has singular values near 1, where gram
+// is B·Bᵀ with a trace of 1. It iterates B ← P·B with P = αI + β·BBᵀ + γ·(BBᵀ)², in Jordan's
+// coefficients, on the k×k matrices alone: BBᵀ becomes P·BBᵀ·P, and Q is the product of all P.
+func orthogonalise[T op.Float](k int, gram, q, p, other []T) {
+	const steps = 5
+	product := func(alpha T, x, y []T, beta T, to []T) {
+		blas.Gemm(false, false, k, k, k, alpha, x, k, y, k, beta, to, k)
+	}
+	for step := range steps {
+		copy(p, gram)
+		product(2.0315, gram, gram, -4.7750, p)
+		for i := range k {
+			p[i*k+i] += 3.4445
+		}
+		if step == 0 {
+			copy(q, p)
+		} else {
+			product(1, p, q, 0, other)
+			copy(q, other)
+		}
+		if step < steps-1 {
+			product(1, p, gram, 0, other)
+			product(1, other, p, 0, gram)
+		}
+	}
+}
