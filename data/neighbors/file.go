@@ -129,32 +129,18 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 	z := zip.NewWriter(w)
 	for _, member := range []struct {
 		name, descr string
-		shape       []int
-		items       func(w *bufio.Writer)
+		shape       []int // of one dimension, or none
+		item        func(b []byte, i int) []byte
 	}{
-		{"indices.npy", descr, edges, func(w *bufio.Writer) {
-			for _, j := range g.Indices {
-				w.Write(put(w.AvailableBuffer(), int64(j)))
-			}
-		}},
-		{"indptr.npy", descr, []int{g.N + 1}, func(w *bufio.Writer) {
-			for _, end := range g.Indptr {
-				w.Write(put(w.AvailableBuffer(), end))
-			}
-		}},
-		{"format.npy", "|S3", nil, func(w *bufio.Writer) { w.WriteString("csr") }},
-		{"shape.npy", "<i8", []int{2}, func(w *bufio.Writer) {
-			for range 2 {
-				w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(g.N)))
-			}
-		}},
-		{"data.npy", "<f4", edges, func(w *bufio.Writer) {
-			for e := range g.Indices {
-				w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), math.Float32bits(g.Weight(int64(e)))))
-			}
+		{"indices.npy", descr, edges, func(b []byte, e int) []byte { return put(b, int64(g.Indices[e])) }},
+		{"indptr.npy", descr, []int{g.N + 1}, func(b []byte, i int) []byte { return put(b, g.Indptr[i]) }},
+		{"format.npy", "|S3", nil, func(b []byte, _ int) []byte { return append(b, "csr"...) }},
+		{"shape.npy", "<i8", []int{2}, func(b []byte, _ int) []byte { return binary.LittleEndian.AppendUint64(b, uint64(g.N)) }},
+		{"data.npy", "<f4", edges, func(b []byte, e int) []byte {
+			return binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Weight(int64(e))))
 		}},
 	} {
-		if err := writeArray(z, member.name, member.descr, member.shape, member.items); err != nil {
+		if err := writeArray(z, member.name, member.descr, member.shape, member.item); err != nil {
 			return fmt.Errorf("neighbors: writing %s: %w", member.name, err)
 		}
 	}
@@ -165,8 +151,8 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 }
 
 // writeArray adds a member with an array of the given type, in NumPy's notation,
-// and shape, whose items are written by items. Flush returns the errors of items' writes.
-func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bufio.Writer)) error {
+// and shape, whose items are appended by item. Flush returns the errors of the writes.
+func writeArray(z *zip.Writer, name, descr string, shape []int, item func(b []byte, i int) []byte) error {
 	member, err := z.CreateHeader(&zip.FileHeader{
 		Name:   name,
 		Method: zip.Deflate,
@@ -178,15 +164,17 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 	}
 	w := bufio.NewWriterSize(member, 1<<16)
 	w.Write(npy.Head(64, descr, shape...))
-	items(w)
+	for i := range append(slices.Clone(shape), 1)[0] {
+		w.Write(item(w.AvailableBuffer(), i))
+	}
 	return w.Flush()
 }
 
 // ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR
 // matrix with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed
 // edge from its row to its column. Explicit zeros are skipped; NaN and infinite entries
-// are an error. The magnitude of an entry, as float32, is the edge's weight, unless all
-// entries are equal. Unsorted columns are sorted, and entries for the same edge are added
+// are an error, and so are negative ones. An entry, as float32, is the edge's weight, unless
+// all entries are equal. Unsorted columns are sorted, and entries for the same edge are added
 // up. The graph need not be symmetric. Self loops are an error, and not dropped, so the
 // graph has the same edges as the file.
 //
