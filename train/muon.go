@@ -101,7 +101,7 @@ func turn[T op.Float](o *Muon, t *target, lr float64) {
 		return // there was no gradient
 	}
 	for _, x := range w {
-		squares += float64(x) * float64(x)
+		squares += float64(float64(x) * float64(x)) // not fused: the same bits on all processors
 	}
 	keep := 1.
 	if squares > 0 {

@@ -330,7 +330,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
 	}
 	if b := e.Description.Preprocessing; b != nil && b.Counts == nil && !b.Metric.Angular() && b.Scaler != nil && b.Scaler.Kind == data.ScaleUnit && b.Scaler.Offset == nil {
-		if ratio := watched.largest / b.Scaler.Divisor; ratio > 10 && ratio <= math.MaxFloat32 || ratio < 0.01 {
+		if ratio := watched.largest / b.Scaler.Divisor; ratio > 10 && ratio <= math.MaxFloat32 || ratio > 0 && ratio < 0.01 {
 			p.Log.Warn("the new points have another scale than those of training, so their positions may mean nothing", "largest value", watched.largest, "in training", b.Scaler.Divisor)
 		}
 	}
