@@ -362,7 +362,7 @@ func (o *Options) Check(n int) error {
 func (o *Options) checkFit(points, edges int) error {
 	fit := o.FitOptions()
 	err := fit.Check(o.Objective(), points, edges)
-	if fault := new(OptionError); errors.As(err, &fault) && !o.ofPhase(fault) {
+	if fault, ok := errors.AsType[*OptionError](err); ok && !o.ofPhase(fault) {
 		fault.List, fault.Item = "", ""
 	}
 	return asOption(err)

@@ -364,7 +364,7 @@ func (e *Embedding) ProjectInto(ctx context.Context, dst, points *data.Matrix) e
 			return err
 		}
 		if err := p.place(dst, points, lo, min(lo+p.block, points.N), nil); err != nil {
-			if bad := new(PointError); errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*PointError](err); ok {
 				bad.Name = data.RowName(nil, false, bad.Row)
 			}
 			return err
@@ -424,7 +424,7 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 				failed = p.placeBlock(current)
 			}
 		})
-		if bad := new(PointError); errors.As(failed, &bad) {
+		if bad, ok := errors.AsType[*PointError](failed); ok {
 			bad.Name = rows.RowName(bad.Row)
 		}
 		if failed != nil {
@@ -545,7 +545,7 @@ func (p *placement) placeBlock(b *placedBlock) error {
 	}
 	placed := p.positions.Rows(0, n)
 	if err := p.place(placed, b.points, 0, n, skipped); err != nil {
-		if bad := new(PointError); errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*PointError](err); ok {
 			bad.Row = b.Rows[p.others[bad.Row]]
 		}
 		return err
@@ -684,7 +684,7 @@ func (p *placer) prepare(s *placerSpace, x []float32, points *data.Matrix, lo, h
 	}
 	scaled, err := p.before.ApplyInPlace(m, skipped)
 	if err != nil {
-		if noDirection := new(data.DirectionError); errors.As(err, &noDirection) {
+		if noDirection, ok := errors.AsType[*data.DirectionError](err); ok {
 			return &PointError{Row: lo + noDirection.Rows[0], Fault: noDirection.Metric.NoDirection()}
 		}
 		return err

@@ -262,7 +262,7 @@ func (c *Config) CheckSize(size data.Size) error {
 // ExplainPoints adds the key or the files to an error of preparing n points with
 // components principal components; it returns other errors unchanged.
 func (c *Config) ExplainPoints(err error, n, components int) error {
-	if fault := new(option.Error); errors.As(err, &fault) {
+	if _, ok := errors.AsType[*option.Error](err); ok {
 		return Explain(err)
 	}
 	switch {
@@ -278,7 +278,7 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	case errors.Is(err, data.ErrShape):
 		return fmt.Errorf("%s: graph.%w", text.Few(c.Data.Path, nil), err)
 	case errors.Is(err, data.ErrDirection):
-		if without := new(data.DirectionError); errors.As(err, &without) && without.Metric == data.Cosine && c.Data.ZeroRows != "drop" {
+		if without, ok := errors.AsType[*data.DirectionError](err); ok && without.Metric == data.Cosine && c.Data.ZeroRows != "drop" {
 			return fmt.Errorf("%w (graph.metric); --set data.zero_rows=drop leaves them out", err)
 		}
 		return fmt.Errorf("%w (graph.metric)", err)

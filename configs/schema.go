@@ -247,8 +247,8 @@ func conflictIf(found bool, key, other, want string) *option.Error {
 // located converts an *option.Error to an *Error, which says where the values come from.
 // It returns other errors unchanged.
 func located(err error, origins Origins) error {
-	fault := new(option.Error)
-	if !errors.As(err, &fault) {
+	fault, ok := errors.AsType[*option.Error](err)
+	if !ok {
 		return err
 	}
 	// A phase of the preset has too few epochs.

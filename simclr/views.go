@@ -13,6 +13,7 @@ import (
 	"cne/data/images"
 	"cne/internal/device"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -376,22 +377,19 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 			v = nil
 		}
 	}()
+	defer kind.Catch(&err)
 	settings, normal := a.settings(), make([]float32, 6)
 	for c := range 3 {
 		normal[c], normal[3+c] = a.Mean[c], 1/a.Std[c]
 	}
-	if v.memory, err = d.AllocPieces(len(images.Pixels), 4*len(rows), 8*len(settings), 4*len(normal)); err != nil {
-		return v, err
-	}
+	v.memory = kind.Got(d.AllocPieces(len(images.Pixels), 4*len(rows), 8*len(settings), 4*len(normal)))
 	for i, at := range []*device.Arg{&v.pixels, &v.images, &v.settings, &v.normal} {
 		*at = device.Arg(v.memory.At(i))
 	}
-	if err := cmp.Or(
-		device.Upload(d, v.memory.At(0), images.Pixels), device.Upload(d, v.memory.At(1), rows),
-		device.Upload(d, v.memory.At(2), settings), device.Upload(d, v.memory.At(3), normal),
-	); err != nil {
-		return v, err
-	}
+	kind.Check(device.Upload(d, v.memory.At(0), images.Pixels))
+	kind.Check(device.Upload(d, v.memory.At(1), rows))
+	kind.Check(device.Upload(d, v.memory.At(2), settings))
+	kind.Check(device.Upload(d, v.memory.At(3), normal))
 	v.choices, err = op.NewArray(d, tensor.Int32, 0)
 	return v, err
 }

@@ -222,7 +222,7 @@ func (r *run) trainPhases(ctx context.Context) error {
 		}
 		for r.epochState.epoch < end {
 			err := r.epoch(ctx, i, r.epochState.epoch-first)
-			if diverged := new(DivergedError); errors.As(err, &diverged) {
+			if diverged, ok := errors.AsType[*DivergedError](err); ok {
 				err = r.beginAgain(i, diverged, err)
 			}
 			if err != nil {

@@ -182,8 +182,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 
 // fault returns an error about the options of the whole run, or nil.
 func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError {
-	var fault *OptionError
-	if errors.As(option.Check(o), &fault) {
+	if fault, ok := errors.AsType[*OptionError](option.Check(o)); ok {
 		return fault
 	}
 	loss, c := objective.Loss.Info(), o.Checkpoints

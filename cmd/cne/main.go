@@ -76,12 +76,11 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 		err = errors.New("interrupted")
 	}
 	var attributes []any
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		attributes = []any{"errno", int(errno)} // lets programs raise the matching exception
 	}
 	report(text.ErrorMessage(err), attributes...)
-	var usage *cli.UsageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[*cli.UsageError](err); ok {
 		return exitUsage
 	}
 	return exitFailure

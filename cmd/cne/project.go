@@ -202,7 +202,7 @@ func (p *projectRun) serve(ctx context.Context, stdin io.Reader, stdout io.Write
 		}
 		if err != nil {
 			a := answer{Error: explained(err).Error()}
-			if errno := syscall.Errno(0); errors.As(err, &errno) {
+			if errno, ok := errors.AsType[syscall.Errno](err); ok {
 				a.Errno = int(errno)
 			}
 			err = answers.Encode(a)

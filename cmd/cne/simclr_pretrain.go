@@ -213,7 +213,7 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		if p.network == nil || err == nil {
 			return err
 		}
-		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+		if diverged, ok := errors.AsType[*train.DivergedError](err); ok {
 			return p.diverged(diverged, "train.lr", "")
 		}
 		return p.endedEarly(err, p.result.Epochs, "network", rundir.ModelFile, p.save)

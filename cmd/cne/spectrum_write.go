@@ -21,8 +21,8 @@ import (
 
 // explain adds the embedding to an error of its training.
 func (s *spectrum) explain(err error) error {
-	var failed *cne.SpectrumError
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*cne.SpectrumError](err)
+	if !ok {
 		return err
 	}
 	where, config := "the shared phase", s.config
@@ -30,7 +30,7 @@ func (s *spectrum) explain(err error) error {
 		where, config = s.axis.Title(s.stops[failed.Index].place), s.stops[failed.Index].config
 	}
 	err = failed.Err
-	if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+	if diverged, ok := errors.AsType[*train.DivergedError](err); ok {
 		err = s.diverged(diverged, rateOf(config.Embed.Phases, diverged.Phase), "")
 		s.saved = s.resumed // a diverged embedding is useless
 	}

@@ -196,7 +196,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if err == nil {
 			return nil
 		}
-		if diverged := new(train.DivergedError); errors.As(err, &diverged) {
+		if diverged, ok := errors.AsType[*train.DivergedError](err); ok {
 			also := ""
 			switch {
 			case c.Embed.WeightDecay > 0:

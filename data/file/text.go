@@ -245,9 +245,9 @@ func (t *textReader) checkWidth() {
 func (t *textReader) advance() {
 	t.limit.n = 0
 	t.row, t.err = t.csv.Read()
-	if bad := new(csv.ParseError); errors.As(t.err, &bad) && t.single != "" {
+	if bad, ok := errors.AsType[*csv.ParseError](t.err); ok && t.single != "" {
 		t.err = &lineError{bad.StartLine + t.notes, notSeparated(t.single)}
-	} else if errors.As(t.err, &bad) {
+	} else if ok {
 		err := errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)
 		t.err = &lineError{bad.StartLine + t.notes, err}
 	}

@@ -123,11 +123,7 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 // is the size that f allocates.
 func (d *Device) retried(bytes int, f func() error) error {
 	err := d.do(f)
-	if err == nil {
-		return nil
-	}
-	shortage := new(MemoryError)
-	if !errors.As(err, &shortage) {
+	if _, ok := errors.AsType[*MemoryError](err); !ok {
 		return err
 	}
 	collect()
@@ -140,7 +136,7 @@ func (d *Device) retried(bytes int, f func() error) error {
 		}
 		return f()
 	})
-	if errors.As(err, &shortage) {
+	if shortage, ok := errors.AsType[*MemoryError](err); ok {
 		if bytes > 0 {
 			shortage.Needed = int64(bytes)
 		}

@@ -344,8 +344,7 @@ func (d *Device) failIf(err error) error {
 	if err == nil {
 		return nil
 	}
-	shortage := new(MemoryError)
-	if errors.As(err, &shortage) {
+	if shortage, ok := errors.AsType[*MemoryError](err); ok {
 		shortage.Device = d.name
 		if err == error(shortage) {
 			return err

@@ -144,8 +144,7 @@ func (switchFlag) Type() string { return "bool" }
 // ConfigError turns an error about a value from a flag or an argument of a command into a
 // usage error. It returns other errors, and nil, unchanged.
 func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
-	var fault *configs.Error
-	if errors.As(err, &fault) && slices.ContainsFunc(from.Settings, func(s configs.Setting) bool { return s.Source == fault.Source }) {
+	if fault, ok := errors.AsType[*configs.Error](err); ok && slices.ContainsFunc(from.Settings, func(s configs.Setting) bool { return s.Source == fault.Source }) {
 		return Usage(cmd, err)
 	}
 	return err

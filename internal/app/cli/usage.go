@@ -90,11 +90,11 @@ func (*Length) Type() string { return "length" }
 // explain rewrites an error about a flag of a command or its value in plain words; other
 // errors are returned unchanged.
 func explain(cmd *cobra.Command, err error) error {
-	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return explainUnknown(cmd, unknown)
 	}
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
 	flag := invalid.GetFlag()
