@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 
 	"cne/internal/blas"
 	"cne/internal/simd"
@@ -15,20 +16,21 @@ import (
 // of its sides:
 //
 //	B ← Momentum·B + G
-//	W ← √k·W/‖W‖ − lr·orth(B)
+//	W ← √k·W/‖W‖ − lr·orth(G + Momentum·B)
 //
-// orth(B) is a matrix with the singular vectors of B and singular values near 1, so ‖orth(B)‖ ≈
-// √k, and lr is the length of a step relative to W. Thus all directions of the gradient are
-// followed, not only the strongest. Other parameters and those with sparse gradients move as
+// orth(X) is a matrix with the singular vectors of X and singular values near 1, so its norm is
+// about √k, and lr is the length of a step relative to W. Thus all directions of the gradient
+// are followed, not only the strongest. Other parameters and those with sparse gradients move as
 // with SGD at 10·lr, since their steps are not relative.
 type Muon struct {
-	// Momentum is in [0, 1]. WeightDecay, at least 0, is that of the parameters that are no
+	// Momentum is in [0, 1]. WeightDecay, at least 0, is only for parameters that are not
 	// matrices.
 	Momentum, WeightDecay float64
 
 	others   SGD
 	matrices stepper
-	factors  simd.Momentum
+	clip     float64
+	ahead    any // a []T: G + Momentum·B of a matrix
 	work     any // a []T for orthogonalise
 }
 
@@ -52,10 +54,11 @@ func (o *Muon) Init(params []model.Parameter) error {
 // Step implements Optimizer.
 func (o *Muon) Step(rows []int32, lr, clip float64) {
 	o.others.Step(rows, 10*lr, clip)
-	o.factors = simd.Momentum{Clip: bound(clip), Momentum: o.Momentum}
-	o.matrices.step(nil, false)
+	o.clip = bound(clip)
 	for i := range o.matrices.targets {
-		if t := &o.matrices.targets[i]; op.Data[float64](t.Value) != nil {
+		t := &o.matrices.targets[i]
+		o.matrices.t = t
+		if op.Data[float64](t.Value) != nil {
 			turn[float64](o, t, lr)
 		} else {
 			turn[float32](o, t, lr)
@@ -64,36 +67,46 @@ func (o *Muon) Step(rows []int32, lr, clip float64) {
 }
 
 // State implements Optimizer.
-func (o *Muon) State() []NamedArray { return append(o.others.State(), o.matrices.State()...) }
+func (o *Muon) State() []NamedArray { return slices.Concat(o.others.State(), o.matrices.State()) }
 
-// piece updates the elements [lo, hi) of a matrix's B.
+// piece updates the elements [lo, hi) of a matrix's B and of what is ahead.
 func (o *Muon) piece(_, lo, hi int) {
-	if t := o.matrices.t; op.Data[float64](t.Value) != nil {
-		accumulate[float64](o, t, lo, hi)
+	if op.Data[float64](o.matrices.t.Value) != nil {
+		accumulate[float64](o, lo, hi)
 	} else {
-		accumulate[float32](o, t, lo, hi)
+		accumulate[float32](o, lo, hi)
 	}
 }
 
-// accumulate is momentumPiece with a step of 0, which leaves the weights as they are.
-func accumulate[T op.Float](o *Muon, t *target, lo, hi int) {
-	simd.MomentumStep(op.Data[T](t.Value)[lo:hi], op.Data[T](t.Grad)[lo:hi], op.Data[T](t.memory[0])[lo:hi], &o.factors)
+func accumulate[T op.Float](o *Muon, lo, hi int) {
+	t := o.matrices.t
+	grad, b, ahead := op.Data[T](t.Grad)[lo:hi], op.Data[T](t.memory[0])[lo:hi], o.ahead.([]T)[lo:hi]
+	clip, keep := T(o.clip), T(o.Momentum)
+	for i, g := range grad {
+		g = max(-clip, min(g, clip)) // NaN stays NaN
+		b[i] = T(keep*b[i]) + g      // not fused: the same bits on all processors
+		ahead[i] = T(keep*b[i]) + g
+	}
 }
 
-// turn moves a matrix by its B.
+// grown returns a slice of n elements, the old one if it is long enough.
+func grown[T op.Float](old any, n int) []T {
+	s, _ := old.([]T)
+	return slices.Grow(s[:0], n)[:n]
+}
+
+// turn moves a matrix.
 func turn[T op.Float](o *Muon, t *target, lr float64) {
-	w, b := op.Data[T](t.Value), op.Data[T](t.memory[0])
+	w := op.Data[T](t.Value)
 	r, c := t.Value.Rows(), t.Value.Cols()
 	k := min(r, c)
-	work, _ := o.work.([]T)
-	if len(work) < 4*k*k {
-		work = make([]T, 4*k*k)
-		o.work = work
-	}
+	b, work := grown[T](o.ahead, r*c), grown[T](o.work, 4*k*k)
+	o.ahead, o.work = b, work
+	o.matrices.loop.Run(r*c, elementsPerPiece)
 	gram, q := work[:k*k], work[k*k:2*k*k]
 	wide := r <= c
 	blas.Gemm(!wide, wide, k, k, max(r, c), 1, b, c, b, c, 0, gram, k)
-	var trace, squares float64 // ‖B‖² and ‖W‖²
+	var trace, squares float64 // ‖b‖² and ‖W‖²
 	for i := range k {
 		trace += float64(gram[i*k+i])
 	}
@@ -101,7 +114,7 @@ func turn[T op.Float](o *Muon, t *target, lr float64) {
 		return // there was no gradient
 	}
 	for _, x := range w {
-		squares += float64(float64(x) * float64(x)) // not fused: the same bits on all processors
+		squares += float64(float64(x) * float64(x)) // not fused, as above
 	}
 	keep := 1.
 	if squares > 0 {

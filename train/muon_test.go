@@ -195,3 +195,29 @@ func TestMuonKeepsNaN(t *testing.T) {
 		t.Errorf("moved to %v", w)
 	}
 }
+
+// Momentum is Nesterov's: the second step is along G₂ + μ·B with B = μ·G₁ + G₂.
+func TestMuonLooksAhead(t *testing.T) {
+	const n, mu, lr = 12, 0.9, 0.1
+	w, g := make([]float64, n), make([]float64, n)
+	noise(w, 1)
+	m := &train.Muon{Momentum: mu}
+	initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, 3, 4), Grad: arrayOf(t, g, 3, 4)})
+	noise(g, 2)
+	first := slices.Clone(g)
+	m.Step(nil, lr, 4)
+	want, along := slices.Clone(w), make([]float64, n)
+	noise(g, 3)
+	for i := range g {
+		along[i] = g[i] + mu*(mu*first[i]+g[i])
+	}
+	once := new(train.Muon)
+	initOptimizer(t, once, model.Parameter{Name: "w", Value: arrayOf(t, want, 3, 4), Grad: arrayOf(t, along, 3, 4)})
+	m.Step(nil, lr, 4)
+	once.Step(nil, lr, 0)
+	for i := range w {
+		if math.Abs(w[i]-want[i]) > 1e-12 {
+			t.Fatalf("element %d: %g, want %g", i, w[i], want[i])
+		}
+	}
+}
