@@ -249,7 +249,7 @@ func decode(f *safetensors.File) *Saved {
 	case kindTable:
 		s.decodeTable(f, &a)
 	default:
-		kind.Need(false, ErrFile, "it has the architecture %q, which this version of cne does not know; use the version that wrote it", a.Kind)
+		kind.Fail(ErrFile, "it has the architecture %q, which this version of cne does not know; use the version that wrote it", a.Kind)
 	}
 	if p := s.Preprocessing; p != nil && s.Network != nil {
 		in, _ := s.Network.Size()
@@ -307,7 +307,7 @@ func (s *Saved) decodeMLP(f *safetensors.File, a *architecture) {
 	case safetensors.F64:
 		s.Network = mlpOf[float64](found, layers, a.Activations != nil)
 	default:
-		kind.Need(false, ErrFile, "weights: got the type %s, want F32 or F64", dtype)
+		kind.Fail(ErrFile, "weights: got the type %s, want F32 or F64", dtype)
 	}
 }
 

@@ -48,8 +48,8 @@ type wholeBatch struct {
 }
 
 // forces computes what a wholeBatch's points do to each other, on the CPU or on a device. The
-// points are in cells (see field). Its methods fail as kind.Need does, and so do those of a
-// wholeBatch that call them, up to advance.
+// points are in cells (see field). Its methods fail as kind.Need does: advance returns
+// the error.
 type forces interface {
 	// divide makes the cells anew for positions at, and returns the sum of the leaves' radii.
 	divide(at *op.Array) (extent float64)

@@ -206,7 +206,7 @@ func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err e
 		kind.Need(c.Genes == first.Genes, data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
 		for g, name := range c.GeneNames {
 			if first.GeneNames != nil && first.GeneNames[g] != name {
-				kind.Need(false, data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, g+1, name, first.GeneNames[g], paths[0])
+				kind.Fail(data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, g+1, name, first.GeneNames[g], paths[0])
 			}
 		}
 	}
@@ -274,7 +274,7 @@ func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 	if turned && !fit(d, n) {
 		lists := []string{fmt.Sprintf("%s of length %d", genesPath, len(genes)), fmt.Sprintf("%s of length %d", cellsPath, len(cells))}
 		lists = slices.DeleteFunc(lists, func(s string) bool { return s[0] == ' ' })
-		kind.Need(false, data.ErrShape, "%s: got %d rows and %d columns, want them as in the lists next to it: %s; move a list of another matrix away",
+		kind.Fail(data.ErrShape, "%s: got %d rows and %d columns, want them as in the lists next to it: %s; move a list of another matrix away",
 			matrix, d, n, strings.Join(lists, ", "))
 	}
 	if genes == nil && cells == nil {

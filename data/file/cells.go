@@ -234,7 +234,7 @@ func (c *cellFile) column(table, name string) []string {
 		}
 		return values
 	default:
-		kind.Need(false, data.ErrUnsupported, "%s: got a column of the kind %s, want categories, text or numbers; write it in Python as adata.obs[%q].astype(str)", path, text.Quote(is), name)
+		kind.Fail(data.ErrUnsupported, "%s: got a column of the kind %s, want categories, text or numbers; write it in Python as adata.obs[%q].astype(str)", path, text.Quote(is), name)
 		return nil
 	}
 }
@@ -516,7 +516,7 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 				j = t.integer(raw, i)
 			}
 			if j < 0 || j >= int64(width) {
-				kind.Need(false, data.ErrFormat, "%s: entry %d (counted from 0): got %d, want 0 to %d", indices, first+i, j, width-1)
+				kind.Fail(data.ErrFormat, "%s: entry %d (counted from 0): got %d, want 0 to %d", indices, first+i, j, width-1)
 			}
 			all.Column[first+i] = int32(j)
 		}

@@ -386,7 +386,7 @@ func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) []str
 	}
 	for i, field := range to[had:] {
 		if !utf8.ValidString(field) {
-			kind.Need(false, data.ErrFormat,
+			kind.Fail(data.ErrFormat,
 				"row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), field)
 		}
 		if field = strings.TrimSpace(field); text.IsMissing(field) || slices.Contains(r.na, field) {

@@ -627,7 +627,7 @@ func (l *layout) findPositions(h *head, o *Options) {
 func (l *layout) match(h *head, wanted []string, of []int) {
 	for i, r := range l.roles {
 		if name := l.names[i]; r != roleData && slices.Contains(wanted, name) {
-			kind.Need(false, data.ErrOption, "column %s: got a label or dropped column, want a value, as in training", text.Quote(name))
+			kind.Fail(data.ErrOption, "column %s: got a label or dropped column, want a value, as in training", text.Quote(name))
 		}
 	}
 	from, left, err := data.MatchColumns(wanted, h.columns)

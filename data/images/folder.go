@@ -156,7 +156,7 @@ func (l *listing) findClasses() {
 		return
 	}
 	if len(l.empty) > 0 {
-		kind.Need(false, data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder", l.empty[0].path)
+		kind.Fail(data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder", l.empty[0].path)
 	}
 	l.labeled, l.split, l.stray = true, split, ""
 	if split {

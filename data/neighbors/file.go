@@ -74,13 +74,13 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 		for k, v := range values {
 			switch {
 			case !simd.IsFinite(v):
-				kind.Need(false, ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
+				kind.Fail(ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
 			case int(columns[k]) == i && v == 0:
 				continue
 			case int(columns[k]) == i:
-				kind.Need(false, ErrInvalidGraph, "row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
+				kind.Fail(ErrInvalidGraph, "row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
 			case v < -1e-6: // distances by cosine may be below 0 by rounding
-				kind.Need(false, ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
+				kind.Fail(ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
 			case v != 0:
 				v = min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32)
 			}
@@ -241,7 +241,7 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 		width = len(values)
 		for column, j := range values {
 			if j < -1 || j >= int64(n) {
-				kind.Need(false, ErrInvalidGraph,
+				kind.Fail(ErrInvalidGraph,
 					"neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", column, i, j, n-1)
 			}
 			if j < 0 || j == int64(i) {

@@ -273,6 +273,6 @@ func (o *Object) Attribute(name string) (d *Dataset, err error) {
 		d.compact = c.bytes(int(d.bytes()))
 		return d, nil
 	}
-	kind.Need(false, ErrNotFound, "%s has no attribute %s", o.Path, name)
+	kind.Fail(ErrNotFound, "%s has no attribute %s", o.Path, name)
 	return nil, nil
 }

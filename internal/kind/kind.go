@@ -1,6 +1,6 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
-// kind in their text, and gives the constants of enumerations their words (Names). Need, Check
-// and Got leave the functions of a parser with an error, up to the one that has deferred Catch.
+// kind in their text, and gives the constants of enumerations their words (Names). Fail, Need,
+// Check and Got leave the functions of a parser with an error, up to the one that has deferred Catch.
 package kind
 
 import (
@@ -24,28 +24,32 @@ func Errorf(kind error, format string, args ...any) error {
 // A fault is an error on its way to Catch.
 type fault struct{ error }
 
-// Need fails with an error of a kind unless ok: the function that has deferred Catch
-// returns it.
+// Fail fails with an error of a kind: the function that has deferred Catch returns it.
+func Fail(kind error, format string, args ...any) {
+	panic(fault{Errorf(kind, format, args...)})
+}
+
+// Need fails as Fail does unless ok.
 func Need(ok bool, kind error, format string, args ...any) {
 	if !ok {
-		panic(fault{Errorf(kind, format, args...)})
+		Fail(kind, format, args...)
 	}
 }
 
-// Check fails with an error as Need does, unless it is nil.
+// Check fails with an error as Fail does, unless it is nil.
 func Check(err error) {
 	if err != nil {
 		panic(fault{err})
 	}
 }
 
-// Got returns a value, or fails with an error as Need does.
+// Got returns a value, or fails with an error as Fail does.
 func Got[T any](value T, err error) T {
 	Check(err)
 	return value
 }
 
-// Catch sets *err to the error of Need, Check or Got. It must be deferred.
+// Catch sets *err to the error of Fail, Need, Check or Got. It must be deferred.
 func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:

@@ -189,7 +189,7 @@ func (k *Cursor) checkLevels(values int) (there int) {
 				if within == 0 {
 					row = max(1, row) - 1
 				}
-				kind.Need(false, ErrRow, "row %d (counted from 1), column %.60q: list: got another number of values, want %d as in the rows before",
+				kind.Fail(ErrRow, "row %d (counted from 1), column %.60q: list: got another number of values, want %d as in the rows before",
 					row+1, k.c.Name, k.width)
 			}
 			if isNull {

@@ -229,7 +229,7 @@ var (
 // must fails with ErrDamaged unless ok, and supported with ErrUnsupported; see kind.Need.
 func must(ok bool, format string, args ...any) {
 	if !ok {
-		kind.Need(false, ErrDamaged, format+"; the file is damaged", args...)
+		kind.Fail(ErrDamaged, format+"; the file is damaged", args...)
 	}
 }
 
