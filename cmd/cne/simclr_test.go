@@ -306,7 +306,7 @@ func imageResults(t *testing.T) map[string]string {
 // an uninterrupted one, bit for bit.
 func TestStoppedPretrainingIsResumed(t *testing.T) {
 	folderOfImages(t)
-	args := tiny(append(set("checkpoint.minutes=1e-4", "loss.name=nc"), "--quiet", "--epochs", "16")...)
+	args := tiny(append(set("checkpoint.minutes=1e-4", "loss.name=nc", "train.optimizer=muon", "train.lr=0.03", "device.name=cpu"), "--quiet", "--epochs", "16")...)
 	mustRun(t, args...)
 	want := imageResults(t)
 	for moment, signal := range map[int]os.Signal{0: os.Kill, 1: os.Interrupt, 9: os.Kill} {
