@@ -11,6 +11,7 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
+	"cne/train"
 )
 
 // noise returns images of random bytes, smooth enough to have hues.
@@ -44,33 +45,42 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkPretraining times steps of the paper's run on small batches, and of
-// configs/simclr-cifar10-cpu.yaml: views, both passes, and the step of the weights. An
-// operation is a step with one batch of views, two of each image.
+// BenchmarkPretraining times steps of the paper's run on small batches: views, both passes, and
+// the step of the weights. An operation is a step with one batch of views.
 func BenchmarkPretraining(b *testing.B) {
-	paper, narrow := simclr.PaperPretraining(), simclr.PaperPretraining()
-	narrow.Augmentation.Size = 16
-	narrow.Network = model.ResNetOptions{Width: 16, Hidden: 512, Out: 128}
-	for _, c := range []struct {
-		name  string
-		p     simclr.Pretraining
-		views int
-	}{{"views=64", paper, 64}, {"views=256", paper, 256}, {"narrow/views=512", narrow, 512}} {
-		if testing.Short() && c.views > 64 {
+	p := simclr.PaperPretraining()
+	for _, views := range []int{64, 256} {
+		if testing.Short() && views > 64 {
 			continue
 		}
-		for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
-			if !precision.Native() {
-				continue
-			}
-			b.Run(fmt.Sprintf("%s/%v", c.name, precision), func(b *testing.B) {
-				p := c.p
-				p.Precision, p.BatchSize, p.Epochs, p.WarmUp = precision, c.views/2, b.N, 0
-				_, r, err := p.Run(context.Background(), noise(c.views/2, 32, 32), nil)
-				must(b, err)
-				b.ReportMetric(float64(c.views*b.N)/r.Elapsed.Seconds(), "views/s")
-			})
+		p.BatchSize = views / 2
+		benchmarkPretraining(b, fmt.Sprintf("views=%d", views), p)
+	}
+}
+
+// BenchmarkOptimizers times steps of the first stage of configs/simclr-cifar10-cpu.yaml in the
+// same way.
+func BenchmarkOptimizers(b *testing.B) {
+	p := simclr.PaperPretraining()
+	p.BatchSize, p.Views, p.Augmentation.Size, p.Negatives = 64, 8, 8, train.Full
+	p.Network = model.ResNetOptions{Small: true, Hidden: 512}
+	benchmarkPretraining(b, "sgd", p)
+	p.Optimizer, p.LR = simclr.Muon, 0.03
+	benchmarkPretraining(b, "muon", p)
+}
+
+func benchmarkPretraining(b *testing.B, name string, p simclr.Pretraining) {
+	p.WarmUp = 0
+	for _, p.Precision = range []op.Precision{op.Float32, op.BFloat16} {
+		if !p.Precision.Native() {
+			continue
 		}
+		b.Run(fmt.Sprintf("%s/%v", name, p.Precision), func(b *testing.B) {
+			p.Epochs = b.N
+			_, r, err := p.Run(context.Background(), noise(p.BatchSize, 32, 32), nil)
+			must(b, err)
+			b.ReportMetric(float64(p.BatchSize*p.Views*b.N)/r.Elapsed.Seconds(), "views/s")
+		})
 	}
 }
 
