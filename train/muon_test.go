@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -219,5 +220,22 @@ func TestMuonLooksAhead(t *testing.T) {
 		if math.Abs(w[i]-want[i]) > 1e-12 {
 			t.Fatalf("element %d: %g, want %g", i, w[i], want[i])
 		}
+	}
+}
+
+func BenchmarkMuon(b *testing.B) {
+	for _, shape := range [][]int{{64, 576}, {256, 2304}, {512, 256}} {
+		b.Run(fmt.Sprintf("%dx%d", shape[0], shape[1]), func(b *testing.B) {
+			n := product(shape)
+			w, g := make([]float32, n), make([]float32, n)
+			noise(w, 1)
+			noise(g, 2)
+			m := &train.Muon{Momentum: 0.9}
+			initOptimizer(b, m, model.Parameter{Name: "w", Value: arrayOf(b, w, shape...), Grad: arrayOf(b, g, shape...)})
+			b.ReportAllocs()
+			for range b.N {
+				m.Step(nil, 0.01, 4)
+			}
+		})
 	}
 }

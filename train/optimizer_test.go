@@ -26,14 +26,14 @@ var optimizers = map[string]func() train.Optimizer{
 	"adam, decay":       func() train.Optimizer { return &train.Adam{WeightDecay: 0.1} },
 }
 
-func arrayOf[T op.Float](t *testing.T, values []T, shape ...int) *op.Array {
+func arrayOf[T op.Float](t testing.TB, values []T, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.ArrayOf(values, shape...)
 	must(t, err)
 	return a
 }
 
-func initOptimizer(t *testing.T, m train.Optimizer, params ...model.Parameter) {
+func initOptimizer(t testing.TB, m train.Optimizer, params ...model.Parameter) {
 	t.Helper()
 	must(t, m.Init(params))
 }
