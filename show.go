@@ -12,7 +12,6 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/explorer"
 	"cne/internal/plot"
-	"cne/internal/selection"
 	"cne/train/quality"
 )
 
@@ -177,16 +176,13 @@ type PageColumn struct {
 	Labels *data.Labels
 }
 
-// A PageView is one of several embeddings [n, d] on a page.
-type PageView struct {
-	Name      string // distinguishes it from the others, such as "s = 0.5"
-	Embedding *data.Matrix
-	Facts     []Fact
-}
+// A PageView is one of several embeddings [n, d] on a page. Its Name distinguishes it from the
+// others, such as "s = 0.5".
+type PageView = explorer.View
 
 // A Fact is a statement about an embedding, such as a quality figure. Meaning explains
 // Name; the page shows it on hover.
-type Fact struct{ Name, Value, Meaning string }
+type Fact = explorer.Fact
 
 // Facts returns quality figures as the program's pages show them.
 func Facts(f *quality.Figures) []Fact {
@@ -224,13 +220,11 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
 	p := explorer.Page{Title: o.Title, Slider: o.Slider, Rows: o.Rows, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
-		Neighbors: o.Neighbors, Dates: o.Labels.Dates()}
+		Neighbors: o.Neighbors, Views: views, Dates: o.Labels.Dates()}
 	for i, v := range views {
 		if v.Embedding == nil {
 			return badOption("Views: got no embedding for view %d (counted from 0)", i)
 		}
-		facts := selection.Map(v.Facts, func(f Fact) explorer.Fact { return explorer.Fact(f) })
-		p.Views = append(p.Views, explorer.View{Name: v.Name, Embedding: v.Embedding, Facts: facts})
 	}
 	n := views[0].Embedding.N
 	if h := e.Neighborhood; p.Neighbors == nil && h != nil && h.Nearest != nil && h.Nearest.N == n {

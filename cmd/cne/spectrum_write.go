@@ -98,10 +98,7 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 			return err
 		}
 	}
-	return errors.Join(
-		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) }),
-		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return report.WriteSpectrumTimes(w, f) }),
-	)
+	return s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) })
 }
 
 // draw makes the pictures and the explorer.

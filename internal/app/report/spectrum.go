@@ -139,25 +139,12 @@ func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
 			all = append(all, e)
 		}
 	}
-	return writeColumns(w, f, all)
-}
-
-// WriteSpectrumTimes writes how long each embedding took.
-func WriteSpectrumTimes(w io.Writer, f *rundir.SpectrumMetrics) error {
-	return writeColumns(w, f, []column{
-		{name: "optimize_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Optimize, nil }},
-		{name: "quality_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Quality, nil }},
-	})
-}
-
-// writeColumns writes a table with a row for each embedding.
-func writeColumns(w io.Writer, f *rundir.SpectrumMetrics, columns []column) error {
 	table := csv.NewWriter(w)
-	row := append([]string{f.Axis}, selection.Map(columns, func(c column) string { return c.name })...)
+	row := append([]string{f.Axis}, selection.Map(all, func(c column) string { return c.name })...)
 	_ = table.Write(row) // Flush finds the error
 	for i := range f.Stops {
 		row = append(row[:0], f.Stops[i].Value)
-		for _, c := range columns {
+		for _, c := range all {
 			text := ""
 			if v, _ := c.of(&f.Stops[i]); v != nil {
 				text = strconv.FormatFloat(*v, 'g', -1, 64)

@@ -301,7 +301,6 @@ const (
 
 	// Files of a spectrum about all its embeddings.
 	SpectrumTable    = "spectrum.csv"
-	SpectrumTimes    = "spectrum-times.csv"
 	SpectrumFigures  = "spectrum.json"
 	SpectrumStrip    = "spectrum.png"
 	SpectrumCurves   = "curves.png"
@@ -323,7 +322,7 @@ var runFiles = slices.Concat(
 	[]string{EvaluationFile, PixelsFile, ModelFile, PointsFile, checkpointFile, previousFile, LearningFile},
 	positionFiles("holdout"), []string{HeldRowsFile}, positionFiles(SampleName), []string{SampleRowsFile, RowsFile, NamesFile},
 	[]string{Snapshots + "/epoch-*.npy", eventFiles + "*"},
-	[]string{SpectrumTable, SpectrumTimes, SpectrumFigures, SpectrumStrip, SpectrumExplorer},
+	[]string{SpectrumTable, SpectrumFigures, SpectrumStrip, SpectrumExplorer},
 	sweepFiles(), []string{GraphFile, ConfigFile})
 
 // pictures are the runFiles that cne plot makes of a run, as often as it is asked to.
