@@ -199,7 +199,7 @@ func Facts(f *quality.Figures) []Fact {
 		if x.Wide {
 			text = plot.Rounded(*value)
 		}
-		facts = append(facts, Fact{x.Heading(), text + quality.PlusMinus(standardError), x.Meaning})
+		facts = append(facts, Fact{Name: x.Heading(), Value: text + quality.PlusMinus(standardError), Meaning: x.Meaning})
 	}
 	return facts
 }

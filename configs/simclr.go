@@ -107,7 +107,7 @@ func (c *SimCLR) complete(given func(key string) bool, _ int) {
 	p.Network.Hidden = cmp.Or(p.Network.Hidden, min(16*p.Network.Width, 65536)) // the largest allowed
 	p.Network.Out = cmp.Or(p.Network.Out, 2*p.Network.Width)
 	p.Augmentation.WholeSize = cmp.Or(p.Augmentation.WholeSize, p.Augmentation.Size)
-	p.LR = cmp.Or(p.LR, 0.03*float64(p.BatchSize)/256)
+	p.LR = cmp.Or(p.LR, selection.If(p.Optimizer == simclr.Muon, 0.03, 0.03*float64(p.BatchSize)/256))
 	if c.SimCLR.Method == tsimcne {
 		c.applyTSimCNE(given)
 	}

@@ -52,6 +52,9 @@ func TestSimCLRDefaultsByOthers(t *testing.T) {
 	if c.Pretrain.Network.Hidden != 128 || c.Pretrain.Network.Out != 16 || c.Pretrain.LR != 0.015 || c.Evaluate.Split != "official" {
 		t.Errorf("%+v", c)
 	}
+	if lr := mustLoadSimCLR(t, "train: {batch_size: 1024, optimizer: muon}").Pretrain.LR; lr != 0.03 { // relative, so of no batch
+		t.Errorf("with muon the learning rate is %g", lr)
+	}
 	c = mustLoadSimCLR(t, "network: {width: 8, hidden: 5, out: 6}\ntrain: {lr: 0.25}\nsimclr: {pretrain_on: train}\nevaluate: {split: stratified}")
 	if c.Pretrain.Network.Hidden != 5 || c.Pretrain.Network.Out != 6 || c.Pretrain.LR != 0.25 || c.Evaluate.Split != "stratified" {
 		t.Errorf("%+v", c)

@@ -73,8 +73,8 @@ type Pretraining struct {
 	// Stages, if any, replace Epochs. Epochs must then be 0 or the sum of their epochs. They
 	// run in order; each starts from the network of the stage before.
 	Stages []Stage `key:"stages" item:"stage"`
-	// Optimizer updates the parameters. Momentum and WeightDecay are as in train.SGD and
-	// train.Muon. Clip bounds the gradients element-wise; 0 means no bound.
+	// Optimizer updates the parameters: Muon only on the CPU and with a metric of op.Cosine.
+	// Momentum and WeightDecay are as in train.SGD and train.Muon. Clip bounds the gradients element-wise; 0 means no bound.
 	Optimizer   Optimizer `key:"train.optimizer"`
 	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
@@ -140,6 +140,8 @@ func (p *Pretraining) Check(images int) error {
 		fault = views("device.name", p.Device.Name(), "2, or device.name: cpu")
 	case p.Optimizer == Muon && !p.Device.OnHost():
 		fault = &option.Error{Key: "train.optimizer", Got: "muon", Other: "device.name", OtherGot: p.Device.Name(), Want: "sgd, or device.name: cpu"}
+	case p.Optimizer == Muon && p.Loss.Metric != op.Cosine: // it keeps the norms of weights, and so the size of a map
+		fault = &option.Error{Key: "train.optimizer", Got: "muon", Other: "loss.metric", OtherGot: p.Loss.Metric.String(), Want: "sgd"}
 	case p.Network.Small && p.Augmentation.WholeSize == 1:
 		fault = &option.Error{Key: "views.whole_size", Got: "1", Other: "network.small", OtherGot: "true", Want: "2 or more"}
 	case b > min(images, most):

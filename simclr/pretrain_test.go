@@ -423,6 +423,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "loss.metric: got cosine with loss.name umap"},
 		"small views":               {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Small, p.Augmentation.Size = true, 1 }, nil, "views.size: got 1 with network.small true, want 2 or more"},
 		"small whole images":        {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Small, p.Augmentation.WholeSize = true, 1 }, nil, "views.whole_size: got 1 with network.small true, want 2 or more"},
+		"muon of a plane":           {func(p *simclr.Pretraining, _ *images.Set) { p.Optimizer, p.Loss.Metric = simclr.Muon, op.Euclidean }, nil, "train.optimizer: got muon with loss.metric euclidean, want sgd"},
 		"odd views":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 3 }, nil, "views.count: got 3, want an even number"},
 		"four views":                {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 4 }, nil, "views.count: got 4 with loss.negatives 4, want 2"},
 		"views of no nc":            {func(p *simclr.Pretraining, _ *images.Set) { p.Views, p.Loss = 4, cosine(op.NC) }, nil, "views.count: got 4 with loss.name nc, want 2"},

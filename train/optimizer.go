@@ -15,8 +15,8 @@ import (
 	"cne/model/op"
 )
 
-// An Optimizer moves parameters against their gradients. *SGD and *Adam are optimisers.
-// Other optimisers run only on the CPU.
+// An Optimizer moves parameters against their gradients. *SGD, *Adam and *Muon are
+// optimisers. Those of other packages, and Muon, run only on the CPU.
 type Optimizer interface {
 	// Init makes a new state for parameters. Arrays with the shape of a parameter are on
 	// the parameter's device. It returns an error if the optimiser's options are invalid.

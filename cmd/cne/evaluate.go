@@ -157,11 +157,14 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		a.asTrained = !slices.ContainsFunc(configs.Train.Compare(own, c), func(d configs.Difference) bool {
 			return aboutPoints(d.Key, c) && !aboutLabels(d.Key)
 		})
-		// Other labels replace the run's column of labels, which is then no coordinate.
-		if c.Data.LabelColumn == own.Data.LabelColumn && !slices.Equal(c.Data.Labels, own.Data.Labels) {
+		// Other labels replace the run's, whose column is no coordinate.
+		switch same := slices.Equal(c.Data.Labels, own.Data.Labels); {
+		case c.Data.LabelColumn != own.Data.LabelColumn && same:
+			c.Data.Labels = nil
+		case c.Data.LabelColumn == own.Data.LabelColumn && !same:
 			c.Data.LabelColumn = ""
 		}
-		if column := own.Data.Reading().LabelColumn; column != "" && column != c.Data.Reading().LabelColumn {
+		if column := own.Data.Reading().LabelColumn; column != "" && len(c.Data.Path) > 0 && !file.IsCells(c.Data.Path[0]) {
 			c.Data.Drop = append(c.Data.Drop, column)
 		}
 	}

@@ -281,15 +281,22 @@ func (p *projectRun) runFolder() string {
 	return filepath.Dir(p.model)
 }
 
-// watchedRows are rows whose largest magnitude is known once they are read.
+// watchedRows are rows whose largest finite magnitude, and whether there are fractions, is known
+// once they are read.
 type watchedRows struct {
 	file.Rows
-	largest float32
+	largest  float32
+	fraction bool
 }
 
 func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
 	n, err = r.Rows.Next(dst)
-	r.largest = max(r.largest, data.LargestMagnitude(dst.X[:n*dst.D]))
+	for _, v := range dst.X[:n*dst.D] {
+		if v = max(v, -v); v > r.largest && v <= math.MaxFloat32 {
+			r.largest = v
+		}
+		r.fraction = r.fraction || 0 < v && v < 1
+	}
 	return n, err
 }
 
@@ -329,9 +336,11 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	if bad > 0 {
 		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
 	}
-	if b := e.Description.Preprocessing; b != nil && b.Counts == nil && !b.Metric.Angular() && b.Scaler != nil && b.Scaler.Kind == data.ScaleUnit && b.Scaler.Offset == nil {
-		if ratio := watched.largest / b.Scaler.Divisor; ratio > 10 && ratio <= math.MaxFloat32 || ratio > 0 && ratio < 0.01 {
-			p.Log.Warn("the new points have another scale than those of training, so their positions may mean nothing", "largest value", watched.largest, "in training", b.Scaler.Divisor)
+	if b := e.Description.Preprocessing; b != nil && b.Counts == nil && !b.Metric.Angular() && (!b.Metric.Direct() || b.Metric == data.Manhattan) &&
+		b.Scaler != nil && b.Scaler.Kind == data.ScaleUnit && b.Scaler.Offset == nil {
+		// Few rows may well be far below the largest value, but not pixels of 0 to 1 beside 255.
+		if trained := b.Scaler.Divisor; watched.largest/10 > trained || trained >= 100 && watched.largest <= 1 && watched.fraction {
+			p.Log.Warn("the new points have another scale than those of training, so their positions may mean nothing", "largest value", watched.largest, "in training", trained)
 		}
 	}
 	if p.picture != "" {

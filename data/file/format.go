@@ -77,7 +77,9 @@ var foreign = []struct {
 	{magic("BZh"), "compressed with bzip2; unpack it or compress it with gzip"},
 	{magic("ARROW1"), "an Arrow (Feather) file; " + fromPython("points.feather", "read_feather('points.feather')")},
 	{magic("MATLAB 5.0 MAT"), "a MATLAB file; in Python, np.save('points.npy', scipy.io.loadmat('points.mat')['NAME']) makes an array of one of its variables"},
-	{func(top []byte) bool { return len(top) > 262 && string(top[257:262]) == "ustar" }, "a tar archive; unpack it, and name a file in it"},
+	{func(top []byte) bool {
+		return len(top) > 262 && string(top[257:262]) == "ustar" && bytes.IndexByte(top[:257], 0) >= 0
+	}, "a tar archive; unpack it, and name a file in it"},
 	{magic("\x89PNG", "\xff\xd8\xff", "GIF8"), "an image; name a folder of images for \"cne simclr pretrain\", or features of images as .npy"},
 	{magic("SQLite format 3\x00"), "an SQLite database; save a table of it as CSV"},
 	{magic("\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"), "a pickle; save the array in it with np.save, or the table with its method to_csv"},

@@ -66,6 +66,8 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 		weight float32
 	}
 	var row []edge
+	var least, largest float64
+	var atLeast [2]int // its row and column
 	err := file.SparseRows(r, size, func(n, d int) {
 		kind.Need(n == d, ErrInvalidGraph, "matrix: got %d rows and %d columns, want as many of both", n, d)
 		g.N = n
@@ -79,9 +81,11 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 				continue
 			case int(columns[k]) == i:
 				kind.Fail(ErrInvalidGraph, "row %d (counted from 0): got an edge to itself, want none (g.setdiag(0), g.eliminate_zeros())", i)
-			case v < -1e-6: // distances by cosine may be below 0 by rounding
-				kind.Fail(ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (abs(g), or g.multiply(g > 0))", i, columns[k], v)
+			case v < least:
+				least, atLeast = v, [2]int{i, int(columns[k])}
+				fallthrough
 			case v != 0:
+				largest = max(largest, v)
 				v = min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32)
 			}
 			row = append(row, edge{columns[k], float32(v)})
@@ -98,8 +102,13 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
 	})
 	checkValid(err)
+	kind.Need(!belowZero(least, largest), ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (g.multiply(g > 0))", atLeast[0], atLeast[1], least)
 	return g
 }
+
+// belowZero reports whether the least and the largest of some values show that they are neither
+// weights nor distances, which rounding may bring a little below 0.
+func belowZero(least, largest float64) bool { return least < -1e-6*largest }
 
 // WriteNPZ writes the graph to a file. scipy.sparse.load_npz reads it as a CSR matrix of
 // the weights (1 without weights) in float32, and ReadFile reads it as the same graph.
@@ -234,6 +243,7 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 		}
 	}
 	n, width, l := 0, 0, lists{start: []int{0}}
+	var least, largest float64 // distances
 	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) {
 		n = all
 		kind.Need(n <= math.MaxInt32, ErrInvalidGraph, "rows: got %d, want at most %d", n, math.MaxInt32)
@@ -250,7 +260,8 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 			if others++; others <= k {
 				l.index = append(l.index, int32(j))
 				if at := i*width + column; at < len(distances) {
-					l.dist2 = append(l.dist2, distances[at]*distances[at])
+					d := distances[at]
+					l.dist2, least, largest = append(l.dist2, d*d), min(least, d), max(largest, d)
 				}
 			}
 		}
@@ -265,5 +276,6 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 		checkValid(fmt.Errorf("distances.npy: got %d numbers, want %d as in indices.npy", len(distances), n*width))
 	}
 	kind.Check(l.check())
+	kind.Need(!belowZero(least, largest), ErrInvalidGraph, "distances.npy: got %.6g, want at least 0", least)
 	return l.fuzzy(), most, nil
 }

@@ -68,6 +68,12 @@ func TestReadFile(t *testing.T) {
 	fuzzy := need(FuzzyGraph(&Neighbors{N: 4, K: 2, Index: []int32{1, 2, 2, 0, 1, 0, 2, 0}, Dist2: []float64{1, 4, 1, 9, 1, 4, 16, 25}}))(t)
 	path = filepath.Join(t.TempDir(), "weighted.npz")
 	must(t, os.WriteFile(path, zipped(map[string][]byte{"indices.npy": table("<i4", "False", 4, 3, index), "distances.npy": table("<f4", "False", 4, 3, near)}, zip.Deflate), 0o666))
+	wrong := slices.Repeat([]float32{-0.5}, 12)
+	below := filepath.Join(t.TempDir(), "below.npz")
+	must(t, os.WriteFile(below, zipped(map[string][]byte{"indices.npy": table("<i4", "False", 4, 3, index), "distances.npy": table("<f4", "False", 4, 3, wrong)}, zip.Deflate), 0o666))
+	if _, _, err := ReadNearest(t.Context(), below, 2, true, nil); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "distances.npy: got -0.5, want at least 0") {
+		t.Errorf("distances below 0: %v", err)
+	}
 	for k, most := range map[int]int{2: 2, 9: 2} {
 		got, m, err := ReadNearest(t.Context(), path, k, true, nil)
 		if err != nil || m != most || !slices.Equal(got.Indices, fuzzy.Indices) || !slices.Equal(got.Weights, fuzzy.Weights) {

@@ -32,11 +32,11 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	switch {
 	case metric == data.Precomputed:
 		if zeros := selection.Count(m.X, func(v float32) bool { return v == 0 }); zeros < len(m.X) && 2*zeros > len(m.X) {
-			in.log.Warn("most distances are 0, which means equal points; if the matrix holds edges, save it as a sparse one for graph.file, next to the points (scipy.sparse.csr_matrix)")
+			in.log.Warn("most distances are 0, which means equal points; if the matrix holds edges, scipy.sparse.csgraph.shortest_path(x, unweighted=True) makes distances")
 		}
 		return
-	case metric == data.Haversine && data.LargestMagnitude(m.Relative(nil).X) <= 2*math.Pi:
-		in.log.Warn("all latitudes and longitudes are below 2π; haversine takes degrees (numpy.degrees(x) converts radians)")
+	case metric == data.Haversine && inRadians(m):
+		in.log.Warn("all latitudes are within ±π/2 and all longitudes within ±π; haversine takes degrees (numpy.degrees(x) converts radians)")
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
@@ -157,6 +157,13 @@ func setting(key string, values ...string) string {
 		s = `"` + s + `"`
 	}
 	return "--set " + s
+}
+
+// inRadians reports whether all latitudes and longitudes could be angles in radians.
+func inRadians(m *data.Matrix) bool {
+	return !slices.ContainsFunc(selection.UpTo[int](m.N), func(i int) bool {
+		return math.Abs(m.At(i, 0)) > math.Pi/2 || math.Abs(m.At(i, 1)) > math.Pi
+	})
 }
 
 // explainTable adds to an error of reading a table the keys that help. drops reports

@@ -181,7 +181,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string
 	if err == nil && found[0] != path {
 		e.held, err = ReadRows(ctx, filepath.Join(path, HeldRowsFile), math.MaxInt32)
 	}
-	if err == nil && set.Points.Distinct() == 1 { // nothing would move them apart
+	if err == nil && set.Points.N > 1 && set.Points.Distinct() == 1 { // nothing would move them apart
 		err = fmt.Errorf("%s: got equal positions, want different ones", text.Quote(path))
 	}
 	if err != nil {

@@ -155,7 +155,7 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins
 		return nil, fmt.Errorf("graph.file: %s: got no entries other than 0, want at least one edge", path)
 	}
 	if most == 0 && strings.HasPrefix(origins["graph.k"], "--") {
-		log.Warn("graph.k has no effect on graph.file, which holds weights")
+		log.Warn("graph.file holds weights, so graph.k only says by how many neighbours new points are placed")
 	} else if most > k {
 		log.Info("graph.file has more neighbours than graph.k; the first of each point count", "neighbours", most, "k", k)
 	} else if most > 0 && !kGiven {
