@@ -76,7 +76,7 @@ func TestShuffleOnDevice(t *testing.T) {
 				}
 				of := *f
 				of.staged = staged
-				must(t, of.begin(d.Main(), order, epoch))
+				must(t, of.begin(order, epoch))
 				must(t, device.Download(d, got, order.Pointer()))
 				cpu.begin(epoch)
 				if !slices.Equal(got, cpu.upTo(c.edges)) {
@@ -119,11 +119,9 @@ func TestDistinctOnDevice(t *testing.T) {
 		rows, local := newInts(t, d), newInts(t, d)
 		for epoch := range 2 {
 			cpu.begin(epoch)
-			must(t, f.begin(d.Main(), order, epoch))
-			if _, err := layout.resize(c.count, c.size); err != nil {
-				t.Fatal(err)
-			}
-			must(t, f.distinct(d.Main(), order, layout, c.first))
+			must(t, f.begin(order, epoch))
+			must(t, layout.resize(c.count, c.size))
+			must(t, f.distinct(order, layout, c.first))
 			counts := download[int32](t, layout.counts)
 			distinct := newDeduper(min(c.points, 1<<20), c.size, false)
 			for k := range c.count {

@@ -2,7 +2,6 @@ package train
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -11,7 +10,6 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/kind"
-	"cne/internal/memory"
 	"cne/internal/rng"
 	"cne/model/op"
 )
@@ -32,9 +30,8 @@ const (
 )
 
 // A deviceBatcher makes the batches of a run on a device. They equal the batches that a
-// prefetcher makes on the CPU from the same seed. A method that takes a stream runs on
-// it. Only the upload of edges with weights waits for the device. One stream at a time
-// may use its memory.
+// prefetcher makes on the CPU from the same seed. Only the upload of edges with weights waits
+// for the device.
 type deviceBatcher struct {
 	device *device.Device
 	edges  int
@@ -47,7 +44,7 @@ type deviceBatcher struct {
 	seed   uint64
 	drawer *edgeDrawer // nil: every edge comes once
 
-	// An edge takes 16 bytes, and up to half a byte of counts; and 8 bytes in each order.
+	// An edge takes 16 bytes, and up to half a byte of counts; and 8 bytes in the order.
 	list, scattered *device.Memory // [edges] u64: as given, in buckets
 	counts          *device.Memory // [buckets, tiles] int32: see kernels/src/batches.c
 	totals          *device.Memory // [buckets of the first level] int32
@@ -137,10 +134,10 @@ func (f *deviceBatcher) newOrder() (*device.Memory, error) { return f.device.All
 
 // begin draws the order of an epoch's edges: see shuffler. If the edges have weights, the
 // CPU draws them first.
-func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int) (err error) {
+func (f *deviceBatcher) begin(order *device.Memory, epoch int) (err error) {
 	defer kind.Catch(&err)
 	if f.drawer != nil {
-		kind.Check(device.UploadTo(on, f.list.Pointer(), f.drawer.draw(epoch)))
+		kind.Check(device.Upload(f.device, f.list.Pointer(), f.drawer.draw(epoch)))
 	}
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
 	// With two levels, order temporarily holds the buckets of the first level.
@@ -148,14 +145,14 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 	if f.fan.second > 1 {
 		from = order
 	}
-	f.spread(on, from, f.list, 0, argOf(f.totals), 1, f.fan.first, key)
+	f.spread(from, f.list, 0, argOf(f.totals), 1, f.fan.first, key)
 	lists := argOf(f.lists)
-	kind.Check(on.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals),
+	kind.Check(f.device.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals),
 		device.Int(f.fan.first)))
 	if f.fan.second > 1 {
-		f.spread(on, f.scattered, order, lists, 0, f.fan.first, f.fan.second, key)
+		f.spread(f.scattered, order, lists, 0, f.fan.first, f.fan.second, key)
 	}
-	return on.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
+	return f.device.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
 		argOf(order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)),
 		device.Int(f.staged))
 }
@@ -163,14 +160,13 @@ func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int
 // spread distributes the edges of count lists over buckets; lists = 0 stands for one
 // list of all edges. totals, unless 0, gets the number of edges in each bucket. It fails as
 // kind.Need does.
-func (f *deviceBatcher) spread(on *device.Stream, to, from *device.Memory, lists, totals device.Arg, count, buckets int,
-	key device.Arg) {
-	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
-	kind.Check(on.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
+func (f *deviceBatcher) spread(to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) {
+	d, tiles, counts, edges := f.device, f.tiles(count), argOf(f.counts), device.Int(f.edges)
+	kind.Check(d.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
 		counts, lists, key, edges, device.Int(buckets)))
-	kind.Check(on.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
+	kind.Check(d.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
 		counts, totals, device.Int(tiles)))
-	kind.Check(on.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
+	kind.Check(d.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
 		argOf(to), argOf(from), counts, lists, key, edges, device.Int(buckets)))
 }
 
@@ -200,30 +196,22 @@ func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array) {
 	return rows, local, counts
 }
 
-// resize gives the layout memory for count batches of size edges, and reports whether it
-// had to allocate any.
-func (l *deviceLayout) resize(count, size int) (grown bool, err error) {
-	before := [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}
-	err = cmp.Or(l.rows.Resize([]int{count, 2 * size}), l.local.Resize([]int{count, 2 * size}), l.counts.Resize([]int{count}))
-	return before != [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}, err
-}
-
-// reserve gives the layout as much memory as another has.
-func (l *deviceLayout) reserve(as *deviceLayout) error {
-	return cmp.Or(l.rows.Reserve(as.rows.Cap()), l.local.Reserve(as.local.Cap()), l.counts.Reserve(as.counts.Cap()))
+// resize gives the layout memory for count batches of size edges.
+func (l *deviceLayout) resize(count, size int) error {
+	return cmp.Or(l.rows.Resize([]int{count, 2 * size}), l.local.Resize([]int{count, 2 * size}), l.counts.Resize([]int{count}))
 }
 
 // distinct finds the distinct points of batches of an epoch's order, starting with number
 // first, until the layout is full, as a deduper does on the CPU.
-func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *deviceLayout, first int) (err error) {
+func (f *deviceBatcher) distinct(order *device.Memory, to *deviceLayout, first int) (err error) {
 	defer kind.Catch(&err)
 	count := to.counts.Len()
 	if count == 0 {
 		return nil
 	}
-	list, edges, size := argOf(order), device.Int(f.edges), device.Int(f.size)
+	d, list, edges, size := f.device, argOf(order), device.Int(f.edges), device.Int(f.size)
 	if f.bits > 0 {
-		return on.Launch("distinct_small", device.Launch{Grid: count, Block: min(1024, (2*f.size+31)/32*32), Shared: 8 << f.bits},
+		return d.Launch("distinct_small", device.Launch{Grid: count, Block: min(1024, (2*f.size+31)/32*32), Shared: 8 << f.bits},
 			to.rows.Arg(), to.local.Arg(), to.counts.Arg(), list, edges, size, device.Int(first), device.Int(f.bits))
 	}
 	seen, localOf, fresh := argOf(f.seen), argOf(f.localOf), argOf(f.fresh)
@@ -231,13 +219,13 @@ func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *de
 		batch, ends := device.Int(first+k), 2*f.edgesOf(first+k)
 		rows, local := device.Arg(to.rows.Pointer().At(k*2*f.size, 4)), device.Arg(to.local.Pointer().At(k*2*f.size, 4))
 		tiles := f.endTiles(f.edgesOf(first + k))
-		kind.Check(on.Each("distinct_see", ends, seen, list, edges, size, batch))
-		kind.Check(on.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, list, edges, size, batch))
-		kind.Check(on.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
+		kind.Check(d.Each("distinct_see", ends, seen, list, edges, size, batch))
+		kind.Check(d.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, list, edges, size, batch))
+		kind.Check(d.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
 			fresh, device.Arg(to.counts.Pointer().At(k, 4)), device.Int(tiles)))
-		kind.Check(on.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
+		kind.Check(d.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
 			rows, localOf, seen, fresh, list, edges, size, batch))
-		kind.Check(on.Each("distinct_local", ends, local, seen, localOf, list, edges, size, batch))
+		kind.Check(d.Each("distinct_local", ends, local, seen, localOf, list, edges, size, batch))
 	}
 	return nil
 }
@@ -297,11 +285,20 @@ func endBatch(losses, status device.Pointer, loss *op.Array, batch int, factor f
 		loss.Arg(), device.Int(batch), device.F32(factor))
 }
 
-// A batchWindow is a range of an epoch's batches that were prepared together; windowOf
-// returns its size in batches.
+// A batchWindow is a range of an epoch's batches, which are prepared together: the order of
+// the epoch's edges, and the distinct points of the batches. at moves the window along a
+// run.
 type batchWindow struct {
+	batcher   *deviceBatcher
+	batches   int // of an epoch
+	perWindow int // the largest number of batches of the window
+	// layoutFrom returns the number of the first batch of an epoch whose distinct points are
+	// needed.
+	layoutFrom func(epoch int) int
+
 	epoch, first, count int // epoch is −1 for an empty window
 	order               *device.Memory
+	shuffled            int // the epoch that order is of; −1: none
 	// layout has the distinct points of batches from number from onwards. Batches before it
 	// are trained without them.
 	layout *deviceLayout
@@ -309,48 +306,6 @@ type batchWindow struct {
 	// counts, in the program's memory, are the batches' numbers of distinct points, once
 	// requested.
 	counts []int32
-
-	on              *device.Stream // that prepared it
-	ready, released *device.Event  // it is prepared; nothing asked for so far needs it any more
-}
-
-func (w *batchWindow) holds(epoch, batch int) bool {
-	return w.epoch == epoch && w.first <= batch && batch < w.first+w.count
-}
-
-// distinct returns the number of distinct points of a batch that is in the layout. The
-// first call for a window waits for its preparation.
-func (w *batchWindow) distinct(batch int) (int, error) {
-	if w.counts == nil {
-		w.counts = make([]int32, w.layout.counts.Len())
-		if err := device.DownloadFrom(w.on, w.counts, w.layout.counts.Pointer()); err != nil {
-			return 0, err
-		}
-	}
-	return int(w.counts[batch-w.from]), nil
-}
-
-// A devicePrefetcher prepares the windows of a run, one after the other. A window needs
-// the order of its epoch's edges and the distinct points of its batches. While the device
-// trains on one window, its side stream prepares the next. This takes a second array for
-// the order and a second layout. If the device has no memory for them, each window is
-// prepared when it is needed. Either way the batches are the same.
-type devicePrefetcher struct {
-	batcher   *deviceBatcher
-	batches   int // of an epoch
-	perWindow int // of a window
-	epochs    int // after which nothing is prepared
-	// layoutFrom returns the number of the first batch of an epoch whose distinct points are
-	// needed.
-	layoutFrom func(epoch int) int
-
-	orders   [2]*device.Memory // of the last two epochs that were shuffled
-	shuffled int               // that epoch; −1: none
-	windows  [2]*batchWindow
-	current  int
-	// ahead reports whether the second array and layout are allocated, and tried whether
-	// allocating them was tried.
-	ahead, tried bool
 }
 
 // windowOf returns the number of batches in a window, given an epoch's batches and their
@@ -359,175 +314,58 @@ func windowOf(batches, size int) int {
 	return min(batches, windowBatches, max(1, chunkEdges/size))
 }
 
-func newDevicePrefetcher(f *deviceBatcher, batches, epochs int, layoutFrom func(epoch int) int) (p *devicePrefetcher, err error) {
-	p = &devicePrefetcher{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), epochs: epochs,
-		layoutFrom: layoutFrom, shuffled: -1}
-	p.windows[0] = p.newWindow()
-	p.orders[0], err = f.newOrder()
-	return p, err
+// newBatchWindow returns an empty window, which owns the batcher.
+func newBatchWindow(f *deviceBatcher, batches int, layoutFrom func(epoch int) int) (w *batchWindow, err error) {
+	w = &batchWindow{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), layoutFrom: layoutFrom,
+		epoch: -1, shuffled: -1, layout: newDeviceLayout(f.device)}
+	w.order, err = f.newOrder()
+	return w, err
 }
 
-func (p *devicePrefetcher) newWindow() *batchWindow {
-	return &batchWindow{epoch: -1, layout: newDeviceLayout(p.batcher.device)}
+// free frees the memory.
+func (w *batchWindow) free() {
+	free(w.order)
+	w.layout.free()
+	w.batcher.close()
 }
 
-// close waits until nothing is prepared any more, and frees the memory.
-func (p *devicePrefetcher) close() error {
-	var failed error
-	if p.ahead {
-		failed = p.batcher.device.Side().Synchronize()
-	}
-	free(p.orders[:]...)
-	for _, w := range p.windows {
-		if w == nil {
-			continue
-		}
-		w.layout.free()
-		for _, e := range []*device.Event{w.ready, w.released} {
-			if e != nil {
-				failed = errors.Join(failed, e.Close())
-			}
-		}
-	}
-	p.orders, p.windows, p.ahead = [2]*device.Memory{}, [2]*batchWindow{}, false
-	return failed
-}
-
-// at returns the window of the batch that is trained on next. Later requests of the main
-// stream find it prepared. The previous window must not be used any more.
-func (p *devicePrefetcher) at(epoch, batch int) (_ *batchWindow, err error) {
-	defer kind.Catch(&err)
-	w := p.windows[p.current]
-	if w.holds(epoch, batch) {
-		return w, nil
-	}
-	main := p.batcher.device.Main()
-	if p.ahead {
-		kind.Check(main.Record(w.released))
-		p.current = 1 - p.current
-		w = p.windows[p.current]
-	}
-	if !w.holds(epoch, batch) {
-		kind.Check(p.prepare(w, epoch, batch/p.perWindow))
-	}
-	if p.ahead {
-		return w, main.Wait(w.ready)
-	}
-	return w, nil
-}
-
-// next starts to prepare the window after the current one, if there is one and it is not
-// prepared yet. It is called after training on the current window has begun, because the
-// model must allocate its memory first.
-func (p *devicePrefetcher) next() error {
-	w := p.windows[p.current]
-	epoch, number := w.epoch, w.first/p.perWindow+1
-	if w.first+w.count >= p.batches {
-		epoch, number = epoch+1, 0
-	}
-	if epoch >= p.epochs {
+// at moves the window to a batch, unless it is there.
+func (w *batchWindow) at(epoch, batch int) (err error) {
+	if w.epoch == epoch && w.first <= batch && batch < w.first+w.count {
 		return nil
 	}
-	if !p.tried {
-		p.tried = true
-		if err := p.prefetch(); err != nil {
-			return err
-		}
+	defer kind.Catch(&err)
+	w.epoch, w.first = -1, batch/w.perWindow*w.perWindow
+	w.count = min(w.perWindow, w.batches-w.first)
+	if w.shuffled != epoch {
+		w.shuffled = -1
+		kind.Check(w.batcher.begin(w.order, epoch))
+		w.shuffled = epoch
 	}
-	if other := p.windows[1-p.current]; p.ahead && !other.holds(epoch, number*p.perWindow) {
-		return p.prepare(other, epoch, number)
-	}
+	end := w.first + w.count
+	from := min(max(w.first, w.layoutFrom(epoch)), end)
+	kind.Check(w.layOut(from, end-from))
+	w.epoch = epoch
 	return nil
 }
 
-// prefetch allocates the memory to prepare windows ahead, unless that takes more than
-// half of the free memory.
-func (p *devicePrefetcher) prefetch() (err error) {
-	defer kind.Catch(&err)
-	d, w := p.batcher.device, p.windows[p.current]
-	need := int64(p.orders[0].Bytes()) + 4*int64(w.layout.rows.Cap()+w.layout.local.Cap()+w.layout.counts.Cap())
-	left := kind.Got(d.FreeMemory())
-	refuse := func() error {
-		d.Note(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free",
-			memory.Bytes(need), memory.Bytes(left)))
-		return nil
-	}
-	if 2*need > left {
-		return refuse()
-	}
-	other := &p.windows[1-p.current]
-	*other = p.newWindow()
-	if p.orders[1], err = p.batcher.newOrder(); err == nil {
-		err = (*other).layout.reserve(w.layout)
-	}
-	if err != nil {
-		free(p.orders[1])
-		p.orders[1] = nil
-		(*other).layout.free()
-		*other = nil
-		if errors.As(err, new(*device.MemoryError)) {
-			return refuse()
-		}
+// layOut finds the distinct points of count batches of the window, starting with number from.
+func (w *batchWindow) layOut(from, count int) error {
+	w.from, w.counts = from, nil
+	if err := w.layout.resize(count, w.batcher.size); err != nil {
 		return err
 	}
-	p.ahead = true
-	for _, w := range p.windows {
-		for _, e := range []**device.Event{&w.ready, &w.released} {
-			*e = kind.Got(d.NewEvent())
-		}
-	}
-	// So far the main stream uses the first window, the batcher's memory, and the memory just
-	// allocated.
-	return d.Main().Record((*other).released)
+	return w.batcher.distinct(w.order, w.layout, from)
 }
 
-// prepare makes w the window with the given number of an epoch. If another window has the
-// same epoch, w uses that window's order.
-func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) (err error) {
-	defer kind.Catch(&err)
-	d, f := p.batcher.device, p.batcher
-	w.epoch, w.first, w.counts = -1, number*p.perWindow, nil
-	w.count = min(p.perWindow, p.batches-w.first)
-	w.from = min(max(w.first, p.layoutFrom(epoch)), w.first+w.count)
-	grown := kind.Got(w.layout.resize(w.first+w.count-w.from, f.size))
-	w.on = d.Main()
-	if p.ahead {
-		w.on = d.Side()
-		if grown { // the memory may still be in use by the main stream
-			kind.Check(d.Main().Record(w.released))
+// distinct returns the number of distinct points of a batch that is in the layout. The
+// first call for a layout waits for its preparation.
+func (w *batchWindow) distinct(batch int) (int, error) {
+	if w.counts == nil {
+		w.counts = make([]int32, w.layout.counts.Len())
+		if err := device.Download(w.batcher.device, w.counts, w.layout.counts.Pointer()); err != nil {
+			return 0, err
 		}
-		kind.Check(w.on.Wait(w.released))
 	}
-	if p.shuffled != epoch {
-		if p.ahead {
-			p.orders[0], p.orders[1] = p.orders[1], p.orders[0]
-		}
-		p.shuffled = -1
-		kind.Check(f.begin(w.on, p.orders[0], epoch))
-		p.shuffled = epoch
-	}
-	w.order = p.orders[0]
-	kind.Check(f.distinct(w.on, w.order, w.layout, w.from))
-	w.epoch = epoch
-	if p.ahead {
-		return w.on.Record(w.ready)
-	}
-	return nil
-}
-
-// withoutPrefetch finds the distinct points of one batch of a window in a new layout.
-func (p *devicePrefetcher) withoutPrefetch(w *batchWindow, batch int) (_ *batchWindow, err error) {
-	d, f := p.batcher.device, p.batcher
-	var layout *deviceLayout
-	defer func() {
-		if err != nil && layout != nil {
-			layout.free()
-		}
-	}()
-	defer kind.Catch(&err)
-	kind.Check(d.Synchronize()) // the batcher's memory is the side stream's
-	layout = newDeviceLayout(d)
-	kind.Got(layout.resize(1, f.size))
-	kind.Check(f.distinct(d.Main(), w.order, layout, batch))
-	return &batchWindow{epoch: w.epoch, first: batch, count: 1, from: batch, order: w.order, layout: layout, on: d.Main()}, nil
+	return int(w.counts[batch-w.from]), nil
 }

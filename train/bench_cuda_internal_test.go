@@ -23,9 +23,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, ord
 	defer batcher.close()
 	layout := newDeviceLayout(d)
 	defer layout.free()
-	if _, err := layout.resize(edges/size, size); err != nil {
-		b.Fatal(err)
-	}
+	must(b, layout.resize(edges/size, size))
 	order, err := batcher.newOrder()
 	must(b, err)
 	defer order.Free()
@@ -35,7 +33,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, ord
 			must(b, err)
 		}
 	}
-	wait(batcher.begin(d.Main(), order, 0), f(batcher, order, layout, 0))
+	wait(batcher.begin(order, 0), f(batcher, order, layout, 0))
 	b.ResetTimer()
 	for i := range b.N {
 		must(b, f(batcher, order, layout, i))
@@ -48,7 +46,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, ord
 // BenchmarkShuffleOnDevice times the order of an epoch.
 func BenchmarkShuffleOnDevice(b *testing.B) {
 	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher, order *device.Memory, _ *deviceLayout, i int) error {
-		return batcher.begin(batcher.device.Main(), order, i)
+		return batcher.begin(order, i)
 	})
 }
 
@@ -58,7 +56,7 @@ func BenchmarkDistinctOnDevice(b *testing.B) {
 	for name, size := range map[string]int{"b=1024": 1024, "b=2^19": 1 << 19} {
 		b.Run(name, func(b *testing.B) {
 			benchmarkBatcher(b, size, func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, _ int) error {
-				return batcher.distinct(batcher.device.Main(), order, layout, 0)
+				return batcher.distinct(order, layout, 0)
 			})
 		})
 	}

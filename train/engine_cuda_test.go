@@ -316,50 +316,6 @@ func TestEpochsTakeOneCopyBackFromDevice(t *testing.T) {
 	}
 }
 
-// Where the device has no room for a second order of the edges, a run says so in one
-// sentence, prepares each epoch when it is needed, and ends with the same bits.
-func TestNothingPreparedAheadOnFullDevice(t *testing.T) {
-	if !fakecuda.InUse() {
-		t.Skip("a GPU's memory cannot be changed")
-	}
-	r := deviceRuns["table, Neg"]
-	run := func(memory int64) (y []float32, said []string, err error) {
-		d, err := device.Open("cuda")
-		must(t, err)
-		defer d.Close()
-		d.TF32, d.Unpooled = false, true
-		d.OnNote(func(sentence string) {
-			if strings.Contains(sentence, "epoch") {
-				said = append(said, sentence)
-			}
-		})
-		used, _ := fakecuda.Usage()
-		fakecuda.Memory(t, used+memory)
-		defer fakecuda.Memory(t, 1<<30)
-		y, _, _, err = r.fit(t, d, nil)
-		return y, said, err
-	}
-	want, said, err := run(1 << 30)
-	if err != nil || len(said) > 0 {
-		t.Fatalf("with memory to spare it says %q (%v)", said, err)
-	}
-	few, enough := int64(0), int64(256<<10)
-	for enough-few > 1<<10 {
-		if _, _, err := run((few + enough) / 2); err != nil {
-			few = (few + enough) / 2
-		} else {
-			enough = (few + enough) / 2
-		}
-	}
-	y, said, err := run(enough)
-	if err != nil || !slices.Equal(y, want) {
-		t.Errorf("with the least memory it ends elsewhere (%v)", err)
-	}
-	if len(said) != 1 || !strings.HasPrefix(said[0], "the next epoch is not prepared while one is trained, since that would take ") {
-		t.Errorf("with the least memory it says %q", said)
-	}
-}
-
 // Two runs share a device, and each ends as if it were alone.
 func TestTwoRunsOnOneDevice(t *testing.T) {
 	d := fakecuda.Open(t)

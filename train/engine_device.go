@@ -33,8 +33,7 @@ const (
 // A deviceEngine trains on a device, in float32. It submits the batches of an epoch in
 // chunks. All that differs between batches (edges, negatives, learning rate) is in the
 // device's memory. The program therefore waits only for the losses at the end of a chunk,
-// and only once per epoch if an epoch takes no longer than chunkTime. Meanwhile the
-// device prepares what comes next: see devicePrefetcher.
+// and only once per epoch if an epoch takes no longer than chunkTime.
 type deviceEngine struct {
 	*settings
 	compiled   *model.DeviceModel // the model on the device
@@ -45,11 +44,10 @@ type deviceEngine struct {
 	table   *tableRun   // nil unless the model is an Embedding that needs no graph
 	network *networkRun // nil unless the model is a network with small batches
 
-	list     []edge
-	batcher  *deviceBatcher    // nil before the first sampled batch
-	preparer *devicePrefetcher // likewise
-	chunk    int               // the number of batches in the next chunk
-	whole    *wholeBatch       // nil without phases of All negatives
+	list   []edge
+	window *batchWindow // nil before the first sampled batch
+	chunk  int          // the number of batches in the next chunk
+	whole  *wholeBatch  // nil without phases of All negatives
 	// controlled is the window whose control blocks are on the device: its epoch and its
 	// first batch.
 	controlled [2]int
@@ -122,27 +120,24 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 	return r, nil
 }
 
-// startBatches prepares for sampled batches from an epoch on.
-func (r *deviceEngine) startBatches(epoch int) (err error) {
+// startBatches prepares for sampled batches.
+func (r *deviceEngine) startBatches() error {
 	r.controlled = [2]int{-1, 0}
-	if r.batcher, err = newDeviceBatcher(fanoutOf(len(r.list)), r.Device, r.list, r.n, r.size, r.Seed); err != nil {
+	f, err := newDeviceBatcher(fanoutOf(len(r.list)), r.Device, r.list, r.n, r.size, r.Seed)
+	if err != nil {
 		return err
 	}
-	r.batcher.drawer = newEdgeDrawer(r.list, r.Weights, r.Seed)
-	r.preparer, err = newDevicePrefetcher(r.batcher, r.batches, r.sampledUntil(epoch), r.layoutFrom)
+	f.drawer = newEdgeDrawer(r.list, r.Weights, r.Seed)
+	r.window, err = newBatchWindow(f, r.batches, r.layoutFrom)
 	return err
 }
 
 // stopBatches frees the memory of sampled batches.
-func (r *deviceEngine) stopBatches() (err error) {
-	if r.preparer != nil {
-		err = r.preparer.close()
+func (r *deviceEngine) stopBatches() {
+	if r.window != nil {
+		r.window.free()
+		r.window = nil
 	}
-	if r.batcher != nil {
-		r.batcher.close()
-	}
-	r.preparer, r.batcher = nil, nil
-	return err
 }
 
 // newReport allocates the report for windows of the given number of batches. The status,
@@ -222,7 +217,7 @@ func (r *deviceEngine) close(err error) error {
 	if r.images != nil {
 		r.images.Close()
 	}
-	failed = errors.Join(failed, r.stopBatches())
+	r.stopBatches()
 	r.whole.close()
 	if r.table != nil {
 		r.table.close()
@@ -262,14 +257,15 @@ func (r *deviceEngine) advance(e *epochState) (err error) {
 	defer kind.Catch(&err)
 	if e.Negatives == All {
 		r.compiled.MarkStale()
-		kind.Check(r.stopBatches())
+		r.stopBatches()
 		return r.whole.advance(e)
 	}
-	if r.preparer == nil {
-		kind.Check(r.startBatches(e.epoch))
+	if r.window == nil {
+		kind.Check(r.startBatches())
 	}
 	begun := time.Now()
-	w := kind.Got(r.preparer.at(e.epoch, e.batch))
+	w := r.window
+	kind.Check(w.at(e.epoch, e.batch))
 	count := min(r.chunk, w.first+w.count-e.batch)
 	kind.Check(r.train(e, w, count))
 	switch took := time.Since(begun); {
@@ -287,7 +283,6 @@ func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) (err erro
 	kind.Check(r.putControls(e, w))
 	r.compiled.MarkStale()
 	r.launch(e, w, e.batch, e.batch+count)
-	kind.Check(r.preparer.next())
 	done := e.batch - w.first
 	report := r.reportHere[:reportHead+done+count]
 	kind.Check(device.Download(r.Device, report, r.report.Pointer()))
@@ -450,10 +445,9 @@ func (r *deviceEngine) divergedAt(e *epochState, w *batchWindow, batch int) erro
 		return r.diverged(e, batch, ErrLogZ)
 	}
 	control := r.controlOf(w, batch)
-	one, err := r.preparer.withoutPrefetch(w, batch)
+	err := w.layOut(batch, 1) // its distinct points may be missing
 	if err == nil {
-		defer one.layout.free()
-		err = r.prepare(e, one, batch, control)
+		err = r.prepare(e, w, batch, control)
 	}
 	if err == nil {
 		err = r.compiled.Step()

@@ -21,18 +21,15 @@ const maxReplayed = 4096
 // edge refers to these rows, so their gradients are zero.
 type networkRun struct {
 	engine          *deviceEngine
-	rows, local     *op.Array   // [2·size], of the current batch
-	control, number *op.Array   // int32: its control block, and its number [1]
-	replays         [2]replayed // the last two used, for two windows
+	rows, local     *op.Array // [2·size], of the current batch
+	control, number *op.Array // int32: its control block, and its number [1]
+	// replay runs a batch with the numbers that its capture has fixed; nil until it was
+	// captured.
+	replay device.Replay
+	fixed  fixed
 	// warm is the number of negatives that memory is allocated for. A batch must have run
 	// with that number first, because a capture cannot allocate.
 	warm int
-}
-
-// A replayed holds a replay with the addresses and sizes that its capture has fixed.
-type replayed struct {
-	fixed
-	replay device.Replay // nil until it was captured
 }
 
 // fixed has the numbers that a capture fixes.
@@ -51,31 +48,20 @@ func (n *networkRun) begin() {
 // close frees the memory and the replay.
 func (n *networkRun) close() error {
 	free(n.rows, n.local, n.control, n.number)
-	return errors.Join(n.replays[0].close(), n.replays[1].close())
+	return n.fix(fixed{})
 }
 
-func (r *replayed) close() error {
-	of := r.replay
-	*r = replayed{}
-	if of == nil {
+// fix drops the replay if it has other fixed numbers.
+func (n *networkRun) fix(to fixed) error {
+	if n.fixed == to {
 		return nil
 	}
-	return of.Close()
-}
-
-// replayOf returns one of the last two replays with these fixed numbers, or replaces the
-// older by an empty one.
-func (n *networkRun) replayOf(of fixed) (*replayed, error) {
-	if n.replays[0].fixed != of {
-		n.replays[0], n.replays[1] = n.replays[1], n.replays[0]
+	old := n.replay
+	n.fixed, n.replay = to, nil
+	if old == nil {
+		return nil
 	}
-	last := &n.replays[0]
-	if last.fixed == of {
-		return last, nil
-	}
-	err := last.close()
-	last.fixed = of
-	return last, err
+	return old.Close()
 }
 
 // launch submits batches [batch, end) of a window, except for a last one that is smaller,
@@ -90,16 +76,16 @@ func (n *networkRun) launch(e *epochState, w *batchWindow, batch, end int) int {
 		return batch
 	}
 	kind.Check(r.Device.Fill(n.number.Pointer(), uint32(batch-w.first), 1))
-	of := kind.Got(n.replayOf(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(),
+	kind.Check(n.fix(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(),
 		r.control.Pointer(), r.losses.Pointer(), e.Negatives}))
 	for ; batch < end; batch++ {
-		if of.replay == nil && n.warm == e.Negatives {
-			of.replay = kind.Got(r.Device.Capture(func() error { return n.step(of.fixed) }))
+		if n.replay == nil && n.warm == e.Negatives {
+			n.replay = kind.Got(r.Device.Capture(n.step))
 		}
-		if of.replay != nil {
-			kind.Check(of.replay.Run())
+		if n.replay != nil {
+			kind.Check(n.replay.Run())
 		} else {
-			kind.Check(n.step(of.fixed))
+			kind.Check(n.step())
 		}
 		n.warm = e.Negatives
 	}
@@ -107,8 +93,9 @@ func (n *networkRun) launch(e *epochState, w *batchWindow, batch, end int) int {
 }
 
 // step trains on the next batch.
-func (n *networkRun) step(of fixed) (err error) {
+func (n *networkRun) step() (err error) {
 	defer kind.Catch(&err)
+	of := &n.fixed
 	r, ends, counted := n.engine, n.rows.Len(), n.number.Arg()
 	kind.Check(r.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
 		device.Arg(of.rows), device.Arg(of.local), device.Arg(of.counts), device.Arg(of.control), device.Int(ends)))

@@ -128,7 +128,7 @@ func (d *Device) retried(bytes int, f func() error) error {
 	}
 	collect()
 	err = d.do(func() error {
-		if err := d.synchronize(); err != nil {
+		if err := d.backend.Synchronize(); err != nil {
 			return err
 		}
 		if err := d.pool.empty(d.backend.Free); err != nil {

@@ -101,24 +101,23 @@ type Product struct {
 }
 
 // A Backend is one accelerator, as its driver offers it. Device calls it from one
-// goroutine at a time. Operations are asynchronous, and a stream does its operations in
-// order; methods without a stream use the main one. Errors wrap ErrLost or are *MemoryError
-// where that applies.
+// goroutine at a time. Operations are asynchronous and done in order. Errors wrap ErrLost
+// or are *MemoryError where that applies.
 type Backend interface {
 	// Alloc allocates memory that begins at a multiple of 256 bytes. Free frees it
-	// after all earlier operations of both streams are done.
+	// after all earlier operations are done.
 	Alloc(bytes int64) (Pointer, error)
 	Free(p Pointer) error
 	// MemInfo returns the free and the total memory, in bytes.
 	MemInfo() (free, total int64, err error)
 
-	// Upload and Download wait for their stream, Copy and Fill do not.
-	Upload(on StreamID, dst Pointer, src unsafe.Pointer, bytes int) error
-	Download(on StreamID, dst unsafe.Pointer, src Pointer, bytes int) error
+	// Upload and Download wait for all earlier operations, Copy and Fill do not.
+	Upload(dst Pointer, src unsafe.Pointer, bytes int) error
+	Download(dst unsafe.Pointer, src Pointer, bytes int) error
 	Copy(dst, src Pointer, bytes int) error
-	Fill(on StreamID, dst Pointer, word uint32, words int) error
+	Fill(dst Pointer, word uint32, words int) error
 
-	Launch(on StreamID, kernel string, l Launch, args *[MaxArgs]uint64, count int) error
+	Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error
 	Multiply(p *Product, tf32 bool) error
 	// Convolve computes a part of a convolution of at least one image. scratch returns
 	// workspace memory that is reserved for the call until it is done on the device. If
@@ -131,11 +130,8 @@ type Backend interface {
 	Capture() error
 	Captured() (Replay, error)
 
-	// NewEvent returns an event that was not recorded. Neither it nor the side stream is
-	// part of a capture.
-	NewEvent() (BackendEvent, error)
-	// Synchronize waits for a stream.
-	Synchronize(on StreamID) error
+	// Synchronize waits for all earlier operations.
+	Synchronize() error
 	// Properties describe the accelerator.
 	Properties() Properties
 	// Notes returns the sentences for Device.OnNote that are new since the last call.
@@ -164,7 +160,7 @@ type Properties struct {
 }
 
 // A Device is the CPU or an accelerator. Many goroutines may call its methods; calls
-// are carried out in their order, except on its Side stream.
+// are carried out in their order.
 type Device struct {
 	name   string
 	reason string
@@ -189,9 +185,7 @@ type Device struct {
 	recorded sync.Cond
 	args     [MaxArgs]uint64
 	pool     pool
-	sideUsed bool // whether the side stream was ever used
 
-	main, side Stream
 	// asked and replayed count operations: see Operations. captured counts the
 	// operations of the current capture.
 	asked, replayed, captured int
@@ -213,7 +207,6 @@ func CPU() *Device { return cpu }
 func New(name string, b Backend) *Device {
 	d := &Device{name: name, backend: b, TF32: true, pool: pool{free: map[int64][]Pointer{}}}
 	d.recorded.L = &d.mu
-	d.main, d.side = Stream{d, MainStream}, Stream{d, SideStream}
 	return d
 }
 
@@ -303,6 +296,14 @@ func (d *Device) do(f func() error) error {
 		return d.failed
 	}
 	return d.failIf(f())
+}
+
+// submit is do for an operation that the device carries out in its turn.
+func (d *Device) submit(f func() error) error {
+	return d.do(func() error {
+		d.count()
+		return f()
+	})
 }
 
 // count counts an operation that is about to be submitted. The caller holds the lock.
@@ -469,19 +470,32 @@ func (d *Device) Usage() (used, kept int64) {
 	return d.pool.used, d.pool.allocated - d.pool.used
 }
 
-// Upload copies elements to the device's memory.
-func Upload[T any](d *Device, dst Pointer, src []T) error { return UploadTo(d.Main(), dst, src) }
+// Upload copies elements to the device's memory, once all requests are done.
+func Upload[T any](d *Device, dst Pointer, src []T) error {
+	return d.do(func() error {
+		if len(src) == 0 {
+			return nil
+		}
+		return d.backend.Upload(dst, unsafe.Pointer(&src[0]), len(src)*int(unsafe.Sizeof(src[0])))
+	})
+}
 
-// Download waits for all requests except the Side stream's, and copies elements from the
-// device's memory.
-func Download[T any](d *Device, dst []T, src Pointer) error { return DownloadFrom(d.Main(), dst, src) }
+// Download waits for all requests, and copies elements from the device's memory.
+func Download[T any](d *Device, dst []T, src Pointer) error {
+	return d.do(func() error {
+		if len(dst) == 0 {
+			return nil
+		}
+		return d.backend.Download(unsafe.Pointer(&dst[0]), src, len(dst)*int(unsafe.Sizeof(dst[0])))
+	})
+}
 
 // Copy copies bytes within the device's memory. The two pieces must not overlap.
 func (d *Device) Copy(dst, src Pointer, bytes int) error {
 	if bytes == 0 {
 		return d.do(func() error { return nil })
 	}
-	return d.Main().submit(func() error { return d.backend.Copy(dst, src, bytes) })
+	return d.submit(func() error { return d.backend.Copy(dst, src, bytes) })
 }
 
 // Zero clears bytes, a multiple of 4, of the device's memory.
@@ -489,13 +503,27 @@ func (d *Device) Zero(dst Pointer, bytes int) error { return d.Fill(dst, 0, byte
 
 // Fill sets words of 32 bits of the device's memory.
 func (d *Device) Fill(dst Pointer, word uint32, words int) error {
-	return d.Main().Fill(dst, word, words)
+	if words == 0 {
+		return d.do(func() error { return nil })
+	}
+	return d.submit(func() error { return d.backend.Fill(dst, word, words) })
 }
 
 // Launch runs a kernel of package kernels, with as many arguments as it has parameters,
 // of their types.
 func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
-	return d.Main().Launch(kernel, l, args...)
+	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
+		return fmt.Errorf("device: kernel %s: got %d blocks of %d threads and %d arguments, want 1 block or more of 1 to 1024 threads and at most %d arguments", kernel, l.Grid, l.Block, len(args), MaxArgs)
+	}
+	return d.submit(func() error {
+		for i, a := range args {
+			d.args[i] = uint64(a)
+		}
+		if err := d.backend.Launch(kernel, l, &d.args, len(args)); err != nil {
+			return fmt.Errorf("kernel %s: %w", kernel, err)
+		}
+		return nil
+	})
 }
 
 // blockOfEach is the number of threads in a block of Each.
@@ -504,7 +532,10 @@ const blockOfEach = 256
 // Each runs a kernel with a thread for each of n items, in blocks of 256 threads. The last
 // block may have threads to spare. With n = 0 it does nothing.
 func (d *Device) Each(kernel string, n int, args ...Arg) error {
-	return d.Main().Each(kernel, n, args...)
+	if n == 0 {
+		return nil
+	}
+	return d.Launch(kernel, Launch{Grid: (n + blockOfEach - 1) / blockOfEach, Block: blockOfEach}, args...)
 }
 
 // Lanes returns the binary logarithm of the number of threads that share a row of cols
@@ -518,7 +549,7 @@ func (d *Device) Multiply(p Product) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
 	}
-	return d.Main().submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
+	return d.submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
 // Capture records the operations that f requests on the calling goroutine instead of
@@ -620,16 +651,7 @@ func (d *Device) Synchronize() error {
 	if d.OnHost() {
 		return nil
 	}
-	return d.do(d.synchronize)
-}
-
-// synchronize waits for both streams. The caller holds the lock.
-func (d *Device) synchronize() error {
-	err := d.backend.Synchronize(MainStream)
-	if err == nil && d.sideUsed {
-		err = d.backend.Synchronize(SideStream)
-	}
-	return err
+	return d.do(d.backend.Synchronize)
 }
 
 // FreeMemory returns how many bytes the driver could still allocate.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -572,72 +571,4 @@ func TestClosedDeviceGivesItsMemoryBack(t *testing.T) {
 		t.Errorf("%d bytes in %d pieces are allocated, before it were %d in %d", b, c, bytes, count)
 	}
 	check(t, d.Synchronize())
-}
-
-// Streams wait for each other at events, and only there. Each round doubles x on one
-// stream and adds it to y on the other. The first must wait for that before the next round.
-func TestDeviceStreamsWaitAtEvents(t *testing.T) {
-	d := fakecuda.Open(t)
-	const n, rounds = 300, 6
-	for order := range uint64(6) {
-		fakecuda.Order(t, order)
-		for _, streams := range [][2]*device.Stream{{d.Main(), d.Side()}, {d.Side(), d.Main()}} {
-			x, y := upload(t, d, normal(n, 1)), upload(t, d, make([]float32, n))
-			doubled, added := newEvent(t, d), newEvent(t, d)
-			first, second := streams[0], streams[1]
-			for range rounds {
-				check(t, first.Wait(added), first.Each("sum", n, device.Arg(x), device.Arg(x), device.Arg(x), device.Int(n)), first.Record(doubled))
-				check(t, second.Wait(doubled), second.Each("sum", n, device.Arg(y), device.Arg(y), device.Arg(x), device.Int(n)), second.Record(added))
-			}
-			got := make([]float32, n)
-			check(t, device.DownloadFrom(second, got, y))
-			for i, v := range normal(n, 1) {
-				if want := v * (1<<(rounds+1) - 2); math.Abs(float64(got[i]-want)) > 1e-5*math.Abs(float64(want)) {
-					t.Fatalf("order %d: element %d is %g, want %g", order, i, got[i], want)
-				}
-			}
-		}
-	}
-}
-
-func newEvent(t *testing.T, d *device.Device) *device.Event {
-	t.Helper()
-	e, err := d.NewEvent()
-	check(t, err)
-	t.Cleanup(func() { check(t, e.Close()) })
-	return e
-}
-
-// The stand-in shows where a wait is missing, on either stream.
-func TestDeviceShowsMissingWaits(t *testing.T) {
-	if !fakecuda.InUse() {
-		t.Skip("a GPU's streams go ahead as they like")
-	}
-	if os.Getenv("FAKECUDA_RACES") == "" && fakecuda.Checked() {
-		t.Skip("this stand-in ends the process at a race")
-	}
-	d := fakecuda.Open(t)
-	for order, late := range []*device.Stream{d.Side(), d.Main()} {
-		fakecuda.Order(t, uint64(order))
-		other := d.Main()
-		if late == other {
-			other = d.Side()
-		}
-		check(t, d.Side().Synchronize()) // so that there are two
-		x, y := upload(t, d, []float32{1}), upload(t, d, []float32{0})
-		one := func(s *device.Stream, to device.Pointer) {
-			t.Helper()
-			check(t, s.Each("sum", 1, device.Arg(to), device.Arg(x), device.Arg(x), device.Int(1)))
-		}
-		one(late, x)
-		one(other, y)
-		if got := make([]float32, 1); device.DownloadFrom(other, got, y) != nil || got[0] != 2 {
-			t.Errorf("order %d: without an event the other stream has found %g, want what was there before, twice 1", order, got[0]/2)
-		}
-		check(t, late.Synchronize())
-		one(other, y)
-		if got := make([]float32, 1); device.DownloadFrom(other, got, y) != nil || got[0] != 4 {
-			t.Errorf("order %d: after the program has waited, the other stream has found %g, want 2", order, got[0]/2)
-		}
-	}
 }

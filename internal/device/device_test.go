@@ -41,7 +41,6 @@ type fakeBackend struct {
 	capturing *[]func()
 	replays   int // open ones
 	notes     []string
-	waits     []StreamID // the streams that Synchronize was called for
 
 	busy atomic.Bool // during a call
 }
@@ -105,13 +104,13 @@ func (p *fakeBackend) MemInfo() (free, total int64, err error) {
 	return p.total - p.used(), p.total, p.fails
 }
 
-func (p *fakeBackend) Upload(_ StreamID, dst Pointer, src unsafe.Pointer, bytes int) error {
+func (p *fakeBackend) Upload(dst Pointer, src unsafe.Pointer, bytes int) error {
 	defer p.enter()()
 	copy(p.bytes(dst, bytes), unsafe.Slice((*byte)(src), bytes))
 	return p.fails
 }
 
-func (p *fakeBackend) Download(_ StreamID, dst unsafe.Pointer, src Pointer, bytes int) error {
+func (p *fakeBackend) Download(dst unsafe.Pointer, src Pointer, bytes int) error {
 	defer p.enter()()
 	copy(unsafe.Slice((*byte)(dst), bytes), p.bytes(src, bytes))
 	return p.fails
@@ -135,7 +134,7 @@ func (p *fakeBackend) Copy(dst, src Pointer, bytes int) error {
 	return p.ask(func() { copy(p.bytes(dst, bytes), p.bytes(src, bytes)) })
 }
 
-func (p *fakeBackend) Fill(_ StreamID, dst Pointer, word uint32, words int) error {
+func (p *fakeBackend) Fill(dst Pointer, word uint32, words int) error {
 	defer p.enter()()
 	return p.ask(func() {
 		for i := range words {
@@ -144,7 +143,7 @@ func (p *fakeBackend) Fill(_ StreamID, dst Pointer, word uint32, words int) erro
 	})
 }
 
-func (p *fakeBackend) Launch(_ StreamID, kernel string, l Launch, args *[MaxArgs]uint64, count int) error {
+func (p *fakeBackend) Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error {
 	defer p.enter()()
 	given := slices.Clone(args[:count])
 	switch kernel {
@@ -212,26 +211,10 @@ func (r *pretendedReplay) Close() error {
 	return nil
 }
 
-func (p *fakeBackend) Synchronize(on StreamID) error {
+func (p *fakeBackend) Synchronize() error {
 	defer p.enter()()
-	p.waits = append(p.waits, on)
 	return p.fails
 }
-
-func (p *fakeBackend) NewEvent() (BackendEvent, error) {
-	defer p.enter()()
-	return &pretendedEvent{p}, p.fails
-}
-
-// A pretendedEvent orders nothing: all is done at once.
-type pretendedEvent struct{ of *fakeBackend }
-
-func (e *pretendedEvent) Record(StreamID) error {
-	defer e.of.enter()()
-	return e.of.fails
-}
-func (e *pretendedEvent) Await(on StreamID) error { return e.Record(on) }
-func (e *pretendedEvent) Close() error            { return nil }
 
 func (p *fakeBackend) Properties() Properties {
 	return Properties{Name: "Pretence 1", Multiprocessors: 3, Software: "nothing 1.0"}
@@ -847,43 +830,5 @@ func TestWatch(t *testing.T) {
 	}
 	if got := CPU().Watch()(); got != "cpu" {
 		t.Errorf("the CPU is %q", got)
-	}
-}
-
-// The device waits for its side stream where that was used, and lets nothing of it into a
-// capture.
-func TestStreams(t *testing.T) {
-	d, p := newDevice(t, 1<<20)
-	wait := func(want ...StreamID) {
-		t.Helper()
-		p.waits = nil
-		if err := d.Synchronize(); err != nil || !slices.Equal(p.waits, want) {
-			t.Errorf("it has waited for the streams %v (%v), want %v", p.waits, err, want)
-		}
-	}
-	m := alloc(t, d, 64)
-	wait(MainStream)
-	e, err := d.NewEvent()
-	must(t, errors.Join(err, d.Main().Record(e), d.Side().Wait(e), d.Side().Fill(m.Pointer(), 7, 16), d.Side().Synchronize(), e.Close(), new(Event).Close()))
-	wait(MainStream, SideStream)
-	got := make([]uint32, 16)
-	if err := DownloadFrom(d.Side(), got, m.Pointer()); err != nil || got[15] != 7 {
-		t.Errorf("the side stream has left %d (%v)", got[15], err)
-	}
-	if free, err := d.FreeMemory(); err != nil || free != 1<<20-256 {
-		t.Errorf("%d bytes are free (%v)", free, err)
-	}
-	if _, err := d.Capture(func() error { return d.Side().Fill(m.Pointer(), 8, 16) }); !errors.Is(err, errCaptured) {
-		t.Errorf("the error of the side stream in a capture is %v", err)
-	}
-	for what, err := range map[string]error{
-		"a stream": CPU().Side().Synchronize(), "a launch": (*Device)(nil).Side().Launch("count", Launch{Grid: 1, Block: 1}), "main": (*Device)(nil).Main().Synchronize(),
-	} {
-		if !errors.Is(err, ErrHost) {
-			t.Errorf("%s of the CPU returns %v", what, err)
-		}
-	}
-	if d.Side().Device() != d {
-		t.Error("a stream is of another device")
 	}
 }

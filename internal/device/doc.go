@@ -3,8 +3,8 @@
 //
 // A Device allocates, copies and clears memory, launches kernels by name and multiplies
 // matrices. Requests are executed in order, but asynchronously: Synchronize and reading
-// memory wait for them. A second Stream runs in parallel, and the two wait for each other
-// at Events. The CPU is a device without any of this: operations have Go code for it.
+// memory wait for them. The CPU is a device without any of this: operations have Go code
+// for it.
 //
 // Accelerators come from drivers, which register themselves when their package is
 // linked in. Package device/cuda is the driver for NVIDIA's GPUs (build tag cu, see

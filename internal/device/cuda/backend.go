@@ -33,8 +33,7 @@ const workspaceBytes = 32 << 20
 type backend struct {
 	gpu       cu.Device
 	context   cu.CUContext
-	stream    cu.Stream // the main one
-	side      cu.Stream // the other one, none until it is needed
+	stream    cu.Stream
 	functions map[string]*function
 	modules   map[string]cu.Module // by file
 	blas      unsafe.Pointer
@@ -101,51 +100,10 @@ func open(number int) (b *backend, err error) {
 	return b, nil
 }
 
-// Priorities of the streams: the lower number goes first. Where a GPU has none, the
-// driver makes them equal.
-const mainPriority, sidePriority = -1, 0
-
-// on returns a stream.
-func (b *backend) on(id device.StreamID) (cu.Stream, error) {
-	if id == device.MainStream {
-		return b.stream, nil
-	}
-	if b.side == (cu.Stream{}) {
-		var err error
-		if b.side, err = cu.MakeStreamWithPriority(sidePriority, cu.NonBlocking); err != nil {
-			return b.side, b.failure(err, 0)
-		}
-	}
-	return b.side, nil
-}
-
-// with calls f with a stream, and translates its error.
-func (b *backend) with(id device.StreamID, f func(s cu.Stream) error) error {
-	s, err := b.on(id)
-	if err == nil {
-		err = b.failure(f(s), 0)
-	}
-	return err
-}
-
-// waitFor waits for a stream.
-func (b *backend) waitFor(id device.StreamID) error {
-	return b.with(id, func(s cu.Stream) error { return s.Synchronize() })
-}
-
-// waitForAll waits for both streams.
-func (b *backend) waitForAll() error {
-	err := b.waitFor(device.MainStream)
-	if err == nil && b.side != (cu.Stream{}) {
-		err = b.waitFor(device.SideStream)
-	}
-	return err
-}
-
 // start creates the stream and cuBLAS's handle in the backend's context.
 func (b *backend) start() (err error) {
 	defer b.enter()()
-	if b.stream, err = cu.MakeStreamWithPriority(mainPriority, cu.NonBlocking); err != nil {
+	if b.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
 		return b.failure(err, 0)
 	}
 	driver := cu.Version()
@@ -285,8 +243,8 @@ func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
 func (b *backend) Free(p device.Pointer) error {
 	defer b.enter()()
 	delete(b.allocated, cu.DevicePtr(p))
-	if err := b.waitForAll(); err != nil {
-		return err
+	if err := b.stream.Synchronize(); err != nil {
+		return b.failure(err, 0)
 	}
 	return b.failure(cu.MemFree(cu.DevicePtr(p)), 0)
 }
@@ -297,24 +255,20 @@ func (b *backend) MemInfo() (free, total int64, err error) {
 	return free, total, b.failure(err, 0)
 }
 
-func (b *backend) Upload(on device.StreamID, dst device.Pointer, src unsafe.Pointer, bytes int) error {
+func (b *backend) Upload(dst device.Pointer, src unsafe.Pointer, bytes int) error {
 	defer b.enter()()
-	return b.with(on, func(s cu.Stream) error {
-		if err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), s); err != nil {
-			return err
-		}
-		return s.Synchronize()
-	})
+	if err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), b.stream); err != nil {
+		return b.failure(err, 0)
+	}
+	return b.failure(b.stream.Synchronize(), 0)
 }
 
-func (b *backend) Download(on device.StreamID, dst unsafe.Pointer, src device.Pointer, bytes int) error {
+func (b *backend) Download(dst unsafe.Pointer, src device.Pointer, bytes int) error {
 	defer b.enter()()
-	return b.with(on, func(s cu.Stream) error {
-		if err := cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), s); err != nil {
-			return err
-		}
-		return s.Synchronize()
-	})
+	if err := cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), b.stream); err != nil {
+		return b.failure(err, 0)
+	}
+	return b.failure(b.stream.Synchronize(), 0)
 }
 
 func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
@@ -322,41 +276,14 @@ func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
 	return b.failure(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes), b.stream), 0)
 }
 
-func (b *backend) Fill(on device.StreamID, dst device.Pointer, word uint32, words int) error {
+func (b *backend) Fill(dst device.Pointer, word uint32, words int) error {
 	defer b.enter()()
-	return b.with(on, func(s cu.Stream) error { return cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), s) })
+	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), b.stream), 0)
 }
 
-func (b *backend) Synchronize(on device.StreamID) error {
+func (b *backend) Synchronize() error {
 	defer b.enter()()
-	return b.waitFor(on)
-}
-
-// An event is a CUDA event without a time.
-type event struct {
-	backend *backend
-	cu      cu.Event
-}
-
-func (b *backend) NewEvent() (device.BackendEvent, error) {
-	defer b.enter()()
-	e, err := cu.MakeEvent(cu.DisableTiming)
-	return &event{b, e}, b.failure(err, 0)
-}
-
-func (e *event) Record(on device.StreamID) error {
-	defer e.backend.enter()()
-	return e.backend.with(on, e.cu.Record)
-}
-
-func (e *event) Await(on device.StreamID) error {
-	defer e.backend.enter()()
-	return e.backend.with(on, func(s cu.Stream) error { return s.Wait(e.cu, 0) })
-}
-
-func (e *event) Close() error {
-	defer e.backend.enter()()
-	return e.backend.failure(cu.DestroyEvent(&e.cu), 0)
+	return b.failure(b.stream.Synchronize(), 0)
 }
 
 // kernel returns a kernel by name.
@@ -384,12 +311,8 @@ func (b *backend) kernel(name string) (*function, error) {
 	return b.functions[name], nil
 }
 
-func (b *backend) Launch(on device.StreamID, kernel string, l device.Launch, args *[device.MaxArgs]uint64, count int) error {
+func (b *backend) Launch(kernel string, l device.Launch, args *[device.MaxArgs]uint64, count int) error {
 	defer b.enter()()
-	stream, err := b.on(on)
-	if err != nil {
-		return err
-	}
 	f, err := b.kernel(kernel)
 	if err != nil {
 		return err
@@ -406,7 +329,7 @@ func (b *backend) Launch(on device.StreamID, kernel string, l device.Launch, arg
 		f.shared = l.Shared
 	}
 	b.args = *args
-	return b.failure(f.Launch(l.Grid, 1, 1, l.Block, 1, 1, l.Shared, stream, b.params[:count]), 0)
+	return b.failure(f.Launch(l.Grid, 1, 1, l.Block, 1, 1, l.Shared, b.stream, b.params[:count]), 0)
 }
 
 // Multiply computes the product's transpose, since cuBLAS is column-major: a row-major
@@ -486,7 +409,7 @@ func (b *backend) Close() error {
 	var failed error
 	keep := func(err error) { failed = cmp.Or(failed, err) } // later errors may follow from it
 	if b.stream != (cu.Stream{}) {
-		keep(b.waitForAll())
+		keep(b.failure(b.stream.Synchronize(), 0))
 	}
 	if b.blas != nil {
 		if s := C.blas_destroy(b.blas); s != 0 {
@@ -504,10 +427,8 @@ func (b *backend) Close() error {
 	if b.workspace != 0 {
 		keep(b.failure(cu.MemFree(b.workspace), 0))
 	}
-	for _, s := range []*cu.Stream{&b.side, &b.stream} {
-		if *s != (cu.Stream{}) {
-			keep(b.failure(s.Destroy(), 0))
-		}
+	if b.stream != (cu.Stream{}) {
+		keep(b.failure(b.stream.Destroy(), 0))
 	}
 	if errors.Is(failed, device.ErrLost) { // memory is freed only with the context
 		if _, held := kept.LoadAndDelete(b.gpu); held {

@@ -9,17 +9,14 @@
 //
 // A GPU runs threads in any order. The environment variable FAKECUDA_ORDER makes the
 // stand-in run them backwards (1) or shuffled (any larger number: a seed); tests must
-// not depend on it. The same holds for the device's two streams where no event orders
-// their work: the main one goes as far ahead as it can (0), the side one does (1), or
-// either by chance.
+// not depend on it.
 //
 // Another build of the stand-in is slower and stricter:
 //
 //	internal/device/fakecuda/build /tmp/libfakecuda.so checked
 //
-// It ends the process where two threads race for memory, whatever their order, where
-// kernels of two streams do without an event between them, and at undefined behaviour,
-// such as misaligned accesses. It computes as differently from the CPU as a GPU may:
+// It ends the process where two threads race for memory, whatever their order, and at
+// undefined behaviour, such as misaligned accesses. It computes as differently from the CPU as a GPU may:
 // it fuses multiplications and additions as the PTX does; approximate instructions have
 // the error that NVIDIA documents; products are summed in another order and, if
 // Device.TF32 is set, of operands rounded to TF32 (or truncated, with

@@ -179,16 +179,15 @@ func Registers(t testing.TB, kernel string, registers int) {
 	t.Cleanup(func() { set("") })
 }
 
-// Orders of the blocks of a grid, of the threads of a block, and of the device's streams.
-// Any other number shuffles them, with that seed.
+// Orders of the blocks of a grid and of the threads of a block. Any other number shuffles
+// them, with that seed.
 const (
-	Forwards  = 0 // the threads of a block in lockstep; the main stream as far ahead as it can get
-	Backwards = 1 // each warp as far ahead of the others as it can get; so the side stream
+	Forwards  = 0 // the threads of a block in lockstep
+	Backwards = 1 // each warp as far ahead of the others as it can get
 )
 
-// Order sets the order of blocks, threads and streams until the end of the test; a GPU has its
-// own. Without Order, the environment variable FAKECUDA_ORDER gives the order, or it is
-// forwards.
+// Order sets the order of blocks and threads until the end of the test; a GPU has its own.
+// Without Order, the environment variable FAKECUDA_ORDER gives the order, or it is forwards.
 func Order(t *testing.T, order uint64) {
 	t.Helper()
 	if C.set_order(C.ulong(order)) == 0 {

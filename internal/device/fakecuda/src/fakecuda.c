@@ -11,9 +11,6 @@
 // (hardware.c) from the next call that waits for the stream. Asynchronous copies
 // (cp.async) are made when the kernel waits for them. A call fails if its thread has no
 // current context, if its stream is invalid, or if a capture forbids it.
-//
-// Streams wait for each other only at events. Where no event orders two streams, control
-// chooses which goes first, as far as it can: see pump.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,7 +43,7 @@ static struct {
   long up, down;      // copies from the program's memory, and to it
   // The order of the blocks of a grid and of the threads of a block: 0 forwards, the
   // threads of a block in step with each other; 1 backwards, each warp as far ahead
-  // of the others as it can get; any other shuffled, with that seed. For streams see pump.
+  // of the others as it can get; any other shuffled, with that seed.
   uint64_t order;
 } control = {.memory = 4ul << 30, .fails_after = -1};
 static result failed; // a kernel's failure: nothing is done any more
@@ -55,32 +52,20 @@ static result known;  // the same once the program may know it: every call retur
 static void *const the_context = (void *)1;
 static __thread void *context; // the current one
 
-// A stream is a queue of tasks. before[i] is the last launch of stream number i that came
-// before what the stream runs: its own, those that an event made it wait for, and those
-// that the program had waited for when it asked for the task. A mark is the position of a
-// stream when an event was recorded, with the number of references to it.
-struct task;
-typedef struct { struct task *first, **last; } graph;
+// Streams are handles: what a stream is asked for is done at once.
 enum { most_streams = 64 };
-typedef struct stream {
-  int number, later; // whether its priority is lower than others'
-  graph queue;
-  uint32_t before[most_streams];
-} stream;
-typedef struct { stream *of; int done, held; uint32_t before[most_streams]; } mark;
-typedef struct { mark *last; } event;
-static stream *streams[most_streams];
-static uint32_t waited[most_streams]; // the launches that the program has waited for
-static stream *find_stream(void *p) {
+static void *streams[most_streams];
+static void **find_stream(void *p) {
   for (int i = 0; p && i < most_streams; i++)
-    if (streams[i] == p) return p;
+    if (streams[i] == p) return &streams[i];
   return 0;
 }
-static void drain(stream *s);
 
+struct task;
+typedef struct { struct task *first, **last; } graph;
 // A graph is the tasks that a stream was given during a capture.
 static graph *capturing;
-static stream *captured;
+static void *captured; // the stream
 static pthread_t capturer;
 static int capture_failed; // by a call that a capture forbids
 
@@ -96,15 +81,11 @@ static result check_not_capturing(void) {
 // check_wait is check for calls that wait for a stream.
 static result check_wait(void *on) {
   result r = check();
-  stream *s = find_stream(on);
-  if (r || !s) return r ? r : invalid;
+  if (r || !find_stream(on)) return r ? r : invalid;
   if (capturing) {
     capture_failed = 1;
     return forbidden;
   }
-  drain(s);
-  for (int i = 0; i < most_streams; i++)
-    if (s->before[i] > waited[i]) waited[i] = s->before[i];
   return known = failed;
 }
 
@@ -211,8 +192,6 @@ result cuDevicePrimaryCtxRetain(void **c, int d) {
 result cuDevicePrimaryCtxRelease_v2(int d) {
   LOCKED;
   (void)d;
-  for (int i = 0; i < most_streams; i++)
-    if (streams[i]) drain(streams[i]);
   if (!retained) return no_context;
   if (--retained) return ok;
   // The memory goes with the context.
@@ -221,29 +200,21 @@ result cuDevicePrimaryCtxRelease_v2(int d) {
   return ok;
 }
 result cuCtxSetCurrent(void *c) { context = c; return ok; }
-result cuStreamCreateWithPriority(void **s, unsigned flags, int priority) {
+result cuStreamCreate(void **s, unsigned flags) {
   LOCKED;
   if (context != the_context) return no_context;
   int i = 0;
   while (i < most_streams && streams[i]) i++;
   if (i == most_streams || flags != 1) return invalid; // it would wait for others
-  stream *made = streams[i] = calloc(1, sizeof *made);
-  made->number = i;
-  made->later = priority >= 0;
-  made->queue.last = &made->queue.first;
-  memcpy(made->before, waited, sizeof waited);
-  *s = made;
+  *s = streams[i] = malloc(1);
   return ok;
 }
 result cuStreamDestroy_v2(void *p) {
   LOCKED;
-  stream *s = find_stream(p);
+  void **s = find_stream(p);
   if (!s) return invalid;
-  drain(s);
-  // Another may get its number.
-  waited[s->number] = s->before[s->number];
-  streams[s->number] = 0;
-  free(s);
+  *s = 0;
+  free(p);
   return ok;
 }
 result cuStreamSynchronize(void *s) { LOCKED; return check_wait(s); }
@@ -311,11 +282,8 @@ typedef struct task {
   size_t n;
   unsigned word;
   product product;
-  mark *records, *awaits; // not an operation, but the record or the wait of an event
-  uint32_t waited[most_streams]; // what the program had waited for
 } task;
 
-static stream *at_work; // the stream whose task runs
 static void append(graph *g, const task *t) {
   task *copy = malloc(sizeof *copy);
   *copy = *t;
@@ -323,121 +291,20 @@ static void append(graph *g, const task *t) {
   *g->last = copy;
   g->last = &copy->next;
 }
-static void let_go(mark *m) {
-  if (m && --m->held == 0) free(m);
-}
-static void merge(uint32_t *into, const uint32_t *of) {
-  for (int i = 0; i < most_streams; i++)
-    if (of[i] > into[i]) into[i] = of[i];
-}
-// step does the next task of a stream, and reports whether there was one that need not
-// wait.
-static int step(stream *s) {
-  task *t = s->queue.first;
-  if (!t || (t->awaits && !t->awaits->done)) return 0;
-  if (!(s->queue.first = t->next)) s->queue.last = &s->queue.first;
-  merge(s->before, t->waited);
-  at_work = s;
-  if (t->records) {
-    memcpy(t->records->before, s->before, sizeof s->before);
-    t->records->done = 1;
-  } else if (t->awaits) {
-    merge(s->before, t->awaits->before);
-  } else if (!failed) {
-    t->run(t);
-  }
-  let_go(t->records);
-  let_go(t->awaits);
-  free(t);
-  return 1;
-}
-// drain does all tasks of a stream, and the tasks of other streams that they wait for.
-static void drain(stream *s) {
-  while (s->queue.first)
-    for (stream *of = s; !step(of); of = of->queue.first->awaits->of) // whose record is still to come
-      if (!of->queue.first) abort();
-}
-// pump does tasks after one more has come. In order 0 the streams of a higher priority
-// are as far ahead as events let them, and the others as late as possible; in order 1 it
-// is the other way round; in any other, tasks are done at random. Without streams of
-// different priorities all is done at once.
-static void pump(void) {
-  int kinds = 0;
-  for (int i = 0; i < most_streams; i++)
-    if (streams[i]) kinds |= 1 << streams[i]->later;
-  if (kinds == 3 && control.order > 1) {
-    for (int tries = (int)draw(8); tries > 0; tries--) {
-      stream *s = streams[draw(most_streams)];
-      if (s) step(s);
-    }
-    for (int i = 0; i < most_streams; i++)
-      if (streams[i] && draw(2)) step(streams[i]);
-    return;
-  }
-  for (int i = 0; i < most_streams; i++)
-    if (streams[i] && (kinds != 3 || streams[i]->later == (int)control.order)) drain(streams[i]);
+static void run_task(task *t) {
+  if (!failed) t->run(t);
 }
 
 static result submit(task *t, void *on) {
   result r = check();
-  stream *s = find_stream(on);
-  if (r || !s) return r ? r : invalid;
-  if (capturing && s == captured) {
+  if (r || !find_stream(on)) return r ? r : invalid;
+  if (capturing && on == captured) {
     if (capture_failed) return broken;
     append(capturing, t);
     return ok;
   }
-  memcpy(t->waited, waited, sizeof waited);
-  append(&s->queue, t);
-  pump();
+  run_task(t);
   return ok;
-}
-
-result cuEventCreate(void **e, unsigned flags) {
-  LOCKED;
-  if (context != the_context) return no_context;
-  *e = calloc(1, sizeof(event));
-  return flags == 2 ? ok : invalid; // without a time
-}
-result cuEventDestroy_v2(void *p) {
-  LOCKED;
-  event *e = p;
-  let_go(e->last);
-  free(e);
-  return ok;
-}
-result cuEventRecord(void *p, void *on) {
-  LOCKED;
-  event *e = p;
-  stream *s = find_stream(on);
-  if (capturing && s == captured) {
-    capture_failed = 1; // it could be recorded, which nothing here needs
-    return forbidden;
-  }
-  mark *m = calloc(1, sizeof *m);
-  *m = (mark){.of = s, .held = 2};
-  result r = submit(&(task){.records = m}, on);
-  if (r) {
-    free(m);
-    return r;
-  }
-  let_go(e->last);
-  e->last = m;
-  return ok;
-}
-result cuStreamWaitEvent(void *on, void *p, unsigned flags) {
-  LOCKED;
-  event *e = p;
-  if (flags) return invalid;
-  if (capturing && find_stream(on) == captured) {
-    capture_failed = 1;
-    return forbidden;
-  }
-  if (!e->last) return check(); // the event was never recorded
-  e->last->held++;
-  result r = submit(&(task){.awaits = e->last}, on);
-  if (r) let_go(e->last);
-  return r;
 }
 
 static void run_function(task *t) { ((void (*)(const uint64_t *))t->kernel)(t->args); }
@@ -815,8 +682,7 @@ static void run_kernel(task *t) {
   cne_threads = (int)t->block;
   cne_blocks = (int)t->grid;
   static uint32_t launches;
-  at_work->before[at_work->number] = ++launches;
-  fakecuda_current = (struct fakecuda_current){t->kernel->name, launches, at_work->number, at_work->before, shadow, size, &cne_block, &cne_thread,
+  fakecuda_current = (struct fakecuda_current){t->kernel->name, ++launches, shadow, size, &cne_block, &cne_thread,
       &here->barrier.number, here->warp_barriers, &cluster_barrier.number, (int)t->kernel->cluster, 0, 0};
   unsigned clusters = t->grid / t->kernel->cluster, *order = malloc(sizeof *order * clusters), threads[most];
   permute(order, clusters);
@@ -861,9 +727,8 @@ result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
 result cuStreamBeginCapture_v2(void *on, int mode) {
   LOCKED;
   result r = check();
-  stream *s = find_stream(on);
-  if (r || capturing || !s || mode != 1) return r ? r : invalid; // of the thread
-  captured = s;
+  if (r || capturing || !find_stream(on) || mode != 1) return r ? r : invalid; // of the thread
+  captured = on;
   capturing = calloc(1, sizeof *capturing);
   capturing->last = &capturing->first;
   capturer = pthread_self();
@@ -887,13 +752,8 @@ result cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) 
 result cuGraphLaunch(void *e, void *on) {
   LOCKED;
   result r = check();
-  stream *s = find_stream(on);
-  if (r || capturing || !s) return r ? r : invalid;
-  for (task *t = ((graph *)e)->first; t; t = t->next) {
-    memcpy(t->waited, waited, sizeof waited);
-    append(&s->queue, t);
-  }
-  pump();
+  if (r || capturing || !find_stream(on)) return r ? r : invalid;
+  for (task *t = ((graph *)e)->first; t; t = t->next) run_task(t);
   return ok;
 }
 result cuGraphExecDestroy(void *e) {

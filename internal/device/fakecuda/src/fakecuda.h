@@ -49,16 +49,13 @@ void *fakecuda_host(pointer p);
 result fakecuda_submit(void *stream, void (*run)(const uint64_t *args), const uint64_t *args, int count);
 
 // fakecuda_current is what is running, for the detection of races: the kernel and its
-// launch (0 if none); the number of its stream, and the last launch of each stream that
-// came before or is this one; the device's memory; the block and thread; and the number of
-// barriers so far, of the block, of each warp and of the cluster. cluster is the number of
-// its blocks, 1 without clusters. The shared memory of the blocks that do not run is in
-// aside, aside_bytes for each: dynamic memory and, shared_of_block further, arrays.
+// launch (0 if none); the device's memory; the block and thread; and the number of barriers
+// so far, of the block, of each warp and of the cluster. cluster is the number of its
+// blocks, 1 without clusters. The shared memory of the blocks that do not run is in aside,
+// aside_bytes for each: dynamic memory and, shared_of_block further, arrays.
 extern struct fakecuda_current {
   const char *kernel;
   uint32_t launch;
-  int stream;
-  const uint32_t *before;
   const char *memory;
   size_t bytes;
   const int *block, *thread;

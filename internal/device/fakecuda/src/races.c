@@ -3,9 +3,7 @@
 // race if one is a write and not both are atomic (or volatile), unless they are of one
 // thread, or a barrier lies between them: of the block, of the warp if they are of one
 // warp, or of the cluster if they are of one cluster. Exchanging values within a warp
-// orders nothing. Launches of one stream come one after the other. Launches of two streams
-// race, too, unless events order them, or the program waited for one before it asked for
-// the other.
+// orders nothing. Launches come one after the other.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,7 +17,7 @@ struct fakecuda_current fakecuda_current;
 
 // An access is the last of its kind to a granule of bytes, or to its marked halves: numbers
 // of two bytes may be neighbours. A trace holds the accesses to a granule.
-typedef struct { uint32_t launch; uint8_t atomic, halves; uint16_t stream; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
+typedef struct { uint32_t launch; uint8_t atomic, halves; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
 typedef struct { access write, read, other_read; } trace; // the reads are of two threads
 
 enum { granule_of_device = 4, granule_of_shared = 2 };
@@ -67,7 +65,7 @@ static trace *trace_of(const char *p, size_t *granule) {
 
 static int ordered(const access *a, const access *b, int shared) {
   if (!(a->halves & b->halves)) return 1;
-  if (a->launch != b->launch) return shared || a->launch <= fakecuda_current.before[a->stream];
+  if (a->launch != b->launch) return 1;
   if (a->atomic && b->atomic) return 1;
   int cluster = fakecuda_current.cluster;
   if (a->block / cluster != b->block / cluster) return shared; // shared memory is not the same then
@@ -81,7 +79,6 @@ static void report_race(const access *a, const access *b, const char *did, const
   dladdr(at, &where);
   fprintf(stderr, "fakecuda: a race in kernel %s: thread %d of block %d %s what thread %d of block %d %s (at %#zx of the library)\n", fakecuda_current.kernel,
           b->thread, b->block, does, a->thread, a->block, did, (size_t)((const char *)at - (const char *)where.dli_fbase));
-  if (a->launch != b->launch) fprintf(stderr, "fakecuda: the latter is of a kernel on another stream, which no event puts before it\n");
   const char *on = getenv("FAKECUDA_RACES");
   if (!on || strcmp(on, "report")) abort();
 }
@@ -91,7 +88,7 @@ static void access_memory(const void *p, size_t bytes, int writes, int atomic, c
   trace *t = trace_of(p, &granule);
   if (!t) return;
   const uint8_t halves = bytes > 2 ? 3 : granule == granule_of_shared || !((uintptr_t)p & 2) ? 1 : 2;
-  const access now = {fakecuda_current.launch, (uint8_t)atomic, halves, (uint16_t)fakecuda_current.stream, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
+  const access now = {fakecuda_current.launch, (uint8_t)atomic, halves, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
                       fakecuda_current.warp_barriers[*fakecuda_current.thread / 32], *fakecuda_current.cluster_barrier};
   int shared = granule == granule_of_shared;
   for (size_t n = (bytes + granule - 1) / granule; n > 0; n--, t++) {
