@@ -362,7 +362,6 @@ type deviceSearch struct {
 	dist2           device.Pointer // of the candidates; 0 if the CPU computes them
 	memory          device.Pieces
 	unused          []float64 // norms of reloaded base points; computed but not needed
-	replays         [2]blockReplay
 
 	lists  [2]candidateLists // one is ranked while the other is made
 	turn   int               // which of the two is next
@@ -418,11 +417,6 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 // free waits for the ranking and frees memory.
 func (s *deviceSearch) free() {
 	<-s.busy
-	for _, r := range s.replays {
-		if r.all != nil {
-			_ = r.all.Close() // operations have reported errors of the device
-		}
-	}
 	s.memory.Free()
 	for _, x := range []*segment{s.queries, s.points} {
 		if x != nil {
@@ -449,7 +443,7 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 		kind.Check(device.Upload(s.device, s.which, s.of.numbers(lo, hi)))
 	}
 	if s.all != nil {
-		kind.Check(s.compareAll(f, hi-lo))
+		kind.Check(s.compare(f, 0, s.block(f, 0, hi-lo), s.all))
 		kind.Check(s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
 			device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
 	} else {
@@ -485,29 +479,6 @@ func (s *deviceSearch) block(f multiplication, at, n int) deviceQueries {
 		q.which = s.which.At(at, 4)
 	}
 	return q
-}
-
-// A blockReplay is the comparison of a whole block of queries with all points, recorded once.
-type blockReplay struct {
-	met bool // whether a block was compared before
-	all device.Replay
-}
-
-// compareAll offers all base points to a block of n queries. The operations are the same
-// for each whole block. They are recorded for the second one, and replayed afterwards.
-func (s *deviceSearch) compareAll(f multiplication, n int) error {
-	r := &s.replays[f]
-	if n < queryBlock || !r.met {
-		r.met = r.met || n == queryBlock
-		return s.compare(f, 0, s.block(f, 0, n), s.all)
-	}
-	if r.all == nil {
-		var err error
-		if r.all, err = s.device.Capture(func() error { return s.compare(f, 0, s.block(f, 0, n), s.all) }); err != nil {
-			return err
-		}
-	}
-	return r.all.Run()
 }
 
 // compareSegments offers all base points to a group of n queries, one segment after the other.
