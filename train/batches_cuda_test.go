@@ -123,7 +123,7 @@ func TestDistinctOnDevice(t *testing.T) {
 			must(t, layout.resize(c.count, c.size))
 			must(t, f.distinct(order, layout, c.first))
 			counts := download[int32](t, layout.counts)
-			distinct := newDeduper(min(c.points, 1<<20), c.size, false)
+			distinct := newDeduper(min(c.points, 1<<20), false)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				hi := min(c.edges, lo+c.size)

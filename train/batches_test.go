@@ -286,7 +286,7 @@ func TestNegativesOfBatchesDoNotMixUp(t *testing.T) {
 
 // The points of a batch are numbered right when the base runs out and starts anew.
 func TestDeduperStartsAnew(t *testing.T) {
-	s := newDeduper(10, 10, false)
+	s := newDeduper(10, false)
 	edges := []edge{packEdge(3, 4), packEdge(4, 3), packEdge(9, 3)}
 	s.seen[4] = math.MaxInt32 - 3
 	s.base = math.MaxInt32 - 3
@@ -299,36 +299,11 @@ func TestDeduperStartsAnew(t *testing.T) {
 	}
 }
 
-// A batch of few edges of many points is numbered as any other, with points that come
-// more than once, in one batch after the other.
-func TestDeduperOfManyPoints(t *testing.T) {
-	const n, size = 1 << 16, 128
-	few, any := newDeduper(n, size, false), newDeduper(n, n, false)
-	if few.mark == nil || any.mark != nil {
-		t.Fatal("the two ways to number points are not compared")
-	}
-	s := rng.New(5, rng.Sample)
-	for _, among := range []int{2, 50, n} {
-		for range 20 {
-			edges := make([]edge, size)
-			for i := range edges {
-				edges[i] = packEdge(int32(s.IntN(among)), int32(s.IntN(among)))
-			}
-			var got, want model.Batch
-			few.fill(&got, edges)
-			any.fill(&want, edges)
-			if !slices.Equal(got.Rows, want.Rows) || !slices.Equal(got.Local, want.Local) {
-				t.Fatalf("%d edges between %d points: rows %v and ends %v, want %v and %v", size, among, got.Rows, got.Local, want.Rows, want.Local)
-			}
-		}
-	}
-}
-
 // A batch by its endpoints has the endpoints of the batch by its distinct points, and
 // names each that comes again with the first.
 func TestRepeatsOfABatch(t *testing.T) {
 	const n, size = 10000, 500
-	byEnds, byPoints := newDeduper(n, size, true), newDeduper(n, size, false)
+	byEnds, byPoints := newDeduper(n, true), newDeduper(n, false)
 	s := rng.New(6, rng.Sample)
 	for _, among := range []int{2, 50, n} {
 		for _, count := range []int{size, 1, 77} {

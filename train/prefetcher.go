@@ -79,7 +79,7 @@ func newPrefetcher(edges []edge, n int, table bool, options *Options, from posit
 		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
 		drawer:   newEdgeDrawer(edges, options.Weights, options.Seed),
 		shuffle:  newShuffler(fanoutOf(len(edges)), edges, options.Seed),
-		dedupers: parallel.Pool[deduper]{New: func() *deduper { return newDeduper(n, size, byEnds) }},
+		dedupers: parallel.Pool[deduper]{New: func() *deduper { return newDeduper(n, byEnds) }},
 		ready:    make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -192,19 +192,17 @@ func draw(source ImageSource, to *model.Batch, epoch int) error {
 	return source.ImagesTo(to.Images, to.Rows, epoch)
 }
 
-// A deduper numbers the distinct points of a batch from 0.
+// A deduper numbers the distinct points of a batch from 0, or finds those that occur again.
 type deduper struct {
 	// seen[p] − base is the number of point p within the batch at hand, if that
 	// is not negative. Every batch raises the base above the numbers in use, so
 	// nothing has to be cleared in between.
 	seen []int32
 	base int32
-	// If batches are small for the number of points, mark replaces seen, with a bit for each
-	// point of the current batch. It fits the caches, and the few repeated points are
-	// searched in the batch.
-	mark []uint64
-	// For batches by their endpoints, repeated are the points that occur again, in order,
+	// For batches by their endpoints, mark replaces seen, with a bit for each point of the
+	// current batch. It fits the caches. repeated are the points that occur again, in order,
 	// and firsts their first endpoints.
+	mark     []uint64
 	repeated []int32
 	firsts   []int32
 }
@@ -221,22 +219,17 @@ func fewRepeats(n, size int) bool {
 	return 2*size <= rowsPerPiece && 2*size <= n && 2*size*size <= maxRepeats*n
 }
 
-// newDeduper returns a deduper for batches of size edges of a graph of n points, by their
-// endpoints or not.
-func newDeduper(n, size int, byEnds bool) *deduper {
-	if byEnds || size <= 2*(n/size) {
+// newDeduper returns a deduper for batches of a graph of n points, by their endpoints or not.
+func newDeduper(n int, byEnds bool) *deduper {
+	if byEnds {
 		return &deduper{mark: make([]uint64, (n+63)/64)}
 	}
 	return &deduper{seen: make([]int32, n), base: 1}
 }
 
-// fill sets a batch's Rows and Local to the ends of its edges.
+// fill sets a batch's Rows and Local to the ends of its edges. It needs seen.
 func (d *deduper) fill(to *model.Batch, edges []edge) {
 	n := len(edges)
-	if d.mark != nil {
-		d.fillMarked(to, edges)
-		return
-	}
 	if int(d.base) > math.MaxInt32-2*n {
 		clear(d.seen)
 		d.base = 1
@@ -269,19 +262,7 @@ func (d *deduper) number(local, rows []int32, edges []edge, bit int, used int) i
 	return int(next)
 }
 
-// fillMarked is fill for few edges of many points.
-func (d *deduper) fillMarked(to *model.Batch, edges []edge) {
-	n := len(edges)
-	to.Local, to.Rows = resize(to.Local, 2*n), resize(to.Rows, 2*n)
-	used := d.numberMarked(to.Local[:n], to.Rows, edges, 0, 0)
-	used = d.numberMarked(to.Local[n:], to.Rows, edges, 32, used)
-	to.Rows = to.Rows[:used]
-	for _, point := range to.Rows {
-		d.mark[point>>6] = 0
-	}
-}
-
-// fillEnds sets a batch's Rows and Repeats to the ends of its edges. It needs the marks.
+// fillEnds sets a batch's Rows and Repeats to the ends of its edges. It needs mark.
 func (d *deduper) fillEnds(to *model.Batch, edges []edge) {
 	n := len(edges)
 	to.Rows, to.Repeats = resize(to.Rows, 2*n), to.Repeats[:0]
@@ -329,23 +310,6 @@ func (d *deduper) markEnds(rows []int32, edges []edge, bit int) {
 		}
 		*word |= mask
 	}
-}
-
-// numberMarked is number for few edges of many points.
-func (d *deduper) numberMarked(local, rows []int32, edges []edge, bit int, next int) int {
-	local = local[:len(edges)]
-	for i, e := range edges {
-		point := uint32(e >> bit)
-		word, mask := &d.mark[point>>6], uint64(1)<<(point&63)
-		if *word&mask != 0 {
-			local[i] = int32(slices.Index(rows[:next], int32(point)))
-			continue
-		}
-		*word |= mask
-		rows[next], local[i] = int32(point), int32(next)
-		next++
-	}
-	return next
 }
 
 func resize[E any](s []E, n int) []E {

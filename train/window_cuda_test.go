@@ -41,7 +41,7 @@ func TestWindowsOnDevice(t *testing.T) {
 		for epoch := range epochs {
 			cpu.begin(epoch)
 			want := cpu.upTo(edges)
-			distinct := newDeduper(points, size, false)
+			distinct := newDeduper(points, false)
 			for batch := range batches {
 				must(t, w.at(epoch, batch))
 				if w.epoch != epoch || w.first != batch/c.perWindow*c.perWindow || w.count != min(c.perWindow, batches-w.first) {
