@@ -283,6 +283,9 @@ func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) (err erro
 	kind.Check(r.putControls(e, w))
 	r.compiled.MarkStale()
 	r.launch(e, w, e.batch, e.batch+count)
+	if d := w.batcher.drawer; d != nil && e.batch+count == w.batches {
+		d.draw(e.epoch + 1) // while the device trains
+	}
 	done := e.batch - w.first
 	report := r.reportHere[:reportHead+done+count]
 	kind.Check(device.Download(r.Device, report, r.report.Pointer()))

@@ -238,6 +238,7 @@ type edgeDrawer struct {
 	perWeight float64   // length on the line
 	before    []float64 // the weight of all edges before each piece of drawGrain
 	list      []edge    // of the epoch
+	drawn     int       // the epoch's number, counted from 1; 0: none
 	seed      uint64
 	u         float64
 
@@ -288,12 +289,14 @@ func (d *edgeDrawer) taken(weight float64) int {
 	return min(int(math.Ceil(end-d.u)), len(d.list))
 }
 
-// draw returns the edges of an epoch, in the order of the list. They are valid until the
-// next call.
+// draw returns the edges of an epoch, in the order of the list. They are valid until another
+// epoch is drawn.
 func (d *edgeDrawer) draw(epoch int) []edge {
-	stream := rng.New(d.seed, rng.Draws, uint64(epoch))
-	d.u = stream.Float64()
-	d.drawing.Run(len(d.edges), drawGrain)
+	if d.drawn != epoch+1 {
+		stream := rng.New(d.seed, rng.Draws, uint64(epoch))
+		d.u, d.drawn = stream.Float64(), epoch+1
+		d.drawing.Run(len(d.edges), drawGrain)
+	}
 	return d.list
 }
 
