@@ -84,6 +84,8 @@ type epochState struct {
 	spectrum   SpectrumParam
 	sum        float64 // of the losses of the batches done
 	lr         float64 // of the last of them
+	// single asks for a single batch, whose loss is kept: the size of chunks depends on time.
+	single bool
 
 	clock   time.Time
 	trained time.Duration // on the batches that were done here

@@ -11,6 +11,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 	"cne/model/vm"
@@ -266,7 +267,7 @@ func (r *deviceEngine) advance(e *epochState) (err error) {
 	begun := time.Now()
 	w := r.window
 	kind.Check(w.at(e.epoch, e.batch))
-	count := min(r.chunk, w.first+w.count-e.batch)
+	count := selection.If(e.single, 1, min(r.chunk, w.first+w.count-e.batch))
 	kind.Check(r.train(e, w, count))
 	switch took := time.Since(begun); {
 	case took < chunkTime/2 && count == r.chunk:

@@ -259,6 +259,7 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 			}
 			e.clock = time.Now()
 		}
+		e.single = first
 		if err := r.engine.advance(e); err != nil {
 			return err
 		}
