@@ -184,17 +184,19 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	if m.N <= allPairsPoints {
 		s.leaf = allPairsPoints
 	}
-	c, g := newPointSet(m, s.leaf, rng.Mix(seed))
+	c := newPointSet(m)
 	d := &descent{pointSet: c, descentSettings: s}
 	d.works.New = d.newWork
 	var trees []*forestTree
+	order := c.index
 	for t := 1; ; t++ {
+		g := c.newGrower(s.leaf, rng.Mix(seed)+uint64(t-1), order)
 		if err := g.grow(ctx); err != nil {
 			return nil, nil, err
 		}
 		tree := g.forestTree
 		if t == 1 {
-			if err := c.arrange(ctx, m, tree); err != nil {
+			if err := c.arrange(ctx, tree); err != nil {
 				return nil, nil, err
 			}
 			d.keys = make([]uint64, c.n*s.listLen)
@@ -208,11 +210,9 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		if t == s.trees || c.n <= s.leaf {
 			break
 		}
-		order := tree.order
-		if order == nil || t <= s.keptTrees {
+		if order = tree.order; order == nil || t <= s.keptTrees {
 			order = make([]int32, c.n)
 		}
-		g = c.newGrower(c.x, s.leaf, rng.Mix(seed)+uint64(t), order)
 	}
 	c.scratch = [2][]uint32{}
 	if c.n <= s.leaf {

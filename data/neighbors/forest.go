@@ -55,49 +55,29 @@ func scaleOf(m *data.Matrix) float32 {
 	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
 }
 
-// newPointSet returns an empty set for the points of m, and the grower of the tree for
-// arrange.
-func newPointSet(m *data.Matrix, leaf int, seed uint64) (*pointSet, *grower) {
-	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m), measure: measureOf(m)}
+// newPointSet returns the set of the points of m, in their order.
+func newPointSet(m *data.Matrix) *pointSet {
+	c := &pointSet{n: m.N, width: m.D, x: m.X, index: make([]int32, m.N), scale: scaleOf(m), measure: measureOf(m)}
 	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}
-	g := c.newGrower(m.X, leaf, seed, c.index)
 	if c.scale != 1 {
-		g.copyRow = func(dst []float32, p int32) { c.scaleRow(dst, m.Row(int(p))) }
-		g.project = func(w *growerWork, from, along []float32, rows []int32) {
-			if w.rows == nil {
-				w.rows = make([]float32, growChunk*c.width)
-			}
-			for at := range rows {
-				c.scaleRow(w.rows[at*c.width:(at+1)*c.width], m.Row(int(rows[at])))
-			}
-			simd.ProjectRows(w.keys, w.rows, from, along, w.first[:(len(rows)+15)&^15])
-		}
+		c.x = slices.Clone(m.X)
+		simd.Scale(c.x, c.scale)
 	}
-	return c, g
+	return c
 }
 
-// scaleRow sets dst to the scaled row.
-func (c *pointSet) scaleRow(dst, row []float32) {
-	if c.scale == 1 {
-		copy(dst, row)
-		return
-	}
-	for l, v := range row {
-		dst[l] = v * c.scale
-	}
-}
-
-// arrange copies the points of m in the order of the first tree. The tree then numbers the
-// points in this order. If ctx is done first, the error is ctx's.
-func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) error {
+// arrange copies the points in the order of the first tree. The tree then numbers them in this
+// order. If ctx is done first, the error is ctx's.
+func (c *pointSet) arrange(ctx context.Context, t *forestTree) error {
+	from := c.x
 	c.x = make([]float32, c.n*c.width)
 	rank := make([]int32, c.n)
 	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
-		simd.Fetch(m.X, m.D, c.index[lo:hi])
+		simd.Fetch(from, c.width, c.index[lo:hi])
 		for p := lo; p < hi; p++ {
 			i := c.index[p]
 			rank[i] = int32(p)
-			c.scaleRow(c.row(int32(p)), m.Row(int(i)))
+			copy(c.row(int32(p)), from[int(i)*c.width:])
 		}
 	})
 	for s := range t.splits {
@@ -110,20 +90,11 @@ func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) e
 	return err
 }
 
-// newGrower returns the grower of a tree of the rows of x, whose order is written to order.
-func (c *pointSet) newGrower(x []float32, leaf int, seed uint64, order []int32) *grower {
-	g := &grower{forestTree: &forestTree{leaf: leaf, order: order}, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
-	g.copyRow = func(dst []float32, p int32) { copy(dst, x[int(p)*g.width:]) }
-	g.project = func(w *growerWork, from, along []float32, rows []int32) {
-		whole := copy(w.some[:], rows)
-		for ; whole%16 != 0; whole++ {
-			w.some[whole] = rows[0]
-		}
-		simd.ProjectRows(w.keys, x, from, along, w.some[:whole])
-	}
+// newGrower returns the grower of a tree of the points, whose order is written to order.
+func (c *pointSet) newGrower(leaf int, seed uint64, order []int32) *grower {
+	g := &grower{forestTree: &forestTree{leaf: leaf, order: order}, x: c.x, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
 	g.works.New = func() *growerWork {
-		return &growerWork{from: make([]float32, g.width), along: make([]float32, g.width),
-			keys: make([]float32, growChunk), first: selection.UpTo[int32](growChunk)}
+		return &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk)}
 	}
 	return g
 }
@@ -199,11 +170,9 @@ const (
 // A grower makes a tree.
 type grower struct {
 	*forestTree
+	x       []float32 // the points
 	width   int
 	seed    uint64
-	copyRow func(dst []float32, p int32)
-	// project sets w.keys to the positions of the rows, at most growChunk, along a line.
-	project func(w *growerWork, from, along []float32, rows []int32)
 	keys    []uint32 // positions of the points along their node's line, mapped by selection.Ordered
 	scratch []uint32
 	works   parallel.Pool[growerWork]
@@ -213,8 +182,6 @@ type grower struct {
 type growerWork struct {
 	from, along []float32
 	keys        []float32
-	rows        []float32 // growChunk points, if they must be scaled
-	first       []int32   // 0, 1, …
 	some        [growChunk]int32
 }
 
@@ -262,6 +229,9 @@ func (g *grower) below(s span) {
 	g.below(right)
 }
 
+// copyRow sets dst to point p.
+func (g *grower) copyRow(dst []float32, p int32) { copy(dst, g.x[int(p)*g.width:]) }
+
 // choose draws the two points of a split, if possible two that differ.
 func (g *grower) choose(s span) {
 	w := g.works.Get()
@@ -293,7 +263,11 @@ func (g *grower) projectSpan(s span) {
 	}
 	for lo := s.lo; lo < s.hi; lo += growChunk {
 		rows := g.order[lo:min(s.hi, lo+growChunk)]
-		g.project(w, w.from, w.along, rows)
+		whole := copy(w.some[:], rows)
+		for ; whole%16 != 0; whole++ {
+			w.some[whole] = rows[0]
+		}
+		simd.ProjectRows(w.keys, g.x, w.from, w.along, w.some[:whole])
 		for r := range rows {
 			g.keys[lo+r] = selection.Ordered(w.keys[r])
 		}
