@@ -176,12 +176,12 @@ type PageColumn struct {
 	Labels *data.Labels
 }
 
-// A PageView is one of several embeddings [n, d] on a page. Its Name distinguishes it from the
-// others, such as "s = 0.5".
+// A PageView is one of several embeddings on a page. Its fields are the Name that distinguishes
+// it from the others, such as "s = 0.5", the Embedding [n, d], a *data.Matrix, and Facts.
 type PageView = explorer.View
 
-// A Fact is a statement about an embedding, such as a quality figure. Meaning explains
-// Name; the page shows it on hover.
+// A Fact is a statement about an embedding, such as a quality figure. Its fields, of type string,
+// are Name, Value and Meaning, which explains Name; the page shows it on hover.
 type Fact = explorer.Fact
 
 // Facts returns quality figures as the program's pages show them.

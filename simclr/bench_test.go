@@ -58,15 +58,18 @@ func BenchmarkPretraining(b *testing.B) {
 	}
 }
 
-// BenchmarkOptimizers times steps of the first stage of configs/simclr-cifar10-cpu.yaml in the
-// same way.
+// BenchmarkOptimizers times steps of the stages of configs/simclr-cifar10-cpu.yaml in the same
+// way.
 func BenchmarkOptimizers(b *testing.B) {
 	p := simclr.PaperPretraining()
-	p.BatchSize, p.Views, p.Augmentation.Size, p.Negatives = 64, 8, 8, train.Full
+	p.BatchSize, p.Views, p.Negatives = 64, 8, train.Full
 	p.Network = model.ResNetOptions{Small: true, Hidden: 512}
-	benchmarkPretraining(b, "sgd", p)
-	p.Optimizer, p.LR = simclr.Muon, 0.03
-	benchmarkPretraining(b, "muon", p)
+	for _, p.Augmentation.Size = range []int{8, 16} {
+		for _, p.Optimizer = range []simclr.Optimizer{simclr.SGD, simclr.Muon} {
+			p.LR = 0.03
+			benchmarkPretraining(b, fmt.Sprintf("%v/size=%d", p.Optimizer, p.Augmentation.Size), p)
+		}
+	}
 }
 
 func benchmarkPretraining(b *testing.B, name string, p simclr.Pretraining) {

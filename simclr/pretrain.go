@@ -73,7 +73,7 @@ type Pretraining struct {
 	// Stages, if any, replace Epochs. Epochs must then be 0 or the sum of their epochs. They
 	// run in order; each starts from the network of the stage before.
 	Stages []Stage `key:"stages" item:"stage"`
-	// Optimizer updates the parameters: Muon only on the CPU and with a metric of op.Cosine.
+	// Optimizer updates the parameters. Muon requires the CPU and the metric op.Cosine.
 	// Momentum and WeightDecay are as in train.SGD and train.Muon. Clip bounds the gradients element-wise; 0 means no bound.
 	Optimizer   Optimizer `key:"train.optimizer"`
 	Momentum    float64   `key:"train.momentum" in:"[0,1)"`

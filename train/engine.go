@@ -84,7 +84,8 @@ type epochState struct {
 	spectrum   SpectrumParam
 	sum        float64 // of the losses of the batches done
 	lr         float64 // of the last of them
-	// single asks for a single batch, whose loss is kept: the size of chunks depends on time.
+	// single has the engine train on a single batch next. The loss at the start of a phase is
+	// kept, and must not depend on the size of chunks, which depends on time.
 	single bool
 
 	clock   time.Time

@@ -469,7 +469,15 @@ func TestPhaseBeginsAgainOnDevice(t *testing.T) {
 			r.options.Phases[1].LR *= 3
 			_, _, _, err = r.fit(t, d, nil)
 		}
-		got, _, result, err := r.fit(t, d, func(o *train.Options) { o.Retries = 10 })
+		got, _, result, err := r.fit(t, d, func(o *train.Options) {
+			o.Retries = 10
+			o.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) error {
+				if c.Progress.FirstEdges != 64 { // of one batch, whatever the size of chunks
+					t.Errorf("%s: the first loss is of %d edges", name, c.Progress.FirstEdges)
+				}
+				return nil
+			}}
+		})
 		must(t, err)
 		if result.Retries == 0 {
 			t.Errorf("%s: no retries", name)

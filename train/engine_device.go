@@ -34,7 +34,7 @@ const (
 // A deviceEngine trains on a device, in float32. It submits the batches of an epoch in
 // chunks. All that differs between batches (edges, negatives, learning rate) is in the
 // device's memory. The program therefore waits only for the losses at the end of a chunk,
-// and only once per epoch if an epoch takes no longer than chunkTime.
+// which is an epoch if that takes no longer than chunkTime, but for a phase's first batch.
 type deviceEngine struct {
 	*settings
 	compiled   *model.DeviceModel // the model on the device

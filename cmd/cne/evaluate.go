@@ -142,7 +142,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	a.config, a.origins = c, origins
 	a.dataKnown = !origins.IsDefault("data.path")
 	if ofTheRun && origins["data.path"] != "--data" {
-		own, _, err := configs.Train.Load(&configs.Sources{File: from.File})
+		own, ownOrigins, err := configs.Train.Load(&configs.Sources{File: from.File})
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,8 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		case c.Data.LabelColumn == own.Data.LabelColumn && !same:
 			c.Data.LabelColumn = ""
 		}
-		if column := own.Data.Reading().LabelColumn; column != "" && len(c.Data.Path) > 0 && !file.IsCells(c.Data.Path[0]) {
+		rundir.LocateInputs(a.folder, own, ownOrigins)
+		if column := own.Data.Reading().LabelColumn; column != "" && len(own.Data.Path) > 0 && !file.IsCells(own.Data.Path[0]) {
 			c.Data.Drop = append(c.Data.Drop, column)
 		}
 	}

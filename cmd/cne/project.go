@@ -281,21 +281,26 @@ func (p *projectRun) runFolder() string {
 	return filepath.Dir(p.model)
 }
 
-// watchedRows are rows whose largest finite magnitude, and whether there are fractions, is known
-// once they are read.
+// watchedRows are rows of which is known, once they are read, what their largest finite magnitude
+// is, and whether there are magnitudes between 0 and 1.
 type watchedRows struct {
 	file.Rows
-	largest  float32
-	fraction bool
+	largest float32
+	between bool
 }
 
 func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
 	n, err = r.Rows.Next(dst)
-	for _, v := range dst.X[:n*dst.D] {
+	block := dst.X[:n*dst.D]
+	// Most blocks need no second look at each of their values.
+	if most := data.LargestMagnitude(block); most <= r.largest && (most > 1 || r.between) {
+		return n, err
+	}
+	for _, v := range block {
 		if v = max(v, -v); v > r.largest && v <= math.MaxFloat32 {
 			r.largest = v
 		}
-		r.fraction = r.fraction || 0 < v && v < 1
+		r.between = r.between || 0 < v && v < 1
 	}
 	return n, err
 }
@@ -339,7 +344,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	if b := e.Description.Preprocessing; b != nil && b.Counts == nil && !b.Metric.Angular() && (!b.Metric.Direct() || b.Metric == data.Manhattan) &&
 		b.Scaler != nil && b.Scaler.Kind == data.ScaleUnit && b.Scaler.Offset == nil {
 		// Few rows may well be far below the largest value, but not pixels of 0 to 1 beside 255.
-		if trained := b.Scaler.Divisor; watched.largest/10 > trained || trained >= 100 && watched.largest <= 1 && watched.fraction {
+		if trained := b.Scaler.Divisor; watched.largest/10 > trained || trained >= 100 && watched.largest <= 1 && watched.between {
 			p.Log.Warn("the new points have another scale than those of training, so their positions may mean nothing", "largest value", watched.largest, "in training", trained)
 		}
 	}

@@ -36,8 +36,8 @@ type Options struct {
 	// Only lists the columns with the values of the points, in their order, each given as in
 	// LabelColumn. If empty, all columns are values except those in Drop.
 	Only []string `key:"columns" as:"columns"`
-	// Drop lists columns of CSV, TSV and Parquet files that are no values, each given as in
-	// LabelColumn, which may be among them.
+	// Drop lists columns of CSV, TSV and Parquet files that are not values of the points, each
+	// given as in LabelColumn, which may be among them.
 	Drop []string `key:"drop" as:"columns"`
 	// DropText leaves out columns of tables that are not numbers, or have no values, unless
 	// other options name them; tables are read twice. Without it, reading returns a

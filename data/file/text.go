@@ -721,8 +721,8 @@ func findRoles(columns int, names []string, o *Options) []role {
 	set := func(to role, list ...string) {
 		for _, wanted := range list {
 			c := findColumn(wanted, columns, names)
-			labelsAlone := roles[c] == roleDrop && to == roleLabel
-			kind.Need(roles[c] == roleData || roles[c] == to || labelsAlone, data.ErrOption,
+			droppedLabels := roles[c] == roleDrop && to == roleLabel
+			kind.Need(roles[c] == roleData || roles[c] == to || droppedLabels, data.ErrOption,
 				"column %q: got two uses, want one: as the label, as a value, or dropped", wanted)
 			roles[c] = to
 		}

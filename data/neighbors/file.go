@@ -108,7 +108,7 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 
 // belowZero reports whether the least and the largest of some values show that they are neither
 // weights nor distances, which rounding may bring a little below 0.
-func belowZero(least, largest float64) bool { return least < -1e-6*largest }
+func belowZero(least, largest float64) bool { return least < -1e-6*max(1, largest) }
 
 // WriteNPZ writes the graph to a file. scipy.sparse.load_npz reads it as a CSR matrix of
 // the weights (1 without weights) in float32, and ReadFile reads it as the same graph.

@@ -160,6 +160,7 @@ func TestDecodeNPZWeights(t *testing.T) {
 		{"the largest", member("<f4", "(3,)", []float32{math.MaxFloat32, 1, 1}), true, ""},
 		{"negative", member("<f4", "(3,)", []float32{1, -.5, 1}), false, "data.npy: row 0, column 2 (counted from 0): got -0.5, want weights or distances of at least 0"},
 		{"rounded below 0", member("<f4", "(3,)", []float32{1e4, -.004, 1e4}), true, ""},
+		{"cosine distances", member("<f4", "(3,)", []float32{.05, -1.1920929e-7, .06}), true, ""},
 		{"NaN", member("<f4", "(3,)", []float32{1, 1, float32(math.NaN())}), false, "data.npy: row 2, column 0 (counted from 0): got NaN or infinity"},
 		{"infinite", member("<f8", "(3,)", []float64{1, inf, 1}), false, "row 0, column 2 (counted from 0): got NaN or infinity"},
 		{"big-endian", member(">f8", "(3,)", []float64{inf, 1, 1}), false, "row 0, column 1 (counted from 0): got NaN or infinity"},

@@ -36,7 +36,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 		}
 		return
 	case metric == data.Haversine && inRadians(m):
-		in.log.Warn("all latitudes are within ±π/2 and all longitudes within ±π; haversine takes degrees (numpy.degrees(x) converts radians)")
+		in.log.Warn("all latitudes are within ±π/2 and all longitudes within ±2π; haversine takes degrees (numpy.degrees(x) converts radians)")
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
@@ -159,10 +159,11 @@ func setting(key string, values ...string) string {
 	return "--set " + s
 }
 
-// inRadians reports whether all latitudes and longitudes could be angles in radians.
+// inRadians reports whether all latitudes and longitudes could be angles in radians, to within
+// rounding.
 func inRadians(m *data.Matrix) bool {
 	return !slices.ContainsFunc(selection.UpTo[int](m.N), func(i int) bool {
-		return math.Abs(m.At(i, 0)) > math.Pi/2 || math.Abs(m.At(i, 1)) > math.Pi
+		return math.Abs(m.At(i, 0)) > math.Pi/2+1e-6 || math.Abs(m.At(i, 1)) > 2*math.Pi+1e-6
 	})
 }
 
