@@ -10,8 +10,8 @@ import (
 	"cne/model/op"
 )
 
-// Muon is the optimiser of Jordan et al. (2024) for networks in which a normalisation follows
-// the layers, so that only the directions of weights matter. A parameter of two or more
+// Muon is the optimiser of Jordan et al. (2024). It is for networks that normalise what their
+// layers compute, so that the size of weights does not matter. A parameter of two or more
 // dimensions, [r, c, …], is a matrix W of r rows. With G its clipped gradient and k the smaller
 // of its sides:
 //

@@ -16,7 +16,7 @@ import (
 )
 
 // An Optimizer moves parameters against their gradients. *SGD, *Adam and *Muon are
-// optimisers. Those of other packages, and Muon, run only on the CPU.
+// optimisers. *Muon and the optimisers of other packages run only on the CPU.
 type Optimizer interface {
 	// Init makes a new state for parameters. Arrays with the shape of a parameter are on
 	// the parameter's device. It returns an error if the optimiser's options are invalid.

@@ -45,7 +45,7 @@ func TestWindowsOnDevice(t *testing.T) {
 			for batch := range batches {
 				must(t, w.at(epoch, batch))
 				if w.epoch != epoch || w.first != batch/c.perWindow*c.perWindow || w.count != min(c.perWindow, batches-w.first) {
-					t.Fatalf("%s: the window of batch %d of epoch %d is that of %d from %d of %d", name, batch, epoch, w.count, w.first, w.epoch)
+					t.Fatalf("%s: batch %d of epoch %d: got the window of epoch %d, with %d batches from number %d", name, batch, epoch, w.epoch, w.count, w.first)
 				}
 				must(t, device.Download(d, got, w.order.Pointer()))
 				if !slices.Equal(got, want) {

@@ -281,12 +281,11 @@ func (p *projectRun) runFolder() string {
 	return filepath.Dir(p.model)
 }
 
-// watchedRows are rows of which is known, once they are read, what their largest finite magnitude
-// is, and whether there are magnitudes between 0 and 1.
+// watchedRows note, while they are read, what tells the scale of the values.
 type watchedRows struct {
 	file.Rows
-	largest float32
-	between bool
+	largest float32 // magnitude, of the finite values
+	between bool    // whether a magnitude is between 0 and 1
 }
 
 func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {

@@ -1,6 +1,7 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
 // kind in their text, and gives the constants of enumerations their words (Names). Fail, Need,
-// Check and Got leave the functions of a parser with an error, up to the one that has deferred Catch.
+// Check and Got leave the functions of a parser with an error, up to the one that has
+// deferred Catch.
 package kind
 
 import (

@@ -162,9 +162,12 @@ func setting(key string, values ...string) string {
 // inRadians reports whether all latitudes and longitudes could be angles in radians, to within
 // rounding.
 func inRadians(m *data.Matrix) bool {
-	return !slices.ContainsFunc(selection.UpTo[int](m.N), func(i int) bool {
-		return math.Abs(m.At(i, 0)) > math.Pi/2+1e-6 || math.Abs(m.At(i, 1)) > 2*math.Pi+1e-6
-	})
+	for i := range m.N {
+		if math.Abs(m.At(i, 0)) > math.Pi/2+1e-6 || math.Abs(m.At(i, 1)) > 2*math.Pi+1e-6 {
+			return false
+		}
+	}
+	return true
 }
 
 // explainTable adds to an error of reading a table the keys that help. drops reports

@@ -16,12 +16,12 @@
 //	internal/device/fakecuda/build /tmp/libfakecuda.so checked
 //
 // It ends the process where two threads race for memory, whatever their order, and at
-// undefined behaviour, such as misaligned accesses. It computes as differently from the CPU as a GPU may:
-// it fuses multiplications and additions as the PTX does; approximate instructions have
-// the error that NVIDIA documents; products are summed in another order and, if
-// Device.TF32 is set, of operands rounded to TF32 (or truncated, with
-// FAKECUDA_TF32=cut); and a kernel's failure shows only when the program waits for the
-// device.
+// undefined behaviour, such as misaligned accesses. It computes as differently from
+// the CPU as a GPU may: it fuses multiplications and additions as the PTX does;
+// approximate instructions have the error that NVIDIA documents; products are summed
+// in another order and, if Device.TF32 is set, of operands rounded to TF32 (or
+// truncated, with FAKECUDA_TF32=cut); and a kernel's failure shows only when the
+// program waits for the device.
 //
 // What a program finds at its start is set in the environment, too: the driver's
 // version (FAKECUDA_DRIVER_VERSION, such as 12020), the number of GPUs
