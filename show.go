@@ -84,9 +84,9 @@ func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 	}
 	s := &plot.Scatter{
 		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
-		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize, Dates: o.Labels.Dates(),
+		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
 	}
-	if s.Classes, s.ClassNames, s.ClassColours, s.Values, err = colours("Labels", o.Labels, n); err != nil {
+	if s.Colouring, err = colouring("Labels", o.Labels, n); err != nil {
 		return err
 	}
 	return showError(s.Write(w, format))
@@ -123,14 +123,13 @@ func (o *PictureOptions) strip() (*plot.Strip, error) {
 	if several {
 		all = data.JoinLabels(labels...)
 	}
-	classes, names, inks, values := plot.OfLabels(all)
+	rest := plot.OfLabels(all)
 	for _, p := range o.Panels {
-		panel := &plot.Scatter{Embedding: p.Embedding, Title: p.Title, ClassNames: names, ClassColours: inks, Classes: classes, Values: values,
-			Dates: all.Dates(), PointSize: o.PointSize, NameClasses: o.NameClasses}
-		if n := p.Embedding.N; several && classes != nil {
-			panel.Classes, classes = classes[:n], classes[n:]
-		} else if several && values != nil {
-			panel.Values, values = values[:n], values[n:]
+		panel := &plot.Scatter{Embedding: p.Embedding, Colouring: rest, Title: p.Title, PointSize: o.PointSize, NameClasses: o.NameClasses}
+		if n := p.Embedding.N; several && rest.Classes != nil {
+			panel.Classes, rest.Classes = rest.Classes[:n], rest.Classes[n:]
+		} else if several && rest.Values != nil {
+			panel.Values, rest.Values = rest.Values[:n], rest.Values[n:]
 		}
 		strip.Panels = append(strip.Panels, panel)
 	}
@@ -220,7 +219,7 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
 	p := explorer.Page{Title: o.Title, Slider: o.Slider, Rows: o.Rows, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
-		Neighbors: o.Neighbors, Views: views, Dates: o.Labels.Dates()}
+		Neighbors: o.Neighbors, Views: views}
 	for i, v := range views {
 		if v.Embedding == nil {
 			return badOption("Views: got no embedding for view %d (counted from 0)", i)
@@ -231,16 +230,15 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		p.Neighbors = h.Nearest
 	}
 	var err error
-	if p.Classes, p.ClassNames, p.ClassColours, p.Values, err = colours("Labels", o.Labels, n); err != nil {
+	if p.Colouring, err = colouring("Labels", o.Labels, n); err != nil {
 		return err
 	}
 	for _, c := range o.Columns {
-		column := explorer.Column{Name: c.Name, Dates: c.Labels.Dates()}
-		what := fmt.Sprintf("column %q", c.Name)
-		if column.Classes, column.ClassNames, column.ClassColours, column.Values, err = colours(what, c.Labels, n); err != nil {
+		colours, err := colouring(fmt.Sprintf("column %q", c.Name), c.Labels, n)
+		if err != nil {
 			return err
 		}
-		p.Columns = append(p.Columns, column)
+		p.Columns = append(p.Columns, explorer.Column{Name: c.Name, Colouring: colours})
 	}
 	if o.Names == nil && o.Images != nil {
 		p.Names = o.Images.Names
@@ -256,13 +254,12 @@ func (e *Embedding) shown() (int, error) {
 	return e.Positions.N, nil
 }
 
-// colours checks the labels of n points, and returns their colours as classes or values.
-func colours(what string, l *data.Labels, n int) (classes []int32, names []string, inks []int32, values []float64, err error) {
+// colouring checks the labels of n points, and returns their colouring.
+func colouring(what string, l *data.Labels, n int) (plot.Colouring, error) {
 	if err := l.Check(n); err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("%w: %s: %w", ErrOption, what, err)
+		return plot.Colouring{}, fmt.Errorf("%w: %s: %w", ErrOption, what, err)
 	}
-	classes, names, inks, values = plot.OfLabels(l)
-	return classes, names, inks, values, nil
+	return plot.OfLabels(l), nil
 }
 
 // showError converts an error of a picture or page to an error of this package.

@@ -19,6 +19,8 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
+
+	"cne/internal/plot"
 )
 
 // saving is held by the test whose folder the browser saves files in: it has only one.
@@ -55,7 +57,7 @@ func told() *Page {
 	}
 	p.Names[0], weight[3] = "a \"quoted\", <b>long</b>\nname", math.NaN()
 	p.Classes[6] = -1
-	p.Columns = []Column{{Name: "weight, kg", Values: weight}}
+	p.Columns = []Column{{Name: "weight, kg", Colouring: plot.Colouring{Values: weight}}}
 	return p
 }
 
@@ -206,7 +208,7 @@ func TestBrowserLink(t *testing.T) {
 	t.Parallel()
 	p := told()
 	p.ClassNames = []string{"ant, small", "bee&co", "cat"}
-	p.Columns = append(p.Columns, Column{Name: "side=", Classes: p.Classes, ClassNames: []string{"left", "left", "right"}})
+	p.Columns = append(p.Columns, Column{Name: "side=", Colouring: plot.Colouring{Classes: p.Classes, ClassNames: []string{"left", "left", "right"}}})
 	b := show(t, p, setting{}).ready()
 	b.expect("at the start", "location.hash", "")
 	b.wheel(7, -300)

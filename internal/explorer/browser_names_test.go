@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"cne/data"
+	"cne/internal/plot"
 )
 
 // namedSorted is the names on the map.
@@ -43,7 +44,7 @@ func TestBrowserClassNames(t *testing.T) {
 	t.Parallel()
 	p := three()
 	values := make([]float64, 30)
-	p.Columns = []Column{{Name: "value", Values: values}, {Name: "alone", Classes: make([]int32, 30)}, {Name: "two", Classes: make([]int32, 30), ClassNames: []string{"one", "other"}}}
+	p.Columns = []Column{{Name: "value", Colouring: plot.Colouring{Values: values}}, {Name: "alone", Colouring: plot.Colouring{Classes: make([]int32, 30)}}, {Name: "two", Colouring: plot.Colouring{Classes: make([]int32, 30), ClassNames: []string{"one", "other"}}}}
 	p.Columns[2].Classes[7] = 1
 	for dark := range 2 {
 		b := show(t, p, setting{dark: dark == 1}).ready()
@@ -113,7 +114,7 @@ func TestBrowserManyNames(t *testing.T) {
 	for c := range names {
 		names[c] = fmt.Sprintf("class %d, whose name is rather long for a map of this kind", c)
 	}
-	b := show(t, &Page{Views: []View{{Embedding: m}}, Classes: classes, ClassNames: names}, setting{}).ready()
+	b := show(t, &Page{Views: []View{{Embedding: m}}, Colouring: plot.Colouring{Classes: classes, ClassNames: names}}, setting{}).ready()
 	before := get[int](b, "cne.names.length")
 	if before < 10 || before > 60 {
 		t.Errorf("there are %d names, want 10 to 60", before)
@@ -162,7 +163,7 @@ func TestBrowserNamesOfSmallClasses(t *testing.T) {
 		}
 	}
 	for _, s := range []setting{{}, {width: 360, height: 740, phone: true}} {
-		b := show(t, &Page{Views: []View{{Embedding: m}}, Classes: classes, ClassNames: names}, s).ready()
+		b := show(t, &Page{Views: []View{{Embedding: m}}, Colouring: plot.Colouring{Classes: classes, ClassNames: names}}, s).ready()
 		b.expect("all have a name", "cne.names.length", "6")
 		b.expect("without overlaps, in the stage", tidy, "")
 		b.expect("no name hides a small class", fmt.Sprintf(`(() => {
@@ -244,8 +245,8 @@ func TestBrowserNamesAreText(t *testing.T) {
 	b.expect("text", fmt.Sprintf("cne.names.some((n) => n.text === %q) && typeof window.hacked", evil), "undefined")
 	// A single point, and points at one place.
 	for _, p := range []*Page{
-		{Views: []View{{Embedding: matrix(2, 3, 4)}}, Classes: []int32{0}, Names: []string{"a point"}, AutoLabels: true},
-		{Views: []View{{Embedding: matrix(2, 3, 4, 3, 4)}}, Classes: []int32{0, 1}},
+		{Views: []View{{Embedding: matrix(2, 3, 4)}}, Colouring: plot.Colouring{Classes: []int32{0}}, Names: []string{"a point"}, AutoLabels: true},
+		{Views: []View{{Embedding: matrix(2, 3, 4, 3, 4)}}, Colouring: plot.Colouring{Classes: []int32{0, 1}}},
 	} {
 		b := show(t, p, setting{}).ready()
 		b.expect("names", "cne.names.length", fmt.Sprint(2*len(p.Classes)-2)) // of two, one is below the place and one above

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"cne/data/neighbors"
+	"cne/internal/plot"
 )
 
 // near returns three groups where row 0 has the neighbours 3, 7 and 11, the rows from 1
@@ -117,7 +118,7 @@ func TestBrowserPointOnAPhone(t *testing.T) {
 
 func TestBrowserThumbnails(t *testing.T) {
 	t.Parallel()
-	p := &Page{Views: []View{{Embedding: normal(5000, 2, 1, 0)}}, Classes: make([]int32, 5000), Images: noise(5000, 8, 8, 1)}
+	p := &Page{Views: []View{{Embedding: normal(5000, 2, 1, 0)}}, Colouring: plot.Colouring{Classes: make([]int32, 5000)}, Images: noise(5000, 8, 8, 1)}
 	for i := range p.Classes {
 		p.Classes[i] = int32(i % 3)
 	}

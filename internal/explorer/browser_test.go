@@ -484,14 +484,14 @@ func TestBrowserExtremes(t *testing.T) {
 			b.colour("the second view", 0, inkOf(plot.ClassColour(0))[0])
 			b.says("#view-name", "1")
 		}},
-		"300 classes": {&Page{Views: []View{{Embedding: many}}, Classes: classes, ClassNames: names}, setting{}, func(b *tab) {
+		"300 classes": {&Page{Views: []View{{Embedding: many}}, Colouring: plot.Colouring{Classes: classes, ClassNames: names}}, setting{}, func(b *tab) {
 			b.after("opened", "document.querySelectorAll('#classes button').length", "300", "document.getElementById('classes').scrollHeight > 2000 && document.documentElement.scrollHeight <= innerHeight", "true")
 			b.run(chromedp.SendKeys(chromedp.CSS("#filter"), "class 29"))
 			b.expect("filtered", "Array.from(document.querySelectorAll('#classes li')).filter((e) => e.checkVisibility()).length", "11")
 			b.after("click #none", "cne.visible", "2890")
 			b.after("click #all", "cne.visible", "3000")
 		}},
-		"some without class": {&Page{Views: []View{{Embedding: many}}, Classes: some}, setting{}, func(b *tab) {
+		"some without class": {&Page{Views: []View{{Embedding: many}}, Colouring: plot.Colouring{Classes: some}}, setting{}, func(b *tab) {
 			b.says("#classes", "0 750 1 750 2 750 no label 750")
 			b.after("click #classes li:nth-child(4) button", "cne.visible", "2250")
 		}},
@@ -505,7 +505,7 @@ func TestBrowserExtremes(t *testing.T) {
 			b.after("click #classes li:nth-child(1) button", "cne.visible", "0")
 			b.after("find row 0; key Enter", "[cne.visible, cne.pinned]", "30,0")
 		}},
-		"values": {&Page{Views: []View{{Embedding: values}}, Values: []float64{1, 5.5, 10, math.NaN()}}, setting{}, func(b *tab) {
+		"values": {&Page{Views: []View{{Embedding: values}}, Colouring: plot.Colouring{Values: []float64{1, 5.5, 10, math.NaN()}}}, setting{}, func(b *tab) {
 			for row, at := range []float64{0, 0.5, 1} {
 				b.colour("values", row, valueInk(at)[0])
 			}
@@ -514,7 +514,7 @@ func TestBrowserExtremes(t *testing.T) {
 			b.says("#tip", "5.5 row 1")
 			b.after("find 10", "cne.standing", "1")
 		}},
-		"small values": {&Page{Views: []View{{Embedding: matrix(2, 0, 0, 1, 0)}}, Values: []float64{-1e-7, 2.1e-6}}, setting{}, func(b *tab) {
+		"small values": {&Page{Views: []View{{Embedding: matrix(2, 0, 0, 1, 0)}}, Colouring: plot.Colouring{Values: []float64{-1e-7, 2.1e-6}}}, setting{}, func(b *tab) {
 			b.after("opened", `new Set(Array.from(document.querySelectorAll("#colours .marks span"), (e) => e.offsetHeight)).size`, "1",
 				`document.querySelector("#colours .marks span:last-child").textContent`, "2e-6")
 		}},

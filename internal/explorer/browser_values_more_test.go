@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"cne/internal/plot"
 )
 
 // A range only by the mouse, with another kind of scale, and with points that were held
@@ -52,7 +54,7 @@ func TestBrowserColumnSearch(t *testing.T) {
 		for i := range values {
 			values[i] = float64(i % (k + 2))
 		}
-		p.Columns = append(p.Columns, Column{Name: fmt.Sprintf("GENE%d", k+1), Values: values})
+		p.Columns = append(p.Columns, Column{Name: fmt.Sprintf("GENE%d", k+1), Colouring: plot.Colouring{Values: values}})
 	}
 	b := show(t, p, setting{}).ready()
 	b.until("!document.getElementById('column-search').disabled")

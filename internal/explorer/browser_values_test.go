@@ -19,7 +19,7 @@ func valued(values ...float64) *Page {
 	for i := range values {
 		e.Row(i)[0], e.Row(i)[1] = float32(i%10), -float32(i/10)
 	}
-	return &Page{Views: []View{{Embedding: e}}, Values: values}
+	return &Page{Views: []View{{Embedding: e}}, Colouring: plot.Colouring{Values: values}}
 }
 
 // scale chooses a kind of scale by keys.
@@ -101,7 +101,7 @@ func heavy(n int) []float64 {
 // The scale begins as suits the values, and each column keeps what was chosen.
 func TestBrowserScaleOfAColumn(t *testing.T) {
 	t.Parallel()
-	p := &Page{Views: []View{{Embedding: normal(2000, 2, 1, 0)}}, Columns: []Column{{Name: "heavy", Values: heavy(2000)}, {Name: "even", Values: make([]float64, 2000)}, {Name: "few", Values: make([]float64, 2000)}, {Name: "class", Classes: make([]int32, 2000)}}}
+	p := &Page{Views: []View{{Embedding: normal(2000, 2, 1, 0)}}, Columns: []Column{{Name: "heavy", Colouring: plot.Colouring{Values: heavy(2000)}}, {Name: "even", Colouring: plot.Colouring{Values: make([]float64, 2000)}}, {Name: "few", Colouring: plot.Colouring{Values: make([]float64, 2000)}}, {Name: "class", Colouring: plot.Colouring{Classes: make([]int32, 2000)}}}}
 	for i := range 2000 {
 		p.Columns[1].Values[i] = float64(i)
 	}
@@ -131,7 +131,7 @@ func TestBrowserRange(t *testing.T) {
 		}
 	}
 	p := valued(values...)
-	p.Columns = []Column{{Name: "other", Values: make([]float64, 105)}}
+	p.Columns = []Column{{Name: "other", Colouring: plot.Colouring{Values: make([]float64, 105)}}}
 	p.Views = append(p.Views, p.Views[0])
 	b := show(t, p, setting{}).ready()
 	b.says("#missing", "no label 5")

@@ -20,7 +20,7 @@ func (p *Page) columns() []Column {
 	if p.Classes == nil && p.Values == nil {
 		return p.Columns
 	}
-	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.ClassColours, p.Values, p.Dates}}, p.Columns)
+	return slices.Concat([]Column{{firstColumn, p.Colouring}}, p.Columns)
 }
 
 // addColumns adds a block for each column to colour points by, column-k for the k-th, and

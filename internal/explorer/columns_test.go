@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 
+	"cne/internal/plot"
 	"cne/internal/rng"
 )
 
@@ -75,11 +76,11 @@ func TestValueCodings(t *testing.T) {
 func annotated() *Page {
 	const evil = `<img src=x onerror=alert(1)><script>alert(1)</script>`
 	return &Page{
-		Views:   []View{{Embedding: matrix(2, 0, 0, 10, 0, 0, 10, 10, 10)}},
-		Classes: []int32{0, 0, 1, 1}, ClassNames: []string{"cat", "dog"},
+		Views:     []View{{Embedding: matrix(2, 0, 0, 10, 0, 0, 10, 10, 10)}},
+		Colouring: plot.Colouring{Classes: []int32{0, 0, 1, 1}, ClassNames: []string{"cat", "dog"}},
 		Columns: []Column{
-			{Name: evil, Classes: []int32{0, 1, -1, 1}, ClassNames: []string{evil, "tall"}},
-			{Name: "age", Values: []float64{1, 34.5, math.NaN(), 80}},
+			{Name: evil, Colouring: plot.Colouring{Classes: []int32{0, 1, -1, 1}, ClassNames: []string{evil, "tall"}}},
+			{Name: "age", Colouring: plot.Colouring{Values: []float64{1, 34.5, math.NaN(), 80}}},
 		},
 		Names: []string{evil, "Ann", "Bob", "Zoë 😀"},
 	}
@@ -122,7 +123,7 @@ func TestBrowserUnpacks(t *testing.T) {
 	for i := range values {
 		values[i], classes[i], p.Names[i] = float64(i)+0.25, int32(i%3), fmt.Sprintf("s%05d", i)
 	}
-	p.Columns = []Column{{Name: "v", Values: values}, {Name: "c", Classes: classes}}
+	p.Columns = []Column{{Name: "v", Colouring: plot.Colouring{Values: values}}, {Name: "c", Colouring: plot.Colouring{Classes: classes}}}
 	html := write(t, p)
 	for _, id := range []string{"names", "column-0", "column-1"} {
 		if !strings.HasPrefix(blockText(t, html, id), packed) {

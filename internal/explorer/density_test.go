@@ -36,7 +36,7 @@ func crowded(more int) *Page {
 	for i := 3; i+1 < m.N; i += 300 {
 		copy(m.X[2*i:], []float32{-1, -1, 1, 1})
 	}
-	return &Page{Classes: classes, Views: []View{{Name: "only", Embedding: m}}}
+	return &Page{Colouring: plot.Colouring{Classes: classes}, Views: []View{{Name: "only", Embedding: m}}}
 }
 
 // red returns the mean of the red channel around a row.
@@ -93,7 +93,7 @@ func TestBrowserLarge(t *testing.T) {
 	t.Parallel()
 	ds, few := digits(t)
 	im := &images.Set{N: 3 * few.N, H: few.H, W: few.W, C: 1, Pixels: bytes.Repeat(few.Pixels, 3)}
-	p := &Page{Classes: slices.Repeat(ds.Labels.Class, 3), ClassNames: ds.Labels.Names, Images: im, Slider: "s"}
+	p := &Page{Colouring: plot.Colouring{Classes: slices.Repeat(ds.Labels.Class, 3), ClassNames: ds.Labels.Names}, Images: im, Slider: "s"}
 	for k := range 2 {
 		p.Views = append(p.Views, View{Embedding: normal(im.N, 2, float64(k+1), 0)})
 	}

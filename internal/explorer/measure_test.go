@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 
 	"cne/data"
+	"cne/internal/plot"
 	"cne/internal/rng"
 )
 
@@ -27,7 +28,7 @@ func gaussians(n int) *Page {
 		m.X[2*i] = float32(10*cos + (1+float64(c)/5)*r.Normal())
 		m.X[2*i+1] = float32(10*sin + (1+float64(c)/5)*r.Normal())
 	}
-	return &Page{Title: "Gaussians", Classes: classes, Views: []View{{Embedding: m}}}
+	return &Page{Title: "Gaussians", Colouring: plot.Colouring{Classes: classes}, Views: []View{{Embedding: m}}}
 }
 
 // TestMeasurePages reports how large pages of the numbers of points in PAGE_POINTS are, how

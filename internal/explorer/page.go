@@ -86,25 +86,10 @@ type Page struct {
 	// is unused for a single view.
 	Slider string
 
-	// Classes[i] is the class of row i, with the same colour as in plot.Scatter. A negative
-	// one means none.
-	Classes []int32
-
-	// ClassNames[c] is the name of class c; a class beyond the slice, or with
-	// an empty name, is shown by its number.
-	ClassNames []string
-
-	// ClassColours[c] is the colour of class c, as in plot.Scatter.
-	ClassColours []int32
-
-	// Values[i] is the number that colours row i, as in plot.Scatter; NaN means none. Values
-	// and Classes exclude each other. The page starts with a linear scale. If the middle 90
-	// % of the values would have less than a tenth of it, it starts with a logarithmic one.
-	// (Above 100 000 rows it looks at evenly spaced rows.)
-	Values []float64
-
-	// Dates reports that Values are dates, as years with fractions (data.LabelValue).
-	Dates bool
+	// The points have the same colours as in plot.Scatter. The scale of Values starts linear.
+	// If the middle 90 % of the values would have less than a tenth of it, it starts
+	// logarithmic. (Above 100 000 rows it looks at evenly spaced rows.)
+	plot.Colouring
 
 	// Columns are further data about the rows. The page starts with Classes or Values, if
 	// any, under the name "label". It can instead colour the points by each of these
@@ -132,15 +117,10 @@ type Page struct {
 	Images *images.Set
 }
 
-// A Column has data to colour points by: Classes with their names, or Values, which may be
-// Dates, as in a Page.
+// A Column has data to colour points by.
 type Column struct {
-	Name         string
-	Classes      []int32
-	ClassNames   []string
-	ClassColours []int32
-	Values       []float64
-	Dates        bool
+	Name string
+	plot.Colouring
 }
 
 // A View is one embedding of the points of a Page.
@@ -397,7 +377,7 @@ func (p *Page) check() ([]places, error) {
 		if v.Name != "" {
 			name = fmt.Sprintf("view %q", v.Name)
 		}
-		s := plot.Scatter{Embedding: v.Embedding, Classes: p.Classes, Values: p.Values, HeldOut: p.HeldOut}
+		s := plot.Scatter{Embedding: v.Embedding, Colouring: p.Colouring, HeldOut: p.HeldOut}
 		xy, note, err := s.Plane()
 		if err != nil {
 			return nil, within(name, err)
@@ -409,7 +389,7 @@ func (p *Page) check() ([]places, error) {
 	}
 	n := p.Views[0].Embedding.N
 	for _, c := range p.Columns {
-		s := plot.Scatter{Embedding: p.Views[0].Embedding, Classes: c.Classes, Values: c.Values}
+		s := plot.Scatter{Embedding: p.Views[0].Embedding, Colouring: c.Colouring}
 		if c.Classes == nil && c.Values == nil {
 			return nil, fmt.Errorf("%w: column %q: got neither classes nor values", ErrInput, c.Name)
 		}

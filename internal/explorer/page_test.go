@@ -140,7 +140,7 @@ func TestPositions(t *testing.T) {
 
 func TestClassesAndValues(t *testing.T) {
 	e := matrix(2, 0, 0, 1, 1, 2, 0, 3, 3)
-	html := write(t, &Page{Views: []View{{Embedding: e}}, Classes: []int32{5, -1, 2, 5}, ClassNames: []string{"", "", "two", "", "", ""}})
+	html := write(t, &Page{Views: []View{{Embedding: e}}, Colouring: plot.Colouring{Classes: []int32{5, -1, 2, 5}, ClassNames: []string{"", "", "two", "", "", ""}}})
 	a := aboutOf(t, html)
 	if len(a.Columns[0].Classes) != 2 || a.Columns[0].Classes[0].Name != "two" || a.Columns[0].Classes[1].Name != "5" || a.Columns[0].Classes[1].Number != 5 {
 		t.Errorf("classes %+v", a.Columns[0].Classes)
@@ -160,7 +160,7 @@ func TestClassesAndValues(t *testing.T) {
 		for i := range classes {
 			classes[i] = int32(3*i) - 3 // the first has none
 		}
-		html := write(t, &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Classes: classes})
+		html := write(t, &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Colouring: plot.Colouring{Classes: classes}})
 		b := blockBytes(t, html, "column-0")
 		if len(b) != tc.width*n {
 			t.Fatalf("%d classes take %d bytes for %d points", tc.classes, len(b), n)
@@ -177,13 +177,13 @@ func TestClassesAndValues(t *testing.T) {
 		}
 	}
 
-	html = write(t, &Page{Views: []View{{Embedding: e}}, Values: []float64{1e300, math.NaN(), -0.1, 7}})
+	html = write(t, &Page{Views: []View{{Embedding: e}}, Colouring: plot.Colouring{Values: []float64{1e300, math.NaN(), -0.1, 7}}})
 	v := aboutOf(t, html).Columns[0].Values
 	if v == nil || v.Low != -0.1 || v.High != 1e300 || len(v.Inks) != 256 || len(v.Ticks) < 2 {
 		t.Errorf("values %+v", v)
 	}
 	nan := math.NaN()
-	if a := aboutOf(t, write(t, &Page{Views: []View{{Embedding: e}}, Values: []float64{nan, nan, nan, nan}})); len(a.Columns) > 0 {
+	if a := aboutOf(t, write(t, &Page{Views: []View{{Embedding: e}}, Colouring: plot.Colouring{Values: []float64{nan, nan, nan, nan}}})); len(a.Columns) > 0 {
 		t.Error("there is a scale of no values")
 	}
 
@@ -203,7 +203,7 @@ func TestTextsAreText(t *testing.T) {
 	e := matrix(2, 0, 0, 1, 1)
 	page := func(text string) string {
 		return write(t, &Page{
-			Title: text, Slider: text, Classes: []int32{0, 1}, ClassNames: []string{text, text + "2"}, Names: []string{text, "x"},
+			Title: text, Slider: text, Colouring: plot.Colouring{Classes: []int32{0, 1}, ClassNames: []string{text, text + "2"}}, Names: []string{text, "x"},
 			Views: []View{{Name: text, Embedding: e, Facts: []Fact{{Name: text, Value: text}}}, {Name: text, Embedding: e}},
 		})
 	}
@@ -276,20 +276,20 @@ func TestRefusals(t *testing.T) {
 		"NaN":            {Page{Views: []View{{Name: "a", Embedding: matrix(2, 0, 0, 1, nan)}}}, ErrNotFinite, `view "a": not a finite number: row 1`},
 		"infinite":       {Page{Views: []View{one[0], {Embedding: matrix(2, 0, 0, 1, 2, inf, 0)}}}, ErrNotFinite, "view 1"},
 		"other number":   {Page{Views: []View{one[0], {Name: "b", Embedding: matrix(2, 0, 0)}}}, ErrInput, `view "b": got 1 points, want 3 as in the first view`},
-		"classes":        {Page{Views: one, Classes: []int32{1}}, ErrInput, `view "s = 1": classes: got 1, want 3, one for each point`},
-		"values":         {Page{Views: one, Values: []float64{1, 2, 3, 4}}, ErrInput, `view "s = 1": values: got 4, want 3, one for each point`},
-		"both":           {Page{Views: one, Values: make([]float64, 3), Classes: make([]int32, 3)}, ErrInput, "both"},
-		"infinite value": {Page{Views: one, Values: []float64{1, 2, math.Inf(-1)}}, ErrNotFinite, "row 2"},
+		"classes":        {Page{Views: one, Colouring: plot.Colouring{Classes: []int32{1}}}, ErrInput, `view "s = 1": classes: got 1, want 3, one for each point`},
+		"values":         {Page{Views: one, Colouring: plot.Colouring{Values: []float64{1, 2, 3, 4}}}, ErrInput, `view "s = 1": values: got 4, want 3, one for each point`},
+		"both":           {Page{Views: one, Colouring: plot.Colouring{Values: make([]float64, 3), Classes: make([]int32, 3)}}, ErrInput, "both"},
+		"infinite value": {Page{Views: one, Colouring: plot.Colouring{Values: []float64{1, 2, math.Inf(-1)}}}, ErrNotFinite, "row 2"},
 		"held out":       {Page{Views: one, HeldOut: []bool{true}}, ErrInput, "HeldOut: got 1, want 3"},
 		"names":          {Page{Views: one, Names: []string{"a", "b"}}, ErrInput, "names: got 2, want 3, one for each point"},
 		"images":         {Page{Views: one, Images: &images.Set{N: 2, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "images: got 2, want 3, one for each point in order"},
 		"torn images":    {Page{Views: one, Images: &images.Set{N: 3, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 bytes"},
 		"two colours":    {Page{Views: one, Images: &images.Set{N: 3, H: 1, W: 1, C: 2, Pixels: make([]byte, 6)}}, ErrInput, "2 values"},
 		"empty column":   {Page{Views: one, Columns: []Column{{Name: "a"}}}, ErrInput, `column "a": got neither classes nor values`},
-		"column of both": {Page{Views: one, Columns: []Column{{Name: "a", Classes: make([]int32, 3), Values: make([]float64, 3)}}}, ErrInput, `column "a"`},
-		"long column":    {Page{Views: one, Columns: []Column{{Name: "a", Classes: make([]int32, 4)}}}, ErrInput, `column "a": classes: got 4, want 3, one for each point`},
-		"short column":   {Page{Views: one, Columns: []Column{{Name: "a", Values: make([]float64, 1)}}}, ErrInput, `column "a": values: got 1, want 3, one for each point`},
-		"infinite in it": {Page{Views: one, Columns: []Column{{Name: "a", Values: []float64{0, math.Inf(1), 0}}}}, ErrNotFinite, "row 1"},
+		"column of both": {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Classes: make([]int32, 3), Values: make([]float64, 3)}}}}, ErrInput, `column "a"`},
+		"long column":    {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Classes: make([]int32, 4)}}}}, ErrInput, `column "a": classes: got 4, want 3, one for each point`},
+		"short column":   {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Values: make([]float64, 1)}}}}, ErrInput, `column "a": values: got 1, want 3, one for each point`},
+		"infinite in it": {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Values: []float64{0, math.Inf(1), 0}}}}}, ErrNotFinite, "row 1"},
 	} {
 		var b bytes.Buffer
 		err := tc.p.Write(&b)
@@ -317,8 +317,8 @@ func TestBudgets(t *testing.T) {
 		classes[i] = int32(i % 10)
 	}
 	e := normal(n, 2, 5, 1)
-	one := len(write(t, &Page{Views: []View{{Embedding: e}}, Classes: classes}))
-	two := len(write(t, &Page{Views: []View{{Embedding: e}, {Embedding: e}}, Classes: classes}))
+	one := len(write(t, &Page{Views: []View{{Embedding: e}}, Colouring: plot.Colouring{Classes: classes}}))
+	two := len(write(t, &Page{Views: []View{{Embedding: e}, {Embedding: e}}, Colouring: plot.Colouring{Classes: classes}}))
 	if one > 1_000_000 {
 		t.Errorf("an embedding of 70 000 points takes %d bytes", one)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"cne/data"
+	"cne/internal/plot"
 )
 
 // positionsOf returns what positionsOf in data.js does.
@@ -46,7 +47,7 @@ func withOutliers(places ...float32) *Page {
 	for i := m.N - len(places)/2; i < m.N; i++ {
 		classes[i] = 1
 	}
-	return &Page{Classes: classes, ClassNames: []string{"square", "outlier"}, Views: []View{{Embedding: m}}}
+	return &Page{Colouring: plot.Colouring{Classes: classes, ClassNames: []string{"square", "outlier"}}, Views: []View{{Embedding: m}}}
 }
 
 // The frame shows 99 % of the points. Points outside lie where they are, in few bytes

@@ -446,7 +446,7 @@ func three() *Page {
 		}
 	}
 	return &Page{
-		Title: "Three groups", Slider: "s", Classes: classes, ClassNames: []string{"ant", "bee", "cat"},
+		Title: "Three groups", Slider: "s", Colouring: plot.Colouring{Classes: classes, ClassNames: []string{"ant", "bee", "cat"}},
 		Views: []View{
 			{Name: "s = 0", Embedding: first, Facts: []Fact{{Name: "kNN recall", Value: "0.1"}, {Name: "loss", Value: "7"}}},
 			{Name: "s = 1", Embedding: second, Facts: []Fact{{Name: "kNN recall", Value: "0.2"}}},

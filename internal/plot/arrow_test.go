@@ -139,7 +139,7 @@ func TestNamesBesideArrows(t *testing.T) {
 			classes[i] = 1
 		}
 	}
-	s := &Scatter{Embedding: m, Classes: classes, ClassNames: []string{"most", "near the arrow", "outside"}, NameClasses: true, Width: 5}
+	s := &Scatter{Embedding: m, Colouring: Colouring{Classes: classes, ClassNames: []string{"most", "near the arrow", "outside"}}, NameClasses: true, Width: 5}
 	l := layoutOf(t, s)
 	xy, _, err := s.Plane()
 	if err != nil {

@@ -72,26 +72,25 @@ func ClassName(names []string, c int32) string {
 	return strconv.Itoa(int(c))
 }
 
-// OfLabels returns the classes of points with labels, or their values on a continuous
-// scale, as in a Scatter. Points without a label have the class −1, or the value NaN; if
-// none has a label, all results are nil.
-func OfLabels(labels *data.Labels) (classes []int32, names []string, colours []int32, values []float64) {
+// OfLabels returns the colouring of points with labels. Points without a label have the
+// class −1, or the value NaN; if none has a label, there are neither classes nor values.
+func OfLabels(labels *data.Labels) Colouring {
+	c := Colouring{Dates: labels.Dates()}
 	rows, known := labels.Known()
 	switch {
 	case len(rows) == 0:
-		return nil, nil, nil, nil
 	case known.Categorical():
-		classes = slices.Repeat([]int32{-1}, len(labels.Class))
+		c.Classes, c.ClassNames, c.ClassColours = slices.Repeat([]int32{-1}, len(labels.Class)), known.Names, known.Colors
 		for k, i := range rows {
-			classes[i] = known.Class[k]
+			c.Classes[i] = known.Class[k]
 		}
-		return classes, known.Names, known.Colors, nil
+	default:
+		c.Values = slices.Repeat([]float64{math.NaN()}, len(labels.Class))
+		for k, i := range rows {
+			c.Values[i] = known.Value[k]
+		}
 	}
-	values = slices.Repeat([]float64{math.NaN()}, len(labels.Class))
-	for k, i := range rows {
-		values[i] = known.Value[k]
-	}
-	return nil, nil, nil, values
+	return c
 }
 
 // markNames returns the names of marks on the scale of the values, which span that much.

@@ -193,10 +193,10 @@ func TestOfLabels(t *testing.T) {
 		if tc.labels != nil {
 			labels = data.NewLabels(tc.labels)
 		}
-		classes, names, _, values := OfLabels(labels)
+		got := OfLabels(labels)
 		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
-		if !slices.Equal(classes, tc.classes) || !slices.Equal(names, tc.names) || !slices.EqualFunc(values, tc.values, same) {
-			t.Errorf("%s: classes %v of %q, values %v", tc.name, classes, names, values)
+		if !slices.Equal(got.Classes, tc.classes) || !slices.Equal(got.ClassNames, tc.names) || !slices.EqualFunc(got.Values, tc.values, same) {
+			t.Errorf("%s: %+v", tc.name, got)
 		}
 	}
 }
@@ -205,10 +205,11 @@ func TestOfLabels(t *testing.T) {
 func TestColoursOfArrangedLabels(t *testing.T) {
 	labels := data.NewLabels([]string{"b", "", "a", "c"})
 	labels.Arrange([]string{"c", "gone", "b"}, []int32{0xff0000, 1, 0x00ff00})
-	classes, names, colours, _ := OfLabels(labels)
-	if !slices.Equal(classes, []int32{1, -1, 2, 0}) || !slices.Equal(names, []string{"c", "b", "a"}) || !slices.Equal(colours, []int32{0xff0000, 0x00ff00, -1}) {
-		t.Errorf("classes %v of %q, colours %x", classes, names, colours)
+	got := OfLabels(labels)
+	if !slices.Equal(got.Classes, []int32{1, -1, 2, 0}) || !slices.Equal(got.ClassNames, []string{"c", "b", "a"}) || !slices.Equal(got.ClassColours, []int32{0xff0000, 0x00ff00, -1}) {
+		t.Errorf("%+v", got)
 	}
+	colours := got.ClassColours
 	if got, want := ColourOf(colours, 1), (color.NRGBA{0, 0xff, 0, 0xff}); got != want {
 		t.Errorf("class 1 is %v, want %v", got, want)
 	}

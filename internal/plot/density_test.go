@@ -25,7 +25,7 @@ func many(n int) *Scatter {
 	for i := 0; i < n; i += 7 {
 		classes[i] = -1
 	}
-	return &Scatter{Embedding: m, Classes: classes}
+	return &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}}
 }
 
 // reversed returns the picture with its points in the reverse order.
@@ -44,7 +44,7 @@ func reversed(s *Scatter) *Scatter {
 
 func TestDensityWithoutOrder(t *testing.T) {
 	classes := many(DenseFrom)
-	values := &Scatter{Embedding: classes.Embedding, Values: make([]float64, DenseFrom)}
+	values := &Scatter{Embedding: classes.Embedding, Colouring: Colouring{Values: make([]float64, DenseFrom)}}
 	for i := range values.Values {
 		values.Values[i] = float64(classes.Embedding.X[2*i])
 		if i%5 == 0 {

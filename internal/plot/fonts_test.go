@@ -25,7 +25,7 @@ func withFonts(t *testing.T, folder string) {
 func classPicture(t *testing.T, name string, format Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	s := &Scatter{Embedding: &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 0, 1, 9, 9, 9, 8}}, Classes: []int32{0, 0, 1, 1}, ClassNames: []string{"a", name}, DPI: 200}
+	s := &Scatter{Embedding: &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 0, 1, 9, 9, 9, 8}}, Colouring: Colouring{Classes: []int32{0, 0, 1, 1}, ClassNames: []string{"a", name}}, DPI: 200}
 	if err := s.Write(&b, format); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestNameClasses(t *testing.T) {
 		}
 	}
 	draw := func(p picture, f Format) string { return string(write(t, p, f)) }
-	plain := &Scatter{Embedding: m, Classes: c, ClassNames: names}
+	plain := &Scatter{Embedding: m, Colouring: Colouring{Classes: c, ClassNames: names}}
 	with := *plain
 	with.NameClasses = true
 	svg, without := draw(&with, SVG), draw(plain, SVG)
@@ -83,7 +83,7 @@ func TestNameClasses(t *testing.T) {
 		}
 		none := with
 		none.ClassNames = nil
-		if draw(&none, f) != draw(&Scatter{Embedding: m, Classes: c}, f) {
+		if draw(&none, f) != draw(&Scatter{Embedding: m, Colouring: Colouring{Classes: c}}, f) {
 			t.Errorf("%s: classes without names have some", f)
 		}
 	}
@@ -100,7 +100,7 @@ func TestNameClasses(t *testing.T) {
 	for i := range many {
 		many[i], manyNames[i] = int32(i), fmt.Sprint("point ", i)
 	}
-	draw(&Scatter{Embedding: m, Classes: many, ClassNames: manyNames, NameClasses: true}, SVG)
+	draw(&Scatter{Embedding: m, Colouring: Colouring{Classes: many, ClassNames: manyNames}, NameClasses: true}, SVG)
 }
 
 // Names are next to classes that they would hide, without a line, and above larger ones.

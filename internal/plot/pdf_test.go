@@ -64,7 +64,7 @@ func TestPDFText(t *testing.T) {
 // A point has the colour of its class, whatever its opacity is.
 func TestPDFColours(t *testing.T) {
 	for _, alpha := range []float64{0.3, 1} {
-		file := write(t, &Scatter{Embedding: points(0, 0, 1, 1), Classes: []int32{0, 1}, Alpha: alpha}, PDF)
+		file := write(t, &Scatter{Embedding: points(0, 0, 1, 1), Colouring: Colouring{Classes: []int32{0, 1}}, Alpha: alpha}, PDF)
 		for class := range 2 {
 			c := ClassColour(class)
 			fill := fmt.Sprintf("%.3f %.3f %.3f rg\n", float64(c.R)/255, float64(c.G)/255, float64(c.B)/255)

@@ -132,8 +132,8 @@ func TestSize(t *testing.T) {
 		w, h int // a width of 0 is more than the height, by the legend
 	}{
 		"default":          {&Scatter{Embedding: m}, 1000, 1000},
-		"legend":           {&Scatter{Embedding: m, Classes: classes}, 0, 1000},
-		"given":            {&Scatter{Embedding: m, Width: 4, Height: 3, DPI: 50, Classes: classes}, 200, 150},
+		"legend":           {&Scatter{Embedding: m, Colouring: Colouring{Classes: classes}}, 0, 1000},
+		"given":            {&Scatter{Embedding: m, Width: 4, Height: 3, DPI: 50, Colouring: Colouring{Classes: classes}}, 200, 150},
 		"only height":      {&Scatter{Embedding: m, Height: 2, DPI: 100}, 500, 200},
 		"single dimension": {&Scatter{Embedding: &data.Matrix{N: 3, D: 1, X: []float32{1, 2, 3}}}, 1000, 400},
 		"one panel":        {&Curves{Panels: panels(1), DPI: 72}, 2*margin + panelWidth, 2*margin + 158},
@@ -152,7 +152,7 @@ func TestSize(t *testing.T) {
 func TestEveryClassShows(t *testing.T) {
 	m, classes := clusters(12, 50, 2)
 	classes[0] = -1
-	s := &Scatter{Embedding: m, Classes: classes, Alpha: 1, PointSize: 3}
+	s := &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}, Alpha: 1, PointSize: 3}
 	img := decode(t, s)
 	l := layoutOf(t, s)
 	edge := int(l.box.Max.X.Points() / 72 * 200)
@@ -188,11 +188,11 @@ func TestNothingOverlaps(t *testing.T) {
 	}
 	for _, e := range []*data.Matrix{m, wide, tall} {
 		for _, s := range []Scatter{
-			{Classes: classes, Title: "title"},
-			{Classes: classes, ClassNames: []string{strings.Repeat("long name ", 30)}},
-			{Values: values, PointSize: 20},
+			{Colouring: Colouring{Classes: classes}, Title: "title"},
+			{Colouring: Colouring{Classes: classes, ClassNames: []string{strings.Repeat("long name ", 30)}}},
+			{Colouring: Colouring{Values: values}, PointSize: 20},
 			{Width: 3, Height: 6},
-			{Classes: classes, HeldOut: held},
+			{Colouring: Colouring{Classes: classes}, HeldOut: held},
 			{HeldOut: held, Width: 1.8, Height: 2},
 		} {
 			s.Embedding = e
@@ -324,7 +324,7 @@ func TestSameBytes(t *testing.T) {
 	}
 	for _, e := range []*data.Matrix{m, line} {
 		for _, format := range []Format{PNG, SVG} {
-			s := &Scatter{Embedding: e, Classes: classes, HeldOut: held, Title: "t"}
+			s := &Scatter{Embedding: e, Colouring: Colouring{Classes: classes}, HeldOut: held, Title: "t"}
 			a, b := write(t, s, format), write(t, s, format)
 			if !bytes.Equal(a, b) {
 				t.Errorf("%s: two drawings differ", format)
@@ -354,10 +354,10 @@ func TestHeldOut(t *testing.T) {
 		s      Scatter
 		colour color.NRGBA
 	}{
-		"classes":  {Scatter{Classes: classes}, ClassColour(0)},
-		"values":   {Scatter{Values: values}, ValueColour(128. / 255)},
+		"classes":  {Scatter{Colouring: Colouring{Classes: classes}}, ClassColour(0)},
+		"values":   {Scatter{Colouring: Colouring{Values: values}}, ValueColour(128. / 255)},
 		"neither":  {Scatter{}, single},
-		"no label": {Scatter{Classes: slices.Repeat([]int32{-1}, m.N)}, unlabeled},
+		"no label": {Scatter{Colouring: Colouring{Classes: slices.Repeat([]int32{-1}, m.N)}}, unlabeled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tc.s
@@ -413,9 +413,9 @@ func TestHeldOut(t *testing.T) {
 // Points of one kind need not be told apart.
 func TestHeldOutOfOneKind(t *testing.T) {
 	m, classes := clusters(3, 20, 2)
-	want := write(t, &Scatter{Embedding: m, Classes: classes}, SVG)
+	want := write(t, &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}}, SVG)
 	for _, kind := range []bool{false, true} {
-		s := &Scatter{Embedding: m, Classes: classes, HeldOut: slices.Repeat([]bool{kind}, m.N)}
+		s := &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}, HeldOut: slices.Repeat([]bool{kind}, m.N)}
 		if !bytes.Equal(write(t, s, SVG), want) {
 			t.Errorf("all held out is %v: the picture is another", kind)
 		}
@@ -461,7 +461,7 @@ func TestNoClassCoversAnother(t *testing.T) {
 		}
 	}
 	count := func(seed uint64) (pixels [2]int) {
-		img := decode(t, &Scatter{Embedding: m, Classes: classes, Alpha: 1, Seed: seed})
+		img := decode(t, &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}, Alpha: 1, Seed: seed})
 		for y := range img.Bounds().Dy() {
 			for x := range 960 { // left of the legend
 				for c := range pixels {
@@ -479,7 +479,7 @@ func TestNoClassCoversAnother(t *testing.T) {
 	for i := range n / 2 {
 		classes[i] = -1
 	}
-	only := &Scatter{Embedding: m, Classes: classes, Alpha: 1}
+	only := &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}, Alpha: 1}
 	l := layoutOf(t, only)
 	if r := extent(inBox(decode(t, only), l), unlabeled); !r.Empty() {
 		t.Errorf("points without a class cover others at %v", r)
@@ -537,12 +537,12 @@ func TestDegenerate(t *testing.T) {
 	nan := math.NaN()
 	for name, s := range map[string]Scatter{
 		"one point":         {Embedding: points(3, 4)},
-		"one class":         {Embedding: points(3, 4), Classes: []int32{1 << 30}},
-		"no class":          {Embedding: points(3, 4), Classes: []int32{-1}},
-		"one value":         {Embedding: points(3, 4), Values: []float64{7}},
-		"no value":          {Embedding: points(3, 4), Values: []float64{nan}},
-		"some values":       {Embedding: points(3, 4, 5, 6), Values: []float64{nan, 2}},
-		"extreme values":    {Embedding: points(3, 4, 5, 6), Values: []float64{-math.MaxFloat64, math.MaxFloat64}},
+		"one class":         {Embedding: points(3, 4), Colouring: Colouring{Classes: []int32{1 << 30}}},
+		"no class":          {Embedding: points(3, 4), Colouring: Colouring{Classes: []int32{-1}}},
+		"one value":         {Embedding: points(3, 4), Colouring: Colouring{Values: []float64{7}}},
+		"no value":          {Embedding: points(3, 4), Colouring: Colouring{Values: []float64{nan}}},
+		"some values":       {Embedding: points(3, 4, 5, 6), Colouring: Colouring{Values: []float64{nan, 2}}},
+		"extreme values":    {Embedding: points(3, 4, 5, 6), Colouring: Colouring{Values: []float64{-math.MaxFloat64, math.MaxFloat64}}},
 		"all equal":         {Embedding: points(3, 4, 3, 4, 3, 4)},
 		"all on a vertical": {Embedding: points(3, 1, 3, 2, 3, 3)},
 		"far apart":         {Embedding: points(-math.MaxFloat32, 0, math.MaxFloat32, 0)},
@@ -582,17 +582,17 @@ func TestDegenerate(t *testing.T) {
 
 func TestLegend(t *testing.T) {
 	m, classes := clusters(41, 3, 2)
-	if bytes.Contains(write(t, &Scatter{Embedding: m, Classes: classes}, SVG), []byte(">40</text>")) {
+	if bytes.Contains(write(t, &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}}, SVG), []byte(">40</text>")) {
 		t.Error("41 classes have a legend")
 	}
 	classes[len(classes)-1], classes[len(classes)-2], classes[len(classes)-3] = 0, 0, 0
-	contains(t, write(t, &Scatter{Embedding: m, Classes: classes, ClassNames: []string{"zero & <one>", "", "two"}}, SVG),
+	contains(t, write(t, &Scatter{Embedding: m, Colouring: Colouring{Classes: classes, ClassNames: []string{"zero & <one>", "", "two"}}}, SVG),
 		">zero &amp; &lt;one&gt;</text>", ">two</text>", ">1</text>", ">3</text>", ">39</text>")
 	values := make([]float64, m.N)
 	for i := range values {
 		values[i] = float64(i) / float64(m.N) // up to just below 1
 	}
-	contains(t, write(t, &Scatter{Embedding: m, Values: values}, SVG), ">0</text>", ">0.2</text>", ">0.4</text>", ">0.6</text>", ">0.8</text>")
+	contains(t, write(t, &Scatter{Embedding: m, Colouring: Colouring{Values: values}}, SVG), ">0</text>", ">0.2</text>", ">0.4</text>", ">0.6</text>", ">0.8</text>")
 }
 
 // The scale of dates has years, days, or times of a day.
@@ -607,8 +607,8 @@ func TestLegendOfDates(t *testing.T) {
 		{2024 + 2/365.2425, 2024 + 5/365.2425, []string{">2024-01-05 11:28</text>"}},
 	} {
 		values := []float64{x.low, x.high, math.NaN()}
-		contains(t, write(t, &Scatter{Embedding: m, Values: values, Dates: true}, SVG), x.want...)
-		contains(t, write(t, &Strip{Panels: []*Scatter{{Embedding: m, Values: values, Dates: true}}}, SVG), x.want...)
+		contains(t, write(t, &Scatter{Embedding: m, Colouring: Colouring{Values: values, Dates: true}}, SVG), x.want...)
+		contains(t, write(t, &Strip{Panels: []*Scatter{{Embedding: m, Colouring: Colouring{Values: values, Dates: true}}}}, SVG), x.want...)
 	}
 }
 
@@ -620,13 +620,13 @@ func TestLegendOfGreyPoints(t *testing.T) {
 		s    Scatter
 		want bool
 	}{
-		"classes":            {Scatter{Classes: []int32{0, 1, 1}}, false},
-		"some have none":     {Scatter{Classes: []int32{0, -1, 1}}, true},
-		"none has any":       {Scatter{Classes: []int32{-1, -1, -1}}, false},
-		"values":             {Scatter{Values: []float64{1, 2, 3}}, false},
-		"some have no value": {Scatter{Values: []float64{nan, 2, 3}}, true},
-		"no value at all":    {Scatter{Values: []float64{nan, nan, nan}}, false},
-		"little room":        {Scatter{Values: []float64{nan, 2, 3}, Height: 1}, true},
+		"classes":            {Scatter{Colouring: Colouring{Classes: []int32{0, 1, 1}}}, false},
+		"some have none":     {Scatter{Colouring: Colouring{Classes: []int32{0, -1, 1}}}, true},
+		"none has any":       {Scatter{Colouring: Colouring{Classes: []int32{-1, -1, -1}}}, false},
+		"values":             {Scatter{Colouring: Colouring{Values: []float64{1, 2, 3}}}, false},
+		"some have no value": {Scatter{Colouring: Colouring{Values: []float64{nan, 2, 3}}}, true},
+		"no value at all":    {Scatter{Colouring: Colouring{Values: []float64{nan, nan, nan}}}, false},
+		"little room":        {Scatter{Colouring: Colouring{Values: []float64{nan, 2, 3}}, Height: 1}, true},
 	} {
 		tc.s.Embedding = m
 		if got := strings.Contains(string(write(t, &tc.s, SVG)), ">"+NoLabel+"</text>"); got != tc.want {
@@ -777,7 +777,7 @@ func wellFormed(svg []byte) error {
 
 func TestSVG(t *testing.T) {
 	m, classes := clusters(10, 2000, 2)
-	s := &Scatter{Embedding: m, Classes: classes}
+	s := &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}}
 	svg := write(t, s, SVG)
 	if err := wellFormed(svg); err != nil {
 		t.Error(err)
@@ -838,12 +838,12 @@ func TestRefusals(t *testing.T) {
 		"NaN":                     {&Scatter{Embedding: points(0, 0, 0, nan)}, ErrNotFinite, "row 1 of the embedding (counted from 0): got NaN as coordinate 1"},
 		"NaN beyond two":          {&Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}, ErrNotFinite, "row 0 of the embedding (counted from 0): got NaN as coordinate 2"},
 		"infinite":                {&Scatter{Embedding: points(float32(inf), 0)}, ErrNotFinite, "row 0 of the embedding"},
-		"infinite value":          {&Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0): got the value +Inf"},
-		"classes":                 {&Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "classes: got 3, want 2, one for each point"},
-		"values":                  {&Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "values: got 3, want 2, one for each point"},
+		"infinite value":          {&Scatter{Embedding: m, Colouring: Colouring{Values: []float64{1, inf}}}, ErrNotFinite, "row 1 (counted from 0): got the value +Inf"},
+		"classes":                 {&Scatter{Embedding: m, Colouring: Colouring{Classes: make([]int32, 3)}}, ErrInput, "classes: got 3, want 2, one for each point"},
+		"values":                  {&Scatter{Embedding: m, Colouring: Colouring{Values: make([]float64, 3)}}, ErrInput, "values: got 3, want 2, one for each point"},
 		"held out":                {&Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut: got 3, want 2, one for each point"},
 		"no room for key":         {&Scatter{Embedding: m, HeldOut: []bool{true, false}, Width: 1}, ErrInput, "size: got 2.54 × 12.7 cm, too small for points with legend, title and scale bar"},
-		"both":                    {&Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "Classes and Values: got both, want one of them"},
+		"both":                    {&Scatter{Embedding: m, Colouring: Colouring{Classes: make([]int32, 2), Values: make([]float64, 2)}}, ErrInput, "Classes and Values: got both, want one of them"},
 		"width":                   {&Scatter{Embedding: m, Width: -1}, ErrInput, "Width: got -1, want a number up to 100, or 0 for the default"},
 		"height":                  {&Scatter{Embedding: m, Height: math.NaN()}, ErrInput, "Height: got NaN, want a number up to 100, or 0 for the default"},
 		"DPI":                     {&Scatter{Embedding: m, DPI: 5000}, ErrInput, "DPI: got 5000, want a number up to 1200, or 0 for the default"},
@@ -851,7 +851,7 @@ func TestRefusals(t *testing.T) {
 		"alpha":                   {&Scatter{Embedding: m, Alpha: 1.5}, ErrInput, "Alpha: got 1.5, want a number up to 1, or 0 for the default"},
 		"pixels":                  {&Scatter{Embedding: m, Width: 100, Height: 100, DPI: 300}, ErrInput, "pixels, want at most 2e+08"},
 		"dense":                   {dense, ErrInput, "100 × 100 inches at 1200 DPI: got 1.44e+10 pixels, want at most 2e+08"},
-		"no room":                 {&Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "size: got 1.78 × 12.7 cm, too small for points with legend, title and scale bar"},
+		"no room":                 {&Scatter{Embedding: m, Colouring: Colouring{Classes: []int32{0, 1}}, Width: 0.7}, ErrInput, "size: got 1.78 × 12.7 cm, too small for points with legend, title and scale bar"},
 		"curves, no panels":       {&Curves{}, ErrInput, "panels: got none"},
 		"curves, no series":       {&Curves{Panels: []Panel{{Title: "loss"}}}, ErrInput, `points: got none`},
 		"curves, no number":       {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{math.NaN()}})}, ErrInput, "points: got none"},
@@ -919,7 +919,7 @@ func FuzzText(f *testing.F) {
 	}
 	e := points(0, 0, 1, 1)
 	f.Fuzz(func(t *testing.T, text string) {
-		s := &Scatter{Embedding: e, Classes: []int32{0, 1}, Title: text, ClassNames: []string{text}}
+		s := &Scatter{Embedding: e, Colouring: Colouring{Classes: []int32{0, 1}, ClassNames: []string{text}}, Title: text}
 		if err := wellFormed(write(t, s, SVG)); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

@@ -49,6 +49,27 @@ const (
 	PDF Format = "pdf" // vectors, with embedded fonts
 )
 
+// A Colouring has the classes or the values of points, which give them colours, or neither.
+type Colouring struct {
+	// Classes[i] is the class of row i. A negative one means none: the point is grey and lies
+	// below the others. Up to 40 classes get a legend; it also lists grey points.
+	Classes []int32
+
+	// ClassNames[c] is the name of class c in the legend; a class beyond the
+	// slice, or with an empty name, is shown by its number.
+	ClassNames []string
+
+	// ClassColours[c] is the colour of class c, 0xRRGGBB; by default, it is ClassColour(c).
+	ClassColours []int32
+
+	// Values[i] is the number that colours row i; a colour bar shows the scale. NaN means
+	// none: the point is grey and lies below the others. Values and Classes exclude each
+	// other.
+	Values []float64
+	// Dates reports that Values are dates, as years with fractions (data.LabelValue).
+	Dates bool
+}
+
 // A Scatter is a plot of an embedding. All fields except Embedding may be zero. The same
 // Scatter gives the same bytes.
 //
@@ -71,28 +92,12 @@ type Scatter struct {
 	// of points. A note above the points says so.
 	Embedding *data.Matrix
 
-	// Classes[i] is the class of row i. A negative one means none: the point is grey and lies
-	// below the others. Up to 40 classes get a legend; it also lists grey points.
-	Classes []int32
-
-	// ClassNames[c] is the name of class c in the legend; a class beyond the
-	// slice, or with an empty name, is shown by its number.
-	ClassNames []string
-
-	// ClassColours[c] is the colour of class c, 0xRRGGBB; by default, it is ClassColour(c).
-	ClassColours []int32
+	Colouring
 
 	// NameClasses writes the name of each class that has one in ClassNames above its
 	// points: at their median or, where names would meet, near it with a line to it. If
 	// space is short, names of smaller classes are left out.
 	NameClasses bool
-
-	// Values[i] is the number that colours row i; a colour bar shows the scale. NaN means
-	// none: the point is grey and lies below the others. Values and Classes exclude each
-	// other.
-	Values []float64
-	// Dates reports that Values are dates, as years with fractions (data.LabelValue).
-	Dates bool
 
 	// HeldOut[i] reports whether row i was held out of training and placed by the trained
 	// network. If some rows are held out and some are not, training points are drawn in
@@ -397,7 +402,8 @@ func letterOf(panel int) string { return strings.Repeat(string(rune('a'+panel%26
 
 // together returns one plot with the classes or values of all panels.
 func (s *Strip) together() *Scatter {
-	all := &Scatter{Embedding: new(data.Matrix), ClassNames: s.Panels[0].ClassNames, ClassColours: s.Panels[0].ClassColours, Dates: s.Panels[0].Dates}
+	all := &Scatter{Embedding: new(data.Matrix), Colouring: s.Panels[0].Colouring}
+	all.Classes, all.Values = nil, nil
 	for _, p := range s.Panels {
 		all.Embedding.N += p.Embedding.N
 		all.Classes = append(all.Classes, p.Classes...)

@@ -19,7 +19,7 @@ func row(length float32, title string) *Scatter {
 		m.X[2*i] = length * float32(i) / 7
 		classes[i] = int32(i % 2)
 	}
-	return &Scatter{Embedding: m, Classes: classes, ClassNames: []string{"even", "odd"}, Title: title}
+	return &Scatter{Embedding: m, Colouring: Colouring{Classes: classes, ClassNames: []string{"even", "odd"}}, Title: title}
 }
 
 func TestStripColumns(t *testing.T) {
@@ -111,7 +111,7 @@ func TestStripGrid(t *testing.T) {
 // The legend below titles ends above the margin.
 func TestStripLegendFits(t *testing.T) {
 	m := &data.Matrix{N: 2, D: 2, X: []float32{0, 0, 1, 1}}
-	s := &Strip{Panels: []*Scatter{{Embedding: m, Values: []float64{2, 1}, Title: "one"}, {Embedding: m, Values: []float64{2, 2}, Title: "two"}}}
+	s := &Strip{Panels: []*Scatter{{Embedding: m, Colouring: Colouring{Values: []float64{2, 1}}, Title: "one"}, {Embedding: m, Colouring: Colouring{Values: []float64{2, 2}}, Title: "two"}}}
 	img := decode(t, s)
 	size := img.Bounds().Max
 	left := int(2 * stripSide / 72 * 200)
@@ -122,7 +122,7 @@ func TestStripLegendFits(t *testing.T) {
 
 func TestStripColours(t *testing.T) {
 	pair := func(a, b float64) *Scatter {
-		return &Scatter{Embedding: &data.Matrix{N: 2, D: 2, X: []float32{0, 0, 1, 1}}, Values: []float64{a, b}}
+		return &Scatter{Embedding: &data.Matrix{N: 2, D: 2, X: []float32{0, 0, 1, 1}}, Colouring: Colouring{Values: []float64{a, b}}}
 	}
 	colours := func(l layer) map[float64]any { // by the place of the point
 		seen := map[float64]any{}
@@ -145,7 +145,7 @@ func TestStripColours(t *testing.T) {
 		t.Errorf("the value 5 is %v in one panel and %v in the other, 10 is %v", five, same, ten)
 	}
 	classes := func(a, b int32) *Scatter {
-		return &Scatter{Embedding: pair(0, 0).Embedding, Classes: []int32{a, b}}
+		return &Scatter{Embedding: pair(0, 0).Embedding, Colouring: Colouring{Classes: []int32{a, b}}}
 	}
 	s = &Strip{Panels: []*Scatter{classes(0, 1), classes(1, 2)}}
 	_, one := at(s, 0)
