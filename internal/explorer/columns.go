@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"cne/internal/plot"
+	"cne/internal/selection"
 )
 
 // firstColumn is the page's name of its own classes or values.
@@ -32,10 +33,7 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 		var bytes []byte
 		if column.Classes != nil {
 			about.Classes, bytes = column.encodeClasses()
-		} else {
-			about.Values, bytes = encodeValues(column.Values)
-		}
-		if about.Values != nil {
+		} else if about.Values, bytes = encodeValues(column.Values); about.Values != nil {
 			about.Values.Dates = column.Dates
 		}
 		if len(about.Classes) == 0 && about.Values == nil {
@@ -54,22 +52,14 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 // encodeClasses returns the classes that occur, and for each row the index of its class,
 // or their number for none, in 1, 2 or 4 bytes, the lowest first.
 func (c Column) encodeClasses() ([]aboutClass, []byte) {
-	present := plot.Present(c.Classes)
-	classes := make([]aboutClass, len(present))
-	index := make(map[int32]int, len(present))
-	for k, number := range present {
-		classes[k] = aboutClass{number, plot.ClassName(c.ClassNames, number), inkOf(plot.ColourOf(c.ClassColours, int(number)))}
-		index[number] = k
-	}
+	present, index := plot.Present(c.Classes)
 	var out []byte
-	for _, number := range c.Classes {
-		k := len(present)
-		if number >= 0 {
-			k = index[number]
-		}
-		out = appendWhole(out, k, widthFor(len(present)))
+	for _, k := range index {
+		out = appendWhole(out, selection.If(k < 0, len(present), int(k)), widthFor(len(present)))
 	}
-	return classes, out
+	return selection.Map(present, func(number int32) aboutClass {
+		return aboutClass{number, plot.ClassName(c.ClassNames, number), inkOf(plot.ColourOf(c.ClassColours, int(number)))}
+	}), out
 }
 
 // widthFor returns how many bytes a whole number from 0 to most takes: 1, 2 or 4.
@@ -133,10 +123,7 @@ func encodeValues(values []float64) (*aboutValues, []byte) {
 		v.valueCoding = valueCoding{len(index), widthFor(len(index))}
 		return &v, encodeDistinct(values, index)
 	}
-	v.valueCoding = valueCoding{0, 8}
-	if single {
-		v.Width = 4
-	}
+	v.valueCoding = valueCoding{0, selection.If(single, 4, 8)}
 	return &v, appendPlanes(nil, len(values), v.Width, func(i int) uint64 {
 		if single {
 			return uint64(math.Float32bits(float32(values[i])))

@@ -95,22 +95,26 @@ func OfLabels(labels *data.Labels) Colouring {
 
 // markNames returns the names of marks on the scale of the values, which span that much.
 func (s *Scatter) markNames(marks []float64, span float64) []string {
-	names := make([]string, len(marks))
 	layout := selection.If(span < 0.05, "2006-01-02 15:04", time.DateOnly) // 18 days
 	years := !slices.ContainsFunc(marks, func(v float64) bool { return v != math.Trunc(v) })
-	for k, v := range marks {
-		if names[k] = Number(v); s.Dates && !years {
-			names[k] = time.Unix(int64(math.Round((v-1970)*365.2425*24*60))*60, 0).UTC().Format(layout)
-		}
+	if !s.Dates || years {
+		return selection.Map(marks, Number)
 	}
-	return names
+	return selection.Map(marks, func(v float64) string {
+		return time.Unix(int64(math.Round((v-1970)*365.2425*24*60))*60, 0).UTC().Format(layout)
+	})
 }
 
-// Present returns the classes that occur, in order. Negative ones mean no class and are
-// left out.
-func Present(classes []int32) []int32 {
-	present := slices.Compact(slices.Sorted(slices.Values(classes)))
-	return slices.DeleteFunc(present, func(c int32) bool { return c < 0 })
+// Present returns the classes that occur, in order, and the index among them of each point's
+// class. Negative classes mean none: they are left out, and have the index −1.
+func Present(classes []int32) (present, index []int32) {
+	present = slices.Compact(slices.Sorted(slices.Values(classes)))
+	present = slices.DeleteFunc(present, func(c int32) bool { return c < 0 })
+	index = selection.Map(classes, func(c int32) int32 {
+		k, found := slices.BinarySearch(present, c)
+		return selection.If(found, int32(k), -1)
+	})
+	return present, index
 }
 
 // ClassColour returns the colour of class c ≥ 0 on a light ground. It does not depend on

@@ -345,21 +345,9 @@ func (s *Scatter) colour(height float64) ([]color.NRGBA, []int32, legend) {
 }
 
 func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend) {
-	present := Present(s.Classes)
-	index := make(map[int32]int32, len(present))
-	var colours []color.NRGBA
-	for _, c := range present {
-		index[c] = int32(len(colours))
-		colours = append(colours, ColourOf(s.ClassColours, int(c)))
-	}
+	present, colour := Present(s.Classes)
+	colours := selection.Map(present, func(c int32) color.NRGBA { return ColourOf(s.ClassColours, int(c)) })
 	colours = append(colours, unlabeled)
-	colour := make([]int32, len(s.Classes))
-	for i, c := range s.Classes {
-		colour[i] = -1
-		if c >= 0 {
-			colour[i] = index[c]
-		}
-	}
 	if len(present) == 0 || len(present) > maxLegend {
 		return colours, colour, legend{}
 	}
