@@ -64,6 +64,9 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 			code = exitFailure
 		}
 	}()
+	if runtime.GOOS == "windows" {
+		args = cli.Expand(args)
+	}
 	root.SetArgs(args)
 	err := cmp.Or(root.ExecuteContext(ctx), out.Err)
 	if err == nil {
@@ -120,7 +123,6 @@ is 141 if the command succeeded, but the reader of stdout has gone.`,
 	root.SetOut(stdout) // before the next lines: completion keeps what it finds
 	root.SetErr(stderr)
 	cli.Complete(root)
-	cli.ExpandPatterns(root)
 	return root
 }
 

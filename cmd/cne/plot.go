@@ -111,7 +111,7 @@ embedding.html or curves.png in the run folder.`,
 	flags.Var((*cli.Length)(&p.plot.Width), "width", "width of the picture, a `length` such as 180mm, 7in, 18cm or 18; 0: automatic")
 	flags.Var((*cli.Length)(&p.plot.Height), "height", "height of the picture, a `length`; 0: automatic")
 	flags.BoolVar(&p.plot.NameClasses, "class-names", false, "write the name of each class at the median of its points, where there is room")
-	cli.MayBeEmpty(cmd, "title")
+	_ = flags.SetAnnotation("title", cli.MayBeEmpty, nil) // fails without the flag
 	return cmd
 }
 

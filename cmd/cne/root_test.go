@@ -63,7 +63,7 @@ func TestExitCodes(t *testing.T) {
 		{"config -c bad.yaml", 1, "", "cne: bad.yaml:1: sed: unknown key; did you mean seed?\n"},
 		{"config -c none.yaml", 1, "", "cne: cannot read the configuration: open none.yaml: no such file or directory\n"},
 		{"config --epochs x", 2, "", "cne: --epochs: train.epochs: got \"x\", want a whole number of at least 1, or null; see \"cne config --help\"\n"},
-		{"config --log-format xml", 2, "", "cne: invalid argument \"xml\" for \"--log-format\" flag: it must be text or json; see \"cne config --help\"\n"},
+		{"config --log-format xml", 2, "", "cne: --log-format: got \"xml\", want text or json; see \"cne config --help\"\n"},
 		{"fail", 1, "", "cne: it failed\n"},
 		{"quiet", 1, "", "cne: quiet is false\n"},
 		{"quiet -q", 1, "", "cne: quiet is true\n"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -155,8 +156,8 @@ func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
 func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	file, set := cmd.Flags().Lookup("config").Value.String(), cmd.Flags().Lookup("set").Value.(*setFlag)
 	settings := slices.Clone(*set.list)
-	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
-		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
+	if form, _ := cmd.Flags().GetString(formFlag); form != "" {
+		settings = append(settings, configs.Setting{Source: "--" + formFlag, Key: "log.format", Value: form})
 	}
 	if err := set.keys.CheckSettings(settings); err != nil {
 		return configs.Sources{}, Usage(cmd, err)
@@ -167,27 +168,12 @@ func Sources(cmd *cobra.Command) (configs.Sources, error) {
 // AddReportFlags gives a root command, and with it all, the flags that Reporter and
 // LogFormat read.
 func AddReportFlags(root *cobra.Command) {
-	root.PersistentFlags().Var(new(formFlag), "log-format", "`form` of messages and progress: text or json (--set log.format=…)")
+	root.PersistentFlags().String(formFlag, "", "`form` of messages and progress: text or json (--set log.format=…)")
 	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and only warnings and errors")
 }
 
-// A formFlag is the form of messages: text or json.
-type formFlag string
-
-// Set takes one of the two.
-func (f *formFlag) Set(value string) error {
-	if value != "text" && value != "json" {
-		return errors.New("it must be text or json")
-	}
-	*f = formFlag(value)
-	return nil
-}
-
-// String returns the form, "" if none was given.
-func (f *formFlag) String() string { return string(*f) }
-
-// Type returns the type of pflag's own texts.
-func (f *formFlag) Type() string { return "string" }
+// formFlag is the flag for the form of messages, text or json.
+const formFlag = "log-format"
 
 // Quiet reports whether --quiet was given to a command.
 func Quiet(cmd *cobra.Command) bool {
@@ -197,10 +183,8 @@ func Quiet(cmd *cobra.Command) bool {
 
 // LogFormat returns the form of messages of a command without a configuration.
 func LogFormat(cmd *cobra.Command) string {
-	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
-		return f.Value.String()
-	}
-	return "text"
+	form, _ := cmd.Flags().GetString(formFlag)
+	return cmp.Or(form, "text")
 }
 
 // CheckEnding returns an error unless the file that a flag or argument names has one of

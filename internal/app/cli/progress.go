@@ -298,8 +298,6 @@ func (c *console) endBar() {
 // between 0 and 1.
 func bar(share float64, columns int) string {
 	filled := int(min(1, max(0, share)) * float64(columns))
-	if filled == columns {
-		return "[" + strings.Repeat("=", columns) + "]"
-	}
-	return "[" + strings.Repeat("=", filled) + ">" + strings.Repeat(" ", columns-filled-1) + "]"
+	inside := strings.Repeat("=", filled) + ">" + strings.Repeat(" ", columns)
+	return "[" + inside[:columns] + "]"
 }

@@ -66,9 +66,9 @@ func TestLineProgressWithinEpochs(t *testing.T) {
 	}
 	p.Report(EpochReport{Epoch: 2, Epochs: 20, Loss: 2, Unit: "images", Speed: 210, Left: -1})
 	p.Done()
-	want := `epoch  1.30/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
-epoch  1.60/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
-epoch  1.90/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+	want := `epoch  1.30/20  loss 3  accuracy 0.5000  200 images/s  1h0m left
+epoch  1.60/20  loss 3  accuracy 0.5000  200 images/s  1h0m left
+epoch  1.90/20  loss 3  accuracy 0.5000  200 images/s  1h0m left
 epoch  2/20  loss 2  210 images/s
 `
 	says(t, b, want)
@@ -95,7 +95,7 @@ func TestBarProgressWithinEpochs(t *testing.T) {
 		ck.advance(20 * time.Millisecond)
 		p.Report(EpochReport{Epoch: 1, Part: float64(part+1) / 20, Epochs: 4, Loss: 2, Unit: "images", Speed: 50, Left: time.Minute})
 	}
-	drew(t, b, 3, map[int]string{2: "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left"})
+	drew(t, b, 3, map[int]string{2: "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m0s left"})
 }
 
 // The time left depends on what the epochs take.

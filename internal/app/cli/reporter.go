@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,15 +134,10 @@ func formatDuration(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
-	case d < time.Minute-time.Second/2:
-		return fmt.Sprintf("%.0fs", d.Seconds())
 	case d < time.Hour-time.Second/2:
-		s := int(d.Round(time.Second).Seconds())
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
-	default:
-		m := int(d.Round(time.Minute).Minutes())
-		return fmt.Sprintf("%dh%02dm", m/60, m%60)
+		return d.Round(time.Second).String()
 	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }
 
 // formatNote is the annotation of a root command with the log format of the command that
@@ -167,20 +162,11 @@ func ErrorFormat(root *cobra.Command, args []string) string {
 	if format, ok := root.Annotations[formatNote]; ok {
 		return format
 	}
-	if end := slices.Index(args, "--"); end >= 0 {
-		args = args[:end]
-	}
-	line := " " + strings.Join(args, " ") + " "
-	for _, words := range []string{"--log-format=", "--log-format ", "--set log.format=", "--set=log.format=", "-s log.format=",
-		"-slog.format=", "-s=log.format="} {
-		if strings.Contains(line, " "+words+"json ") {
-			return "json"
-		}
-	}
-	if os.Getenv("CNE_LOG_FORMAT") == "json" {
+	line := strings.Join(args, " ")
+	if strings.Contains(line, "--log-format=json") || strings.Contains(line, "--log-format json") {
 		return "json"
 	}
-	return "text"
+	return cmp.Or(os.Getenv("CNE_LOG_FORMAT"), "text")
 }
 
 // PrintError writes a program's final error in a line: as a record's message if the

@@ -128,9 +128,9 @@ func TestFormatDuration(t *testing.T) {
 		-time.Second:                                  "0s",
 		1500 * time.Microsecond:                       "2ms",
 		59*time.Second + 400*time.Millisecond:         "59s",
-		59*time.Second + 600*time.Millisecond:         "1m00s",
+		59*time.Second + 600*time.Millisecond:         "1m0s",
 		80 * time.Second:                              "1m20s",
-		time.Hour - 100*time.Millisecond:              "1h00m",
+		time.Hour - 100*time.Millisecond:              "1h0m",
 		3*time.Hour + 12*time.Minute + 10*time.Second: "3h12m",
 	} {
 		if got := formatDuration(d); got != want {

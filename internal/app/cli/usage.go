@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +193,7 @@ func markUsageErrors(c *cobra.Command) {
 		validate = cobra.ArbitraryArgs
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
-		err := noEmptyFlag(cmd)
+		err := checkFlags(cmd)
 		if err == nil {
 			err = validate(cmd, args)
 		}
@@ -210,22 +209,14 @@ func markUsageErrors(c *cobra.Command) {
 // errEmpty is the error of a flag with an empty value.
 var errEmpty = errors.New("is empty")
 
-// emptyNote is the annotation of a flag that may be empty.
-const emptyNote = "cne/may-be-empty"
+// MayBeEmpty is the annotation of a flag whose empty value is valid.
+const MayBeEmpty = "cne/may-be-empty"
 
-// MayBeEmpty marks a flag as one whose empty value is valid.
-func MayBeEmpty(cmd *cobra.Command, name string) {
-	// This fails only for a flag that does not exist.
-	if err := cmd.Flags().SetAnnotation(name, emptyNote, nil); err != nil {
-		panic(err)
-	}
-}
-
-// noEmptyFlag returns an error for empty flag values. They usually come from an unset
-// shell variable.
-func noEmptyFlag(cmd *cobra.Command) (err error) {
+// checkFlags returns an error for empty flag values, which usually come from an unset shell
+// variable, and for an unknown form of messages.
+func checkFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if _, may := f.Annotations[emptyNote]; may || err != nil {
+		if _, may := f.Annotations[MayBeEmpty]; may || err != nil {
 			return
 		}
 		values := []string{f.Value.String()}
@@ -236,6 +227,8 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 		}
 		if slices.Contains(values, "") || len(values) == 0 {
 			err = fmt.Errorf("--%s %w", f.Name, errEmpty)
+		} else if f.Name == formFlag && values[0] != "text" && values[0] != "json" {
+			err = fmt.Errorf("--%s: got %s, want text or json", f.Name, text.Quote(values[0]))
 		}
 	})
 	return err
@@ -300,20 +293,9 @@ func knownTopic(cmd *cobra.Command, args []string) error {
 	return KnownCommand(found, rest)
 }
 
-// ExpandPatterns makes commands find the files that arguments such as runs\* stand for, on
-// Windows, whose shells do not.
-func ExpandPatterns(c *cobra.Command) {
-	for _, sub := range c.Commands() {
-		ExpandPatterns(sub)
-	}
-	if check, run := c.Args, c.RunE; runtime.GOOS == "windows" && check != nil && run != nil {
-		c.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, expand(args)) }
-		c.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, expand(args)) }
-	}
-}
-
-// expand replaces patterns by the files that match. A pattern without matches stays.
-func expand(args []string) (expanded []string) {
+// Expand replaces arguments that are patterns, such as runs\*, by the files that match. A
+// pattern without matches stays. Shells do it, but not on Windows.
+func Expand(args []string) (expanded []string) {
 	for _, a := range args {
 		found, _ := filepath.Glob(a)
 		if len(found) == 0 || !strings.ContainsAny(a, "*?") {
