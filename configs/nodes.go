@@ -143,22 +143,8 @@ func flow(n yaml.Node) (string, error) {
 }
 
 // Header begins every file that Write writes, and distinguishes it from other files of
-// the same name. Footer is the last line: a file that is cut off may be valid YAML, but
-// does not have it. The first line announces it.
-const (
-	Header     = "# cne "
-	Footer     = "# the end\n"
-	footerNote = "to the line \"# the end\""
-)
-
-// CutOff reports whether a text is the beginning of a file written by Write, possibly with
-// the line ends that editors on Windows give it.
-func CutOff(text []byte) bool {
-	line, _, complete := bytes.Cut(text, []byte("\n"))
-	return bytes.HasPrefix(line, []byte(Header)) &&
-		(!complete || bytes.Contains(line, []byte(footerNote)) &&
-			!bytes.HasSuffix(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte(Footer)))
-}
+// the same name.
+const Header = "# cne "
 
 // takes follows the command in the first line.
 const takes = " --config takes it"
@@ -187,9 +173,9 @@ func CommandOf(line string) string {
 
 // Write writes a configuration with every key, in the order and with the comments of the
 // defaults. Loading it gives the same value. The first line has the program's version and
-// the command, and the last line is Footer.
+// the command.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
-	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s%s\n\n", Header, Version(), footerNote, s.command, takes)
+	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s%s\n\n", Header, Version(), s.command, takes)
 	for _, k := range s.keys {
 		line, err := k.line(k.value(reflect.ValueOf(c).Elem()))
 		if err != nil {
@@ -197,7 +183,7 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 		}
 		text += k.above + line
 	}
-	_, err := io.WriteString(w, text+"\n"+Footer)
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -29,15 +29,10 @@ const beganIn = "# Relative paths count from "
 // folder.
 func ConfigWriter(write func(w io.Writer) error) func(w io.Writer) error {
 	return func(w io.Writer) error {
-		var text bytes.Buffer
-		if err := write(&text); err != nil {
-			return err
+		err := write(w)
+		if from, unknown := os.Getwd(); err == nil && unknown == nil { // otherwise nothing is relative to it
+			_, err = fmt.Fprintf(w, "\n%s%q\n", beganIn, from)
 		}
-		if from, err := os.Getwd(); err == nil { // otherwise nothing is relative to it
-			text.Truncate(text.Len() - len(configs.Footer))
-			fmt.Fprintf(&text, "%s%q\n%s", beganIn, from, configs.Footer)
-		}
-		_, err := w.Write(text.Bytes())
 		return err
 	}
 }

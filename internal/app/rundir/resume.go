@@ -27,7 +27,7 @@ import (
 // locked until unlock is called.
 func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint,
 	unlock func(), err error) {
-	if d, err = resumable(s, folder, given.File); err != nil {
+	if d, err = resumable(s, folder); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	if unlock, err = d.Lock(); err != nil {
@@ -43,9 +43,8 @@ func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (
 	return d, c, from, unlock, nil
 }
 
-// resumable returns the folder of a run of the schema's command. The configuration comes
-// from the folder unless a file is given.
-func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
+// resumable returns the folder of a run of the schema's command.
+func resumable[C any](s *configs.Schema[C], folder string) (*Dir, error) {
 	contents, command, err := Inspect(folder)
 	if err != nil {
 		return nil, err
@@ -53,10 +52,6 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	switch {
 	case contents == NoRun:
 		return nil, fmt.Errorf("there is no run in %s to resume", folder)
-	case contents == Incomplete && !NewDir(folder).hasCheckpoint():
-		return nil, fmt.Errorf("the run in %s was stopped before its configuration was written; start it again with \"%s -o %s\" and that configuration", folder, s.Command(), folder)
-	case contents == Incomplete && file == "":
-		return nil, fmt.Errorf("%s is cut off; give the configuration of the run with --config", NewDir(folder).Path(ConfigFile))
 	case contents == NotOurs:
 		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
 	case command != "" && command != s.Command():
@@ -104,8 +99,6 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	switch {
 	case err != nil:
 		return nil, err
-	case contents == Incomplete:
-		return nil, fmt.Errorf("the config.yaml in %s is cut off: the run was stopped before it began, or the file is damaged", folder)
 	case contents != Run:
 		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
 	case command != "" && command != s.Command():
@@ -229,11 +222,9 @@ func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command 
 type Contents int
 
 const (
-	// NoRun is a folder without a config.yaml, or no folder.
+	// NoRun is a folder without a config.yaml, or no folder. An empty config.yaml counts as
+	// none: a run was killed as it claimed the folder.
 	NoRun Contents = iota
-	// Incomplete is a run folder whose config.yaml is empty or cut off, because the run was
-	// killed as it began, or the disk was full.
-	Incomplete
 	// Run is a run folder.
 	Run
 	// NotOurs has a config.yaml that this program has not written.
@@ -264,11 +255,9 @@ func Inspect(folder string) (Contents, string, error) {
 	line, _, _ := strings.Cut(string(text), "\n")
 	switch {
 	case len(text) == 0:
-		return Incomplete, "", nil
+		return NoRun, "", nil
 	case !strings.HasPrefix(line, configs.Header):
 		return NotOurs, "", nil
-	case configs.CutOff(text):
-		return Incomplete, configs.CommandOf(line), nil
 	}
 	return Run, configs.CommandOf(line), nil
 }

@@ -45,7 +45,7 @@ func OpenReadOnly(path string) *Dir { return &Dir{path: path, readOnly: true} }
 
 // Open returns the run folder at a path, and makes it if it is missing. If the folder has
 // any file that a run writes, the error is ErrExists, unless the only such file is an
-// incomplete configuration. With force, Begin later removes these files, and no others.
+// empty configuration. With force, Begin later removes these files, and no others.
 // Even with force it is an error if the folder has no config.yaml of this program,
 // because the files may belong to another program, or if one of them is an input of the
 // new run.
@@ -241,10 +241,10 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case contents != Run && contents != Incomplete:
+	case contents == NoRun && slices.Equal(existing, []string{ConfigFile}):
+		// The run has only claimed the folder and has no results.
+	case contents != Run:
 		return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne", d.path, existing[0])
-	case contents == Incomplete && slices.Equal(existing, []string{ConfigFile}):
-		// The run has only begun and has no results.
 	case !force:
 		return nil, fmt.Errorf("%w: %s; --resume continues it, --force replaces it", ErrExists, d.path)
 	}
@@ -380,7 +380,7 @@ func RunOf(file string) (run, name string, err error) {
 				return "", "", err
 			}
 			name = filepath.ToSlash(name)
-			if (contents == Run || contents == Incomplete) && isRunFile(name) {
+			if contents == Run && isRunFile(name) {
 				return candidate, name, nil
 			}
 		}
