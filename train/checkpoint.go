@@ -136,9 +136,7 @@ func (r *run) saveIf(wanted bool) error {
 	c := r.checkpoint()
 	if r.start != nil && r.start.Progress.position() != c.Progress.position() {
 		c.Progress.Start = &r.start.Progress
-		for _, a := range r.start.arrays {
-			c.arrays = append(c.arrays, NamedArray{startPrefix + a.Name, a.Value})
-		}
+		c.arrays = append(c.arrays, prefixed(startPrefix, r.start.arrays)...)
 	}
 	err := r.Checkpoints.Save(c)
 	r.saves = saves{last: time.Now(), at: r.epochState.position, any: true}

@@ -9,6 +9,7 @@ import (
 
 	"cne/internal/kind"
 	"cne/internal/memory"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -176,13 +177,12 @@ func (o *settings) arrays(params []model.Parameter, paramZ model.Parameter, at f
 			list = append(list, NamedArray{statePrefix + s.Name, at(s.Value)})
 		}
 	}
-	for _, s := range o.Optimizer.State() {
-		list = append(list, NamedArray{optimizerPrefix + s.Name, s.Value})
-	}
-	for _, s := range o.OptimizerZ.State() {
-		list = append(list, NamedArray{optimizerZPrefix + s.Name, s.Value})
-	}
-	return list
+	return slices.Concat(list, prefixed(optimizerPrefix, o.Optimizer.State()), prefixed(optimizerZPrefix, o.OptimizerZ.State()))
+}
+
+// prefixed returns arrays with a prefix before their names.
+func prefixed(prefix string, arrays []NamedArray) []NamedArray {
+	return selection.Map(arrays, func(a NamedArray) NamedArray { return NamedArray{prefix + a.Name, a.Value} })
 }
 
 // A hostEngine trains on the CPU, in float32 or float64, a batch at a time, while

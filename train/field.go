@@ -29,7 +29,6 @@ const (
 // compared to its distance from a leaf counts as one mass at its centre. Near leaves are
 // computed point by point. The result depends only on the points.
 type field struct {
-	n      int
 	leaves int
 	order  []uint32  // the points in the order of the leaves
 	masses []float32 // [n, 3] in this order: x, y and 1, as simd.Field takes them
@@ -49,7 +48,7 @@ type cell struct {
 }
 
 func newField(n int) *field {
-	f := &field{n: n, leaves: parallel.Pieces(n, leafPoints), order: make([]uint32, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
+	f := &field{leaves: parallel.Pieces(n, leafPoints), order: make([]uint32, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
 	f.totals, f.byY, f.halves = make([]float64, f.leaves), make([]uint32, n), make([]uint8, n)
 	f.spare = [2][]uint32{make([]uint32, n), make([]uint32, n)}
 	f.pools.New = func() *[]float32 { return new([]float32) }
