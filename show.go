@@ -267,7 +267,7 @@ func showError(err error) error {
 	switch {
 	case errors.Is(err, plot.ErrNotFinite):
 		return fmt.Errorf("%w: %w", ErrPoints, err)
-	case errors.Is(err, plot.ErrInput), errors.Is(err, plot.ErrFormat), errors.Is(err, explorer.ErrInput):
+	case errors.Is(err, plot.ErrInput), errors.Is(err, plot.ErrFormat):
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return err

@@ -44,7 +44,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
@@ -62,13 +61,10 @@ import (
 	"cne/internal/selection"
 )
 
-// ErrInput is wrapped by errors about a Page that cannot be made: no views, or
-// fields that do not fit each other.
-var ErrInput = errors.New("cannot make the explorer")
-
-// ErrNotFinite is wrapped by the error for a coordinate that is NaN or
-// infinite, or a value that is infinite.
-var ErrNotFinite = plot.ErrNotFinite
+// Errors about a Page are of the same kinds as those about pictures: ErrInput for no views, or
+// fields that do not fit each other, and ErrNotFinite for a coordinate that is NaN or infinite,
+// or a value that is infinite.
+var ErrInput, ErrNotFinite = plot.ErrInput, plot.ErrNotFinite
 
 // A Page shows one or several embeddings of the same points. All fields but
 // Views may be left at their zero values. The same Page gives the same bytes.
@@ -380,7 +376,7 @@ func (p *Page) check() ([]places, error) {
 		s := plot.Scatter{Embedding: v.Embedding, Colouring: p.Colouring, HeldOut: p.HeldOut}
 		xy, note, err := s.Plane()
 		if err != nil {
-			return nil, within(name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if n := p.Views[0].Embedding.N; v.Embedding.N != n {
 			return nil, fmt.Errorf("%w: %s: got %d points, want %d as in the first view", ErrInput, name, v.Embedding.N, n)
@@ -389,12 +385,11 @@ func (p *Page) check() ([]places, error) {
 	}
 	n := p.Views[0].Embedding.N
 	for _, c := range p.Columns {
-		s := plot.Scatter{Embedding: p.Views[0].Embedding, Colouring: c.Colouring}
 		if c.Classes == nil && c.Values == nil {
 			return nil, fmt.Errorf("%w: column %q: got neither classes nor values", ErrInput, c.Name)
 		}
-		if _, _, err := s.Plane(); err != nil {
-			return nil, within(fmt.Sprintf("column %q", c.Name), err)
+		if err := c.Check(n); err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
 		}
 	}
 	if p.Names != nil && len(p.Names) != n {
@@ -418,14 +413,6 @@ func (p *Page) check() ([]places, error) {
 		}
 	}
 	return out, nil
-}
-
-// within adds the place on a page to an error of package plot.
-func within(where string, err error) error {
-	if errors.Is(err, plot.ErrInput) {
-		return fmt.Errorf("%w: %s: %s", ErrInput, where, strings.TrimPrefix(err.Error(), plot.ErrInput.Error()+": "))
-	}
-	return fmt.Errorf("%s: %w", where, err)
 }
 
 // coarsest bounds the extent of an axis of the grid of positions, in halves of the frame.

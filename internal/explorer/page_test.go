@@ -269,15 +269,15 @@ func TestRefusals(t *testing.T) {
 		text string
 	}{
 		"no views":       {Page{}, ErrInput, "views: got none"},
-		"no embedding":   {Page{Views: []View{{Name: "x"}}}, ErrInput, `view "x": points: got none`},
+		"no embedding":   {Page{Views: []View{{Name: "x"}}}, ErrInput, `view "x": cannot draw the plot: points: got none`},
 		"no points":      {Page{Views: []View{{Embedding: &data.Matrix{D: 2}}}}, ErrInput, "view 0"},
 		"no columns":     {Page{Views: []View{{Embedding: &data.Matrix{N: 2}}}}, ErrInput, "embedding"},
 		"torn":           {Page{Views: []View{{Embedding: &data.Matrix{N: 2, D: 2, X: []float32{1, 2, 3}}}}}, ErrInput, "3 numbers"},
 		"NaN":            {Page{Views: []View{{Name: "a", Embedding: matrix(2, 0, 0, 1, nan)}}}, ErrNotFinite, `view "a": not a finite number: row 1`},
 		"infinite":       {Page{Views: []View{one[0], {Embedding: matrix(2, 0, 0, 1, 2, inf, 0)}}}, ErrNotFinite, "view 1"},
 		"other number":   {Page{Views: []View{one[0], {Name: "b", Embedding: matrix(2, 0, 0)}}}, ErrInput, `view "b": got 1 points, want 3 as in the first view`},
-		"classes":        {Page{Views: one, Colouring: plot.Colouring{Classes: []int32{1}}}, ErrInput, `view "s = 1": classes: got 1, want 3, one for each point`},
-		"values":         {Page{Views: one, Colouring: plot.Colouring{Values: []float64{1, 2, 3, 4}}}, ErrInput, `view "s = 1": values: got 4, want 3, one for each point`},
+		"classes":        {Page{Views: one, Colouring: plot.Colouring{Classes: []int32{1}}}, ErrInput, `view "s = 1": cannot draw the plot: classes: got 1, want 3, one for each point`},
+		"values":         {Page{Views: one, Colouring: plot.Colouring{Values: []float64{1, 2, 3, 4}}}, ErrInput, `view "s = 1": cannot draw the plot: values: got 4, want 3, one for each point`},
 		"both":           {Page{Views: one, Colouring: plot.Colouring{Values: make([]float64, 3), Classes: make([]int32, 3)}}, ErrInput, "both"},
 		"infinite value": {Page{Views: one, Colouring: plot.Colouring{Values: []float64{1, 2, math.Inf(-1)}}}, ErrNotFinite, "row 2"},
 		"held out":       {Page{Views: one, HeldOut: []bool{true}}, ErrInput, "HeldOut: got 1, want 3"},
@@ -287,8 +287,8 @@ func TestRefusals(t *testing.T) {
 		"two colours":    {Page{Views: one, Images: &images.Set{N: 3, H: 1, W: 1, C: 2, Pixels: make([]byte, 6)}}, ErrInput, "2 values"},
 		"empty column":   {Page{Views: one, Columns: []Column{{Name: "a"}}}, ErrInput, `column "a": got neither classes nor values`},
 		"column of both": {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Classes: make([]int32, 3), Values: make([]float64, 3)}}}}, ErrInput, `column "a"`},
-		"long column":    {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Classes: make([]int32, 4)}}}}, ErrInput, `column "a": classes: got 4, want 3, one for each point`},
-		"short column":   {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Values: make([]float64, 1)}}}}, ErrInput, `column "a": values: got 1, want 3, one for each point`},
+		"long column":    {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Classes: make([]int32, 4)}}}}, ErrInput, `column "a": cannot draw the plot: classes: got 4, want 3, one for each point`},
+		"short column":   {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Values: make([]float64, 1)}}}}, ErrInput, `column "a": cannot draw the plot: values: got 1, want 3, one for each point`},
 		"infinite in it": {Page{Views: one, Columns: []Column{{Name: "a", Colouring: plot.Colouring{Values: []float64{0, math.Inf(1), 0}}}}}, ErrNotFinite, "row 1"},
 	} {
 		var b bytes.Buffer

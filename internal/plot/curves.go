@@ -58,7 +58,7 @@ type Panel struct {
 	// LogX and LogY make an axis logarithmic; its numbers must be positive.
 	LogX, LogY bool
 	Series     []Series // at least one with a point
-	Marks      []Mark
+	Marks      []Mark   // at finite values, positive ones on a logarithmic axis
 }
 
 // A Series is one line of a Panel.
@@ -161,14 +161,6 @@ func (p *Panel) check() error {
 	if !some {
 		return fmt.Errorf("%w: points: got none", ErrInput)
 	}
-	for _, m := range p.Marks {
-		if !simd.IsFinite(m.X) {
-			return fmt.Errorf("%w: mark %q: got %v", ErrNotFinite, m.Name, m.X)
-		}
-		if p.LogX && m.X <= 0 {
-			return fmt.Errorf("%w: mark %q: got %v, want a positive number on a logarithmic axis", ErrInput, m.Name, m.X)
-		}
-	}
 	return nil
 }
 
@@ -186,9 +178,9 @@ func (c *Curves) layout() (*layout, error) {
 	if title != "" {
 		head = titleHeight
 	}
-	colours, legend := c.colours(l.width - 2*margin)
+	colours, legend, legendHeight := c.colours(l.width - 2*margin)
 	beforeLegend := head
-	if head += legend.height; head > 0 {
+	if head += legendHeight; head > 0 {
 		head += panelGap / 2
 	}
 	l.height = cmp.Or(72*c.Height, 2*margin+head+float64(rows)*(panelHeight+panelGap)-panelGap)
@@ -211,7 +203,7 @@ func (c *Curves) layout() (*layout, error) {
 
 	l.add(func(to draw.Canvas) {
 		to.FillText(titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(l.height - margin - 0.4*titleHeight)}, title)
-		for _, draw := range legend.entries {
+		for _, draw := range legend {
 			draw(to, vg.Point{X: margin, Y: vg.Length(l.height - margin - beforeLegend)})
 		}
 		for i := range c.Panels {
@@ -231,10 +223,12 @@ func nameOf(p *Panel, k int) string {
 	return cmp.Or(Printable(p.Series[k].Name), "\x00"+strconv.Itoa(k))
 }
 
-// colours returns the colour of every series, and the legend of the series with a name,
-// in rows of the given width.
-func (c *Curves) colours(width float64) (map[string]color.NRGBA, *legendRows) {
-	colours, legend, x := make(map[string]color.NRGBA), &legendRows{}, width
+// colours returns the colour of every series, and the legend of the series with a name, in
+// rows of the given width above the charts: gonum's legend of each series, drawn with the
+// upper left corner of all at a place.
+func (c *Curves) colours(width float64) (colours map[string]color.NRGBA, legend []func(to draw.Canvas, at vg.Point), height float64) {
+	colours = make(map[string]color.NRGBA)
+	x := width
 	for i := range c.Panels {
 		p := &c.Panels[i]
 		for k := range p.Series {
@@ -257,23 +251,16 @@ func (c *Curves) colours(width float64) (map[string]color.NRGBA, *legendRows) {
 			w := entry.Rectangle(draw.Canvas{}).Size().X.Points()
 			if x+w > width {
 				x = 0
-				legend.height += legendLine
+				height += legendLine
 			}
-			corner := vg.Point{X: vg.Length(x), Y: vg.Length(legendLine - legend.height)}
-			legend.entries = append(legend.entries, func(to draw.Canvas, at vg.Point) {
+			corner := vg.Point{X: vg.Length(x), Y: vg.Length(legendLine - height)}
+			legend = append(legend, func(to draw.Canvas, at vg.Point) {
 				entry.Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: vg.Rectangle{Min: at.Add(corner), Max: at.Add(corner)}})
 			})
 			x += w + columnGap
 		}
 	}
-	return colours, legend
-}
-
-// legendRows is a legend in rows above the charts: gonum's legend of each series, drawn with
-// the upper left corner of all at a place.
-type legendRows struct {
-	entries []func(to draw.Canvas, at vg.Point)
-	height  float64
+	return colours, legend, height
 }
 
 // line returns the line through some points of the series.

@@ -859,8 +859,6 @@ func TestRefusals(t *testing.T) {
 		"curves, infinite Y":      {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{inf}})}, ErrNotFinite, "+Inf in Y"},
 		"curves, zero on log":     {&Curves{Panels: logY(Series{X: []float64{1, 2}, Y: []float64{1, 0}})}, ErrInput, "series 1 (\"\"): got 0 in Y at point 1 (counted from 0), want a positive number on a logarithmic axis"},
 		"curves, low on log":      {&Curves{Panels: logY(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{-1}, High: []float64{2}})}, ErrInput, "-1 in Low"},
-		"curves, mark on log":     {&Curves{Panels: []Panel{{LogX: true, Series: []Series{falling("", 2)}, Marks: []Mark{{0, "m"}}}}}, ErrInput, `mark "m": got 0, want a positive number on a logarithmic axis`},
-		"curves, mark NaN":        {&Curves{Panels: []Panel{{Series: []Series{falling("", 2)}, Marks: []Mark{{math.NaN(), "m"}}}}}, ErrNotFinite, `mark "m": got NaN`},
 		"curves, too small":       {&Curves{Width: 1, Panels: of(falling("", 2))}, ErrInput, "size: got 2.54 × 6.29 cm, too small for 1 × 1 panels with numbers, titles and legend"},
 		"curves, negative DPI":    {&Curves{DPI: -1, Panels: of(falling("", 2))}, ErrInput, "DPI: got -1, want a number up to 1200, or 0 for the default"},
 		"curves, wide":            {&Curves{Width: 101, Panels: of(falling("", 2))}, ErrInput, "Width: got 101, want a number up to 100, or 0 for the default"},

@@ -197,18 +197,8 @@ func (s *Scatter) check() error {
 	if m.N < 0 || m.D < 1 || len(m.X)%m.D != 0 || len(m.X)/m.D != m.N {
 		return fmt.Errorf("%w: embedding: got %d numbers, want %d points of %d coordinates", ErrInput, len(m.X), m.N, m.D)
 	}
-	if s.Classes != nil && s.Values != nil {
-		return fmt.Errorf("%w: Classes and Values: got both, want one of them", ErrInput)
-	}
-	for _, given := range []struct {
-		what  string
-		n     int
-		there bool
-	}{{"classes", len(s.Classes), s.Classes != nil}, {"values", len(s.Values), s.Values != nil},
-		{"HeldOut", len(s.HeldOut), s.HeldOut != nil}} {
-		if given.there && given.n != m.N {
-			return fmt.Errorf("%w: %s: got %d, want %d, one for each point", ErrInput, given.what, given.n, m.N)
-		}
+	if s.HeldOut != nil && len(s.HeldOut) != m.N {
+		return fmt.Errorf("%w: HeldOut: got %d, want %d, one for each point", ErrInput, len(s.HeldOut), m.N)
 	}
 	if err := checkSizes([]size{{"Width", s.Width, maxInches}, {"Height", s.Height, maxInches}, {"DPI", float64(s.DPI), maxDPI},
 		{"PointSize", s.PointSize, maxDiameter}, {"Alpha", s.Alpha, 1}}); err != nil {
@@ -217,10 +207,21 @@ func (s *Scatter) check() error {
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return fmt.Errorf("%w: row %d of the embedding (counted from 0): got %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D)
 	}
-	for i, v := range s.Values {
-		if math.IsInf(v, 0) {
-			return fmt.Errorf("%w: row %d (counted from 0): got the value %v", ErrNotFinite, i, v)
-		}
+	return s.Colouring.Check(m.N)
+}
+
+// Check returns an error if the colouring is not one of n points.
+func (c *Colouring) Check(n int) error {
+	switch {
+	case c.Classes != nil && c.Values != nil:
+		return fmt.Errorf("%w: Classes and Values: got both, want one of them", ErrInput)
+	case c.Classes != nil && len(c.Classes) != n:
+		return fmt.Errorf("%w: classes: got %d, want %d, one for each point", ErrInput, len(c.Classes), n)
+	case c.Values != nil && len(c.Values) != n:
+		return fmt.Errorf("%w: values: got %d, want %d, one for each point", ErrInput, len(c.Values), n)
+	}
+	if i := slices.IndexFunc(c.Values, func(v float64) bool { return math.IsInf(v, 0) }); i >= 0 {
+		return fmt.Errorf("%w: row %d (counted from 0): got the value %v", ErrNotFinite, i, c.Values[i])
 	}
 	return nil
 }
