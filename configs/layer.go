@@ -67,15 +67,6 @@ func (s *keySet) read(from *Sources) (err error) {
 // LoadedFor returns the number of training points with which Load took a preset's values.
 func (from *Sources) LoadedFor() int { return from.points }
 
-// Replaced returns the source of a key's value in the environment or the file of sources
-// that were loaded; "" if there is none.
-func (from *Sources) Replaced(key string) string {
-	if from.layers == nil {
-		return ""
-	}
-	return cmp.Or(from.layers[1].origin[key], from.layers[0].origin[key])
-}
-
 // refuse fails, as kind.Need does, with an *Error. So do the functions below that return
 // no error.
 func refuse(source, key, format string, args ...any) {

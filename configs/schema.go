@@ -19,6 +19,7 @@ import (
 	"cne/data"
 	"cne/internal/kind"
 	"cne/internal/option"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -77,13 +78,9 @@ func ParseSetting(source, setting string) (Setting, error) {
 
 // PathsSetting sets a key to a list of paths.
 func PathsSetting(source, key string, paths []string) Setting {
-	quoted := make([]string, len(paths))
-	for i, path := range paths {
-		quoted[i] = strconv.QuoteToASCII(path) // YAML has the same escapes
-		if !utf8.ValidString(path) {
-			quoted[i] = path // it will be refused
-		}
-	}
+	quoted := selection.Map(paths, func(path string) string { // invalid UTF-8 will be refused
+		return selection.If(utf8.ValidString(path), strconv.QuoteToASCII(path), path) // YAML has the same escapes
+	})
 	return Setting{source, key, "[" + strings.Join(quoted, ", ") + "]"}
 }
 

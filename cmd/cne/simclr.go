@@ -76,12 +76,7 @@ the size of the views, or to views.whole_size; images of several sizes need
 --set data.size=…, which brings them to one size first.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
   cne train photos.npy`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return fmt.Errorf("%s: got %d arguments, want two, the folder of a run and the images", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
+		Args: cli.Exactly(2, "two, the folder of a run and the images"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			return represent(cmd, args[0], args[1:], output, false, ".npy")
 		},

@@ -49,7 +49,7 @@ writes evaluation-pixels.json.`,
 		Example: `  cne simclr evaluate runs/simclr-cifar10
   cne simclr evaluate runs/simclr-cifar10 --set evaluate.split=official
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
-		Args: cli.ExactlyOne("the folder of a run"),
+		Args: cli.Exactly(1, "one, the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := cli.CheckEnding("--output", output, ".json"); err != nil {
 				return cli.Usage(cmd, err)

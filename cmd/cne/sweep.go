@@ -26,7 +26,7 @@ may work on one sweep; --only is for job arrays. When all runs have ended, or
 with --report, report.csv in the folder of the sweep gets a row of scores for
 each run, or their means and standard deviations over seeds.`,
 		Example: `  cne sweep losses.yaml`,
-		Args:    cli.ExactlyOne("the file that describes the runs"),
+		Args:    cli.Exactly(1, "one, the file that describes the runs"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		one := cmd.Flags().Changed("only")

@@ -107,11 +107,8 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	switch {
 	case r.again:
 		r.Log.Info("this run is finished; its files are made again, without training", "folder", resume)
-	case !r.resumed:
-		cli.NoteReplaced(r.Log, &given)
-		if resume != folder {
-			r.Log.Info("there is a run with other settings; this one has a folder of its own", "folder", resume)
-		}
+	case !r.resumed && resume != folder:
+		r.Log.Info("there is a run with other settings; this one has a folder of its own", "folder", resume)
 	}
 	if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().Float64); err != nil {
 		return err

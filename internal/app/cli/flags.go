@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,9 +198,6 @@ func CheckEnding(flag, path string, endings ...string) error {
 // pathKey is the key that the arguments of a training command set.
 const pathKey = "data.path"
 
-// inputSource is the source of a Setting from the arguments.
-const inputSource = "INPUT"
-
 // Inputs accepts a command line with the paths of the points, or without any.
 func Inputs[C any](s *configs.Schema[C]) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
@@ -220,7 +216,7 @@ func Inputs[C any](s *configs.Schema[C]) cobra.PositionalArgs {
 }
 
 // InputSources is Sources for a command whose arguments are the paths of the points. They
-// override the environment and a file; NoteReplaced logs what they replace.
+// override the environment and a file.
 func InputSources(cmd *cobra.Command, args []string) (configs.Sources, error) {
 	from, err := Sources(cmd)
 	if err != nil || len(args) == 0 {
@@ -230,17 +226,8 @@ func InputSources(cmd *cobra.Command, args []string) (configs.Sources, error) {
 		return from, Usage(cmd, fmt.Errorf("the points: got the argument %s and %s, want one of them", text.Quote(args[0]),
 			from.Settings[i].Source))
 	}
-	from.Settings = append(from.Settings, configs.PathsSetting(inputSource, pathKey, args))
+	from.Settings = append(from.Settings, configs.PathsSetting("INPUT", pathKey, args))
 	return from, nil
-}
-
-// NoteReplaced logs the file or variable whose points the arguments replace, if any. The
-// sources come from InputSources, and were loaded.
-func NoteReplaced(log *slog.Logger, from *configs.Sources) {
-	of := from.Replaced(pathKey)
-	if n := len(from.Settings); of != "" && n > 0 && from.Settings[n-1].Source == inputSource {
-		log.Info("the points of the command line replace "+pathKey, "of", of)
-	}
 }
 
 // An Output is a file for results that a command line names.

@@ -255,13 +255,14 @@ func AtLeastOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// ExactlyOne accepts a command line with one argument. what describes the argument.
-func ExactlyOne(what string) cobra.PositionalArgs {
+// Exactly accepts a command line with n arguments. what describes them, such as "two, a run
+// and the images".
+func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 1 {
+		if len(args) == n {
 			return nil
 		}
-		return fmt.Errorf("%s: got %d arguments, want one, %s", cmd.CommandPath(), len(args), what)
+		return fmt.Errorf("%s: got %d arguments, want %s", cmd.CommandPath(), len(args), what)
 	}
 }
 
