@@ -204,13 +204,13 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	err = m.EmbedTo(positions.X)
 	if err == nil {
 		if e.Positions = positions; n > 2 && slices.Equal(positions.X[d:], positions.X[:(n-1)*d]) {
-			o.warn("all points have ended at one place; train.weight_decay and model.init_std can cause this")
+			o.logger().Warn("all points have ended at one place; train.weight_decay and model.init_std can cause this")
 		}
 	}
 	if table, ok := m.(*model.Embedding[float32]); ok && o.Gather && !o.pulls() && fitted == nil && err == nil {
 		if moved := initial.Gather(h.Graph, positions); moved > 0 {
 			copy(table.Table(), positions.X)
-			o.log("groups of points without edges between them were moved together", "groups", moved)
+			o.logger().Info("groups of points without edges between them were moved together", "groups", moved)
 		}
 	}
 	if fitted != nil {
@@ -232,7 +232,7 @@ func doubt(n int, runs ...Options) {
 		warn := func(holds bool, message, key string, value any) {
 			if line := fmt.Sprint(message, value); holds && !said[line] {
 				said[line] = true
-				o.warn(message, key, value)
+				o.logger().Warn(message, key, value)
 			}
 		}
 		logConst := func(at train.SpectrumParam) float64 { return z.LogConst(o.Loss, at, 1) }
@@ -365,7 +365,7 @@ const finerStd = 20
 // uses InfoNC-t-SNE with the weights of the edges between groups.
 func embedGroups(o *Options, dim int) initial.EmbedFunc {
 	return func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error) {
-		o.log("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
+		o.logger().Info("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
 		std, arrange := float64(finerStd), train.Phase{Epochs: 4, LR: 0.5, Negatives: 5, Spectrum: train.FromS(1)}
 		if first {
 			std, arrange = 1, train.Phase{Epochs: 5, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}
@@ -382,7 +382,7 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 		if _, err := train.Fit(ctx, m, g.Heads(), g.Indices, train.Options{
 			Phases: []train.Phase{arrange, part}, Seed: o.Seed, Device: o.Device, Weights: g.Weights, Clip: DefaultClip,
 			Retries: DefaultRetries, OnRetry: func(x train.Retry) error {
-				o.log("groups diverged, and begin again with a lower learning rate", "lr", x.LR)
+				o.logger().Info("groups diverged, and begin again with a lower learning rate", "lr", x.LR)
 				return nil
 			},
 		}); err != nil {
@@ -408,10 +408,10 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		err = h.turn(ctx, start, o)
 		return convert[T](start.X), err
 	case o.Init == InitDiffusion:
-		o.log("computing the initial positions", "from", "principal components and the graph")
+		o.logger().Info("computing the initial positions", "from", "principal components and the graph")
 		coordinates, err = initial.Diffusion(ctx, h.Graph, h.Reduced, dim)
 	case o.Init == InitMultilevel:
-		o.log("computing the initial positions", "from", "groups of neighbours")
+		o.logger().Info("computing the initial positions", "from", "groups of neighbours")
 		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim))
 	default:
 		coordinates, err = initial.Components(ctx, h.Reduced, dim)

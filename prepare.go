@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"time"
@@ -110,7 +111,7 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 		}
 	}
 	if found {
-		o.log("principal components and neighbours come from the cache")
+		o.logger().Info("principal components and neighbours come from the cache")
 	}
 	if err := h.reduce(ctx, &o); err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPoints, kind.Errorf(data.ErrSparse, "%s: %w, which needs dense points", cause, err))
 		}
-		o.log("made the sparse points dense for "+cause, "points", m.N, "width", m.D)
+		o.logger().Info("made the sparse points dense for "+cause, "points", m.N, "width", m.D)
 		set.Points = dense
 	}
 	if o.GraphMetric == data.Precomputed {
@@ -166,7 +167,7 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 		scaling = data.ScaleUnit // these distances have no use for another
 	}
 	if o.GraphMetric == data.Jaccard {
-		o.log("graph.metric: jaccard: each point is the set of its columns that are not 0, whatever they hold")
+		o.logger().Info("graph.metric: jaccard: each point is the set of its columns that are not 0, whatever they hold")
 	}
 	if before.Scaler, err = data.FitScaler(ctx, set, scaling); err == nil {
 		if o.GraphMetric == data.Haversine {
@@ -257,7 +258,7 @@ func (o *Options) chooseByContrast(ctx context.Context, h *Neighborhood) (err er
 	}
 	if o.areAlike(h.Scaled) {
 		o.Components, o.spread = new(DefaultComponents), true
-		o.log("points are hardly nearer to their neighbours than to all others, so neighbours are searched among principal components")
+		o.logger().Info("points are hardly nearer to their neighbours than to all others, so neighbours are searched among principal components")
 	}
 	return nil
 }
@@ -306,7 +307,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	}
 	if h.Scaled != nil && (o.GraphMetric == data.Cosine || o.GraphMetric == data.Jaccard) {
 		if h.alone = neighbors.Alone(h.Scaled); len(h.alone) > 0 {
-			o.warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points",
+			o.logger().Warn("points share no column with any other, and are equally far from all; they are laid apart, next to random points", "points",
 				len(h.alone), "first row", h.alone[0]+1)
 		}
 	}
@@ -317,7 +318,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	case equal && o.network():
 		return ErrEqualPoints
 	case equal && o.Graph == nil:
-		o.warn("all points are identical; the embedding is arbitrary", "points", n)
+		o.logger().Warn("all points are identical; the embedding is arbitrary", "points", n)
 	}
 	start, watch := time.Now(), o.Device.Watch()
 	switch {
@@ -325,7 +326,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		h.Reduced = h.Scaled
 		o.GraphMetric.Mark(h.Reduced, h.Preprocessing.Scaler)
 	case h.Reduced == nil:
-		o.log("computing principal components", "from", d, "to", components)
+		o.logger().Info("computing principal components", "from", d, "to", components)
 		if h.Scaled != nil && h.Scaled.CSR != nil {
 			h.PCA, err = pca.FitSparse(ctx, h.Scaled, components, o.Seed)
 		} else {
@@ -365,7 +366,7 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	case h.Reduced.CSR != nil:
 		details = append(details, "search", "exact, among sparse points, on the CPU")
 	}
-	o.log("searching the nearest neighbours", details...)
+	o.logger().Info("searching the nearest neighbours", details...)
 	watch := o.Device.Watch()
 	h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
 	h.GraphDevice = watch()
@@ -378,7 +379,7 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 		h.Recall, err = neighbors.EstimateRecall(ctx, h.Reduced, h.Nearest, o.Seed, how)
 	}
 	if err == nil && approximate {
-		o.log("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
+		o.logger().Info("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
 	}
 	return err
 }
@@ -402,14 +403,14 @@ func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 		return err
 	}
 	if spread > 0 {
-		o.log("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points",
+		o.logger().Info("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points",
 			spread, "distinct rows", distinct)
 	}
 	near = neighbors.LayApart(near, h.alone, o.Seed)
 	if d := near.Dist2; near.K > 1 && len(d) > 0 {
 		farthest := slices.Max(d)
 		if equal := selection.Count(d, func(d2 float64) bool { return d2 == farthest }); farthest > 0 && 10*equal > 9*len(d) {
-			o.warn("nearly all nearest neighbours are equally far; if the other points are, too, the embedding is arbitrary (graph.metric)", "points", near.N)
+			o.logger().Warn("nearly all nearest neighbours are equally far; if the other points are, too, the embedding is arbitrary (graph.metric)", "points", near.N)
 		}
 	}
 	if o.Density > 0 {
@@ -434,16 +435,16 @@ func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler, columns []stri
 	switch {
 	case wanted != data.ScaleAuto:
 	case s.Kind == data.ScaleStandard:
-		o.log(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.6g-fold; data.scale: unit keeps them", len(s.SD), math.Round(s.SpreadRatio())))
+		o.logger().Info(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.6g-fold; data.scale: unit keeps them", len(s.SD), math.Round(s.SpreadRatio())))
 	default:
-		o.log(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
+		o.logger().Info(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
 	}
 	if column, share := s.Dominant(); column >= 0 && share > mostOfOne && len(s.Spread) > 1 && !o.GraphMetric.Angular() {
 		name := fmt.Sprint(column + 1)
 		if columns != nil {
 			name = columns[column]
 		}
-		o.warn(fmt.Sprintf("column %q alone makes %.1f %% of the variance of the points; data.scale: standard gives each column the same weight", name, 100*share))
+		o.logger().Warn(fmt.Sprintf("column %q alone makes %.1f %% of the variance of the points; data.scale: standard gives each column the same weight", name, 100*share))
 	}
 }
 
@@ -467,22 +468,14 @@ func (o *Options) logVariance(h *Neighborhood) {
 		if h.Scaled != nil { // or it is not known whether distances say anything
 			message += "; graph.pca: 0 searches neighbours among the points themselves"
 		}
-		o.Log.Warn(message)
+		o.logger().Warn(message)
 		return
 	}
-	o.Log.Info(message)
+	o.logger().Info(message)
 }
 
-// warn logs a warning.
-func (o *Options) warn(message string, args ...any) {
-	if o.Log != nil {
-		o.Log.Warn(message, args...)
-	}
-}
+// discard logs nothing.
+var discard = slog.New(slog.DiscardHandler)
 
-// log logs the start of a slow step.
-func (o *Options) log(message string, args ...any) {
-	if o.Log != nil {
-		o.Log.Info(message, args...)
-	}
-}
+// logger returns Log, or a logger that discards all.
+func (o *Options) logger() *slog.Logger { return cmp.Or(o.Log, discard) }
