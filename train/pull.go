@@ -9,6 +9,7 @@ import (
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
+	"cne/train/quality"
 )
 
 // A pull takes the steps of Phase.Pull, one after each epoch. They are implicit, so no
@@ -41,7 +42,7 @@ func newPull(s *settings) (*pull, error) {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got %d coordinates to pull towards, want %d finite ones", len(s.Towards), s.n*d)
 	}
 	towards := withoutOutliers(s.Towards, d)
-	mean, squares := spread(towards, d)
+	mean, squares := quality.Spread(towards, d, false)
 	if squares == 0 {
 		return nil, kind.Errorf(ErrInput, "train: a pull: got equal positions to pull towards, want different ones")
 	}
@@ -71,27 +72,6 @@ func withoutOutliers(x []float32, d int) []float32 {
 	return x
 }
 
-// spread returns the mean of positions x [n, d], and the sum of their squared distances from
-// it.
-func spread[T op.Float](x []T, d int) (mean []float64, squares float64) {
-	mean = make([]float64, d)
-	for i := 0; i < len(x); i += d {
-		for j, v := range x[i : i+d] {
-			mean[j] += float64(v)
-		}
-	}
-	for j := range mean {
-		mean[j] /= float64(len(x) / d)
-	}
-	for i := 0; i < len(x); i += d {
-		for j, v := range x[i : i+d] {
-			c := float64(v) - mean[j]
-			squares += float64(c * c)
-		}
-	}
-	return mean, squares
-}
-
 // pullPoints takes the step after an epoch.
 func (r *run) pullPoints() error {
 	if r.epochState.Pull == 0 {
@@ -114,7 +94,7 @@ func (r *run) pullPoints() error {
 // them.
 func pullTo[T op.Float](r *run, x []T) {
 	d := len(x) / r.n
-	mean, squares := spread(x, d)
+	mean, squares := quality.Spread(x, d, false)
 	if !(squares > 0) {
 		return // no positions of this type, or all coincide, or the run has diverged
 	}

@@ -40,11 +40,8 @@ func Align(embedding, reference *data.Matrix, directions bool) (scale, disparity
 	reference = reference.Relative(nil)
 	copy(embedding.X, embedding.Relative(nil).X)
 	embedding.Offset = nil
-	from, to := make([]float64, d), make([]float64, d)
-	if !directions {
-		from, to = centre(embedding), centre(reference)
-	}
-	spread, wanted := spreadAbout(from, embedding), spreadAbout(to, reference)
+	from, spread := Spread(embedding.X, d, directions)
+	to, wanted := Spread(reference.X, d, directions)
 	if spread == 0 || wanted == 0 {
 		return 0, 0, fmt.Errorf("%w: alignment: all points coincide", ErrUndefined)
 	}
@@ -79,27 +76,25 @@ func Align(embedding, reference *data.Matrix, directions bool) (scale, disparity
 	return trace / spread, max(0, 1-trace*trace/(spread*wanted)), nil
 }
 
-// centre returns the mean of points.
-func centre(m *data.Matrix) []float64 {
-	mean := make([]float64, m.D)
-	for i := range m.N {
-		for j, v := range m.Row(i) {
-			mean[j] += float64(v)
+// Spread returns the mean of positions x [n, d], or the origin if directions is set, and the sum
+// of their squared distances from it.
+func Spread[T Float](x []T, d int, directions bool) (mean []float64, squares float64) {
+	mean = make([]float64, d)
+	if !directions {
+		for i := 0; i < len(x); i += d {
+			for j, v := range x[i : i+d] {
+				mean[j] += float64(v)
+			}
+		}
+		for j := range mean {
+			mean[j] /= float64(len(x) / d)
 		}
 	}
-	for j := range mean {
-		mean[j] /= float64(m.N)
-	}
-	return mean
-}
-
-// spreadAbout returns the sum of the squared distances of points from a position.
-func spreadAbout(position []float64, m *data.Matrix) (sum float64) {
-	for i := range m.N {
-		for j, v := range m.Row(i) {
-			shift := float64(v) - position[j]
-			sum += float64(shift * shift)
+	for i := 0; i < len(x); i += d {
+		for j, v := range x[i : i+d] {
+			c := float64(v) - mean[j]
+			squares += float64(c * c)
 		}
 	}
-	return sum
+	return mean, squares
 }
