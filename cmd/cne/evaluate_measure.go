@@ -152,7 +152,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.Points.Labels
 	e.Edges = y.Graph.Edges()
-	if e.GraphRecall = rundir.RecallOf(near.Neighborhood); near.PCA != nil {
+	if e.Recall = near.Recall; near.PCA != nil {
 		e.Components = near.PCA.K
 	}
 	if a.config.Graph.File == "" {

@@ -23,25 +23,25 @@ func TestApproximateGraph(t *testing.T) {
 	}
 	for range 2 { // the second time from the cache
 		stdout, stderr, m := train("approximate")
-		if m.GraphRecall == nil || !(m.GraphRecall.Share > 0.9 && m.GraphRecall.Share <= 1) {
-			t.Fatalf("metrics.json says %+v", m.GraphRecall)
+		if m.Recall == nil || !(m.Recall.Share > 0.9 && m.Recall.Share <= 1) {
+			t.Fatalf("metrics.json says %+v", m.Recall)
 		}
-		if !strings.Contains(stdout, "approximate neighbours: "+m.GraphRecall.String()) {
+		if !strings.Contains(stdout, "approximate neighbours: "+m.Recall.String()) {
 			t.Errorf("the run does not tell how good the graph is: %s", stdout)
 		}
 		if cached := strings.Contains(stderr, "come from the cache"); !cached && !strings.Contains(stderr, "approximate, on the CPU") {
 			t.Errorf("the search is not announced: %s", stderr)
 		}
 	}
-	if e := evaluated(t, "run"); e.GraphRecall == nil || !(e.GraphRecall.Share > 0.9) {
-		t.Errorf("the evaluation says %+v", e.GraphRecall)
+	if e := evaluated(t, "run"); e.Recall == nil || !(e.Recall.Share > 0.9) {
+		t.Errorf("the evaluation says %+v", e.Recall)
 	}
 	if stdout, _ := mustRun(t, "evaluate", "run"); !strings.Contains(stdout, "approximate neighbours: 0.9") && !strings.Contains(stdout, "approximate neighbours: 1.0") {
 		t.Errorf("evaluate prints %s", stdout)
 	}
 	stdout, stderr, m := train("exact")
-	if m.GraphRecall != nil || strings.Contains(stdout, "approximate") || strings.Contains(stderr, "come from the cache") {
-		t.Errorf("after an exact search there are %+v, %s%s", m.GraphRecall, stdout, stderr)
+	if m.Recall != nil || strings.Contains(stdout, "approximate") || strings.Contains(stderr, "come from the cache") {
+		t.Errorf("after an exact search there are %+v, %s%s", m.Recall, stdout, stderr)
 	}
 }
 

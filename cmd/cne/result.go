@@ -37,7 +37,7 @@ type result struct {
 func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, Epochs: r.embedded.Result.Epochs,
-		N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood),
+		N: r.near.Graph.N, Edges: r.embedded.Result.Edges, Recall: r.near.Recall,
 		Seed: r.config.Embed.Seed, Version: configs.Version(),
 		PointsKey: r.near.PointsKey, GraphKey: r.near.GraphKey,
 	}
@@ -191,8 +191,8 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	different := selection.If(t.in.Different > 0, fmt.Sprintf(" (%d different)", t.in.Different), "")
 	row("points", "%d%s, joined by %d directed edges", m.N, different, m.Edges)
-	if m.GraphRecall != nil {
-		row("graph", "approximate neighbours: %s", m.GraphRecall)
+	if m.Recall != nil {
+		row("graph", "approximate neighbours: %s", m.Recall)
 	}
 	components := 0
 	if p := t.near.PCA; p != nil {

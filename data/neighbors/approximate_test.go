@@ -168,8 +168,8 @@ func TestApproximateRecall(t *testing.T) {
 				t.Errorf("recall %.4f", r)
 			}
 			estimate := need(EstimateRecall(t.Context(), m, nb, 3, Options{}))(t)
-			if d := math.Abs(estimate.Share - r); d > 5*estimate.StdErr+1e-3 || estimate.Points != min(1000, m.N) {
-				t.Errorf("recall %.4f of all, estimated as %.4f ± %.4f of %d", r, estimate.Share, estimate.StdErr, estimate.Points)
+			if d := math.Abs(estimate.Share - r); d > 5*estimate.StdErr+1e-3 {
+				t.Errorf("recall %.4f of all, estimated as %.4f ± %.4f", r, estimate.Share, estimate.StdErr)
 			}
 		})
 	}

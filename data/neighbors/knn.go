@@ -296,9 +296,13 @@ func (s SearchMethod) Approximates(on *device.Device, n, d, k int) bool {
 // estimated from some of the points.
 type Recall struct {
 	// Share is between 0 and 1, and StdErr is its standard error.
-	Share, StdErr float64
-	// Points is the number of points whose nearest neighbours were compared.
-	Points int
+	Share  float64 `json:"graph_recall"`
+	StdErr float64 `json:"graph_recall_stderr"`
+}
+
+// String returns text such as "0.9868 ± 0.0012 are among the nearest".
+func (r *Recall) String() string {
+	return fmt.Sprintf("%.4f ± %.4f are among the nearest", r.Share, r.StdErr)
 }
 
 // recallPoints is the number of points that EstimateRecall takes.
@@ -340,7 +344,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 		sum, squares = sum+share, squares+float64(share*share)
 	}
 	c := float64(count)
-	r := &Recall{Share: sum / c, Points: count}
+	r := &Recall{Share: sum / c}
 	if count > 1 && count < m.N {
 		variance := max(0, squares-sum*sum/c) / (c - 1)
 		r.StdErr = math.Sqrt(variance / c * (1 - c/float64(m.N)))

@@ -18,6 +18,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
+	"cne/data/neighbors"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
 	"cne/internal/selection"
@@ -259,7 +260,7 @@ type Evaluation struct {
 	Components int                `json:"components,omitempty"`
 	Against    string             `json:"against,omitempty"`
 	Embeddings []EvaluatedFigures `json:"embeddings"` // in the order of the command line
-	*rundir.GraphRecall
+	*neighbors.Recall
 	Seconds EvaluationSeconds `json:"seconds"`
 	Version string            `json:"version"`
 }
@@ -320,10 +321,10 @@ func (e *Evaluation) Print(w io.Writer) error {
 		return err
 	}
 	if e.Edges > 0 {
-		if _, err := fmt.Fprintf(w, "%d points, %d directed edges\n", e.N, e.Edges); err != nil || e.GraphRecall == nil {
+		if _, err := fmt.Fprintf(w, "%d points, %d directed edges\n", e.N, e.Edges); err != nil || e.Recall == nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "approximate neighbours: %s\n", e.GraphRecall)
+		_, err := fmt.Fprintf(w, "approximate neighbours: %s\n", e.Recall)
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%d points\n", e.N)

@@ -20,7 +20,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"cne"
+	"cne/data/neighbors"
 	"cne/internal/ctxio"
 	"cne/internal/selection"
 	"cne/model"
@@ -32,7 +32,7 @@ import (
 // run. Figures that were not asked for, or are undefined for the run, are left out.
 type Metrics struct {
 	quality.Figures
-	*GraphRecall
+	*neighbors.Recall
 	// Holdout is about the held-out points.
 	Holdout *quality.HeldOutFigures `json:"holdout,omitempty"`
 	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
@@ -96,27 +96,6 @@ func (c *Computing) Rows(on *model.Device, row func(name, format string, values 
 	for _, note := range c.Notes {
 		row("note", "%s", note)
 	}
-}
-
-// GraphRecall is the estimated share of the nearest neighbours that an approximate
-// search has found, and its standard error.
-type GraphRecall struct {
-	Share  float64 `json:"graph_recall"`
-	StdErr float64 `json:"graph_recall_stderr"`
-}
-
-// RecallOf returns the recall of the neighbours; nil if they are exact, or were not
-// searched.
-func RecallOf(h *cne.Neighborhood) *GraphRecall {
-	if h.Recall == nil {
-		return nil
-	}
-	return &GraphRecall{h.Recall.Share, h.Recall.StdErr}
-}
-
-// String returns text such as "0.9868 ± 0.0012 are among the nearest".
-func (r *GraphRecall) String() string {
-	return fmt.Sprintf("%.4f ± %.4f are among the nearest", r.Share, r.StdErr)
 }
 
 // Seconds has the times of a run. PCA and Graph are near 0 if they come from the cache.
