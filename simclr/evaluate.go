@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -336,14 +337,7 @@ func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *
 
 // pick returns some rows of features, and their classes; without classes, nil.
 func pick(features *data.Matrix, classes, rows []int32) (*data.Matrix, []int32) {
-	m, class := features.Block(len(rows)), make([]int32, len(rows))
-	for i, row := range rows {
-		copy(m.Row(i), features.Row(int(row)))
-		if classes != nil {
-			class[i] = classes[row]
-		}
-	}
-	return m, class
+	return features.Take(selection.As[int](rows)), selection.Pick(classes, rows)
 }
 
 // Check returns the errors of Run about the images and the options. It needs no features,
@@ -441,7 +435,10 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 			for _, j := range nearest {
 				votes[classes[split.Train[j]]]++
 			}
-			if winner(votes) == classes[row] {
+			winner := slices.MaxFunc(slices.Collect(maps.Keys(votes)), func(a, b int32) int {
+				return cmp.Or(cmp.Compare(votes[a], votes[b]), cmp.Compare(b, a)) // of equally many, the lowest class
+			})
+			if winner == classes[row] {
 				right++
 			}
 		}
@@ -461,17 +458,6 @@ func checkNeighbors(k int, split Split) error {
 		return fmt.Errorf("%w: neighbours: got %d, want at most %d, the number of training images", ErrOption, k, len(split.Train))
 	}
 	return nil
-}
-
-// winner returns the class with the most votes; ties go to the lowest class.
-func winner(votes map[int32]int) int32 {
-	best := int32(-1)
-	for class, n := range votes {
-		if best < 0 || n > votes[best] || n == votes[best] && class < best {
-			best = class
-		}
-	}
-	return best
 }
 
 // directions returns the given rows scaled to unit length. One more column is 1 for the

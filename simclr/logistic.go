@@ -14,6 +14,7 @@ import (
 	"cne/internal/blas"
 	"cne/internal/device"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/model"
@@ -460,27 +461,22 @@ const (
 	deviceClasses  = 8
 )
 
-func newDeviceObjective(d *device.Device, o *objective) (*deviceObjective, error) {
-	r := &deviceObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
+// newDeviceObjective uploads the features and classes, which do not change.
+func newDeviceObjective(d *device.Device, o *objective) (r *deviceObjective, err error) {
+	r = &deviceObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
+	defer func() {
+		if err != nil {
+			r.memory.Free()
+		}
+	}()
+	defer kind.Catch(&err)
 	blocks := parallel.Pieces(o.n, deviceImages)
 	r.weights, r.lossOf, r.sums = make([]float32, o.k*r.wide), make([]float64, blocks), make([]float64, o.k*r.wide)
-	var err error
-	if r.memory, err = d.AllocPieces(
-		o.n*r.wide*4, o.n*4, len(r.weights)*4, o.k*8, o.n*o.k*4, blocks*8, r.pieces*len(r.sums)*8, len(r.sums)*8); err != nil {
-		return nil, err
-	}
+	r.memory = kind.Got(d.AllocPieces(
+		o.n*r.wide*4, o.n*4, len(r.weights)*4, o.k*8, o.n*o.k*4, blocks*8, r.pieces*len(r.sums)*8, len(r.sums)*8))
 	for i, at := range []*device.Pointer{&r.x, &r.class, &r.w, &r.bias, &r.z, &r.losses, &r.parts, &r.gradient} {
 		*at = r.memory.At(i)
 	}
-	if err := r.upload(o); err != nil {
-		r.memory.Free()
-		return nil, err
-	}
-	return r, nil
-}
-
-// upload uploads the features and classes. They do not change.
-func (r *deviceObjective) upload(o *objective) error {
 	rows := max(1, 1<<22/r.wide)
 	chunk := make([]float32, min(rows, o.n)*r.wide)
 	for lo := 0; lo < o.n; lo += rows {
@@ -490,11 +486,10 @@ func (r *deviceObjective) upload(o *objective) error {
 			copy(row, o.x[i*o.d:(i+1)*o.d])
 			row[o.d] = 1
 		}
-		if err := device.Upload(r.device, r.x.At(lo*r.wide, 4), chunk[:(hi-lo)*r.wide]); err != nil {
-			return err
-		}
+		kind.Check(device.Upload(d, r.x.At(lo*r.wide, 4), chunk[:(hi-lo)*r.wide]))
 	}
-	return device.Upload(r.device, r.class, o.class)
+	kind.Check(device.Upload(d, r.class, o.class))
+	return r, nil
 }
 
 // evaluate is objective.evaluate, after o.w and o.bias were set.
