@@ -249,17 +249,11 @@ func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64,
 	}
 	tiles := (n + deviceTile - 1) / deviceTile * ((width + deviceTile - 1) / deviceTile)
 	return func(to, from []float64) error {
-		if err := cmp.Or(ctx.Err(), device.Upload(d, memory.At(1), from)); err != nil {
-			return err
-		}
-		if err := d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads},
-			device.Arg(memory.At(2)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width),
-			device.Int(productSlices)); err != nil {
-			return err
-		}
-		if err := d.Each("components_add_slices", len(to), device.Arg(memory.At(2)), device.Int(productSlices), device.Int(len(to))); err != nil {
-			return err
-		}
-		return device.Download(d, to, memory.At(2))
+		sums := device.Arg(memory.At(2))
+		return cmp.Or(ctx.Err(), device.Upload(d, memory.At(1), from),
+			d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads}, sums,
+				device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)),
+			d.Each("components_add_slices", len(to), sums, device.Int(productSlices), device.Int(len(to))),
+			device.Download(d, to, memory.At(2)))
 	}, memory, device.Upload(d, memory.At(0), matrix)
 }

@@ -4,7 +4,6 @@
 package pca
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -382,7 +381,8 @@ const (
 var deviceBytes = 256 << 20
 
 // deviceProducts is products on a device.
-func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, error) {
+func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) (_ []float64, err error) {
+	defer kind.Catch(&err)
 	d := f.device
 	_, stride := f.points.Dims()
 	// A chunk of points is uploaded at a time; AᵀA is computed of A, rows×width.
@@ -396,58 +396,41 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 	parts := max(1, min((deviceBlocks+tiles-1)/tiles, rows/sliceRows))
 	each := (rows + parts - 1) / parts
 
-	memory, err := d.AllocPieces(parts*width*width*8, chunk*stride*4, len(f.columns)*4, len(f.mean)*8)
-	if err != nil {
-		return nil, err
-	}
+	memory := kind.Got(d.AllocPieces(parts*width*width*8, chunk*stride*4, len(f.columns)*4, len(f.mean)*8))
 	defer memory.Free()
 	sums, x := memory.At(0), memory.At(1)
-	if err := cmp.Or(device.Upload(d, memory.At(2), f.columns), device.Upload(d, memory.At(3), f.mean)); err != nil {
-		return nil, err
-	}
+	kind.Check(device.Upload(d, memory.At(2), f.columns))
+	kind.Check(device.Upload(d, memory.At(3), f.mean))
 	l := device.Launch{Grid: tiles * parts, Block: deviceThreads}
-	err = f.points.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
+	kind.Check(f.points.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
 		if !wide {
 			rows = points.N
 		}
 		more := min(lo, 1)
-		if err := device.Upload(d, x, points.X); err != nil {
-			return err
-		}
+		kind.Check(device.Upload(d, x, points.X))
 		return d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
 			device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
-	})
-	if err == nil && parts > 1 {
-		err = d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(parts), device.Int(width*width))
-	}
-	if err != nil {
-		return nil, err
+	}))
+	if parts > 1 {
+		kind.Check(d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(parts), device.Int(width*width)))
 	}
 	c := make([]float64, width*width)
 	return c, device.Download(d, c, sums)
 }
 
 // transformOnDevice is Transform on a device. origin are the coordinates of the mean.
-func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data.Matrix, from data.Source, origin []float64) error {
+func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data.Matrix, from data.Source, origin []float64) (err error) {
+	defer kind.Catch(&err)
 	chunk := min(dst.N, max(1, deviceBytes/(4*p.D)))
-	memory, err := d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8)
-	if err != nil {
-		return err
-	}
+	memory := kind.Got(d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8))
 	defer memory.Free()
-	if err := cmp.Or(device.Upload(d, memory.At(2), p.Axes), device.Upload(d, memory.At(3), origin)); err != nil {
-		return err
-	}
+	kind.Check(device.Upload(d, memory.At(2), p.Axes))
+	kind.Check(device.Upload(d, memory.At(3), origin))
 	return from.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
 		grid := (points.N + deviceTile - 1) / deviceTile * ((p.K + deviceTile - 1) / deviceTile)
-		if err := device.Upload(d, memory.At(1), points.X); err != nil {
-			return err
-		}
-		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)),
-			device.Arg(memory.At(1)),
-			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
-			return err
-		}
+		kind.Check(device.Upload(d, memory.At(1), points.X))
+		kind.Check(d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)),
+			device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)))
 		return device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0))
 	})
 }
