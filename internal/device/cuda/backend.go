@@ -20,6 +20,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/kernels"
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -76,20 +77,14 @@ func open(number int) (b *backend, err error) {
 	for i := range b.params {
 		b.params[i] = unsafe.Pointer(&b.args[i])
 	}
-	if b.gpu, err = cu.GetDevice(number); err != nil {
-		return nil, b.failure(err, 0)
-	}
-	if b.about, err = propertiesOf(b.gpu); err != nil {
-		return nil, b.failure(err, 0)
-	}
-	if b.about.Major < 8 {
-		return nil, fmt.Errorf("%s has compute capability %d.%d; the kernels need 8.0 or more", b.about.Name, b.about.Major, b.about.Minor)
-	}
+	defer kind.Catch(&err)
+	b.gpu, err = cu.GetDevice(number)
+	b.check(err)
+	b.describe()
 	if b.context, err = b.gpu.RetainPrimaryCtx(); err == cu.OutOfMemory {
 		return nil, errOutOfMemory
-	} else if err != nil {
-		return nil, b.failure(err, 0)
 	}
+	b.check(err)
 	if err := b.start(); err != nil {
 		_ = b.Close() // its error adds nothing to this one
 		return nil, err
@@ -100,28 +95,24 @@ func open(number int) (b *backend, err error) {
 	return b, nil
 }
 
+// check fails as kind.Check does for an error of the driver.
+func (b *backend) check(err error) { kind.Check(b.failure(err)) }
+
 // start creates the stream and cuBLAS's handle in the backend's context.
 func (b *backend) start() (err error) {
 	defer b.enter()()
-	if b.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
-		return b.failure(err, 0)
-	}
+	defer kind.Catch(&err)
+	b.stream, err = cu.MakeStream(cu.NonBlocking)
+	b.check(err)
 	driver := cu.Version()
-	if err := b.createBLAS(driver); err != nil {
-		return err
-	}
+	kind.Check(b.createBLAS(driver))
 	if b.workspace, err = cu.MemAlloc(workspaceBytes); err == cu.OutOfMemory {
 		return errOutOfMemory
-	} else if err != nil {
-		return b.failure(err, 0)
 	}
-	if s := C.blas_prepare(b.blas, b.streamPointer(), C.uintptr_t(b.workspace), workspaceBytes); s != 0 {
-		return blasError("cublasSetWorkspace", s)
-	}
+	b.check(err)
 	var version C.int
-	if s := C.blas_version(b.blas, &version); s != 0 {
-		return blasError("cublasGetVersion", s)
-	}
+	kind.Check(blasError("cublasSetWorkspace", C.blas_prepare(b.blas, b.streamPointer(), C.uintptr_t(b.workspace), workspaceBytes)))
+	kind.Check(blasError("cublasGetVersion", C.blas_version(b.blas, &version)))
 	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d", driver/1000, driver%1000/10, version/10000, version/100%100)
 	if sentence := checkCache(); sentence != "" {
 		b.note(sentence)
@@ -129,10 +120,12 @@ func (b *backend) start() (err error) {
 	return nil
 }
 
-func propertiesOf(dev cu.Device) (p device.Properties, err error) {
-	if p.Name, err = dev.Name(); err != nil {
-		return p, err
-	}
+// describe sets the properties of the GPU. It fails for one that is too old.
+func (b *backend) describe() {
+	p := &b.about
+	var err error
+	p.Name, err = b.gpu.Name()
+	b.check(err)
 	var clusters int
 	for _, a := range []struct {
 		to *int
@@ -143,12 +136,13 @@ func propertiesOf(dev cu.Device) (p device.Properties, err error) {
 		{&p.SharedPerBlock, maxSharedPerBlockOptIn},
 		{&p.Major, cu.ComputeCapabilityMajor}, {&p.Minor, cu.ComputeCapabilityMinor},
 	} {
-		if *a.to, err = dev.Attribute(a.of); err != nil {
-			return p, err
-		}
+		*a.to, err = b.gpu.Attribute(a.of)
+		b.check(err)
 	}
 	p.Clusters = clusters != 0
-	return p, nil
+	if p.Major < 8 {
+		kind.Check(fmt.Errorf("%s has compute capability %d.%d; the kernels need 8.0 or more", p.Name, p.Major, p.Minor))
+	}
 }
 
 func (b *backend) streamPointer() unsafe.Pointer {
@@ -179,17 +173,13 @@ var lost = []error{
 }
 
 // failure translates an error of the driver into one of package device.
-func (b *backend) failure(err error, bytes int64) error {
-	if err == nil {
+func (b *backend) failure(err error) error {
+	switch {
+	case err == nil:
 		return nil
-	}
-	if err == cu.OutOfMemory && bytes == 0 {
+	case err == cu.OutOfMemory:
 		return b.outOfMemory(&device.MemoryError{For: "the driver"})
-	}
-	if err == cu.OutOfMemory {
-		return b.outOfMemory(&device.MemoryError{Needed: bytes})
-	}
-	if slices.Contains(lost, err) {
+	case slices.Contains(lost, err):
 		return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
 	}
 	return fmt.Errorf("CUDA's error %v", err)
@@ -199,7 +189,7 @@ func (b *backend) failure(err error, bytes int64) error {
 func (b *backend) outOfMemory(e *device.MemoryError) error {
 	var err error
 	if e.Free, e.Total, err = cu.MemInfo(); err != nil {
-		return b.failure(err, 0)
+		return b.failure(err)
 	}
 	return e
 }
@@ -209,7 +199,7 @@ func (b *backend) status(s C.int, what string) error {
 	if s == 0 {
 		return nil
 	}
-	err := b.failure(like(cu.Success, int(s)), 0)
+	err := b.failure(like(cu.Success, int(s)))
 	if shortage := new(device.MemoryError); errors.Is(err, device.ErrLost) || errors.As(err, &shortage) {
 		return err
 	}
@@ -233,8 +223,10 @@ func (b *backend) Notes() []string {
 func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
 	defer b.enter()()
 	p, err := cu.MemAlloc(bytes)
-	if err != nil {
-		return 0, b.failure(err, bytes)
+	if err == cu.OutOfMemory {
+		return 0, b.outOfMemory(&device.MemoryError{Needed: bytes})
+	} else if err != nil {
+		return 0, b.failure(err)
 	}
 	b.allocated[p] = true
 	return device.Pointer(p), nil
@@ -243,47 +235,38 @@ func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
 func (b *backend) Free(p device.Pointer) error {
 	defer b.enter()()
 	delete(b.allocated, cu.DevicePtr(p))
-	if err := b.stream.Synchronize(); err != nil {
-		return b.failure(err, 0)
-	}
-	return b.failure(cu.MemFree(cu.DevicePtr(p)), 0)
+	return b.failure(cmp.Or(b.stream.Synchronize(), cu.MemFree(cu.DevicePtr(p))))
 }
 
 func (b *backend) MemInfo() (free, total int64, err error) {
 	defer b.enter()()
 	free, total, err = cu.MemInfo()
-	return free, total, b.failure(err, 0)
+	return free, total, b.failure(err)
 }
 
 func (b *backend) Upload(dst device.Pointer, src unsafe.Pointer, bytes int) error {
 	defer b.enter()()
-	if err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), b.stream); err != nil {
-		return b.failure(err, 0)
-	}
-	return b.failure(b.stream.Synchronize(), 0)
+	return b.failure(cmp.Or(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), b.stream), b.stream.Synchronize()))
 }
 
 func (b *backend) Download(dst unsafe.Pointer, src device.Pointer, bytes int) error {
 	defer b.enter()()
-	if err := cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), b.stream); err != nil {
-		return b.failure(err, 0)
-	}
-	return b.failure(b.stream.Synchronize(), 0)
+	return b.failure(cmp.Or(cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), b.stream), b.stream.Synchronize()))
 }
 
 func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
 	defer b.enter()()
-	return b.failure(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes), b.stream), 0)
+	return b.failure(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes), b.stream))
 }
 
 func (b *backend) Fill(dst device.Pointer, word uint32, words int) error {
 	defer b.enter()()
-	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), b.stream), 0)
+	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), b.stream))
 }
 
 func (b *backend) Synchronize() error {
 	defer b.enter()()
-	return b.failure(b.stream.Synchronize(), 0)
+	return b.failure(b.stream.Synchronize())
 }
 
 // kernel returns a kernel by name.
@@ -299,13 +282,13 @@ func (b *backend) kernel(name string) (*function, error) {
 	if !ok {
 		var err error
 		if m, err = cu.LoadData(kernels.PTX(file)); err != nil {
-			return nil, fmt.Errorf("the driver does not compile the kernels of %s: %w", file, b.failure(err, 0))
+			return nil, fmt.Errorf("the driver does not compile the kernels of %s: %w", file, b.failure(err))
 		}
 		b.modules[file] = m
 	}
 	f, err := m.Function(name)
 	if err != nil {
-		return nil, b.failure(err, 0)
+		return nil, b.failure(err)
 	}
 	b.functions[name] = &function{Function: f, params: params}
 	return b.functions[name], nil
@@ -329,7 +312,7 @@ func (b *backend) Launch(kernel string, l device.Launch, args *[device.MaxArgs]u
 		f.shared = l.Shared
 	}
 	b.args = *args
-	return b.failure(f.Launch(l.Grid, 1, 1, l.Block, 1, 1, l.Shared, b.stream, b.params[:count]), 0)
+	return b.failure(f.Launch(l.Grid, 1, 1, l.Block, 1, 1, l.Shared, b.stream, b.params[:count]))
 }
 
 // Multiply computes the product's transpose, since cuBLAS is column-major: a row-major
@@ -344,8 +327,8 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 		mode = 3 // CUBLAS_TF32_TENSOR_OP_MATH
 	}
 	if mode != b.math {
-		if s := C.blas_math(b.blas, mode); s != 0 {
-			return blasError("cublasSetMathMode", s)
+		if err := blasError("cublasSetMathMode", C.blas_math(b.blas, mode)); err != nil {
+			return err
 		}
 		b.math = mode
 	}
@@ -365,7 +348,7 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 		return nil
 	}
 	// cuBLAS does not say whether the device has failed.
-	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
+	if err := b.failure(b.stream.Synchronize()); errors.Is(err, device.ErrLost) {
 		return err
 	}
 	return blasError(function, s)
@@ -409,32 +392,30 @@ func (b *backend) Close() error {
 	var failed error
 	keep := func(err error) { failed = cmp.Or(failed, err) } // later errors may follow from it
 	if b.stream != (cu.Stream{}) {
-		keep(b.failure(b.stream.Synchronize(), 0))
+		keep(b.failure(b.stream.Synchronize()))
 	}
 	if b.blas != nil {
-		if s := C.blas_destroy(b.blas); s != 0 {
-			keep(blasError("cublasDestroy", s))
-		}
+		keep(blasError("cublasDestroy", C.blas_destroy(b.blas)))
 	}
 	keep(b.dnn.close())
 	for _, m := range b.modules {
-		keep(b.failure(m.Unload(), 0))
+		keep(b.failure(m.Unload()))
 	}
 	// Another device may share the context, which would keep the memory.
 	for p := range b.allocated {
-		keep(b.failure(cu.MemFree(p), 0))
+		keep(b.failure(cu.MemFree(p)))
 	}
 	if b.workspace != 0 {
-		keep(b.failure(cu.MemFree(b.workspace), 0))
+		keep(b.failure(cu.MemFree(b.workspace)))
 	}
 	if b.stream != (cu.Stream{}) {
-		keep(b.failure(b.stream.Destroy(), 0))
+		keep(b.failure(b.stream.Destroy()))
 	}
 	if errors.Is(failed, device.ErrLost) { // memory is freed only with the context
 		if _, held := kept.LoadAndDelete(b.gpu); held {
 			_ = b.gpu.ReleasePrimaryCtx() // the release below returns the same error
 		}
 	}
-	keep(b.failure(b.gpu.ReleasePrimaryCtx(), 0))
+	keep(b.failure(b.gpu.ReleasePrimaryCtx()))
 	return failed
 }

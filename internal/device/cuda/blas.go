@@ -128,7 +128,7 @@ func (b *backend) blasHandle() error {
 	}
 	// The status does not always say why: the device may have failed, or may lack
 	// memory.
-	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
+	if err := b.failure(b.stream.Synchronize()); errors.Is(err, device.ErrLost) {
 		return err
 	}
 	if free, _, err := cu.MemInfo(); err == nil && free < workspaceBytes {
@@ -137,6 +137,10 @@ func (b *backend) blasHandle() error {
 	return notStarted(int(s), "cublasCreate")
 }
 
+// blasError returns the error of a status of cuBLAS; nil for success.
 func blasError(what string, s C.int) error {
+	if s == 0 {
+		return nil
+	}
 	return fmt.Errorf("cuBLAS's status %d of %s", int(s), what)
 }

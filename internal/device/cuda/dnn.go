@@ -133,7 +133,7 @@ func (b *backend) createDNN(name string) error {
 	if s == dnnHasNoMemory8 || s == dnnHasNoMemory9 {
 		return errDNNOutOfMemory
 	}
-	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
+	if err := b.failure(b.stream.Synchronize()); errors.Is(err, device.ErrLost) {
 		return err
 	}
 	return notStarted(int(s), "cudnnCreate")
@@ -224,7 +224,7 @@ func (b *backend) Convolve(c *device.Convolution, tf32 bool, scratch func(bytes 
 			C.uintptr_t(workspace)) == 0 {
 			return nil
 		}
-		if err := b.failure(b.stream.Synchronize(), 0); err != nil {
+		if err := b.failure(b.stream.Synchronize()); err != nil {
 			return fmt.Errorf("convolution of %v: %w", c, err)
 		}
 	}
