@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -128,12 +129,19 @@ func Tie(m *data.Matrix) float64 {
 
 // deviceFor returns the device, or nil for points that it does not compare.
 func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
-	of := selection.If(m.CSR == nil, "the metric "+string(m.Metric), "sparse points")
-	if d.OnHost() || m.CSR == nil && !m.Metric.Direct() {
+	if d.OnHost() {
 		return d
 	}
-	d.Note("distances of " + of + " are computed on the CPU")
-	return nil
+	if m.CSR != nil || m.Metric.Direct() {
+		of := selection.If(m.CSR == nil, "the metric "+string(m.Metric), "sparse points")
+		d.Note("distances of " + of + " are computed on the CPU")
+		return nil
+	}
+	if err := hasRoom(d, m); err != nil {
+		d.Note(fmt.Sprintf("neighbours are found by the CPU, since %v", err))
+		return nil
+	}
+	return d
 }
 
 // of returns the value for two points, or some value above limit if it exceeds limit.
