@@ -86,7 +86,7 @@ func (h Half) put(word *uint32, x float32) {
 // words.
 func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside) {
 	if pairVectors() {
-		pairsFunc(winogradImagePairsTile).run(dst, to, x, from, channels, &inside[0])
+		pairsFunc(winogradImagePairsTile).run(dst, to, x, from, channels, inside)
 		return
 	}
 	for c := 0; c < channels; c += 16 {
@@ -100,54 +100,44 @@ func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels 
 
 // WinogradImageHalf is WinogradImage with results in halves of words.
 func WinogradImageHalf(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside, h Half) {
-	if pairVectors() {
-		[...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h].run(dst, to, x, from, channels, &inside[0])
-		return
-	}
-	for c := 0; c < channels; c += 16 {
-		var y halfTile
-		WinogradImage(y[:], WinogradGrid(0, 16), x, from.channel(c), 16, inside)
-		y.put(dst, to.channel(c), h)
-	}
+	tile := [...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h]
+	winogradHalf(tile, WinogradImage, dst, to, x, from, channels, inside, h)
 }
 
 // WinogradGradientHalf is WinogradGradient with results in halves of words.
 func WinogradGradientHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, inside *Inside, h Half) {
-	if pairVectors() {
-		[...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h].run(dst, to, g, from, channels, &inside[0])
-		return
-	}
-	for c := 0; c < channels; c += 16 {
-		var y halfTile
-		WinogradGradient(y[:], WinogradGrid(0, 16), g, from.channel(c), 16, inside)
-		y.put(dst, to.channel(c), h)
-	}
+	tile := [...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h]
+	winogradHalf(tile, WinogradGradient, dst, to, g, from, channels, inside, h)
 }
 
 // WinogradWeightsHalf is WinogradWeights with results in halves of words.
 func WinogradWeightsHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, h Half) {
+	tile := [...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h]
+	winogradHalf(tile, func(dst []float32, to Grid, g []float32, from Grid, channels int, _ *Inside) {
+		WinogradWeights(dst, to, g, from, channels)
+	}, dst, to, g, from, channels, nil, h)
+}
+
+// winogradHalf writes a transform to halves of words, by its vector form or from whole numbers.
+func winogradHalf(tile pairsFunc, whole func(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside),
+	dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
 	if pairVectors() {
-		[...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h].run(dst, to, g, from, channels, nil)
+		tile.run(dst, to, src, from, channels, inside)
 		return
 	}
+	y := new(halfTile)
 	for c := 0; c < channels; c += 16 {
-		var y halfTile
-		WinogradWeights(y[:], WinogradGrid(0, 16), g, from.channel(c), 16)
-		y.put(dst, to.channel(c), h)
+		whole(y[:], WinogradGrid(0, 16), src, from.channel(c), 16, inside)
+		for p := range WinogradPoints {
+			for i := range 16 {
+				h.put(&dst[to.channel(c).at(p)+i], y[16*p+i])
+			}
+		}
 	}
 }
 
 // A halfTile has the transforms of 16 channels, which are transformed together.
 type halfTile [WinogradPoints * 16]float32
-
-// put writes the tile to halves of words.
-func (y *halfTile) put(dst []uint32, to Grid, h Half) {
-	for p := range WinogradPoints {
-		for i := range 16 {
-			h.put(&dst[to.at(p)+i], y[16*p+i])
-		}
-	}
-}
 
 // channel returns the grid from a channel on, and at where the element of a point is.
 func (g Grid) channel(c int) Grid { return Grid{g.At + c, g.Row, g.Pixel} }

@@ -57,6 +57,6 @@ func extentsVector(least, most, sum, src []float32, d int) {
 // A pairsFunc is a transform of tiles to bfloat16 in assembly, with distances in bytes.
 type pairsFunc func(dst *uint32, dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)
 
-func (f pairsFunc) run(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *uint32) {
-	f(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, inside)
+func (f pairsFunc) run(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
+	f(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, (*uint32)(unsafe.Pointer(inside)))
 }
