@@ -159,9 +159,11 @@ func createIn(folder string) (f *os.File, release func(), err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if release, ok := claimNew(name); ok {
+		release, claimed := claim(name)
+		if _, err := os.Lstat(name); err == nil && !errors.Is(claimed, errClaimed) {
 			return f, release, nil
 		}
+		release() // another process has taken it for an abandoned file
 		f.Close()
 	}
 }
@@ -187,23 +189,6 @@ var errClaimed = errors.New("in use")
 // unclaimedAge is the least age of an abandoned temporary file where files cannot be
 // claimed.
 const unclaimedAge = time.Hour
-
-// claimNew claims a temporary file that was just made. ok is false if another process has
-// taken it for an abandoned file before.
-func claimNew(path string) (release func(), ok bool) {
-	release, err := claim(path)
-	switch {
-	case errors.Is(err, errClaimed), errors.Is(err, fs.ErrNotExist):
-		return nil, false
-	case err != nil: // files cannot be claimed here
-		return func() {}, true
-	}
-	if _, err := os.Lstat(path); err != nil { // removed between the two steps of claim
-		release()
-		return nil, false
-	}
-	return release, true
-}
 
 // cleaned are the folders that removeAbandonedOnce has seen.
 var cleaned sync.Map

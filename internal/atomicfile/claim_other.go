@@ -4,4 +4,4 @@ package atomicfile
 
 import "errors"
 
-func claim(string) (release func(), err error) { return nil, errors.ErrUnsupported }
+func claim(string) (release func(), err error) { return func() {}, errors.ErrUnsupported }
