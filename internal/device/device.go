@@ -298,9 +298,13 @@ func (d *Device) do(f func() error) error {
 	return d.failIf(f())
 }
 
-// submit is do for an operation that the device carries out in its turn.
-func (d *Device) submit(f func() error) error {
+// submit is do for an operation on n things that the device carries out in its turn; on none,
+// it does nothing.
+func (d *Device) submit(n int, f func() error) error {
 	return d.do(func() error {
+		if n == 0 {
+			return nil
+		}
 		d.count()
 		return f()
 	})
@@ -492,10 +496,7 @@ func Download[T any](d *Device, dst []T, src Pointer) error {
 
 // Copy copies bytes within the device's memory. The two pieces must not overlap.
 func (d *Device) Copy(dst, src Pointer, bytes int) error {
-	if bytes == 0 {
-		return d.do(func() error { return nil })
-	}
-	return d.submit(func() error { return d.backend.Copy(dst, src, bytes) })
+	return d.submit(bytes, func() error { return d.backend.Copy(dst, src, bytes) })
 }
 
 // Zero clears bytes, a multiple of 4, of the device's memory.
@@ -503,10 +504,7 @@ func (d *Device) Zero(dst Pointer, bytes int) error { return d.Fill(dst, 0, byte
 
 // Fill sets words of 32 bits of the device's memory.
 func (d *Device) Fill(dst Pointer, word uint32, words int) error {
-	if words == 0 {
-		return d.do(func() error { return nil })
-	}
-	return d.submit(func() error { return d.backend.Fill(dst, word, words) })
+	return d.submit(words, func() error { return d.backend.Fill(dst, word, words) })
 }
 
 // Launch runs a kernel of package kernels, with as many arguments as it has parameters,
@@ -515,7 +513,7 @@ func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
 	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
 		return fmt.Errorf("device: kernel %s: got %d blocks of %d threads and %d arguments, want 1 block or more of 1 to 1024 threads and at most %d arguments", kernel, l.Grid, l.Block, len(args), MaxArgs)
 	}
-	return d.submit(func() error {
+	return d.submit(l.Grid, func() error {
 		for i, a := range args {
 			d.args[i] = uint64(a)
 		}
@@ -546,10 +544,7 @@ func Lanes(cols int) int { return min(5, bits.Len(uint(max(cols, 1)-1))) }
 // Multiply computes a product. With an empty C it does nothing; with K = 0 the product is
 // Beta·C.
 func (d *Device) Multiply(p Product) error {
-	if p.M == 0 || p.N == 0 {
-		return nil
-	}
-	return d.submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
+	return d.submit(p.M*p.N, func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
 // Capture records the operations that f requests on the calling goroutine instead of

@@ -237,3 +237,21 @@ func BenchmarkDense(b *testing.B) {
 		}
 	}
 }
+
+// Any width has planes.
+func TestPlanesOfAnyWidth(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, d := range []int{1, 4, 7, 50} {
+			for _, n := range lengths[1:] {
+				src, _ := draw(n*d, uint64(n), (*rng.Stream).Normal)
+				dst := make([]float32, d*n)
+				Planes(dst, n, src, d)
+				for i, v := range src {
+					if got := dst[i%d*n+i/d]; got != v {
+						t.Fatalf("n=%d, d=%d: coordinate %d of row %d is %v, want %v", n, d, i%d, i/d, got, v)
+					}
+				}
+			}
+		}
+	})
+}

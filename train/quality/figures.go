@@ -327,8 +327,7 @@ func (m *measurement) divergence(ctx context.Context) error {
 	}
 	kl := &Estimate{Exact: true}
 	if m.sample == nil {
-		heads, tails := g.EdgeList()
-		kl.Mean, err = klOf(ctx, heads, tails, m.embedding.X, m.embedding.D, z.Mean, m.Device)
+		kl.Mean, err = klOf(ctx, g.Heads(), g.Indices, m.embedding.X, m.embedding.D, z.Mean, m.Device)
 	} else if kl, err = m.sampleDivergence(ctx, z.Mean); kl == nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,10 +81,7 @@ func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOu
 		return fmt.Errorf("%w: training points: got %d, want %d or more for the neighbours of held-out points", ErrUndefined, m.points.N, m.K)
 	}
 	near, err := neighbors.Search(ctx, m.points, held.Points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	found, err := neighbors.Search(ctx, m.embedding, held.Embedding, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})

@@ -99,11 +99,7 @@ func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
 // planesOf returns points coordinate after coordinate.
 func planesOf(e []float32, n, d int) []float32 {
 	planes := make([]float32, len(e))
-	for i := range n {
-		for k, v := range e[i*d : (i+1)*d] {
-			planes[k*n+i] = v
-		}
-	}
+	simd.Planes(planes, n, e, d)
 	return planes
 }
 
