@@ -51,8 +51,8 @@ func portableTile(k int, a *float32, rowStride, stepStride int, b, c *float32, l
 // portableDoubles is the inner loop in double precision for a tile of 4 rows and columns.
 func portableDoubles(k int, a, b, c *float64, ldc int) {
 	var sums [4][4]float64
-	addDouble(&sums, k, a, b)
 	for i := range sums {
+		addRow(&sums[i], k, at(a, 8*i), 32, b)
 		for j, v := range sums[i] {
 			*at(c, i*ldc+8*j) += v
 		}
@@ -65,7 +65,7 @@ func portableDoubles(k int, a, b, c *float64, ldc int) {
 func at[T any](p *T, bytes int) *T { return (*T)(unsafe.Add(unsafe.Pointer(p), bytes)) }
 
 // addRow sets a row of a tile to the product of k elements of a and rows of b, as addSingle
-// and addDouble do for 4 rows. Strides are in bytes.
+// does for 4 rows. Strides are in bytes.
 func addRow[T Float](sums *[4]T, k int, a *T, stepStride int, b *T) {
 	var s0, s1, s2, s3 T
 	for range k {

@@ -66,23 +66,3 @@ func doubtful(s float64) bool {
 func rounded(x, y, z float64) float64 {
 	return float64(simd.FMA(float32(x), float32(y), float32(z)))
 }
-
-// addDouble is addSingle in double precision, for packed columns.
-func addDouble(sums *[4][4]float64, k int, a, b *float64) {
-	for j := 0; j < 4; j += 2 {
-		var s00, s01, s10, s11, s20, s21, s30, s31 float64
-		a, b := a, at(b, 8*j)
-		for range k {
-			x, row := (*[4]float64)(unsafe.Pointer(a)), (*[2]float64)(unsafe.Pointer(b))
-			y0, y1 := row[0], row[1]
-			s00, s01 = math.FMA(x[0], y0, s00), math.FMA(x[0], y1, s01)
-			s10, s11 = math.FMA(x[1], y0, s10), math.FMA(x[1], y1, s11)
-			s20, s21 = math.FMA(x[2], y0, s20), math.FMA(x[2], y1, s21)
-			s30, s31 = math.FMA(x[3], y0, s30), math.FMA(x[3], y1, s31)
-			a, b = at(a, 32), at(b, 32)
-		}
-		for i, s := range [4][2]float64{{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}} {
-			sums[i][j], sums[i][j+1] = s[0], s[1]
-		}
-	}
-}

@@ -2,16 +2,9 @@
 
 package blas
 
-// addSingle sets a tile to the product of k columns of a and packed rows of b; addDouble
-// takes packed columns.
+// addSingle sets a tile to the product of k columns of a and packed rows of b.
 func addSingle(sums *[4][4]float32, k int, a *float32, rowStride, stepStride int, b *float32) {
 	for i := range sums {
 		addRow(&sums[i], k, at(a, i*rowStride), stepStride, b)
-	}
-}
-
-func addDouble(sums *[4][4]float64, k int, a, b *float64) {
-	for i := range sums {
-		addRow(&sums[i], k, at(a, 8*i), 32, b)
 	}
 }
