@@ -28,17 +28,6 @@ func checkValid(err error) {
 	}
 }
 
-// readCSR reads a CSR matrix of weights or, if distances says so, of distances: see
-// ReadNearest. It fails as kind.Need does.
-func readCSR(r io.ReaderAt, size int64, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int) {
-	g = decodeCSR(r, size)
-	if distances != nil && kind.Got(distances(g)) {
-		return g.fromDistances(k, weighted)
-	}
-	g.dropZeros()
-	return g, 0
-}
-
 // dropZeros removes the edges of weight 0, and the weights if they are then all equal.
 func (g *Graph) dropZeros() {
 	kept, start, unequal := 0, int64(0), false
@@ -234,8 +223,12 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 			return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name })
 		}
 		if !has("indices.npy") || has("indptr.npy") || has("format.npy") {
-			g, most = readCSR(r, size, k, weighted, are)
-			return g, most, nil
+			if g = decodeCSR(r, size); are != nil && kind.Got(are(g)) {
+				g, most = g.fromDistances(k, weighted)
+				return g, most, nil
+			}
+			g.dropZeros()
+			return g, 0, nil
 		}
 		if weighted && has("distances.npy") {
 			err := file.NumberRows(r, size, "distances", func(_ int, row []float64) { distances = append(distances, row...) })

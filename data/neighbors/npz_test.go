@@ -66,7 +66,8 @@ func csr() map[string][]byte {
 
 func decode(b []byte) (g *Graph, err error) {
 	defer kind.Catch(&err)
-	g, _ = readCSR(bytes.NewReader(b), int64(len(b)), math.MaxInt, false, nil)
+	g = decodeCSR(bytes.NewReader(b), int64(len(b)))
+	g.dropZeros()
 	return g, nil
 }
 

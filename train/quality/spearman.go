@@ -63,35 +63,25 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b *data.Matrix) {
 // first.
 func allDistances(ctx context.Context, points *data.Matrix) ([]uint32, error) {
 	n := points.N
-	var from func() func(i int, to []float64) // writes the distances of i and all points behind it
+	var write func(i int, values []float64) // sets the values of the points behind i to their distances from it
 	switch {
 	case points.CSR != nil || points.Metric.Direct():
-		all := neighbors.Distances(points)
-		from = func() func(i int, to []float64) {
-			values := make([]float64, n)
-			return func(i int, to []float64) {
-				all(i, values)
-				copy(to, values[i+1:])
-			}
-		}
+		write = neighbors.Distances(points)
 	case points.D <= narrow:
-		from = func() func(i int, to []float64) {
-			return func(i int, to []float64) {
-				for k := range to {
-					to[k] = squaredDistance(points.Row(i), points.Row(i+1+k))
-				}
+		write = func(i int, values []float64) {
+			for j := i + 1; j < n; j++ {
+				values[j] = squaredDistance(points.Row(i), points.Row(j))
 			}
 		}
 	default:
-		from = wideDistances(points)
+		write = wideDistances(points)
 	}
 	keys := make([]uint32, n*(n-1)/2)
 	return keys, parallel.ForContext(ctx, n, 16, func(_, first, last int) {
-		write, values := from(), make([]float64, n)
+		values := make([]float64, n)
 		for i := first; i < last; i++ {
-			row := values[i+1:]
-			write(i, row)
-			for k, v := range row {
+			write(i, values)
+			for k, v := range values[i+1:] {
 				keys[i*(2*n-i-1)/2+k] = uint32((math.Float64bits(v) + 1<<33) >> 34)
 			}
 		}
@@ -101,10 +91,10 @@ func allDistances(ctx context.Context, points *data.Matrix) ([]uint32, error) {
 // narrow is the largest width where distances in double precision cost little.
 const narrow = 8
 
-// wideDistances returns squared distances in single precision, of points scaled by a
-// power of two. Distances so small that their squares leave its range are computed in double
-// precision.
-func wideDistances(points *data.Matrix) func() func(i int, to []float64) {
+// wideDistances writes squared distances, as allDistances wants them, in single precision, of
+// points scaled by a power of two. Distances so small that their squares leave its range are
+// computed in double precision.
+func wideDistances(points *data.Matrix) func(i int, values []float64) {
 	const vector, smallest = 16, 0x1p-100
 	n, d := points.N, points.D
 	most := max(slices.Max(points.X), -slices.Min(points.X), math.SmallestNonzeroFloat32)
@@ -117,15 +107,20 @@ func wideDistances(points *data.Matrix) func() func(i int, to []float64) {
 	for i := range all {
 		all[i] = int32(min(i, n-1))
 	}
-	return func() func(i int, to []float64) {
-		single, found, never := make([]float32, n+vector), make([]uint64, n/64+1), make([]float32, n+vector)
-		return func(i int, to []float64) {
-			cols := all[i+1:][:(len(to)+vector-1)/vector*vector]
-			simd.NearRows(single, found, x, x[i*d:(i+1)*d], cols, -1, never)
-			for k := range to {
-				if to[k] = float64(single[k]); to[k] < smallest {
-					to[k] = squaredDistance(points.Row(i), points.Row(i+1+k)) * scale * scale
-				}
+	type work struct {
+		single []float32
+		found  []uint64
+	}
+	pool := parallel.Pool[work]{New: func() *work { return &work{make([]float32, n+vector), make([]uint64, n/64+1)} }}
+	never := make([]float32, n+vector)
+	return func(i int, values []float64) {
+		w := pool.Get()
+		defer pool.Put(w)
+		cols := all[i+1:][:(n-i-1+vector-1)/vector*vector]
+		simd.NearRows(w.single, w.found, x, x[i*d:(i+1)*d], cols, -1, never)
+		for j := i + 1; j < n; j++ {
+			if values[j] = float64(w.single[j-i-1]); values[j] < smallest {
+				values[j] = squaredDistance(points.Row(i), points.Row(j)) * scale * scale
 			}
 		}
 	}
