@@ -10,6 +10,7 @@ package kernels
 
 import (
 	"embed"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -27,66 +28,46 @@ type place struct {
 	params int
 }
 
-// known holds the kernels that Find finds.
-var known struct {
-	sync.Mutex
-	texts  map[string]string // PTX by file; nil until the first of them is wanted
+// An index has the kernels of files.
+type index struct {
+	texts  map[string]string // PTX by file
 	places map[string]place  // by kernel
 }
 
-// lock locks known, once the embedded files are in it.
-func lock() (unlock func()) {
-	known.Lock()
-	if known.texts != nil {
-		return known.Unlock
+// known returns the kernels that Find finds: the embedded ones, once the first of them is
+// wanted.
+var known = sync.OnceValue(func() *index {
+	x := &index{map[string]string{}, map[string]place{}}
+	names, _ := fs.Glob(files, "*.ptx") // a valid pattern
+	for _, name := range names {
+		text, _ := files.ReadFile(name) // embedded files are there
+		x.add(name, string(text))
 	}
-	known.texts, known.places = map[string]string{}, map[string]place{}
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		panic(err) // embedded files are there
-	}
-	for _, e := range entries {
-		text, err := files.ReadFile(e.Name())
-		if err != nil {
-			panic(err)
-		}
-		add(e.Name(), string(text))
-	}
-	return known.Unlock
-}
+	return x
+})
 
-func add(file, text string) {
-	known.texts[file] = text
+func (x *index) add(file, text string) {
+	x.texts[file] = text
 	for _, part := range strings.Split(text, ".entry ")[1:] {
 		name, rest, _ := strings.Cut(part, "(")
 		params, _, _ := strings.Cut(rest, ")")
-		known.places[strings.TrimSpace(name)] = place{file, strings.Count(params, ".param ")}
+		x.places[strings.TrimSpace(name)] = place{file, strings.Count(params, ".param ")}
 	}
 }
 
 // Add adds the kernels of another file, with names that no other kernel has. Tests add
-// the kernels of kerneltest.
-func Add(file, text string) {
-	defer lock()()
-	add(file, text)
-}
+// the kernels of kerneltest, before they use any.
+func Add(file, text string) { known().add(file, text) }
 
 // Find returns the file that defines a kernel, and how many parameters the kernel
 // has.
 func Find(name string) (file string, params int, ok bool) {
-	defer lock()()
-	p, ok := known.places[name]
+	p, ok := known().places[name]
 	return p.file, p.params, ok
 }
 
 // PTX returns the text of a file that Find named.
-func PTX(file string) string {
-	defer lock()()
-	return known.texts[file]
-}
+func PTX(file string) string { return known().texts[file] }
 
 // Names returns the names of all kernels, in order.
-func Names() []string {
-	defer lock()()
-	return slices.Sorted(maps.Keys(known.places))
-}
+func Names() []string { return slices.Sorted(maps.Keys(known().places)) }
