@@ -61,36 +61,30 @@ func points[T Float](x []T, d int, what string) (int, error) {
 		return 0, fmt.Errorf("%w: %s: got %d values, want points of %d coordinates", ErrInput, what, len(x), d)
 	}
 	if i := simd.FirstNotFinite(x); i >= 0 {
-		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, i/d, what, x[i], i%d)
+		return 0, notFinite(i/d, what, x[i], i%d)
 	}
 	return len(x) / d, nil
 }
 
 // inData is rows for points, which may be sparse.
-func inData(m *data.Matrix, what string) (int, error) {
-	if m == nil || m.CSR == nil {
-		return rows(m, what)
-	}
-	if err := m.Check(); err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, err)
-	}
-	_, err := points(m.CSR.Value, 1, "values of the "+what)
-	return m.N, err
-}
+func inData(m *data.Matrix, what string) (int, error) { return checked(m, m.Check(), what) }
 
 // rows is points for a matrix.
-func rows(m *data.Matrix, what string) (int, error) {
-	if m == nil {
-		return 0, fmt.Errorf("%w: there is no %s", ErrInput, what)
+func rows(m *data.Matrix, what string) (int, error) { return checked(m, data.CheckDense(m), what) }
+
+// checked is points for a matrix with an error of its sizes.
+func checked(m *data.Matrix, err error, what string) (int, error) {
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, err)
 	}
-	if m.CSR != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, data.CheckDense(m))
+	if i, j, v, bad := m.FirstNotFinite(); bad {
+		return 0, notFinite(i, what, v, j)
 	}
-	n, err := points(m.X, m.D, what)
-	if err == nil && n != m.N {
-		err = fmt.Errorf("%w: %s: got the values of %d points, want %d", ErrInput, what, n, m.N)
-	}
-	return n, err
+	return m.N, nil
+}
+
+func notFinite(point int, what string, v any, coordinate int) error {
+	return fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, point, what, v, coordinate)
 }
 
 // ExactPoints is the largest number of points that Measure measures exactly. Above, it

@@ -137,6 +137,9 @@ func (c classified) check(what string) error {
 // the context's or the device's.
 func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32,
 	k int, on *Device) (float64, error) {
+	if held != nil && held.N == 0 {
+		return 0, fmt.Errorf("%w: accuracy: got no points", ErrUndefined)
+	}
 	known, tests := classified{train, trainClasses}, classified{held, heldClasses}
 	if err := cmp.Or(known.check("training points' embedding"), tests.check("held-out points' embedding")); err != nil {
 		return 0, err
@@ -146,8 +149,6 @@ func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int
 		return 0, fmt.Errorf("%w: held-out points: got %d coordinates, want %d as of the training points", ErrInput, held.D, train.D)
 	case k < 1 || k > train.N:
 		return 0, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of training points", ErrInput, k, train.N)
-	case held.N == 0:
-		return 0, fmt.Errorf("%w: accuracy: got no points", ErrUndefined)
 	}
 	return accuracy(ctx, known, tests, k, on)
 }
