@@ -41,13 +41,12 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 	}
 	if values == nil && err == nil {
 		// eigenOf cannot be interrupted; if ctx is done, it continues in the background.
-		type result struct{ values, vectors []float64 }
-		var r result
-		r, err = ctxio.Await(ctx, func() (r result, err error) {
-			r.values, r.vectors, err = eigenOf(a, n)
+		var found [2][]float64
+		found, err = ctxio.Await(ctx, func() (r [2][]float64, err error) {
+			r[0], r[1], err = eigenOf(a, n)
 			return r, err
 		})
-		values, vectors = r.values, r.vectors
+		values, vectors = found[0], found[1]
 	}
 	if err != nil {
 		return nil, nil, err
