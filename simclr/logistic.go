@@ -82,10 +82,7 @@ type Logistic struct {
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int,
 	options LogisticOptions) (*Logistic, error) {
 	options, err := options.complete()
-	if err != nil {
-		return nil, err
-	}
-	if err := checkFeatures(features, classes); err != nil {
+	if err := cmp.Or(err, checkFeatures(features, classes)); err != nil {
 		return nil, err
 	}
 	if rows == nil {
@@ -98,13 +95,10 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	var x *data.Matrix
 	x, o.class = pick(features, classes, rows)
 	scaler, err := (&data.Dataset{Points: x}).Scale(ctx, data.ScaleStandard)
-	if err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return nil, err
 	}
 	o.x = x.X
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	o.prepare()
 	if !options.Device.OnHost() {
 		if o.onDevice, err = newDeviceObjective(options.Device, o); err != nil {

@@ -43,13 +43,7 @@ func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error)
 		return nil, fmt.Errorf("%w: images: got a single pixel each, want more", ErrShape)
 	}
 	rows, err := rowsOf(images, rows)
-	if err == nil {
-		err = p.Check(len(rows))
-	}
-	if err == nil {
-		err = p.checkFrom()
-	}
-	return rows, err
+	return rows, cmp.Or(err, p.Check(len(rows)), p.checkFrom())
 }
 
 // checkFrom returns an error if the widths of the initial network differ from the wanted

@@ -1,6 +1,7 @@
 package pca
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -48,10 +49,7 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 	if m.CSR == nil {
 		return nil, kind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones")
 	}
-	if err := checkComponents(m.N, m.D, k); err != nil {
-		return nil, err
-	}
-	if err := data.CheckFinite(ctx, m); err != nil {
+	if err := cmp.Or(checkComponents(m.N, m.D, k), data.CheckFinite(ctx, m)); err != nil {
 		return nil, err
 	}
 	mean, squares := moments(m.CSR, m.D)

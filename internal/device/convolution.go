@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -128,10 +129,7 @@ func (d *Device) retried(bytes int, f func() error) error {
 	}
 	collect()
 	err = d.do(func() error {
-		if err := d.backend.Synchronize(); err != nil {
-			return err
-		}
-		if err := d.pool.empty(d.backend.Free); err != nil {
+		if err := cmp.Or(d.backend.Synchronize(), d.pool.empty(d.backend.Free)); err != nil {
 			return err
 		}
 		return f()
