@@ -218,11 +218,7 @@ func (q *queries) block(lo, hi int) *data.Matrix {
 	if q.rows == nil {
 		return q.points.Rows(lo, hi)
 	}
-	some := data.NewMatrix(hi-lo, q.points.D)
-	for r, i := range q.rows[lo:hi] {
-		copy(some.Row(r), q.points.Row(int(i)))
-	}
-	return some
+	return q.points.Take(selection.As[int](q.rows[lo:hi]))
 }
 
 // A rerank ranks the candidates of queries lo to hi−1. The candidates are valid until it
