@@ -229,6 +229,14 @@ func TestOffsetTakesNoPart(t *testing.T) {
 			t.Errorf("the table has %v, want %v (%v)", ds.Points.At(7, 1), want, err)
 		}
 	})
+	t.Run("within a stream", func(t *testing.T) {
+		table := bytes.NewReader(append([]byte("before\n"), tableOf(moved(rows, 1e9, 1e9, 1e9))...))
+		if _, err := table.Seek(7, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		ds := need(decode(table))(t)
+		differences(t, ds.Points, func(i, j int) float64 { return rows[i][j] })
+	})
 	t.Run("Relative", func(t *testing.T) {
 		if far.Relative(slices.Clone(far.Offset)) != far {
 			t.Error("points are copied for the offset that they have")

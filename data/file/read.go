@@ -44,7 +44,11 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return read(context.Background(), sources{{stream: r}}, o, nil)
+	from := source{stream: r}
+	if s, ok := r.(io.Seeker); ok {
+		from.start, _ = s.Seek(0, io.SeekCurrent) // a pipe has no position
+	}
+	return read(context.Background(), sources{from}, o, nil)
 }
 
 // Count returns the number of points that Read would read from files. It uses their
