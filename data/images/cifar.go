@@ -120,22 +120,29 @@ func isCIFARFolder(folder string) bool {
 	})
 }
 
+// readFile reads a batch, or the names of the classes, from a file; it may be missing. Errors
+// name the file.
+func (c *cifar) readFile(ctx context.Context, path string) error {
+	in, err := file.OpenInput(ctx, path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := c.read(filepath.Base(path), in); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
 // readCIFARFolder reads the folder unpacked from the published archive.
 func readCIFARFolder(ctx context.Context, folder string) (*pictures, error) {
 	var c cifar
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
-		path := filepath.Join(folder, name)
-		in, err := file.OpenInput(ctx, path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if err := c.readFile(ctx, filepath.Join(folder, name)); err != nil {
 			return nil, err
-		}
-		err = c.read(name, in)
-		in.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	p, err := c.all()
@@ -181,13 +188,8 @@ func readCIFARFile(ctx context.Context, path string, r io.Reader) (*pictures, er
 	if err := c.read(name, r); err != nil {
 		return nil, err
 	}
-	meta, err := file.OpenInput(ctx, filepath.Join(filepath.Dir(path), cifarMeta))
-	if err == nil {
-		err = c.read(cifarMeta, meta)
-		meta.Close()
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("class names in %s of the same folder: %w", cifarMeta, err)
+	if err := c.readFile(ctx, filepath.Join(filepath.Dir(path), cifarMeta)); err != nil {
+		return nil, err
 	}
 	return c.pictures([]string{name}, slices.Contains(cifarBatches, name)), nil
 }

@@ -531,7 +531,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"CIFAR: class", tree{"a.bin": append(slices.Clone(records), cifarRecords([4]byte{10})...)}, []string{"a.bin"}, images.Options{}, data.ErrFormat, "a.bin: class of image 2: got 10, want 0 to 9"},
 		{"CIFAR: empty", with("test_batch.bin", nil), []string{"."}, images.Options{}, data.ErrEmpty, "test_batch.bin: got no images"},
 		{"CIFAR: names", with("batches.meta.txt", []byte("a\nb\n")), []string{"."}, images.Options{}, data.ErrFormat, "batches.meta.txt: names of classes: got 2 different ones, want 10"},
-		{"CIFAR: names with a batch", with("batches.meta.txt", []byte("a\nb\n")), []string{"test_batch.bin"}, images.Options{}, data.ErrFormat, "test_batch.bin: class names in batches.meta.txt of the same folder: names of classes: got 2"},
+		{"CIFAR: names with a batch", with("batches.meta.txt", []byte("a\nb\n")), []string{"test_batch.bin"}, images.Options{}, data.ErrFormat, "batches.meta.txt: names of classes: got 2"},
 		{"CIFAR: same names", with("batches.meta.txt", []byte(strings.Repeat("a\n", 10))), []string{"."}, images.Options{}, data.ErrFormat, "names of classes: got 1 different ones, want 10"},
 		{"tar: other files", tree{"a.tar": tarOf("", tree{"data_batch_1": records})}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: got an archive without data_batch_1.bin, want cifar-10-binary.tar.gz"},
 		{"tar: missing batches", tree{"a.tar": tarOf("x/", tree{"data_batch_1.bin": records})}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "data_batch_2.bin, data_batch_3.bin, data_batch_4.bin, data_batch_5.bin, test_batch.bin, want all files"},
