@@ -31,10 +31,7 @@ func (f *File) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(head)))); err != nil {
-		return err
-	}
-	if _, err := w.Write(head); err != nil {
+	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...)); err != nil {
 		return err
 	}
 	for _, name := range names {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -133,12 +134,7 @@ func newContrastive(options ContrastiveOptions) (*contrastive, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	if options.Temperature == 0 {
-		options.Temperature = 0.5
-	}
-	if options.Scale == 0 {
-		options.Scale = 1
-	}
+	options.Temperature, options.Scale = cmp.Or(options.Temperature, 0.5), cmp.Or(options.Scale, 1)
 	o := &contrastive{
 		base:    newStateful("contrastive_"+options.Loss.String(), matrix, table, indices, real, real),
 		options: options,

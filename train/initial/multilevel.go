@@ -236,13 +236,7 @@ func groupsOf(g *neighbors.Graph) (group []int32, groups int) {
 				}
 				sums[at] += g.Weight(e)
 			}
-			heaviest := 0
-			for at, sum := range sums {
-				if sum > sums[heaviest] {
-					heaviest = at
-				}
-			}
-			group[i] = near[heaviest]
+			group[i] = near[slices.Index(sums, slices.Max(sums))]
 		}
 	})
 	return group, groups
