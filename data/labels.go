@@ -42,9 +42,9 @@ func LabelValue(label string) (float64, bool) {
 }
 
 // NewLabels finds the classes among the labels of points, one per point. If all labels
-// are numbers of at most 2⁵³ in magnitude, equal numbers are one class, however they are
-// written. Its name is the shortest form that occurs; ties go to the lexicographically
-// first.
+// are numbers of at most 2⁵³ in magnitude, and not digits of one length of which some begin with
+// 0, equal numbers are one class, however they are written. Its name is the shortest form that
+// occurs; ties go to the lexicographically first.
 func NewLabels(labels []string) *Labels {
 	value := make(map[string]float64) // of each distinct label
 	numeric := true
@@ -55,12 +55,13 @@ func NewLabels(labels []string) *Labels {
 			value[strings.Clone(s)] = v
 		}
 	}
-	distinct := slices.SortedFunc(maps.Keys(value), func(a, b string) int {
-		if numeric {
-			return cmp.Or(cmp.Compare(value[a], value[b]), len(a)-len(b), strings.Compare(a, b))
-		}
-		return strings.Compare(a, b)
-	})
+	distinct := slices.Sorted(maps.Keys(value))
+	// Digits of one length, of which some begin with 0, are codes.
+	numeric = numeric && len(distinct) > 0 && (len(distinct[0]) < 2 || distinct[0][0] != '0' ||
+		slices.ContainsFunc(distinct, func(s string) bool { return len(s) != len(distinct[0]) || strings.Trim(s, "0123456789") != "" }))
+	if numeric {
+		slices.SortStableFunc(distinct, func(a, b string) int { return cmp.Or(cmp.Compare(value[a], value[b]), len(a)-len(b)) })
+	}
 
 	l := &Labels{Class: make([]int32, len(labels))}
 	class := make(map[string]int32, len(distinct))
@@ -70,7 +71,7 @@ func NewLabels(labels []string) *Labels {
 		}
 		class[s] = int32(len(l.Names) - 1)
 	}
-	if numeric && len(labels) > 0 {
+	if numeric {
 		l.Value = make([]float64, len(labels))
 	}
 	for i, s := range labels {

@@ -30,6 +30,7 @@ func TestNewLabels(t *testing.T) {
 		{"text", []string{"b", "a", "b", "B"}, []int32{2, 1, 2, 0}, []string{"B", "a", "b"}, nil},
 		{"numbers are sorted as such", []string{"10", "9", "-1", "10"}, []int32{2, 1, 0, 2}, []string{"-1", "9", "10"}, []float64{10, 9, -1, 10}},
 		{"equal numbers are one class", []string{"5.0", "5", "05", "7"}, []int32{0, 0, 0, 1}, []string{"5", "7"}, []float64{5, 5, 5, 7}},
+		{"codes of one length are text", []string{"010", "007", "010", "123"}, []int32{1, 0, 1, 2}, []string{"007", "010", "123"}, nil},
 		{"one that is no number makes all text", []string{"10", "9", "x"}, []int32{0, 1, 2}, []string{"10", "9", "x"}, nil},
 		{"NaN is no number", []string{"2", "nan"}, []int32{0, 1}, []string{"2", "nan"}, nil},
 		{"names of digits and underscores stay apart", []string{"12", "1_2", "12"}, []int32{0, 1, 0}, []string{"12", "1_2"}, nil},
