@@ -1,12 +1,15 @@
 package file
 
 import (
+	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,29 +70,33 @@ var foreign = []struct {
 		"t = pandas.DataFrame(scipy.io.arff.loadarff({open})[0]); " +
 		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('{table}.csv', index=False)\""},
 	// A time such as 12:30 is no value of a column, unless others beside it are no times.
-	{regexp.MustCompile(`^\x{feff}?[-+]?[.\d]+(e[-+]?\d+)?( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
-		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`).Match, "in the format of svmlight; convert it with python3 -c \"import numpy, scipy.sparse, sklearn.datasets; " +
-		"x, y = sklearn.datasets.load_svmlight_file({file}); scipy.sparse.save_npz('{table}.npz', x); numpy.save('{table}-labels.npy', y)\", for --labels"},
+	{regexp.MustCompile(`^\x{feff}?([-+]?[.\d]+(e[-+]?\d+)?,?)*( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
+		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`).Match, "in the format of svmlight; convert it with python3 -c \"import scipy.sparse, sklearn.datasets; " +
+		"x, y = sklearn.datasets.load_svmlight_file({file}, multilabel=True); scipy.sparse.save_npz('{table}.npz', x); " +
+		"open('{table}-labels.txt', 'w').writelines('+'.join('%.15g' % v for v in labels) + '\\n' for labels in y)\", for --labels"},
 	{magic(zipMagic), "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
-	{magic(hdf5.Magic[:4]), "an HDF5 file within a gzip stream, or from a pipe; name the file itself, unpacked"},
-	{magic(parquet.Magic), "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
-	{magic("\xfd7zXZ"), "compressed with xz; unpack it or compress it with gzip"},
-	{magic("BZh"), "compressed with bzip2; unpack it or compress it with gzip"},
-	{magic("ARROW1"), "an Arrow (Feather) file; " + fromPython("points.feather", "read_feather('points.feather')")},
-	{magic("MATLAB 5.0 MAT"), "a MATLAB file; in Python, np.save('points.npy', scipy.io.loadmat('points.mat')['NAME']) makes an array of one of its variables"},
+	{magic(hdf5.Magic[:4], parquet.Magic), "an HDF5 or Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
+	{magic("\xfd7zXZ", "BZh", "(\xb5/\xfd"), "compressed with xz, bzip2 or zstd; unpack it or compress it with gzip"},
+	{magic("ARROW1", "FEA1"), "an Arrow (Feather) file; " + fromPython("{table}", "read_feather({file})")},
+	{magic("MATLAB 5.0 MAT"), "a MATLAB file; in Python, numpy.save('{table}.npy', scipy.io.loadmat({file})['NAME']) makes an array of one of its variables"},
 	{func(top []byte) bool {
 		return len(top) > 262 && string(top[257:262]) == "ustar" && bytes.IndexByte(top[:257], 0) >= 0
 	}, "a tar archive; unpack it, and name a file in it"},
 	{magic("\x89PNG", "\xff\xd8\xff", "GIF8"), "an image; name a folder of images for \"cne simclr pretrain\", or features of images as .npy"},
 	{magic("SQLite format 3\x00"), "an SQLite database; save a table of it as CSV"},
-	{magic("\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"), "a pickle; save the array in it with np.save, or the table with its method to_csv"},
-	{magic("\xd0\xcf\x11\xe0"), "an old Excel file; " + fromPython("points.xls", "read_excel('points.xls')")},
-	{magic("(\xb5/\xfd"), "compressed with zstd; unpack it or compress it with gzip"},
-	{magic("FEA1"), "an old Feather file; " + fromPython("points.feather", "read_feather('points.feather')")},
-	{magic("<stata_dta>"), "a Stata file; " + fromPython("points.dta", "read_stata('points.dta')")},
-	{magic("$FL2"), "an SPSS file; with the package pyreadstat, " + fromPython("points.sav", "read_spss('points.sav')")},
-	{magic("X\n\x00\x00\x00"), "an R object; in R, write.csv(readRDS('points.rds'), 'points.csv', row.names = FALSE) makes a table of a data frame"},
-	{magic("RDX"), "an R workspace; in R, load it, and write.csv(NAME, 'points.csv', row.names = FALSE) makes a table of a data frame in it"},
+	{magic("\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"), "a pickle; save the array in it with numpy.save, or the table with its method to_csv"},
+	{magic("\xd0\xcf\x11\xe0"), "an old Excel file; " + fromPython("{table}", "read_excel({file})")},
+	{magic("<stata_dta>"), "a Stata file; " + fromPython("{table}", "read_stata({file})")},
+	{magic("$FL2"), "an SPSS file; with the package pyreadstat, " + fromPython("{table}", "read_spss({file})")},
+	{magic("X\n\x00\x00\x00"), "an R object; in R, write.csv(readRDS({file}), '{table}.csv', row.names = FALSE) makes a table of a data frame"},
+	{magic("RDX"), "an R workspace; in R, load it, and write.csv(NAME, '{table}.csv', row.names = FALSE) makes a table of a data frame in it"},
+}
+
+// foreignZips are as foreign, archives with a file of some name.
+var foreignZips = []struct{ member, advice string }{
+	{"workbook.xml", "an Excel file; " + fromPython("{table}", "read_excel({file})")},
+	{"content.xml", "an OpenDocument file; with the package odfpy, " + fromPython("{table}", "read_excel({file})")},
+	{"data.pkl", "PyTorch's; in Python, numpy.save('{table}.npy', torch.load({file}).numpy()) makes an array of a tensor"},
 }
 
 const svmPairs = `( +\d+:[-+.\deE]+)`
@@ -137,15 +144,27 @@ func fromJSON(path string, top []byte) string {
 	return fromPython(path, "DataFrame("+fmt.Sprintf(frame, open, inPython(path))+")")
 }
 
-// recognize returns a file's format, from its first bytes if possible and otherwise from
+// recognize returns the format of a named file, from its first bytes if possible and otherwise from
 // its name.
-func recognize(path string, in *Input) (*format, error) {
+func recognize(name string, in *Input) (*format, error) {
 	head, err := in.r.Peek(userBlock + 4)
 	if err != nil && err != io.EOF {
 		return nil, explain(err)
 	}
 	if len(head) == 0 {
 		return nil, errorf(data.ErrEmpty, "the file is empty")
+	}
+	name = cmp.Or(name, "FILE")
+	quoted, packed := "'"+inPython(name)+"'", strings.HasSuffix(name, ".gz")
+	fill := strings.NewReplacer("{file}", quoted, "{table}", tableOf(name), "{gzip}", selection.If(packed, "gzip, ", ""),
+		"{open}", selection.If(packed, "gzip.open("+quoted+", 'rt')", quoted)).Replace
+	if in.at != nil && magic(zipMagic)(head) {
+		z, err := zip.NewReader(in.at, in.size)
+		for _, other := range foreignZips {
+			if err == nil && slices.ContainsFunc(z.File, func(f *zip.File) bool { return path.Base(f.Name) == other.member }) {
+				return nil, errorf(data.ErrUnsupported, "the file is %s", fill(other.advice))
+			}
+		}
 	}
 	for i, f := range formats {
 		if (magic(f.magic)(head) || f.magic == hdf5.Magic && isHDF5(head)) && (in.at != nil || !f.anyOrder) {
@@ -156,12 +175,9 @@ func recognize(path string, in *Input) (*format, error) {
 		return nil, errorf(data.ErrFormat, "the file is text in UTF-16, "+wantUTF8)
 	}
 	top := in.Peek(readBuffer)
-	if how := fromJSON(path, top); how != "" {
+	if how := fromJSON(name, top); how != "" {
 		return nil, errorf(data.ErrUnsupported, "the file is JSON; %s", how)
 	}
-	quoted, packed := "'"+inPython(path)+"'", strings.HasSuffix(path, ".gz")
-	fill := strings.NewReplacer("{file}", quoted, "{table}", tableOf(path), "{gzip}", selection.If(packed, "gzip, ", ""),
-		"{open}", selection.If(packed, "gzip.open("+quoted+", 'rt')", quoted)).Replace
 	for _, f := range foreign {
 		if f.begins(top) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", fill(f.advice))
@@ -169,12 +185,12 @@ func recognize(path string, in *Input) (*format, error) {
 	}
 	zeros := bytes.IndexByte(head, 0) >= 0
 	for i, f := range formats {
-		if f.hasEnding(path) && !f.anyOrder && (f.magic != "" || !zeros) {
+		if f.hasEnding(name) && !f.anyOrder && (f.magic != "" || !zeros) {
 			return &formats[i], nil
 		}
 	}
 	if zeros {
-		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8; if it is text in UTF-16, "+wantUTF8)
+		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8; save the points with numpy.save, or as CSV; if it is text in UTF-16, "+wantUTF8)
 	}
 	return &formats[len(formats)-1], nil
 }

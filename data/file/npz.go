@@ -29,8 +29,6 @@ type npz struct {
 func newNPZ(at io.ReaderAt, size int64) *npz {
 	z, err := zip.NewReader(at, size)
 	kind.Need(err == nil, data.ErrFormat, "the npz archive cannot be read: %w", err)
-	kind.Need(!slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "xl/workbook.xml" }), data.ErrUnsupported,
-		"the file is an Excel file; %s", fromPython("points.xlsx", "read_excel('points.xlsx')"))
 	kind.Need(len(z.File) == 0 || slices.ContainsFunc(z.File, func(f *zip.File) bool { return strings.HasSuffix(f.Name, ".npy") }), data.ErrUnsupported,
 		"the file is a zip archive without arrays (.npy); unpack it, and name a file in it")
 	return &npz{z, at, size}

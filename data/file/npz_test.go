@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cne/data"
@@ -117,10 +118,18 @@ func TestOpenNPZ(t *testing.T) {
 	}
 }
 
-func TestOpenExcel(t *testing.T) {
-	path := put(t, t.TempDir(), "points.xlsx", zipOf(0, entry{"[Content_Types].xml", nil}, entry{"xl/workbook.xml", nil}))
-	_, err := file.Read(t.Context(), []string{path}, file.Options{})
-	wantError(t, err, data.ErrUnsupported, "points.xlsx: the file is an Excel file; convert it with python3 -c \"import gzip, json, pandas; pandas.read_excel('points.xlsx').to_csv('points.csv', index=False)\"")
+// Archives of other programs are recognized.
+func TestOpenOtherArchives(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for member, want := range map[string]string{
+		"xl/workbook.xml": "an Excel file; convert it with python3 -c \"import gzip, json, pandas; pandas.read_excel('it's.zip').to_csv('it's.csv', index=False)\"",
+		"content.xml":     "an OpenDocument file; with the package odfpy, convert it with",
+		"net/data.pkl":    "PyTorch's; in Python, numpy.save('it's.npy', torch.load('it's.zip').numpy())",
+	} {
+		put(t, ".", "it's.zip", zipOf(0, entry{"a.xml", nil}, entry{member, nil}))
+		_, err := file.Read(t.Context(), []string{"it's.zip"}, file.Options{})
+		wantError(t, err, data.ErrUnsupported, "it's.zip: the file is "+strings.NewReplacer("'it's", `'it\x27s`).Replace(want))
+	}
 }
 
 // A header that lies about an array in an archive is found out before room is

@@ -246,7 +246,7 @@ func TestOpenParquetErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = file.Read(t.Context(), []string{put(t, t.TempDir(), "a.parquet.gz", gz(content))}, file.Options{})
-	wantError(t, err, data.ErrUnsupported, "a Parquet file within a gzip stream")
+	wantError(t, err, data.ErrUnsupported, "an HDF5 or Parquet file within a gzip stream")
 	_, err = file.Decode(io.MultiReader(bytes.NewReader(content)), file.Options{})
 	wantError(t, err, data.ErrUnsupported, "within a gzip stream, or from a pipe")
 }

@@ -485,7 +485,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"empty file", tree{"x": nil}, []string{"x"}, images.Options{}, data.ErrEmpty, "x: the file is empty"},
 		{"single image", tree{"x.png": good}, []string{"x.png"}, images.Options{}, data.ErrUnsupported, "x.png: got a single image, want a folder"},
 		{"text", tree{"x.csv": []byte("1,2\n")}, []string{"x.csv"}, images.Options{}, data.ErrUnsupported, "x.csv: got no images, want PNG, JPEG or WebP files in a folder"},
-		{"xz", tree{"x": []byte("\xfd7zXZ...")}, []string{"x"}, images.Options{}, data.ErrUnsupported, "x: the file is compressed with xz"},
+		{"xz", tree{"x": []byte("\xfd7zXZ...")}, []string{"x"}, images.Options{}, data.ErrUnsupported, "x: the file is compressed with xz, bzip2 or zstd"},
 
 		{"folder: empty", tree{"d/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, "d: got a folder without images, want PNG, JPEG or WebP files in it, in <class>/, or in train/<class>/ and test/<class>/"},
 		{"folder: empty class", tree{"d/a/1.png": good, "d/b/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "b") + ": there are no PNG, JPEG or WebP files in the folder"},

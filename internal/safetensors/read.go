@@ -71,7 +71,7 @@ func Read(r io.Reader, size int64) (_ *File, err error) {
 	defer kind.Catch(&err)
 	need(size >= 8, "length of the header: got %d bytes, want 8; the file is truncated or of another format", size)
 	length := binary.LittleEndian.Uint64(readBytes(r, 8, "the header's length"))
-	need(length <= maxHeader, "header: got %d bytes, want at most %d; the file is probably of another format", length, maxHeader)
+	need(length <= maxHeader, "the file is of another format; PyTorch writes weights with safetensors.torch.save_file(model.state_dict(), path)")
 	need(int64(length) <= size-8, "header: got %d bytes, want %d; the file is truncated or of another format", size-8, length)
 	metadata, tensors := parseHeader(readBytes(r, int64(length), "the header"))
 
