@@ -278,7 +278,7 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	case errors.Is(err, data.ErrShape):
 		return fmt.Errorf("%s: graph.%w", text.Few(c.Data.Path, nil), err)
 	case errors.Is(err, data.ErrDirection):
-		if without, ok := errors.AsType[*data.DirectionError](err); ok && without.Metric == data.Cosine && c.Data.ZeroRows != "drop" {
+		if without, ok := errors.AsType[*data.DirectionError](err); ok && without.Metric != data.Haversine && c.Data.ZeroRows != "drop" {
 			return fmt.Errorf("%w (graph.metric); --set data.zero_rows=drop leaves them out", err)
 		}
 		return fmt.Errorf("%w (graph.metric)", err)

@@ -298,12 +298,21 @@ func (m *Matrix) stored(i int) (columns []int32, values []float32) {
 	return nil, m.Row(i)
 }
 
-// ZeroRows returns the first n rows whose values are all 0, such as documents without words.
-func (m *Matrix) ZeroRows(n int) (rows []int) {
+// ZeroRows returns the rows among the first n whose values are all 0, such as documents without
+// words, or for Correlation all equal.
+func (m *Matrix) ZeroRows(n int, metric Metric) (rows []int) {
 	return selection.Where(n, func(i int) bool {
 		_, values := m.stored(i)
+		all := 0.0
 		for j, v := range values {
-			if m.Offset == nil && v != 0 || m.Offset != nil && float64(v) != -m.Offset[j] {
+			at := float64(v)
+			if m.Offset != nil {
+				at += m.Offset[j]
+			}
+			if j == 0 && metric == Correlation && len(values) == m.D {
+				all = at
+			}
+			if at != all {
 				return false
 			}
 		}

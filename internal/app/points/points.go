@@ -216,7 +216,7 @@ func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing [
 	}
 	keys, what := "data.missing", "points with missing values"
 	if d := in.Config.Data; d.Missing != "drop" {
-		keys, what = "data.zero_rows", "points of zeros"
+		keys, what = "data.zero_rows", selection.If(in.Config.Embed.GraphMetric == data.Correlation, "points of equal values", "points of zeros")
 	} else if d.ZeroRows == "drop" {
 		keys, what = "data.missing, data.zero_rows", "points with missing values, and points of zeros"
 	}
@@ -235,7 +235,7 @@ func (in *Inputs) unwanted(m *data.Matrix, n int) (rows []int) {
 		rows = m.Missing(n)
 	}
 	if in.Config.Data.ZeroRows == "drop" {
-		rows = append(rows, m.ZeroRows(n)...)
+		rows = append(rows, m.ZeroRows(n, in.Config.Embed.GraphMetric)...)
 	}
 	slices.Sort(rows) // no row is in both
 	return rows
