@@ -166,7 +166,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		}
 		rundir.LocateInputs(a.folder, own, ownOrigins)
 		if column := own.Data.Reading().LabelColumn; column != "" && len(own.Data.Path) > 0 && !file.IsCells(own.Data.Path[0]) {
-			c.Data.Drop = append(c.Data.Drop, column)
+			c.Data.Drop, c.Data.DropText = append(c.Data.Drop, column), true // other text was left out, too
 		}
 	}
 	if ofTheRun {

@@ -27,6 +27,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/device"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -284,6 +285,9 @@ func (p *projectRun) runFolder() string {
 // watchedRows note, while they are read, what tells the scale of the values.
 type watchedRows struct {
 	file.Rows
+	scaler  *data.Scaler // of the training; may be nil
+	values  int
+	far     int     // values more than ten standard deviations from the mean of their column
 	largest float32 // magnitude, of the finite values
 	between bool    // whether a magnitude is between 0 and 1
 }
@@ -291,6 +295,14 @@ type watchedRows struct {
 func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
 	n, err = r.Rows.Next(dst)
 	block := dst.X[:n*dst.D]
+	r.values += len(block)
+	if s := r.scaler; s != nil && s.Kind == data.ScaleStandard {
+		for i, v := range block {
+			if j := i % dst.D; s.SD[j] > 0 && math.Abs(float64(v)-s.Mean[j]) > 10*s.SD[j] {
+				r.far++
+			}
+		}
+	}
 	// Most blocks need no second look at each of their values.
 	if most := data.LargestMagnitude(block); most <= r.largest && (most > 1 || r.between) {
 		return n, err
@@ -314,6 +326,10 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	begun := time.Now()
 	count, bad := 0, 0
 	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows}
+	preprocessing := e.Description.Preprocessing
+	if preprocessing != nil {
+		watched.scaler = preprocessing.Scaler
+	}
 	var labels []string
 	if err := rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
@@ -340,11 +356,15 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	if bad > 0 {
 		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
 	}
-	if b := e.Description.Preprocessing; b != nil && b.Counts == nil && !b.Metric.Angular() && (!b.Metric.Direct() || b.Metric == data.Manhattan) &&
-		b.Scaler != nil && b.Scaler.Kind == data.ScaleUnit && b.Scaler.Offset == nil {
-		// Few rows may well be far below the largest value, but not pixels of 0 to 1 beside 255.
-		if trained := b.Scaler.Divisor; watched.largest/10 > trained || trained >= 100 && watched.largest <= 1 && watched.between {
-			p.Log.Warn("the new points have another scale than those of training, so their positions may mean nothing", "largest value", watched.largest, "in training", trained)
+	if b, s := preprocessing, watched.scaler; s != nil && b.Counts == nil && !b.Metric.Angular() && (!b.Metric.Direct() || b.Metric == data.Manhattan) {
+		const otherScale = "the new points have another scale than those of training, so their positions may mean nothing"
+		// Few values may well be far below the largest, but not many, or pixels of 0 to 1 beside 255.
+		least := selection.If[float32](watched.values < 1000, 100, 10)
+		switch {
+		case s.Kind == data.ScaleUnit && (watched.largest/10 > s.Divisor || s.Offset == nil && s.Divisor >= least && watched.largest <= 1 && watched.between):
+			p.Log.Warn(otherScale, "largest value", watched.largest, "in training", s.Divisor)
+		case 10*watched.far > watched.values: // of the training points at most one in a hundred, whatever their distribution
+			p.Log.Warn(otherScale, "values ten standard deviations from the mean", watched.far, "of", watched.values)
 		}
 	}
 	if p.picture != "" {

@@ -239,6 +239,10 @@ func (t *training) checkNetwork() error {
 
 // learn makes a network learn the map. If that is interrupted, the map is kept without a network.
 func (t *training) learn(ctx context.Context) error {
+	if t.hasLearnt() {
+		t.Log.Info("the network has learnt the map before")
+		return nil
+	}
 	begun, last, path := time.Now(), 0.0, t.dir.Path(rundir.LearningFile)
 	from, err := train.ReadCheckpoint(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -286,6 +290,24 @@ func (t *training) learn(ctx context.Context) error {
 		return fmt.Errorf("%w; the map could not be kept: %w", err, kept)
 	}
 	return fmt.Errorf("%w; the map is in %s", err, t.dir.Path("embedding.npy"))
+}
+
+// hasLearnt takes the network that the run has saved, if that has learnt this map.
+func (t *training) hasLearnt() bool {
+	if t.from == nil {
+		return false
+	}
+	saved, err := cne.Load(t.dir.Path(rundir.ModelFile))
+	if err != nil || saved.Positions != nil { // a map
+		return false
+	}
+	c, err := t.schema.Parse("the configuration in the model", []byte(saved.Description.Config))
+	if err != nil || c.Embed.Epochs != t.config.Embed.Epochs {
+		return false
+	}
+	saved.Positions, saved.Result, saved.Neighborhood = t.embedded.Positions, t.embedded.Result, t.embedded.Neighborhood
+	t.embedded = saved
+	return true
 }
 
 // keep saves the embedding of a run that ended early. The rest of a sample is not placed.

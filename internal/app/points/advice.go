@@ -12,6 +12,7 @@ import (
 
 	"cne/data"
 	"cne/data/file"
+	"cne/internal/rng"
 	"cne/internal/selection"
 	"cne/internal/text"
 )
@@ -31,8 +32,12 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	}
 	switch {
 	case metric == data.Precomputed:
-		if zeros := selection.Count(m.X, func(v float32) bool { return v == 0 }); zeros < len(m.X) && 2*zeros > len(m.X) {
+		zeros := selection.Count(m.X, func(v float32) bool { return v == 0 })
+		switch {
+		case zeros < len(m.X) && 2*zeros > len(m.X):
 			in.log.Warn("most distances are 0, which means equal points; if the matrix holds edges, scipy.sparse.csgraph.shortest_path(x, unweighted=True) makes distances")
+		case m.N == m.D && areSimilarities(m):
+			in.log.Warn("many points are much farther from each other than by way of a third; if the matrix holds similarities S, which are large for near points, their distances are 1 - S for similarities up to 1, and 0 on the diagonal")
 		}
 		return
 	case metric == data.Haversine && inRadians(m):
@@ -157,6 +162,17 @@ func setting(key string, values ...string) string {
 		s = `"` + s + `"`
 	}
 	return "--set " + s
+}
+
+// areSimilarities reports whether distances break the triangle inequality, even if they are
+// squared ones, for one in twenty of some triples.
+func areSimilarities(m *data.Matrix) bool {
+	const triples = 3000
+	stream := rng.New(0, rng.Sample, triples)
+	return 20*selection.Count(make([]struct{}, triples), func(struct{}) bool {
+		c := stream.Choose(m.N, 3)
+		return math.Sqrt(m.At(c[0], c[1])) > 1.01*(math.Sqrt(m.At(c[0], c[2]))+math.Sqrt(m.At(c[2], c[1])))
+	}) > triples
 }
 
 // inRadians reports whether all latitudes and longitudes could be angles in radians, to within
