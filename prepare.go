@@ -388,26 +388,6 @@ func (o *Options) searchOptions() neighbors.Options {
 	return neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}
 }
 
-// equallyFar reports whether nearly all points are as far from some of them as the farthest of
-// their neighbours.
-func (h *Neighborhood) equallyFar(near *neighbors.Neighbors) bool {
-	const asked, others = 10, 2000
-	farther, all, value := 0, 0, neighbors.Compare(h.Reduced, h.Reduced)
-	for i := 0; i < near.N; i += 1 + near.N/asked {
-		limit := 0.0
-		for _, j := range near.Index[i*near.K : (i+1)*near.K] {
-			limit = max(limit, value(i, int(j), math.Inf(1)))
-		}
-		for j := 0; j < near.N; j += 1 + near.N/others {
-			all++
-			if value(i, j, math.Inf(1)) > float64(limit*(1+1e-6)) {
-				farther++
-			}
-		}
-	}
-	return 10*farther < all
-}
-
 // makeGraph fills in Graph, and drops the neighbours' distances.
 func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 	near := h.Nearest
@@ -429,7 +409,7 @@ func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 	near = neighbors.LayApart(near, h.alone, o.Seed)
 	if d := near.Dist2; near.K > 1 && len(d) > 0 {
 		farthest := slices.Max(d)
-		if equal := selection.Count(d, func(d2 float64) bool { return d2 == farthest }); farthest > 0 && 10*equal > 9*len(d) && h.equallyFar(near) {
+		if equal := selection.Count(d, func(d2 float64) bool { return d2 == farthest }); farthest > 0 && 10*equal > 9*len(d) && math.Abs(neighbors.Contrast(h.Reduced)-1) < 0.02 {
 			o.logger().Warn("nearly all points are equally far from each other, so the embedding is arbitrary (graph.metric)", "points", near.N)
 		}
 	}

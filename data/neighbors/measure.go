@@ -300,7 +300,7 @@ func sizes(x []float32, d int) []float32 {
 	return all
 }
 
-// Contrast says how alike the distances of dense points are, by Euclid's: it is the median, over
+// Contrast says how alike the distances of points are, by their Metric: it is the median, over
 // up to 200 points, of the distance to the fifth nearest of up to 2000 points, divided by the
 // root mean square of the distances to these. Close to 1, as where most columns are noise,
 // neighbours are hardly nearer than other points, and say little (Beyer et al., 1999). It is 0 for
@@ -308,23 +308,22 @@ func sizes(x []float32, d int) []float32 {
 func Contrast(m *data.Matrix) float64 {
 	const asked, others, nearest = 200, 2000, 5
 	base := min(m.N, others)
-	ratios := make([]float64, min(m.N, asked))
+	ratios, value := make([]float64, min(m.N, asked)), Compare(m, m)
 	if m.N < nearest+2 {
 		return 0
 	}
 	parallel.For(len(ratios), 1, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			own := i * base / len(ratios) * m.N / base
-			row, total, d2 := m.Row(own), 0.0, make([]float64, 0, base)
+			total, d2 := 0.0, make([]float64, 0, base)
 			for b := range base {
 				if other := b * m.N / base; other != own {
-					sum := 0.0
-					for j, v := range m.Row(other) {
-						d := float64(v) - float64(row[j])
-						sum += float64(d * d)
+					v := value(own, other, math.Inf(1))
+					if m.Metric.Direct() && m.Metric != data.Haversine {
+						v = float64(v * v)
 					}
-					d2 = append(d2, sum)
-					total += sum
+					d2 = append(d2, v)
+					total += v
 				}
 			}
 			slices.Sort(d2)
