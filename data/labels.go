@@ -170,14 +170,19 @@ func (l *Labels) Dates() bool {
 	return l != nil && slices.ContainsFunc(l.Names, func(name string) bool { _, ok := text.ParseDays(name, text.DateClear); return ok })
 }
 
-// Known returns the points that have a label, and the labels of only these points. An
-// label such as NaN, NA or an empty field of a table is missing (see text.IsMissing). For a
-// nil *Labels it returns nil, nil.
+// Known returns the points that have a label, and the labels of only these points. A
+// label such as NaN, NA or an empty field of a table is missing (see text.IsMissing), and
+// infinity among numbers. For a nil *Labels it returns nil, nil.
 func (l *Labels) Known() (points []int, known *Labels) {
 	if l == nil {
 		return nil, nil
 	}
-	missing := selection.Map(l.Names, text.IsMissing)
+	infinite := func(name string) bool { v, err := text.ParseFloat(name, 64); return err == nil && math.IsInf(v, 0) }
+	numbers := !slices.ContainsFunc(l.Names, func(name string) bool {
+		_, ok := LabelValue(name)
+		return !ok && !infinite(name) && !text.IsMissing(name)
+	})
+	missing := selection.Map(l.Names, func(name string) bool { return text.IsMissing(name) || numbers && infinite(name) })
 	points = selection.Where(len(l.Class), func(i int) bool { return !missing[l.Class[i]] })
 	if len(points) == len(l.Class) {
 		return points, l

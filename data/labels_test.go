@@ -19,6 +19,17 @@ func TestKnown(t *testing.T) {
 	}
 }
 
+// Infinity is missing among numbers, and a name among words.
+func TestKnownInfinity(t *testing.T) {
+	points, known := data.NewLabels([]string{"2", "inf", "NA", "-Inf", "3.5"}).Known()
+	if !slices.Equal(points, []int{0, 4}) || !slices.Equal(known.Value, []float64{2, 3.5}) {
+		t.Errorf("among numbers: got points %v of %+v", points, known)
+	}
+	if points, _ := data.NewLabels([]string{"2", "Inf", "NA", "x"}).Known(); !slices.Equal(points, []int{0, 1, 3}) {
+		t.Errorf("among words: got points %v", points)
+	}
+}
+
 func TestNewLabels(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -325,11 +325,8 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	}
 	begun := time.Now()
 	count, bad := 0, 0
-	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows}
-	preprocessing := e.Description.Preprocessing
-	if preprocessing != nil {
-		watched.scaler = preprocessing.Scaler
-	}
+	preprocessing := cmp.Or(e.Description.Preprocessing, new(model.Preprocessing))
+	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows, scaler: preprocessing.Scaler}
 	var labels []string
 	if err := rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}

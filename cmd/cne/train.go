@@ -294,11 +294,8 @@ func (t *training) learn(ctx context.Context) error {
 
 // hasLearnt takes the network that the run has saved, if that has learnt this map.
 func (t *training) hasLearnt() bool {
-	if t.from == nil {
-		return false
-	}
 	saved, err := cne.Load(t.dir.Path(rundir.ModelFile))
-	if err != nil || saved.Positions != nil { // a map
+	if t.from == nil || err != nil || saved.Positions != nil { // a map
 		return false
 	}
 	c, err := t.schema.Parse("the configuration in the model", []byte(saved.Description.Config))

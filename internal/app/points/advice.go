@@ -213,6 +213,8 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 			advice += ", or --drop-text"
 		}
 		return fmt.Errorf("%w; %s", err, advice)
+	case errors.Is(err, data.ErrShape) && in.Config.Embed.GraphMetric == data.Precomputed:
+		return fmt.Errorf("%w; scipy.spatial.distance.squareform(x) makes the square matrix of condensed distances", err)
 	case errors.Is(err, data.ErrNotFinite) && in.Config.Embed.GraphMetric == data.Precomputed:
 		return fmt.Errorf("%w; a matrix of distances (graph.metric: precomputed) must be complete", err)
 	case errors.Is(err, data.ErrNotFinite) && !d.FillsMissing():

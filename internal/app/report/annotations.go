@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
-	"strconv"
 
 	"cne"
 	"cne/configs"
@@ -119,35 +117,11 @@ func (a *Annotations) addColumn(log *slog.Logger, name string, values []string, 
 	if missing := len(values) - len(points); missing > 0 {
 		log.Info("points without a value are grey", "column", name, "points", missing)
 	}
-	if known.Value == nil {
-		if err := checkWords(name, values, known); err != nil {
-			return err
-		}
-	}
 	if known.Categorical() && len(known.Names) > mostClasses {
 		return fmt.Errorf("%s: got %d different texts, want at most %d to tell their colours apart; names of points go to --names or data.names", text.Quote(name), len(known.Names), mostClasses)
 	}
 	a.Columns = append(a.Columns, cne.PageColumn{Name: name, Labels: labels})
 	return nil
-}
-
-// checkWords returns an error for an infinite value in a column of numbers.
-func checkWords(name string, values []string, known *data.Labels) error {
-	infinite := ""
-	for _, s := range known.Names {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return nil // words
-		}
-		if math.IsInf(v, 0) {
-			infinite = s
-		}
-	}
-	if infinite == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: got %s for point %d, want a finite number or no value",
-		text.Quote(name), infinite, slices.Index(values, infinite)+1)
 }
 
 // AddTo adds the annotations to a page of the same points, after the page's own.
