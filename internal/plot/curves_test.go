@@ -217,7 +217,7 @@ func TestCurvesText(t *testing.T) {
 	}
 	svg := write(t, c, SVG)
 	must(t, wellFormed(svg))
-	contains(t, svg, "runs &lt;a&gt; &amp; ", "Z = 10", "&lt;script&gt;", "…</text>", ">Z</text>", ">a Z b</text>")
+	contains(t, svg, "runs &lt;a&gt; &amp; ", "Z = 10", "&lt;script&gt;", "…", ">Z</text>", ">a Z b</text>")
 	plain := *c
 	plain.Panels = slices.Clone(c.Panels)
 	plain.Panels[0].XLabel = "Z"

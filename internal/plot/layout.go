@@ -445,7 +445,8 @@ func widest(texts []string) (width float64) {
 	return width
 }
 
-// fit cuts the end of a text that is wider than the given number of printer's points. It
+// fit cuts a text that is wider than the given number of printer's points. Its end remains,
+// because long names of classes often differ there. It
 // also cuts a text with so many characters for that width that most of them must be
 // combining marks. Measuring stays quick however long the text is.
 func fit(sty text.Style, txt string, width float64) string {
@@ -462,8 +463,6 @@ func fit(sty text.Style, txt string, width float64) string {
 		return txt
 	}
 	letters := []rune(txt)
-	n := sort.Search(len(letters), func(n int) bool {
-		return sty.Width(string(letters[:n+1])+"…").Points() > width
-	})
-	return string(letters[:n]) + "…"
+	kept := func(n int) string { return string(letters[:n-n/3]) + "…" + string(letters[len(letters)-n/3:]) }
+	return kept(sort.Search(len(letters), func(n int) bool { return sty.Width(kept(n+1)).Points() > width }))
 }
