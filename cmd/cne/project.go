@@ -323,8 +323,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	} else if d := rows.Width(); d != want {
 		return fmt.Errorf("%s: got points of %d values, want %d as in training (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
 	}
-	begun := time.Now()
-	count, bad := 0, 0
+	begun, count, bad := time.Now(), 0, 0
 	preprocessing := cmp.Or(e.Description.Preprocessing, new(model.Preprocessing))
 	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows, scaler: preprocessing.Scaler}
 	var labels []string

@@ -128,18 +128,13 @@ func fromJSON(path string, top []byte) string {
 	line, rest, cut := bytes.Cut(bytes.TrimSpace(top), []byte("\n"))
 	start, lines := string(bytes.Join(bytes.Fields(top[:min(len(top), 512)]), nil)), (json.Valid(line) || !cut) &&
 		!slices.Contains([]string{"[[", "[{"}, string(line[:min(2, len(line))]))
-	switch {
-	case strings.HasPrefix(start, "{\"") || strings.HasPrefix(start, "[{") || strings.HasPrefix(start, "[["):
-	case strings.HasPrefix(start, "[") && cut && json.Valid(line):
-	default:
+	begins := func(with string) bool { return strings.HasPrefix(start, with) }
+	if !slices.ContainsFunc([]string{"{\"", "[{", "[["}, begins) && !(begins("[") && cut && json.Valid(line)) {
 		return ""
 	}
-	frame, open := "json.load(%s('%s'))", "open"
+	frame, open := "json.load(%s('%s'))", selection.If(strings.HasSuffix(path, ".gz"), "gzip.open", "open")
 	if lines && (cut && len(rest) > 0 || strings.HasSuffix(unpackedName(path), "l")) {
 		frame = "map(json.loads, %s('%s'))"
-	}
-	if strings.HasSuffix(path, ".gz") {
-		open = "gzip.open"
 	}
 	return fromPython(path, "DataFrame("+fmt.Sprintf(frame, open, inPython(path))+")")
 }

@@ -45,6 +45,12 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
+	for j := range min(m.D, 1e7/m.N) { // sorting more takes long
+		if v, times := placeholder(m, j); times > 1 {
+			in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", j+1, "points", times)
+			break
+		}
+	}
 	for j, name := range m.Columns {
 		low, high, ascending, changes, i := math.Inf(1), math.Inf(-1), true, 0, 0
 		for last := math.NaN(); i < m.N && m.At(i, j) == math.Trunc(m.At(i, j)); i++ {
@@ -68,6 +74,22 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 				selection.If(counted, "row numbers", "an identifier"), setting("data.drop", name)))
 		}
 	}
+}
+
+// placeholder returns the smallest or largest value of a column, and how many points have it, if
+// it has only nines as digits, such as -999, or is 10¹⁹ or more in magnitude, and is farther from
+// all others of the column than these are from each other. Otherwise it returns 0 points.
+func placeholder(m *data.Matrix, j int) (v float64, times int) {
+	values := selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) })
+	slices.Sort(values)
+	for _, v := range []float64{values[0], values[m.N-1]} {
+		others, size := slices.DeleteFunc(slices.Clone(values), func(w float64) bool { return w == v }), math.Abs(v)
+		n, marks := len(others), size >= 1e19 || size >= 99 && strings.Trim(fmt.Sprint(size), "9") == ""
+		if marks && n > 0 && others[0] < others[n-1] && min(math.Abs(v-others[0]), math.Abs(v-others[n-1])) > others[n-1]-others[0] {
+			return v, m.N - n
+		}
+	}
+	return 0, 0
 }
 
 // identifier is the name of a column of identifiers, such as id, customer_id and patientID.

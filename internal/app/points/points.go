@@ -147,6 +147,9 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	d := &in.Config.Data
 	o := in.Config.ReadOptions(d)
 	o.Log = in.log
+	if i := slices.IndexFunc(d.Path, func(path string) bool { return !file.MayBeTable(path) }); len(d.NA) > 0 && i >= 0 {
+		return fmt.Errorf("data.na: got %s for %s, want a table; in arrays, numpy.nan is a missing value", text.Few(d.NA, text.Quote), d.Path[i])
+	}
 	rules := d.Rules(in.Config.Embed.Seed)
 	if !in.Sampled() {
 		set, err := in.readPoints(ctx, d, o)
