@@ -398,8 +398,8 @@ func (r *arrayReader) read(dst []float32) (int, error) {
 	if tooLarge < 0 {
 		return n, err
 	}
-	row, column := tooLarge/r.width, tooLarge%r.width
-	return row*r.width - begin, errorf(data.ErrFormat, "row %d: column %d: got %v, want a number that float32 can hold", row+1, column+1, value)
+	return tooLarge/r.width*r.width - begin, errorf(data.ErrFormat, "row %d: column %d: got %v, want a number that float32 can hold",
+		tooLarge/r.width+1, tooLarge%r.width+1, value)
 }
 
 // readBytes fills dst as read does, with values that are unsigned bytes.

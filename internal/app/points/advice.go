@@ -45,7 +45,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
-	for j := range min(m.D, 1e7/m.N) { // sorting more takes long
+	for j := range min(m.D, 1e8/m.N) { // more take long
 		if v, times := placeholder(m, j); times > 1 {
 			in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", j+1, "points", times)
 			break
@@ -81,12 +81,14 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 // all others of the column than these are from each other. Otherwise it returns 0 points.
 func placeholder(m *data.Matrix, j int) (v float64, times int) {
 	values := selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) })
-	slices.Sort(values)
-	for _, v := range []float64{values[0], values[m.N-1]} {
-		others, size := slices.DeleteFunc(slices.Clone(values), func(w float64) bool { return w == v }), math.Abs(v)
-		n, marks := len(others), size >= 1e19 || size >= 99 && strings.Trim(fmt.Sprint(size), "9") == ""
-		if marks && n > 0 && others[0] < others[n-1] && min(math.Abs(v-others[0]), math.Abs(v-others[n-1])) > others[n-1]-others[0] {
-			return v, m.N - n
+	low, high := slices.Min(values), slices.Max(values)
+	for _, v := range []float64{low, high} {
+		if size := math.Abs(v); low == high || size < 1e19 && (size < 99 || strings.Trim(fmt.Sprint(size), "9") != "") {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(values), func(w float64) bool { return w == v })
+		if spread := slices.Max(others) - slices.Min(others); spread > 0 && high-low > 2*spread {
+			return v, m.N - len(others)
 		}
 	}
 	return 0, 0
@@ -189,12 +191,11 @@ func setting(key string, values ...string) string {
 // areSimilarities reports whether distances break the triangle inequality, even if they are
 // squared ones, for one in twenty of some triples.
 func areSimilarities(m *data.Matrix) bool {
-	const triples = 3000
-	stream := rng.New(0, rng.Sample, triples)
-	return 20*selection.Count(make([]struct{}, triples), func(struct{}) bool {
+	stream, triples := rng.New(0, rng.Sample, 1), make([]struct{}, 3000)
+	return 20*selection.Count(triples, func(struct{}) bool {
 		c := stream.Choose(m.N, 3)
 		return math.Sqrt(m.At(c[0], c[1])) > 1.01*(math.Sqrt(m.At(c[0], c[2]))+math.Sqrt(m.At(c[2], c[1])))
-	}) > triples
+	}) > len(triples)
 }
 
 // inRadians reports whether all latitudes and longitudes could be angles in radians, to within
