@@ -658,7 +658,7 @@ func shownTexts(t *testing.T, s *Scatter) []string {
 func TestLongNames(t *testing.T) {
 	m, classes := clusters(2, 20, 2)
 	long := "k__Bacteria;p__Firmicutes;c__Bacilli;o__Lactobacillales;f__Lactobacillaceae;g__"
-	got := shownTexts(t, &Scatter{Embedding: m, Classes: classes, ClassNames: []string{long + "Weissella", long + "Leuconostoc"}})
+	got := shownTexts(t, &Scatter{Embedding: m, Colouring: Colouring{Classes: classes, ClassNames: []string{long + "Weissella", long + "Leuconostoc"}}})
 	for i, end := range []string{"Weissella", "Leuconostoc"} {
 		if !strings.HasPrefix(got[i], "k__Bacteria") || !strings.Contains(got[i], "…") || !strings.HasSuffix(got[i], end[2:]) {
 			t.Errorf("got %q, want the beginning and %s", got[i], end)
