@@ -45,11 +45,8 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
-	for j := range min(m.D, 1e8/m.N) { // more take long
-		if v, times := placeholder(m, j); times > 1 {
-			in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", j+1, "points", times)
-			break
-		}
+	if v, column, times := placeholder(m); times > 1 {
+		in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", column, "points", times)
 	}
 	for j, name := range m.Columns {
 		low, high, ascending, changes, i := math.Inf(1), math.Inf(-1), true, 0, 0
@@ -76,22 +73,34 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	}
 }
 
-// placeholder returns the smallest or largest value of a column, and how many points have it, if
-// it has only nines as digits, such as -999, or is 10¹⁹ or more in magnitude, and is farther from
-// all others of the column than these are from each other. Otherwise it returns 0 points.
-func placeholder(m *data.Matrix, j int) (v float64, times int) {
-	values := selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) })
-	low, high := slices.Min(values), slices.Max(values)
-	for _, v := range []float64{low, high} {
-		if size := math.Abs(v); low == high || size < 1e19 && (size < 99 || strings.Trim(fmt.Sprint(size), "9") != "") {
-			continue
-		}
-		others := slices.DeleteFunc(slices.Clone(values), func(w float64) bool { return w == v })
-		if spread := slices.Max(others) - slices.Min(others); spread > 0 && high-low > 2*spread {
-			return v, m.N - len(others)
+// placeholder returns the smallest or largest value of a column, the column's number, and how many
+// points have the value, if it has only nines as digits, such as -999, or is 10¹⁹ or more in
+// magnitude, and is farther from all others of the column than these are from each other. Without
+// such a column it returns 0 points.
+func placeholder(m *data.Matrix) (v float64, column, times int) {
+	lowest, highest := slices.Clone(m.Row(0)), slices.Clone(m.Row(0))
+	for i := range m.N { // one row after the other is far faster
+		for j, x := range m.Row(i) {
+			lowest[j], highest[j] = min(lowest[j], x), max(highest[j], x)
 		}
 	}
-	return 0, 0
+	for j := range m.D {
+		base := 0.0
+		if m.Offset != nil {
+			base = m.Offset[j]
+		}
+		low, high := base+float64(lowest[j]), base+float64(highest[j])
+		for _, v := range []float64{low, high} {
+			if size := math.Abs(v); low == high || size < 1e19 && (size < 99 || strings.Trim(fmt.Sprint(size), "9") != "") {
+				continue
+			}
+			others := slices.DeleteFunc(selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) }), func(w float64) bool { return w == v })
+			if spread := slices.Max(others) - slices.Min(others); spread > 0 && high-low > 2*spread {
+				return v, j + 1, m.N - len(others)
+			}
+		}
+	}
+	return 0, 0, 0
 }
 
 // identifier is the name of a column of identifiers, such as id, customer_id and patientID.
