@@ -93,22 +93,21 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (_ *
 	return b, nil
 }
 
-// checkRoom returns an error if a device has no room for a search among n points of width
-// values.
-func checkRoom(d *device.Device, n, width int) error {
-	rows, each, products := int64(min(n, queryBlock)), 4*int64((width+3)/4*4+1), int64(0)
-	if width > treeMaxD {
-		products = 4 * rows * int64(min(columns(n), pointBlock))
+// hasRoom returns an error if a device has no room for the points of a search among them.
+func hasRoom(d *device.Device, m *data.Matrix) error {
+	rows, each, products := int64(min(m.N, queryBlock)), 4*int64((m.D+3)/4*4+1), int64(0)
+	if m.D > treeMaxD {
+		products = 4 * rows * int64(min(columns(m.N), pointBlock))
 		each *= selection.If[int64](d.TF32, 2, 1)
 	}
-	need := int64(n) * (each + 4*int64(width))
+	need := int64(m.N) * (each + 4*int64(m.D))
 	free, err := d.FreeMemory()
 	_, kept := d.Usage()
 	// Allocations may be an eighth larger, and a search needs its products and candidates.
 	if free += kept; err != nil || need*9/8+2*products+rows<<10 <= free {
 		return nil // the search returns the error
 	}
-	return fmt.Errorf("%d points take %s of the device's memory, and %s are free", n, memory.Bytes(need), memory.Bytes(free))
+	return fmt.Errorf("%d points take %s of the device's memory, and %s are free", m.N, memory.Bytes(need), memory.Bytes(free))
 }
 
 // normalizeOnDevice returns deviceBlocks for products in float32, without points.

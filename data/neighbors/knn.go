@@ -269,7 +269,8 @@ const autoPerNeighbor = 100_000
 // reads their product in the time of 500 multiplications: 3 s for a million points of 50
 // values. The approximate search takes some 7.5·10⁻⁹·k·(D+100) s for a point on two cores
 // (17 s for k = 15), by the ratios above. Auto uses the device as long as it is faster than
-// six cores: for k = 15 up to 2 million points of 50 values, or 5 million of 784.
+// six cores: for k = 15 up to 2 million points of 50 values, or 5 million of 784. A device's
+// memory sets no limit: copying points in parts takes little of the time of such a search.
 const (
 	deviceOverhead      = 500 // per pair, in multiplications
 	approximateOverhead = 100 // per comparison
@@ -279,13 +280,13 @@ const (
 // Approximates reports whether the method finds the k nearest of n dense points of d values
 // approximately. Auto does if there are more than 100 000 points, of more than 8 values (in
 // fewer dimensions a tree finds the nearest as fast), and n·(d+12) is above 100 000·k on the
-// CPU, and n·(d+500) above 500 000·k·(d+100) on a device, which must have room for the points.
+// CPU, and n·(d+500) above 500 000·k·(d+100) on a device.
 func (s SearchMethod) Approximates(on *device.Device, n, d, k int) bool {
 	if s != Auto || n <= autoPoints || d <= treeMaxD {
 		return s == Approximate
 	}
 	points, width, neighbors := float64(n), float64(d), float64(k)
-	if on.OnHost() || checkRoom(on, n, d) != nil {
+	if on.OnHost() {
 		return points*(width+12) > autoPerNeighbor*neighbors
 	}
 	return points*(width+deviceOverhead) > devicePerNeighbor*neighbors*(width+approximateOverhead)

@@ -137,7 +137,7 @@ func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
 		d.Note("distances of " + of + " are computed on the CPU")
 		return nil
 	}
-	if err := checkRoom(d, m.N, m.D); err != nil {
+	if err := hasRoom(d, m); err != nil {
 		d.Note(fmt.Sprintf("neighbours are found by the CPU, since %v", err))
 		return nil
 	}
