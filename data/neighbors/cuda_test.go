@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"cne/data"
@@ -240,26 +239,52 @@ func TestKNNOnDeviceInBlocks(t *testing.T) {
 	}
 }
 
-// Points that do not fit a device's memory are searched by the CPU, which is noted.
-func TestPointsThatDoNotFitTheDevice(t *testing.T) {
+// Points that do not fit a device's memory meet the queries a segment at a time, and the
+// queries that have too many candidates come in groups.
+func TestNeighborsOnDeviceInSegments(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, width := range []int{3, 10} {
-		m := normal(600, width, 2)
-		noted := len(d.Notes())
-		used, _ := fakecuda.Usage() // by cuBLAS
-		fakecuda.Memory(t, used+20<<10)
-		got, err := KNN(t.Context(), m, 5, Options{Device: d})
-		must(t, err)
-		want, err := KNN(t.Context(), m, 5, Options{})
-		must(t, err)
-		same(t, got, want)
-		if notes := d.Notes()[noted:]; len(notes) != 1 || !strings.Contains(notes[0], "found by the CPU, since 600 points take") {
-			t.Errorf("D=%d: the notes are %q", width, notes)
+	smallBlocks(t)
+	bothForms(t, d, func(t *testing.T) {
+		for _, c := range []struct {
+			name        string
+			base        *data.Matrix
+			points      *data.Matrix
+			memory      int64
+			group, room int // of the plan
+		}{
+			{"all fits", normal(300, 10, 1), nil, 1 << 20, 64, 300},
+			{"base points", normal(600, 10, 2), nil, 250 << 10, 128, 512},
+			{"base points, with copies", whole(normal(700, 9, 3)), nil, 230 << 10, 64, 512},
+			{"other points", normal(1100, 10, 4), normal(130, 10, 5), 300 << 10, 130, 1024},
+			{"other points in a shell", shell(1100, 20, 1e-3), data.NewMatrix(200, 20), 280 << 10, 128, 512},
+			{"few dimensions", normal(1700, 3, 6), normal(100, 3, 7), 60 << 10, 64, 1536},
+			{"few dimensions, with copies", whole(normal(600, 3, 8)), nil, 30 << 10, 64, 512},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				used, _ := fakecuda.Usage() // by cuBLAS
+				fakecuda.Memory(t, used+c.memory)
+				points := c.points
+				if points == nil {
+					points = c.base
+				}
+				want := newNeighbors(points.N, 5)
+				must(t, newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil}))
+				got, _, _ := searchOnDevice(t, d, c.base, c.points, 5)
+				same(t, got, want)
+				b, err := newDeviceBlocks(t.Context(), d, c.base)
+				must(t, err)
+				defer b.free()
+				p, err := b.newPlan(points.N, 5+slack)
+				must(t, err)
+				if want := (plan{c.group, c.room}); p != want {
+					t.Errorf("the plan is %v, want %v", p, want)
+				}
+			})
 		}
-	}
-	if used, _ := d.Usage(); used != 0 {
-		t.Errorf("%d bytes of the device's memory are in use", used)
-	}
+		if used, _ := d.Usage(); used != 0 {
+			t.Errorf("%d bytes of the device's memory are in use", used)
+		}
+	})
 }
 
 // An interrupted search does not start further blocks of queries, wherever the queries and
@@ -372,7 +397,7 @@ func TestFailuresOnDeviceAreReported(t *testing.T) {
 	m := normal(300, 10, 1)
 	fakecuda.Memory(t, 100<<10)
 	var full *device.MemoryError
-	if _, err := newDeviceBlocks(t.Context(), d, m); !errors.As(err, &full) { // others have taken memory
+	if _, err := KNN(t.Context(), m, 5, Options{Device: d}); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 	if used, _ := d.Usage(); used != 0 {

@@ -2,6 +2,7 @@ package neighbors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -64,7 +65,8 @@ const (
 )
 
 // deviceBlocks finds candidates among base points on a device. The points are on the
-// device, centred and scaled.
+// device, centred and scaled. If it has no room for all of them, they are there a segment
+// at a time.
 type deviceBlocks struct {
 	normalization
 	device      *device.Device
@@ -73,10 +75,10 @@ type deviceBlocks struct {
 	forms       []multiplication // precisions of the products, the coarsest last
 	width       int              // of a row of z: d, and zeros up to a multiple of 4
 	change      float64          // the largest relative change of a point's norm by rounding
-	all         *segment         // all points
+	all         *segment         // all points; nil if there is no room for them
 }
 
-// newDeviceBlocks uploads the points to a device.
+// newDeviceBlocks uploads the points to a device if there is room.
 func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (_ *deviceBlocks, err error) {
 	b := normalizeOnDevice(d, m)
 	defer func() {
@@ -88,26 +90,35 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (_ *
 	if d.TF32 && !b.differences {
 		b.forms = []multiplication{single, rounded}
 	}
-	b.all = kind.Got(b.newSegment(m.N, true, b.forms...))
+	free := b.freeMemory()
+	// Allocations may be an eighth larger, and a search needs its products and candidates.
+	need := int64(m.N) * int64(b.bytesOf(len(b.forms))+4*m.D)
+	if need*9/8+2*b.bytesOfProducts(m.N, m.N)+int64(min(m.N, queryBlock))<<10 <= free {
+		if b.all, err = b.newSegment(m.N, true, b.forms...); !errors.As(err, new(*device.MemoryError)) {
+			kind.Check(err)
+		}
+	}
+	if b.all == nil {
+		d.Note(fmt.Sprintf("%d base points take %s of the device's memory, and %s are free: they are copied in parts",
+			m.N, memory.Bytes(need), memory.Bytes(free)))
+	}
 	b.loadAll(ctx)
 	return b, nil
 }
 
-// hasRoom returns an error if a device has no room for the points of a search among them.
-func hasRoom(d *device.Device, m *data.Matrix) error {
-	rows, each, products := int64(min(m.N, queryBlock)), 4*int64((m.D+3)/4*4+1), int64(0)
-	if m.D > treeMaxD {
-		products = 4 * rows * int64(min(columns(m.N), pointBlock))
-		each *= selection.If[int64](d.TF32, 2, 1)
+// freeMemory returns how many bytes of the device's memory can be allocated. It fails as
+// kind.Need does.
+func (b *deviceBlocks) freeMemory() int64 {
+	_, kept := b.device.Usage()
+	return kind.Got(b.device.FreeMemory()) + kept
+}
+
+// bytesOfProducts returns the size of the products of a block of queries and base points.
+func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
+	if b.differences {
+		return 0
 	}
-	need := int64(m.N) * (each + 4*int64(m.D))
-	free, err := d.FreeMemory()
-	_, kept := d.Usage()
-	// Allocations may be an eighth larger, and a search needs its products and candidates.
-	if free += kept; err != nil || need*9/8+2*products+rows<<10 <= free {
-		return nil // the search returns the error
-	}
-	return fmt.Errorf("%d points take %s of the device's memory, and %s are free", m.N, memory.Bytes(need), memory.Bytes(free))
+	return 4 * int64(min(queries, queryBlock)) * int64(min(columns(points), pointBlock))
 }
 
 // normalizeOnDevice returns deviceBlocks for products in float32, without points.
@@ -117,7 +128,8 @@ func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 	return b
 }
 
-// loadAll sets the norms of all points, and uploads the points. It fails as load does.
+// loadAll sets the norms of all points, and uploads the points if there is room for them.
+// It fails as load does.
 func (b *deviceBlocks) loadAll(ctx context.Context) {
 	b.change = b.load(ctx, b.all, queries{points: b.base}, 0, b.n, b.norm)
 	b.maxNorm = slices.Max(b.norm)
@@ -135,9 +147,12 @@ func columns(points int) int { return (points + columnStep - 1) / columnStep * c
 
 // A segment is memory of a device for points in one or both forms.
 type segment struct {
-	memory device.Pieces
-	z, h   [2]device.Pointer // by form: [points, width], and [columns(points)]; 0 if it is not there
-	x      device.Pointer    // [points, d], the points as they are; 0 if they are not there
+	memory   device.Pieces
+	capacity int               // for how many points
+	z, h     [2]device.Pointer // by form: [capacity, width], and [columns(capacity)]; 0 if it is not there
+	x        device.Pointer    // [capacity, d], the points as they are; 0 if they are not there
+	// first is the number of the first point that is there, and n the number of points.
+	first, n int
 }
 
 // newSegment allocates memory for points in the given forms and, with asIs, for their
@@ -154,7 +169,7 @@ func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...multiplication
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{memory: memory}
+	s := &segment{memory: memory, capacity: points}
 	for i, f := range forms {
 		s.z[f], s.h[f] = memory.At(2*i), memory.At(2*i+1)
 	}
@@ -170,8 +185,11 @@ func (s *segment) as(f multiplication) {
 	s.z[f], s.h[f] = s.memory.At(0), s.memory.At(1)
 }
 
-// load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment.
-// It returns the largest relative change of a point's norm by rounding,
+// bytesOf returns the number of bytes of a segment's point in the given number of forms.
+func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
+
+// load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment
+// unless that is nil. It returns the largest relative change of a point's norm by rounding,
 // or fails as kind.Need does.
 func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64) {
 	n := hi - lo
@@ -182,16 +200,23 @@ func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, h
 		last := min(n, first+rows)
 		m := from.block(lo+first, lo+last)
 		change = max(change, b.normalize(p, m, norm[first:last]))
+		if s == nil {
+			continue
+		}
 		b.upload(s, p, first, last)
 		if s.x != 0 {
 			kind.Check(device.Upload(b.device, s.x.At(first*b.d, 4), m.X))
 		}
 	}
+	if s == nil {
+		return change
+	}
+	s.first, s.n = lo, n
 	// Columns of products without a point are infinitely far.
 	infinite := math.Float32bits(float32(math.Inf(1)))
 	for _, h := range s.h {
-		if padding := columns(n) - n; h != 0 && padding > 0 {
-			kind.Check(b.device.Fill(h.At(n, 4), infinite, padding))
+		if padding := columns(s.n) - s.n; h != 0 && padding > 0 {
+			kind.Check(b.device.Fill(h.At(s.n, 4), infinite, padding))
 		}
 	}
 	return change
@@ -259,12 +284,51 @@ func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []flo
 	return slices.Max(changes)
 }
 
+// deviceQueries are n queries on a device, up to queryBlock: z [n, width] and h [n].
+// which [n] has their numbers as base points; 0 if they are not base points.
+type deviceQueries struct {
+	z, h, which device.Pointer
+	n           int
+}
+
+// A plan is the number of queries, with their candidates, and of base points that are on
+// the device at a time.
+type plan struct{ queries, points int }
+
+// smaller returns a plan that needs half of the memory, as far as there is one.
+func (p plan) smaller() plan {
+	half := func(n, least int) int { return min(n, max(least, n/2/least*least)) }
+	return plan{half(p.queries, queryBlock), half(p.points, pointBlock)}
+}
+
+// newPlan plans a search for n queries. If all base points are on the device, each block
+// of queries is compared with all of them, and ranked during the next block's comparison.
+// Otherwise as many queries as fit into half of the free memory are compared with one
+// segment after the other, so segments are uploaded rarely.
+func (b *deviceBlocks) newPlan(n, keep int) (_ plan, err error) {
+	defer kind.Catch(&err)
+	if b.all != nil {
+		return plan{min(n, queryBlock), b.n}, nil
+	}
+	free := b.freeMemory()*3/4 - b.bytesOfProducts(n, b.n) // allocations may be an eighth larger
+	blocks := func(bytes int64, of, size int) int { return max(1, int(bytes/int64(of)/int64(size))) * size }
+	p := plan{queries: min(n, blocks(free/2, b.bytesOf(1)+8*keep+12, queryBlock))}
+	free -= int64(p.queries) * int64(b.bytesOf(1)+8*keep+12)
+	p.points = min(b.n, blocks(free, b.bytesOf(1), pointBlock))
+	return p, nil
+}
+
 // find implements candidates. It calls rank for one block of queries at a time, possibly
 // while the device works on the next. It uses the coarsest form. If that does not suffice
 // for half of the queries, now or before, it uses the first form.
 func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) (err error) {
 	defer kind.Catch(&err)
-	s := kind.Got(b.newSearch(q, k+slack))
+	p := kind.Got(b.newPlan(q.count(), k+slack))
+	s, err := b.newSearch(q, p, k+slack)
+	for ; errors.As(err, new(*device.MemoryError)) && p.smaller() != p; s, err = b.newSearch(q, p, k+slack) {
+		p = p.smaller() // others have taken memory meanwhile
+	}
+	kind.Check(err)
 	defer s.free()
 	s.rank = rank
 	forms := b.forms
@@ -272,12 +336,12 @@ func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) 
 		forms = forms[:1]
 	}
 	f := forms[len(forms)-1]
-	for lo := 0; lo < q.count(); lo += queryBlock {
+	for lo := 0; lo < q.count(); lo += p.queries {
 		kind.Check(ctx.Err())
 		if s.coarse.retried > s.coarse.ranked/2 {
 			f = forms[0]
 		}
-		s.group(ctx, f, len(forms) > 1, lo, min(q.count(), lo+queryBlock))
+		s.group(ctx, f, len(forms) > 1, lo, min(q.count(), lo+p.queries))
 	}
 	return nil
 }
@@ -289,11 +353,15 @@ type deviceSearch struct {
 	keep     int
 	products device.Pointer // [queryBlock, stride]
 	stride   int
-	// The candidates of a block of queries, in the layout of the kernels, and their distances.
-	keys, count, threshold, dist2 device.Pointer
-	queries                       *segment       // a block of queries
-	which                         device.Pointer // [queries]: their numbers as base points; 0 if they are other points
-	memory                        device.Pieces
+	// The candidates of a group of queries, in the layout of the kernels.
+	keys, count, threshold device.Pointer
+	// Memory for a group of queries, unless they are base points on the device, and for a
+	// segment of base points, if these are not on the device.
+	queries, points *segment
+	which           device.Pointer // [queries]: their numbers as base points; 0 if they are other points
+	dist2           device.Pointer // of the candidates; 0 if the CPU computes them
+	memory          device.Pieces
+	unused          []float64 // norms of reloaded base points; computed but not needed
 
 	lists  [2]candidateLists // one is ranked while the other is made
 	turn   int               // which of the two is next
@@ -307,27 +375,41 @@ type deviceSearch struct {
 type rankCount struct{ ranked, retried int }
 
 // newSearch allocates the memory of a search.
-func (b *deviceBlocks) newSearch(q queries, keep int) (s *deviceSearch, err error) {
-	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(b.n), pointBlock), busy: make(chan rankCount, 1)}
+func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, err error) {
+	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan rankCount, 1)}
 	s.busy <- rankCount{}
-	rows := min(q.count(), queryBlock)
-	sizes := []int{selection.If(b.differences, 0, 4*rows*s.stride), rows * keep * 8, rows * 4, rows * 4, rows * keep * 8}
+	rows := min(p.queries, queryBlock)
+	sizes := []int{int(b.bytesOfProducts(p.queries, p.points)), p.queries * keep * 8, p.queries * 4, p.queries * 4}
 	if q.own {
-		sizes = append(sizes, rows*4)
+		sizes = append(sizes, p.queries*4)
+	}
+	if b.all != nil {
+		sizes = append(sizes, p.queries*keep*8)
 	}
 	if s.memory, err = b.device.AllocPieces(sizes...); err != nil {
 		return nil, err
 	}
-	for i, at := range []*device.Pointer{&s.products, &s.keys, &s.count, &s.threshold, &s.dist2, &s.which}[:len(sizes)] {
-		*at = s.memory.At(i)
+	s.products, s.keys, s.count, s.threshold = s.memory.At(0), s.memory.At(1), s.memory.At(2), s.memory.At(3)
+	if q.own {
+		s.which = s.memory.At(4)
 	}
-	if s.queries, err = b.newSegment(rows, !q.own, single); err != nil {
-		s.memory.Free()
+	if b.all != nil {
+		s.dist2 = s.memory.At(len(s.memory) - 1)
+	}
+	s.queries, err = b.newSegment(p.queries, b.all != nil && !q.own, single)
+	if err == nil && b.all == nil {
+		s.unused = make([]float64, p.points)
+		s.points, err = b.newSegment(p.points, false, single)
+	}
+	if err != nil {
+		s.free()
 		return nil, err
 	}
 	for i := range s.lists {
-		s.lists[i] = candidateLists{stride: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows),
-			threshold: make([]uint32, rows), dist2: make([]float64, rows*keep)}
+		s.lists[i] = candidateLists{stride: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
+		if s.dist2 != 0 {
+			s.lists[i].dist2 = make([]float64, rows*keep)
+		}
 	}
 	return s, nil
 }
@@ -336,82 +418,129 @@ func (b *deviceBlocks) newSearch(q queries, keep int) (s *deviceSearch, err erro
 func (s *deviceSearch) free() {
 	<-s.busy
 	s.memory.Free()
-	s.queries.memory.Free()
+	for _, x := range []*segment{s.queries, s.points} {
+		if x != nil {
+			x.memory.Free()
+		}
+	}
 }
 
-// group finds the candidates of queries lo to hi−1, at most a block, and has them ranked.
-// fine reports whether there is a better form than the coarse one. It fails as kind.Need
-// does.
+// group finds the candidates of queries lo to hi−1, and has them ranked. The queries must
+// fit the search's memory. fine reports whether there is a better form than the coarse
+// one. It fails as kind.Need does.
 func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) {
 	s.queries.as(f)
-	n := hi - lo
-	norm, change := make([]float64, n), 0.
-	if !s.of.own || s.of.rows != nil {
+	norm := make([]float64, hi-lo)
+	change := 0.
+	if s.all == nil || !s.of.own || s.of.rows != nil {
 		change = s.load(ctx, s.queries, s.of, lo, hi, norm)
 	} else { // they are on the device, as base points
 		norm = s.norm[lo:hi]
-		kind.Check(s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), n*s.width*4))
-		kind.Check(s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), n*4))
+		kind.Check(s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4))
+		kind.Check(s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4))
 	}
 	if s.of.own {
 		kind.Check(device.Upload(s.device, s.which, s.of.numbers(lo, hi)))
 	}
-	kind.Check(s.compare(f, n))
-	kind.Check(s.device.Each("neighbors_exact", n*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
-		device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(n), device.Int(s.keep), device.Int(s.d)))
-	l := &s.lists[s.turn]
-	s.turn = 1 - s.turn
-	if l.norm, l.bound, l.lowPrecision = norm, s.bound, fine && f == rounded; f == rounded {
-		l.bound = newRoundedBound(s.d, max(change, s.change))
+	if s.all != nil {
+		kind.Check(s.compare(f, 0, s.block(f, 0, hi-lo), s.all))
+		kind.Check(s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
+			device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
+	} else {
+		s.compareSegments(ctx, f, hi-lo)
 	}
-	kind.Check(device.Download(s.device, l.keys[:n*s.keep], s.keys))
-	kind.Check(device.Download(s.device, l.count[:n], s.count))
-	kind.Check(device.Download(s.device, l.threshold[:n], s.threshold))
-	kind.Check(device.Download(s.device, l.dist2[:n*s.keep], s.dist2))
-	before := <-s.busy
-	s.coarse.ranked += before.ranked
-	s.coarse.retried += before.retried
-	go func() {
-		t := rankCount{retried: s.rank(lo, hi, l)}
-		if l.lowPrecision {
-			t.ranked = n
-		}
-		s.busy <- t
-	}()
+	bound := s.bound
+	if f == rounded {
+		bound = newRoundedBound(s.d, max(change, s.change))
+	}
+	for at := lo; at < hi; at += queryBlock {
+		last := min(hi, at+queryBlock)
+		l := &s.lists[s.turn]
+		s.turn = 1 - s.turn
+		l.norm, l.bound, l.lowPrecision = norm[at-lo:last-lo], bound, fine && f == rounded
+		s.download(l, at-lo, last-at)
+		before := <-s.busy
+		s.coarse.ranked += before.ranked
+		s.coarse.retried += before.retried
+		go func() {
+			t := rankCount{retried: s.rank(at, last, l)}
+			if l.lowPrecision {
+				t.ranked = last - at
+			}
+			s.busy <- t
+		}()
+	}
 }
 
-// compare offers all points to the block's first n queries.
-func (s *deviceSearch) compare(f multiplication, n int) error {
+// block returns up to queryBlock of a group of n queries, starting with number at.
+func (s *deviceSearch) block(f multiplication, at, n int) deviceQueries {
+	q := deviceQueries{z: s.queries.z[f].At(at*s.width, 4), h: s.queries.h[f].At(at, 4), n: min(queryBlock, n-at)}
+	if s.which != 0 {
+		q.which = s.which.At(at, 4)
+	}
+	return q
+}
+
+// compareSegments offers all base points to a group of n queries, one segment after the other.
+// It fails as kind.Need does.
+func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n int) {
+	s.points.as(f)
+	for first := 0; first < s.deviceBlocks.n; first += s.points.capacity {
+		last := min(s.deviceBlocks.n, first+s.points.capacity)
+		s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first])
+		for at := 0; at < n; at += queryBlock {
+			kind.Check(ctx.Err())
+			kind.Check(s.compare(f, at, s.block(f, at, n), s.points))
+		}
+	}
+}
+
+// compare offers the points of a segment to a block of queries. The queries' candidates
+// begin at position at.
+func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
 	capacity := warpCapacity(s.keep)
 	warps := min(maxWarps, maxShared/(8*capacity))
-	l := device.Launch{Grid: (n + warps - 1) / warps, Block: warps * warp, Shared: warps * capacity * 8}
+	l := device.Launch{Grid: (q.n + warps - 1) / warps, Block: warps * warp, Shared: warps * capacity * 8}
+	keys, count, threshold := s.keys.At(at*s.keep, 8), s.count.At(at, 4), s.threshold.At(at, 4)
 	if s.differences {
 		l.Shared += nearTile * s.width * 4
-		return s.device.Launch("neighbors_differences", l, device.Arg(s.keys), device.Arg(s.count), device.Arg(s.threshold),
-			device.Arg(s.all.z[f]), device.Arg(s.queries.z[f]), device.Int(s.deviceBlocks.n), device.Int(s.width), device.Int(n),
-			device.Arg(s.which), device.Int(0), device.Int(s.keep), device.Int(capacity))
+		return s.device.Launch("neighbors_differences", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
+			device.Arg(points.z[f]), device.Arg(q.z), device.Int(points.n), device.Int(s.width), device.Int(q.n),
+			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(capacity))
 	}
-	return s.multiply(f, s.queries.z[f], n, s.products, s.stride, func(first, wanted int) error {
-		return s.device.Launch("neighbors_select", l, device.Arg(s.keys), device.Arg(s.count), device.Arg(s.threshold),
-			device.Arg(s.products), device.Arg(s.all.h[f].At(first, 4)), device.Arg(s.queries.h[f]), device.Int(n),
-			device.Arg(s.which), device.Int(first), device.Int(wanted), device.Int(s.stride),
-			device.Int(s.keep), device.Int(capacity), device.Int(selection.If(first == 0, 1, 0)))
+	return s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) error {
+		begin := selection.If(points.first+first == 0, 1, 0)
+		return s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
+			device.Arg(s.products), device.Arg(points.h[f].At(first, 4)), device.Arg(q.h), device.Int(q.n),
+			device.Arg(q.which), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),
+			device.Int(s.keep), device.Int(capacity), device.Int(begin))
 	})
 }
 
-// multiply computes products [n, stride] of z·z' for n queries z and all points, a block of
-// stride points at a time, and calls use with the block's first point and its number of
-// columns.
-func (b *deviceBlocks) multiply(f multiplication, z device.Pointer, n int, products device.Pointer, stride int,
+// multiply computes products [queries, stride] of z·z' for queries and all points of a
+// segment, a block of stride points at a time, and calls use with the block's first point and
+// its number of columns.
+func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segment, products device.Pointer, stride int,
 	use func(first, columns int) error) (err error) {
 	defer kind.Catch(&err)
-	for first := 0; first < b.n; first += stride {
-		points := min(stride, b.n-first)
+	for first := 0; first < points.n; first += stride {
+		n := min(stride, points.n-first)
 		kind.Check(b.device.Multiply(device.Product{
-			TransB: true, M: n, N: points, K: b.width, Alpha: 1, A: z, LDA: b.width,
-			B: b.all.z[f].At(first*b.width, 4), LDB: b.width, C: products, LDC: stride, Exact: f == single,
+			TransB: true, M: q.n, N: n, K: b.width, Alpha: 1, A: q.z, LDA: b.width,
+			B: points.z[f].At(first*b.width, 4), LDB: b.width, C: products, LDC: stride, Exact: f == single,
 		}))
-		kind.Check(use(first, columns(points)))
+		kind.Check(use(first, columns(n)))
 	}
 	return nil
+}
+
+// download copies the candidates of n of a group's queries, starting with number at. It fails
+// as kind.Need does.
+func (s *deviceSearch) download(l *candidateLists, at, n int) {
+	kind.Check(device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)))
+	kind.Check(device.Download(s.device, l.count[:n], s.count.At(at, 4)))
+	kind.Check(device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
+	if s.dist2 != 0 {
+		kind.Check(device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8)))
+	}
 }

@@ -1,7 +1,6 @@
 package neighbors
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -129,19 +128,12 @@ func Tie(m *data.Matrix) float64 {
 
 // deviceFor returns the device, or nil for points that it does not compare.
 func deviceFor(d *device.Device, m *data.Matrix) *device.Device {
-	if d.OnHost() {
+	of := selection.If(m.CSR == nil, "the metric "+string(m.Metric), "sparse points")
+	if d.OnHost() || m.CSR == nil && !m.Metric.Direct() {
 		return d
 	}
-	if m.CSR != nil || m.Metric.Direct() {
-		of := selection.If(m.CSR == nil, "the metric "+string(m.Metric), "sparse points")
-		d.Note("distances of " + of + " are computed on the CPU")
-		return nil
-	}
-	if err := hasRoom(d, m); err != nil {
-		d.Note(fmt.Sprintf("neighbours are found by the CPU, since %v", err))
-		return nil
-	}
-	return d
+	d.Note("distances of " + of + " are computed on the CPU")
+	return nil
 }
 
 // of returns the value for two points, or some value above limit if it exceeds limit.

@@ -232,11 +232,11 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 		// The kernel counts points at the distance itself if they come before the target. None
 		// come before point 0.
 		kind.Check(cmp.Or(device.Upload(d, dist2, limits[:n*k]), d.Zero(targets, n*k*4)))
-		z, h := base.all.z[single].At(lo*base.width, 4), base.all.h[single].At(lo, 4)
+		q := deviceQueries{z: base.all.z[single].At(lo*base.width, 4), h: base.all.h[single].At(lo, 4), n: n}
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
-		kind.Check(base.multiply(single, z, n, products, stride, func(first, columns int) error {
+		kind.Check(base.multiply(single, q, base.all, products, stride, func(first, columns int) error {
 			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.all.h[single].At(first, 4)),
-				device.Arg(h), device.Arg(norms), device.Arg(bound.At(first/stride*boundWidth, 8)), device.Arg(points), device.Int(m.D),
+				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(first/stride*boundWidth, 8)), device.Arg(points), device.Int(m.D),
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))
 		}))
