@@ -47,17 +47,12 @@ func TestCacheOutOfRange(t *testing.T) {
 	}
 }
 
-// roomy is a device with much free memory.
-type roomy struct{ device.Backend }
-
-func (roomy) MemInfo() (free, total int64, err error) { return 1 << 60, 1 << 60, nil }
-
 // Exact and approximate neighbours have different keys. Which ones an automatic search finds
 // depends on the device, and a resumed run takes those that it has.
 func TestCacheOnAnotherDevice(t *testing.T) {
 	const n, k, d = 200_000, 3, 9
 	points := &data.Matrix{N: n, D: d}
-	accelerator := device.New("cuda:0", roomy{})
+	accelerator := device.New("cuda:0", struct{ device.Backend }{})
 	options := func(on *device.Device, search neighbors.SearchMethod) *cne.Options {
 		return &cne.Options{Device: on, Search: search, Components: new(0)}
 	}
