@@ -27,7 +27,6 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/device"
-	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -354,12 +353,11 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	}
 	if b, s := preprocessing, watched.scaler; s != nil && b.Counts == nil && !b.Metric.Angular() && (!b.Metric.Direct() || b.Metric == data.Manhattan) {
 		const otherScale = "the new points have another scale than those of training, so their positions may mean nothing"
-		// Few values may well be far below the largest, but not many, or pixels of 0 to 1 beside 255.
-		least := selection.If[float32](watched.values < 1000, 100, 10)
+		// Values may well be far below the largest, but not pixels of 0 to 1 beside 255.
 		switch {
-		case s.Kind == data.ScaleUnit && (watched.largest/10 > s.Divisor || s.Offset == nil && s.Divisor >= least && watched.largest <= 1 && watched.between):
+		case s.Kind == data.ScaleUnit && (watched.largest/10 > s.Divisor || s.Offset == nil && s.Divisor >= 100 && watched.largest <= 1 && watched.between):
 			p.Log.Warn(otherScale, "largest value", watched.largest, "in training", s.Divisor)
-		case 10*watched.far > watched.values: // of the training points at most one in a hundred, whatever their distribution
+		case 2*watched.far > watched.values: // a few points may well have rare values
 			p.Log.Warn(otherScale, "values ten standard deviations from the mean", watched.far, "of", watched.values)
 		}
 	}

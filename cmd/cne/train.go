@@ -294,8 +294,11 @@ func (t *training) learn(ctx context.Context) error {
 
 // hasLearnt takes the network that the run has saved, if that has learnt this map.
 func (t *training) hasLearnt() bool {
+	if t.from == nil || t.from.Progress.Epochs != t.embedded.Result.Epochs { // the map has changed since
+		return false
+	}
 	saved, err := cne.Load(t.dir.Path(rundir.ModelFile))
-	if t.from == nil || err != nil || saved.Positions != nil { // a map
+	if err != nil || saved.Positions != nil { // a map
 		return false
 	}
 	c, err := t.schema.Parse("the configuration in the model", []byte(saved.Description.Config))
