@@ -42,8 +42,7 @@ func LabelValue(label string) (float64, bool) {
 }
 
 // NewLabels finds the classes among the labels of points, one per point. If all labels
-// are numbers of at most 2⁵³ in magnitude, and not digits of one length of which some begin with
-// 0, equal numbers are one class, however they are written. Its name is the shortest form that
+// are numbers of at most 2⁵³ in magnitude, and not codes such as 007 and 010, equal numbers are one class, however they are written. Its name is the shortest form that
 // occurs; ties go to the lexicographically first.
 func NewLabels(labels []string) *Labels {
 	value := make(map[string]float64) // of each distinct label
@@ -56,8 +55,8 @@ func NewLabels(labels []string) *Labels {
 		}
 	}
 	distinct := slices.Sorted(maps.Keys(value))
-	// Digits of one length, of which some begin with 0, are codes.
-	numeric = numeric && len(distinct) > 0 && (len(distinct[0]) < 2 || distinct[0][0] != '0' ||
+	// Digits of one length, of which some begin with 0, are codes if most occur more than once.
+	numeric = numeric && len(distinct) > 0 && (len(distinct[0]) < 2 || distinct[0][0] != '0' || 2*len(distinct) > len(labels) ||
 		slices.ContainsFunc(distinct, func(s string) bool { return len(s) != len(distinct[0]) || strings.Trim(s, "0123456789") != "" }))
 	if numeric {
 		slices.SortStableFunc(distinct, func(a, b string) int { return cmp.Or(cmp.Compare(value[a], value[b]), len(a)-len(b)) })
