@@ -381,25 +381,7 @@ func (r *arrayReader) skip(rows int) (passed int, err error) {
 
 // read implements reader.
 func (r *arrayReader) read(dst []float32) (int, error) {
-	begin, tooLarge := r.done, -1 // the first value that float32 cannot hold
-	var value float64
-	n, err := r.each(len(dst), func(filled int, src []byte, n int) {
-		values := dst[filled : filled+n]
-		r.convertAll(r.scalarType, values, src, r.done-n)
-		if r.kind != 'f' || r.size < 8 || simd.AllFinite(values) {
-			return
-		}
-		for i := 0; tooLarge < 0 && i < n; i++ {
-			if v := r.number(src, i); simd.IsFinite(v) && !simd.IsFinite(values[i]) {
-				tooLarge, value = r.done-n+i, v
-			}
-		}
-	})
-	if tooLarge < 0 {
-		return n, err
-	}
-	return tooLarge/r.width*r.width - begin, errorf(data.ErrFormat, "row %d: column %d: got %v, want a number that float32 can hold",
-		tooLarge/r.width+1, tooLarge%r.width+1, value)
+	return r.each(len(dst), func(filled int, src []byte, n int) { r.convertAll(r.scalarType, dst[filled:filled+n], src, r.done-n) })
 }
 
 // readBytes fills dst as read does, with values that are unsigned bytes.

@@ -163,7 +163,7 @@ func TestOpenErrors(t *testing.T) {
 		{"npy: truncated", tree{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, file.Options{}, data.ErrFormat, "a: values: got 1, want 4 (shape 2×2); the file is truncated"},
 		{"npy: one dimension", tree{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, file.Options{}, data.ErrShape, "shape: got 2, want a row for each point; reshape points of one value to 2×1, or name the file as labels"},
 		{"npy: NaN", tree{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 2: column 2: got NaN"},
-		{"npy: too large for float32", tree{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, file.Options{}, data.ErrFormat, "a: row 1: column 1: got 1e+300, want a number that float32 can hold"},
+		{"npy: too large for float32", tree{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 1: column 1: got +Inf"},
 
 		{"several: widths differ", tree{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, file.Options{}, data.ErrShape, "b.idx: values per point: got 3, want 2 as in a.csv"},
 		{"several: columns differ", tree{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, file.Options{}, data.ErrShape, `b.csv: data column 1: got "y", want "x" as in a.csv`},
