@@ -45,7 +45,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
-	if v, column, times := placeholder(m); times > 1 {
+	if v, column, times := placeholder(m); times > 0 {
 		in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", column, "points", times)
 	}
 	for j, name := range m.Columns {
@@ -74,9 +74,9 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 }
 
 // placeholder returns the smallest or largest value of a column, the column's number, and how many
-// points have the value, if it has only nines as digits, such as -999, or is 10¹⁹ or more in
-// magnitude, and is farther from all others of the column than these are from each other. Without
-// such a column it returns 0 points.
+// points have the value: two or more, while all others are much closer to each other. It has only
+// nines as digits, such as -99 and 999, or is 10¹⁹ or more in magnitude. Without such a column it
+// returns 0 points.
 func placeholder(m *data.Matrix) (v float64, column, times int) {
 	lowest, highest := slices.Clone(m.Row(0)), slices.Clone(m.Row(0))
 	for i := range m.N { // one row after the other is far faster
@@ -91,12 +91,13 @@ func placeholder(m *data.Matrix) (v float64, column, times int) {
 		}
 		low, high := base+float64(lowest[j]), base+float64(highest[j])
 		for _, v := range []float64{low, high} {
-			if size := math.Abs(v); low == high || size < 1e19 && (size < 99 || strings.Trim(fmt.Sprint(size), "9") != "") {
+			if size := math.Abs(v); low == high || size < 1e19 && (v < 999 && v > -99 || strings.Trim(fmt.Sprint(size), "9") != "") {
 				continue
 			}
 			others := slices.DeleteFunc(selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) }), func(w float64) bool { return w == v })
-			if spread := slices.Max(others) - slices.Min(others); spread > 0 && high-low > 2*spread {
-				return v, j + 1, m.N - len(others)
+			spread, times := slices.Max(others)-slices.Min(others), m.N-len(others)
+			if times > 1 && spread > 0 && high-low > selection.If(v < 0, 2., 5.)*spread {
+				return v, j + 1, times
 			}
 		}
 	}

@@ -147,8 +147,8 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	d := &in.Config.Data
 	o := in.Config.ReadOptions(d)
 	o.Log = in.log
-	if i := slices.IndexFunc(d.Path, func(path string) bool { return !file.MayBeTable(path) }); len(d.NA) > 0 && i >= 0 {
-		return fmt.Errorf("data.na: got %s for %s, want a table; in arrays, numpy.nan is a missing value", text.Few(d.NA, text.Quote), d.Path[i])
+	if len(d.NA) > 0 && slices.ContainsFunc(d.Path, func(path string) bool { return !file.MayBeTable(path) }) {
+		in.log.Warn("data.na is for tables only; in arrays, numpy.nan is a missing value")
 	}
 	rules := d.Rules(in.Config.Embed.Seed)
 	if !in.Sampled() {
@@ -218,10 +218,11 @@ func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing [
 		in.log.Info("points without a label, such as NA, are grey and left out of the accuracy", "points", len(labels.Class)-len(known))
 	}
 	keys, what := "data.missing", "points with missing values"
+	zeros := selection.If(in.Config.Embed.GraphMetric == data.Correlation, "points of equal values", "points of zeros")
 	if d := in.Config.Data; d.Missing != "drop" {
-		keys, what = "data.zero_rows", selection.If(in.Config.Embed.GraphMetric == data.Correlation, "points of equal values", "points of zeros")
+		keys, what = "data.zero_rows", zeros
 	} else if d.ZeroRows == "drop" {
-		keys, what = "data.missing, data.zero_rows", "points with missing values, and points of zeros"
+		keys, what = "data.missing, data.zero_rows", what+", and "+zeros
 	}
 	if len(missing) == in.N {
 		return fmt.Errorf("%s: %s: got only %s, want others", keys, text.Few(in.Config.Data.Path, nil), what)
