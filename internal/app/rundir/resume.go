@@ -17,6 +17,7 @@ import (
 	"cne/configs"
 	"cne/data/file"
 	"cne/internal/atomicfile"
+	"cne/internal/selection"
 	"cne/train"
 )
 
@@ -223,7 +224,7 @@ type Contents int
 
 const (
 	// NoRun is a folder without a config.yaml, or no folder. An empty config.yaml counts as
-	// none: a run was killed as it claimed the folder.
+	// none unless there is a checkpoint: a run was killed as it claimed the folder.
 	NoRun Contents = iota
 	// Run is a run folder.
 	Run
@@ -255,7 +256,7 @@ func Inspect(folder string) (Contents, string, error) {
 	line, _, _ := strings.Cut(string(text), "\n")
 	switch {
 	case len(text) == 0:
-		return NoRun, "", nil
+		return selection.If(OpenReadOnly(folder).hasCheckpoint(), Run, NoRun), "", nil
 	case !strings.HasPrefix(line, configs.Header):
 		return NotOurs, "", nil
 	}
