@@ -42,8 +42,9 @@ func LabelValue(label string) (float64, bool) {
 }
 
 // NewLabels finds the classes among the labels of points, one per point. If all labels
-// are numbers of at most 2⁵³ in magnitude, and not codes such as 007 and 010, equal numbers are one class, however they are written. Its name is the shortest form that
-// occurs; ties go to the lexicographically first.
+// are numbers of at most 2⁵³ in magnitude, and not codes such as 007 and 010, equal numbers
+// are one class, however they are written. Its name is the shortest form that occurs; ties go
+// to the lexicographically first.
 func NewLabels(labels []string) *Labels {
 	value := make(map[string]float64) // of each distinct label
 	numeric := true
