@@ -178,7 +178,7 @@ func (l *Labels) Known() (points []int, known *Labels) {
 		return nil, nil
 	}
 	infinite := func(name string) bool { v, err := text.ParseFloat(name, 64); return err == nil && math.IsInf(v, 0) }
-	numbers := !slices.ContainsFunc(l.Names, func(name string) bool {
+	numbers := l.Value == nil && !slices.ContainsFunc(l.Names, func(name string) bool {
 		_, ok := LabelValue(name)
 		return !ok && !infinite(name) && !text.IsMissing(name)
 	})
