@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -296,9 +297,11 @@ func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
 	block := dst.X[:n*dst.D]
 	r.values += len(block)
 	if s := r.scaler; s != nil && s.Kind == data.ScaleStandard {
-		for i, v := range block {
-			if j := i % dst.D; s.SD[j] > 0 && math.Abs(float64(v)-s.Mean[j]) > 10*s.SD[j] {
-				r.far++
+		for row := range slices.Chunk(block, dst.D) {
+			for j, v := range row {
+				if s.SD[j] > 0 && math.Abs(float64(v)-s.Mean[j]) > 10*s.SD[j] {
+					r.far++
+				}
 			}
 		}
 	}
