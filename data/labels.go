@@ -56,7 +56,7 @@ func NewLabels(labels []string) *Labels {
 		}
 	}
 	distinct := slices.Sorted(maps.Keys(value))
-	// Digits of one length, of which some begin with 0, are codes if most occur more than once.
+	// Codes are digits of one length. Some begin with 0, and most occur more than once.
 	numeric = numeric && len(distinct) > 0 && (len(distinct[0]) < 2 || distinct[0][0] != '0' || 2*len(distinct) > len(labels) ||
 		slices.ContainsFunc(distinct, func(s string) bool { return len(s) != len(distinct[0]) || strings.Trim(s, "0123456789") != "" }))
 	if numeric {

@@ -69,6 +69,9 @@ func (m Metric) Angular() bool { return m == Cosine || m == Correlation }
 // of by the Euclidean distances of changed points or of their components.
 func (m Metric) Direct() bool { return !m.isEuclidean() && !m.Angular() }
 
+// Squared reports whether neighbors.Compare gives squared distances, instead of distances.
+func (m Metric) Squared() bool { return !m.Direct() || m == Haversine }
+
 // Sparse reports whether the metric compares sparse points as they are.
 func (m Metric) Sparse() bool { return m != Correlation && m != Haversine && m != Precomputed }
 

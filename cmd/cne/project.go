@@ -326,8 +326,8 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 		return fmt.Errorf("%s: got points of %d values, want %d as in training (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
 	}
 	begun, count, bad := time.Now(), 0, 0
-	preprocessing := cmp.Or(e.Description.Preprocessing, new(model.Preprocessing))
-	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows, scaler: preprocessing.Scaler}
+	before := cmp.Or(e.Description.Preprocessing, new(model.Preprocessing))
+	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows, scaler: before.Scaler}
 	var labels []string
 	if err := rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
@@ -354,7 +354,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	if bad > 0 {
 		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
 	}
-	if b, s := preprocessing, watched.scaler; s != nil && b.Counts == nil && !b.Metric.Angular() && (!b.Metric.Direct() || b.Metric == data.Manhattan) {
+	if s := before.Scaler; s != nil && before.Counts == nil && !before.Metric.Angular() && (!before.Metric.Direct() || before.Metric == data.Manhattan) {
 		const otherScale = "the new points have another scale than those of training, so their positions may mean nothing"
 		// Values may well be far below the largest, but not pixels of 0 to 1 beside 255.
 		switch {

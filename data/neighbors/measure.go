@@ -311,7 +311,7 @@ func Contrast(m *data.Matrix) float64 {
 			for b := range base {
 				if other := b * m.N / base; other != own {
 					v := value(own, other, math.Inf(1))
-					if m.Metric.Direct() && m.Metric != data.Haversine {
+					if !m.Metric.Squared() {
 						v = float64(v * v)
 					}
 					d2 = append(d2, v)

@@ -1,7 +1,6 @@
 package pca
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"cne/internal/device"
 	"cne/internal/eigen"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/rng"
 )
 
@@ -247,12 +247,14 @@ func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64,
 		return nil, nil, err
 	}
 	tiles := (n + deviceTile - 1) / deviceTile * ((width + deviceTile - 1) / deviceTile)
-	return func(to, from []float64) error {
+	return func(to, from []float64) (err error) {
+		defer kind.Catch(&err)
+		kind.Check(ctx.Err())
+		kind.Check(device.Upload(d, memory.At(1), from))
 		sums := device.Arg(memory.At(2))
-		return cmp.Or(ctx.Err(), device.Upload(d, memory.At(1), from),
-			d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads}, sums,
-				device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)),
-			d.Each("components_add_slices", len(to), sums, device.Int(productSlices), device.Int(len(to))),
-			device.Download(d, to, memory.At(2)))
+		kind.Check(d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads}, sums,
+			device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)))
+		kind.Check(d.Each("components_add_slices", len(to), sums, device.Int(productSlices), device.Int(len(to))))
+		return device.Download(d, to, memory.At(2))
 	}, memory, device.Upload(d, memory.At(0), matrix)
 }

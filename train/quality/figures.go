@@ -233,13 +233,12 @@ func (m *measurement) density(ctx context.Context) error {
 		return err
 	}
 	inData, inEmbedding := m.compare(m.points), m.compare(m.embedding)
-	isDistance := m.points.Metric.Direct() && m.points.Metric != data.Haversine // not squared
 	var x, y []float64
 	for q := range len(near) / m.K {
 		var a, b float64
 		for e := q * m.K; e < (q+1)*m.K; e++ {
 			v := inData(q, int(near[e]), math.Inf(1))
-			if isDistance {
+			if !m.points.Metric.Squared() {
 				v = float64(v * v)
 			}
 			a, b = a+v, b+inEmbedding(q, int(found[e]), math.Inf(1))

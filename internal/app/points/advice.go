@@ -23,8 +23,8 @@ const fewestNumbered, fewestAscending = 5, 20
 
 // warnOfRowNumbers warns of columns that count the points: whole numbers that ascend, most of
 // them different, or that are nearly all numbers of a range, in any order. It also warns of
-// a matrix of distances that is taken for points, of one of edges that is taken for distances,
-// and of angles that look like radians.
+// a matrix of distances that is taken for points, of edges or similarities that are taken for
+// distances, of angles that look like radians, and of values that may stand for missing ones.
 func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	m, metric := set.Points, in.Config.Embed.GraphMetric
 	if m == nil || m.CSR != nil || m.N < fewestNumbered {
@@ -201,11 +201,15 @@ func setting(key string, values ...string) string {
 // areSimilarities reports whether distances break the triangle inequality, even if they are
 // squared ones, for one in twenty of some triples.
 func areSimilarities(m *data.Matrix) bool {
-	stream, triples := rng.New(0, rng.Sample, 1), make([]struct{}, 3000)
-	return 20*selection.Count(triples, func(struct{}) bool {
+	const triples = 3000
+	stream, broken := rng.New(0, rng.Sample, 1), 0
+	for range triples {
 		c := stream.Choose(m.N, 3)
-		return math.Sqrt(m.At(c[0], c[1])) > 1.01*(math.Sqrt(m.At(c[0], c[2]))+math.Sqrt(m.At(c[2], c[1])))
-	}) > len(triples)
+		if math.Sqrt(m.At(c[0], c[1])) > 1.01*(math.Sqrt(m.At(c[0], c[2]))+math.Sqrt(m.At(c[2], c[1]))) {
+			broken++
+		}
+	}
+	return 20*broken > triples
 }
 
 // inRadians reports whether all latitudes and longitudes could be angles in radians, to within
