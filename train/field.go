@@ -2,7 +2,7 @@ package train
 
 import (
 	"math"
-	"slices"
+	"math/bits"
 
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -20,6 +20,9 @@ const (
 	// linear is a distance within which forces grow linearly, so a mass at the centre
 	// has the force of all points.
 	linear = 0.01
+	// groupPoints is the number of points that are worth another core, whose leaves look for
+	// their sources together.
+	groupPoints = 8 * leafPoints
 	// leavesPerPiece is the number of leaves that are worth another core.
 	leavesPerPiece = 16
 )
@@ -29,15 +32,15 @@ const (
 // compared to its distance from a leaf counts as one mass at its centre. Near leaves are
 // computed point by point. The result depends only on the points.
 type field struct {
-	leaves int
-	order  []uint32  // the points in the order of the leaves
-	masses []float32 // [n, 3] in this order: x, y and 1, as simd.Field takes them
-	cells  []cell    // cell 1 is all points, cells 2c and 2c+1 are the halves of cell c
-	totals []float64 // by leaf: Σ q over its points and all others
-	byY    []uint32  // while cells are made: their points in the order of y, as order has them by x
-	spare  [2][]uint32
-	halves []uint8 // by point: which half of its cell it is in
-	pools  parallel.Pool[[]float32]
+	order     []uint32   // the points in the order of the leaves
+	masses    []float32  // [n, 3] in this order: x, y and 1, as simd.Field takes them
+	cells     []cell     // cell 1 is all points, cells 2c and 2c+1 are the halves of cell c
+	leafCells []int      // the cells of the leaves
+	groups    []int      // the largest cells of at most groupPoints points
+	totals    []float64  // by leaf: Σ q over its points and all others
+	entries   [2][]entry // the points while cells are made; levels of cells take turns
+	keys      parallel.Pool[[]uint64]
+	sources   parallel.Pool[sources]
 }
 
 // A cell has size points, starting with number first.
@@ -47,11 +50,31 @@ type cell struct {
 	radius      float32 // no point is farther from the mean
 }
 
+// An entry is a point that is sorted into cells.
+type entry struct {
+	at     [2]float32
+	number uint32
+}
+
+// key orders entries along an axis, and equal ones by their numbers.
+func (e *entry) key(axis int) uint64 {
+	return uint64(selection.Ordered(e.at[axis]))<<32 | uint64(e.number)
+}
+
 func newField(n int) *field {
-	f := &field{leaves: parallel.Pieces(n, leafPoints), order: make([]uint32, n), masses: make([]float32, 3*n), cells: cellsOf(n)}
-	f.totals, f.byY, f.halves = make([]float64, f.leaves), make([]uint32, n), make([]uint8, n)
-	f.spare = [2][]uint32{make([]uint32, n), make([]uint32, n)}
-	f.pools.New = func() *[]float32 { return new([]float32) }
+	f := &field{order: selection.UpTo[uint32](n), masses: make([]float32, 3*n), cells: cellsOf(n)}
+	for c, at := range f.cells {
+		if at.size > 0 && at.size <= leafPoints {
+			f.leafCells = append(f.leafCells, c)
+		}
+		if at.size > 0 && at.size <= groupPoints && (c == 1 || f.cells[c/2].size > groupPoints) {
+			f.groups = append(f.groups, c)
+		}
+	}
+	for i := range n {
+		f.masses[3*i+2] = 1
+	}
+	f.totals, f.entries = make([]float64, len(f.leafCells)), [2][]entry{make([]entry, n), make([]entry, n)}
 	return f
 }
 
@@ -78,134 +101,142 @@ func leftSize(size int) int {
 	return (leaves + 1) / 2 * leafPoints
 }
 
-// divide makes the cells for points, and returns the sum of the leaves' radii.
+// divide makes the cells for points, and returns the sum of the leaves' radii. Points that are
+// not finite leave the cells as they are.
 func (f *field) divide(points []float32) (extent float64) {
-	parallel.For(2, 1, func(_, c, _ int) { sortBy([2][]uint32{f.order, f.byY}[c], f.spare[c], points, c) })
-	f.divideCell(points, 1)
-	return f.summarize(points, 1)
-}
-
-// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′ for each point x in the
-// cells, and returns Σ q over all ordered pairs of points.
-func (f *field) repel(forces []float32) float64 {
-	parallel.For(f.leaves, leavesPerPiece, func(_, lo, hi int) {
-		sources := f.pools.Get()
-		for leaf := lo; leaf < hi; leaf++ {
-			*sources = f.repelLeaf(forces, leaf, (*sources)[:0])
+	if simd.AllFinite(points) {
+		for i := range f.entries[1] {
+			f.entries[1][i] = entry{at: [2]float32(points[2*i:]), number: uint32(i)}
 		}
-		f.pools.Put(sources)
-	})
-	return selection.Sum(f.totals)
+		f.divideCell(1)
+	}
+	return f.summarize(points)
 }
 
 // growAlone is the largest size of a cell that one core processes together with all cells
 // below it.
 const growAlone = 1 << 13
 
-// below calls do for both halves of cell c, and returns what do returns. Most cells are small:
-// for these it allocates nothing.
-func (f *field) below(points []float32, c int, do func(f *field, points []float32, c int) float64) (left, right float64) {
-	if f.cells[c].size <= growAlone {
-		return do(f, points, 2*c), do(f, points, 2*c+1)
-	}
-	var sums [2]float64
-	parallel.For(2, 1, func(_, half, _ int) { sums[half] = do(f, points, 2*c+half) })
-	return sums[0], sums[1]
-}
-
-// sortBy sets to to the points in the order of coordinate c, and of their numbers where it is
-// equal, by three distributions over 11 bits. An odd number of them ends in to.
-func sortBy(to, spare []uint32, points []float32, c int) {
-	const bits, passes = 11, 3
-	var next [passes][1 << bits]uint32
-	digit := func(p uint32, pass int) uint32 {
-		return selection.Ordered(points[2*p+uint32(c)]) >> (bits * pass) & (1<<bits - 1)
-	}
-	for p := range uint32(len(to)) {
-		for pass := range passes {
-			next[pass][digit(p, pass)]++
-		}
-		spare[p] = p
-	}
-	for pass := range passes {
-		at := uint32(0)
-		for d, count := range next[pass] {
-			next[pass][d] = at
-			at += count
-		}
-		for _, p := range spare {
-			d := digit(p, pass)
-			to[next[pass][d]] = p
-			next[pass][d]++
-		}
-		to, spare = spare, to
-	}
-}
-
-// divideCell divides the points of cell c among the leaves. The points of a leaf are sorted by
-// number, so no result depends on their order before. It returns 0, as below wants.
-func (f *field) divideCell(points []float32, c int) float64 {
+// divideCell divides the points of cell c among the leaves. Those of each cell stay in the
+// order of their numbers, so no result depends on their order before.
+func (f *field) divideCell(c int) {
 	at := &f.cells[c]
-	first, end := at.first, at.first+at.size
+	first, end, level := at.first, at.first+at.size, bits.Len(uint(c))
+	points, halves := f.entries[level%2][first:end], f.entries[1-level%2][first:end]
 	if at.size <= leafPoints {
-		slices.Sort(f.order[first:end])
-		return 0
-	}
-	by, other := f.order[first:end], f.byY[first:end]
-	across, up := points[2*by[len(by)-1]]-points[2*by[0]], points[2*other[len(by)-1]+1]-points[2*other[0]+1]
-	if up > across { // the points are halved where they spread farther
-		by, other = other, by
-	}
-	left := f.cells[2*c].size
-	for i, p := range by {
-		f.halves[p] = 0
-		if i >= left {
-			f.halves[p] = 1
+		for i, p := range points {
+			f.order[first+i] = p.number
 		}
+		return
 	}
-	second, left, right := f.spare[0][first:end], 0, 0
-	for _, p := range other {
-		half := int(f.halves[p])
-		other[left], second[right] = p, p
-		left, right = left+1-half, right+half
+	left, right := 0, f.cells[2*c].size
+	axis, low, high := widest(points)
+	middle := f.quantile(points, right, axis, low, high)
+	for i := range points {
+		to, second := left, 0
+		if points[i].key(axis) >= middle {
+			to, second = right, 1
+		}
+		halves[to] = points[i]
+		left, right = left+1-second, right+second
 	}
-	copy(other[left:], second[:right])
-	f.below(points, c, (*field).divideCell)
-	return 0
+	if at.size <= growAlone {
+		f.divideCell(2 * c)
+		f.divideCell(2*c + 1)
+		return
+	}
+	parallel.For(2, 1, func(_, half, _ int) { f.divideCell(2*c + half) })
 }
 
-// summarize sets the mean and radius of cell c and of all below it, and returns the sum of the
-// radii of the leaves.
-func (f *field) summarize(points []float32, c int) float64 {
-	at := &f.cells[c]
-	if at.size <= leafPoints {
-		f.summarizeLeaf(points, at)
-		return float64(at.radius)
+// widest returns the axis along which the points spread farther, and their range there.
+func widest(points []entry) (axis int, low, high float32) {
+	x0, y0 := points[0].at[0], points[0].at[1]
+	x1, y1 := x0, y0
+	for i := range points {
+		x, y := points[i].at[0], points[i].at[1]
+		if x < x0 {
+			x0 = x
+		}
+		if x > x1 {
+			x1 = x
+		}
+		if y < y0 {
+			y0 = y
+		}
+		if y > y1 {
+			y1 = y
+		}
 	}
-	left, right := f.below(points, c, (*field).summarize)
-	a, b := &f.cells[2*c], &f.cells[2*c+1]
-	share := float32(b.size) / float32(at.size)
-	at.x, at.y = a.x+float32(share*(b.x-a.x)), a.y+float32(share*(b.y-a.y))
-	at.radius = max(a.radius+distance(at, a), b.radius+distance(at, b)) * (1 + 1e-6)
-	return left + right
+	if y1-y0 > x1-x0 {
+		return 1, y0, y1
+	}
+	return 0, x0, x1
+}
+
+// quantile returns the key of the point that k others precede along an axis. The points, from
+// low to high, are counted in bins, and those of one bin are searched.
+func (f *field) quantile(points []entry, k, axis int, low, high float32) uint64 {
+	const bins = 64
+	scale := (bins - 1) / (high - low)
+	if !simd.IsFinite(scale) {
+		scale = 0 // the points are equal, or nearly so
+	}
+	bin := func(p *entry) uint32 { return uint32(int32((p.at[axis]-low)*scale)) % bins }
+	var counts [bins]int
+	for i := range points {
+		counts[bin(&points[i])]++
+	}
+	b := 0
+	for ; counts[b] <= k; b++ {
+		k -= counts[b]
+	}
+	keys := f.keys.Get()
+	defer f.keys.Put(keys)
+	*keys = (*keys)[:0]
+	for i := range points {
+		if bin(&points[i]) == uint32(b) {
+			*keys = append(*keys, points[i].key(axis))
+		}
+	}
+	return selection.Smallest(*keys, k+1)
+}
+
+// summarize sets the means and radii of the cells for new positions of the points, and returns
+// the sum of the leaves' radii.
+func (f *field) summarize(points []float32) (extent float64) {
+	parallel.For(len(f.leafCells), leavesPerPiece, func(_, lo, hi int) {
+		for _, c := range f.leafCells[lo:hi] {
+			f.summarizeLeaf(points, &f.cells[c])
+		}
+	})
+	for c := len(f.cells)/2 - 1; c > 0; c-- {
+		if at, a, b := &f.cells[c], &f.cells[2*c], &f.cells[2*c+1]; at.size > leafPoints {
+			share := float32(b.size) / float32(at.size)
+			at.x, at.y = a.x+float32(share*(b.x-a.x)), a.y+float32(share*(b.y-a.y))
+			at.radius = max(a.radius+distance(at, a), b.radius+distance(at, b)) * (1 + 1e-6)
+		}
+	}
+	for _, c := range f.leafCells {
+		extent += float64(f.cells[c].radius)
+	}
+	return extent
 }
 
 // summarizeLeaf sets the mean and radius of a leaf, and its masses.
 func (f *field) summarizeLeaf(points []float32, at *cell) {
-	order := f.order[at.first : at.first+at.size]
+	order, masses := f.order[at.first:at.first+at.size], f.masses[3*at.first:]
 	x0, y0 := points[2*order[0]], points[2*order[0]+1] // for equal points this is exactly the mean
 	var sumX, sumY float32
 	for i, p := range order {
 		x, y := points[2*p], points[2*p+1]
-		copy(f.masses[3*(at.first+i):], []float32{x, y, 1})
+		masses[3*i], masses[3*i+1] = x, y
 		sumX += x - x0
 		sumY += y - y0
 	}
 	at.x, at.y = x0+sumX/float32(at.size), y0+sumY/float32(at.size)
 	at.radius = 0
 	for i := range order {
-		m := f.masses[3*(at.first+i):]
-		at.radius = max(at.radius, distance(at, &cell{x: m[0], y: m[1]}))
+		at.radius = max(at.radius, distance(at, &cell{x: masses[3*i], y: masses[3*i+1]}))
 	}
 }
 
@@ -214,44 +245,78 @@ func distance(a, b *cell) float32 {
 	return float32(math.Sqrt(float64(float32(x*x) + float32(y*y))))
 }
 
-// repelLeaf sets the forces of a leaf's points. It returns sources, for reuse of its
-// memory.
-func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float32 {
-	c := 1
-	for f.cells[c].size > leafPoints {
-		c *= 2
-		if leaf*leafPoints >= f.cells[c+1].first {
-			c++
-		}
+// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′ for each point x in the
+// cells, and returns Σ q over all ordered pairs of points.
+func (f *field) repel(forces []float32) float64 {
+	parallel.For(len(f.groups), 1, func(g, _, _ int) {
+		s := f.sources.Get()
+		f.repelCell(forces, s, f.groups[g], []int{1})
+		f.sources.Put(s)
+	})
+	return selection.Sum(f.totals)
+}
+
+// sources are what acts on a cell.
+type sources struct {
+	far     []float32 // x, y and mass of far cells
+	waiting []int     // cells that may be near to a part of the cell
+	near    [][2]int  // the first point of consecutive near leaves, and the first after them
+}
+
+// repelCell sets the forces on the points of cell c, on which the sources and some cells act.
+func (f *field) repelCell(forces []float32, s *sources, c int, cells []int) {
+	at, far, waiting := &f.cells[c], len(s.far), len(s.waiting)
+	s.near = s.near[:0]
+	for _, other := range cells {
+		f.meet(s, at, other)
 	}
-	at := &f.cells[c]
-	sources = f.meet(sources, at, 1)
+	if at.size <= leafPoints {
+		f.repelLeaf(forces, s, at)
+	} else {
+		cells = s.waiting[waiting:]
+		f.repelCell(forces, s, 2*c, cells)
+		f.repelCell(forces, s, 2*c+1, cells)
+	}
+	s.far, s.waiting = s.far[:far], s.waiting[:waiting]
+}
+
+// meet adds what a cell does to another to the sources: a mass, or what its halves do. Cells
+// that are too near wait for the parts of the other, and leaves act on a leaf point by point.
+func (f *field) meet(s *sources, at *cell, other int) {
+	by := &f.cells[other]
+	x, y, radii := by.x-at.x, by.y-at.y, by.radius+at.radius
+	squared := float32(x*x) + float32(y*y)
+	switch last := len(s.near) - 1; {
+	case radii*radii < openingAngle*openingAngle*squared || by.radius == 0 || radii+float32(math.Sqrt(float64(squared))) < linear:
+		s.far = append(s.far, by.x, by.y, float32(by.size))
+	case by.size > max(at.size, leafPoints):
+		f.meet(s, at, 2*other)
+		f.meet(s, at, 2*other+1)
+	case at.size > leafPoints:
+		s.waiting = append(s.waiting, other)
+	case last >= 0 && s.near[last][1] == by.first:
+		s.near[last][1] += by.size
+	default:
+		s.near = append(s.near, [2]int{by.first, by.first + by.size})
+	}
+}
+
+// repelLeaf sets the forces of a leaf's points.
+func (f *field) repelLeaf(forces []float32, s *sources, at *cell) {
 	var targets [2 * leafPoints]float32
 	for i := range at.size {
 		m := f.masses[3*(at.first+i):]
 		targets[i], targets[leafPoints+i] = m[0], m[1]
 	}
 	var sums [3 * leafPoints]float32
-	simd.Field(&sums, &targets, sources)
+	simd.Field(&sums, &targets, s.far)
+	for _, r := range s.near {
+		simd.Field(&sums, &targets, f.masses[3*r[0]:3*r[1]])
+	}
 	total := 0.
 	for i, k := range f.order[at.first : at.first+at.size] {
 		total += float64(sums[i]) - 1 // without the point itself
 		forces[2*k], forces[2*k+1] = sums[leafPoints+i], sums[2*leafPoints+i]
 	}
-	f.totals[leaf] = total
-	return sources
-}
-
-// meet appends the sources of cell c for a leaf: a mass, points, or the sources of its
-// halves.
-func (f *field) meet(sources []float32, leaf *cell, c int) []float32 {
-	at := &f.cells[c]
-	apart, radii := distance(at, leaf), at.radius+leaf.radius
-	if at.radius == 0 || radii < openingAngle*apart || radii+apart < linear {
-		return append(sources, at.x, at.y, float32(at.size))
-	}
-	if at.size <= leafPoints {
-		return append(sources, f.masses[3*at.first:3*(at.first+at.size)]...)
-	}
-	return f.meet(f.meet(sources, leaf, 2*c), leaf, 2*c+1)
+	f.totals[at.first/leafPoints] = total
 }

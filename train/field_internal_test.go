@@ -68,7 +68,7 @@ func TestFieldIsAllPairs(t *testing.T) {
 		forces := make([]float32, len(points))
 		f := newField(tc.n)
 		f.divide(before)
-		f.summarize(points, 1)
+		f.summarize(points)
 		checkForces(t, tc.size, tc.tol, points, forces, f.repel(forces))
 	}
 }

@@ -284,7 +284,7 @@ func (h *hostForces) divide(at *op.Array) (extent float64) {
 }
 
 func (h *hostForces) summarize() (extent float64) {
-	return h.field.summarize(op.Data[float32](h.points), 1)
+	return h.field.summarize(op.Data[float32](h.points))
 }
 
 func (h *hostForces) evaluate() (attraction, z float64) {

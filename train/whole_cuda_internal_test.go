@@ -112,8 +112,10 @@ func TestForcesOnDevice(t *testing.T) {
 		copy(op.Data[float32](there), points)
 		wantExtent := h.summarize()
 		wantAttraction, wantZ := h.evaluate()
-		for what, x := range map[string][2]float64{"extent": {extent, wantExtent}, "attraction": {attraction, wantAttraction}, "Σ q": {z, wantZ}} {
-			if !(math.Abs(x[0]-x[1]) <= 1e-5*math.Abs(x[1])+1e-7*float64(tc.n)) {
+		// On the CPU leaves look for sources together, so that a few more cells are opened.
+		for what, x := range map[string][3]float64{"extent": {extent, wantExtent, 1e-5}, "attraction": {attraction, wantAttraction, 1e-5},
+			"Σ q": {z, wantZ, 2e-3}} {
+			if !(math.Abs(x[0]-x[1]) <= x[2]*math.Abs(x[1])+1e-7*float64(tc.n)) {
 				t.Errorf("%d points of size %g: %s is %g, want %g", tc.n, tc.size, what, x[0], x[1])
 			}
 		}

@@ -45,10 +45,7 @@ func Smallest[T uint32 | uint64](keys []T, k int) T {
 // integers.
 func Ordered(v float32) uint32 {
 	b := math.Float32bits(v)
-	if b>>31 != 0 {
-		return ^b
-	}
-	return b | 1<<31
+	return b ^ (uint32(int32(b)>>31) | 1<<31) // without a branch, as half of the numbers are negative
 }
 
 // Median sorts values, at least one, and returns the middle one, or the mean of the two in the

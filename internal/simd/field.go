@@ -9,8 +9,8 @@ import (
 // FieldTargets is the number of targets of Field.
 const FieldTargets = 32
 
-// Field computes what sources in the plane do to FieldTargets targets. sums gets Σ m·q of
-// all targets, then Σ m·q²·Δx, then Σ m·q²·Δy, where m is the mass of a source, Δ the
+// Field computes what sources in the plane do to FieldTargets targets. It adds Σ m·q of
+// all targets to sums, then Σ m·q²·Δx, then Σ m·q²·Δy, where m is the mass of a source, Δ the
 // target's position minus the source's, and q = 1/(1+‖Δ‖²). targets holds the x of all
 // targets and then their y, sources x, y and m of each source. Distances must be below 10⁹.
 func Field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, sources []float32) {
@@ -23,7 +23,6 @@ func Field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 	}
 	// One division serves a target of the first half and one of the second.
 	const half = FieldTargets / 2
-	*sums = [3 * FieldTargets]float32{}
 	for ; len(sources) >= 3; sources = sources[3:] {
 		x, y, m := sources[0], sources[1], sources[2]
 		for t := range half {

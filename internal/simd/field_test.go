@@ -19,7 +19,7 @@ func TestField(t *testing.T) {
 		if n > 1 { // a source at a target
 			sources[3], sources[4] = targets[5], targets[FieldTargets+5]
 		}
-		var want [3 * FieldTargets]float64
+		want := [3 * FieldTargets]float64{7} // a sum before
 		for i := range FieldTargets {
 			for s := 0; s < len(sources); s += 3 {
 				dx, dy := float64(targets[i])-float64(sources[s]), float64(targets[FieldTargets+i])-float64(sources[s+1])
@@ -32,8 +32,7 @@ func TestField(t *testing.T) {
 		var first *[3 * FieldTargets]float32
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			forms(t, func(t *testing.T) {
-				var got [3 * FieldTargets]float32
-				got[0] = 7 // which is overwritten
+				got := [3 * FieldTargets]float32{7}
 				Field(&got, &targets, sources)
 				for i, w := range want {
 					if math.Abs(float64(got[i])-w) > 1e-4*(1e-3+math.Abs(w)) {

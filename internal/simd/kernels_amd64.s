@@ -8538,14 +8538,14 @@ TEXT ·fieldVector(SB), NOSPLIT, $0-72
 	LEAQ    (DX)(BX*4), BX
 	VMOVUPS (CX), Z0
 	VMOVUPS 128(CX), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
+	VMOVUPS (AX), Z2
+	VMOVUPS 128(AX), Z3
+	VMOVUPS 256(AX), Z4
 	VMOVUPS 64(CX), Z5
 	VMOVUPS 192(CX), Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
+	VMOVUPS 64(AX), Z7
+	VMOVUPS 192(AX), Z8
+	VMOVUPS 320(AX), Z9
 
 sources0AVX512:
 	CMPQ         DX, BX
@@ -8592,17 +8592,17 @@ done0AVX512:
 	RET
 
 formAVX2:
-	MOVQ   sums_base+0(FP), AX
-	MOVQ   targets_base+24(FP), CX
-	MOVQ   sources_base+48(FP), DX
-	MOVQ   sources_len+56(FP), BX
-	LEAQ   (DX)(BX*4), BX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	MOVQ    sums_base+0(FP), AX
+	MOVQ    targets_base+24(FP), CX
+	MOVQ    sources_base+48(FP), DX
+	MOVQ    sources_len+56(FP), BX
+	LEAQ    (DX)(BX*4), BX
+	VMOVUPS (AX), Y0
+	VMOVUPS 128(AX), Y1
+	VMOVUPS 256(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 192(AX), Y4
+	VMOVUPS 320(AX), Y5
 
 sources0AVX2:
 	CMPQ         DX, BX
@@ -8648,12 +8648,12 @@ done0AVX2:
 	MOVQ    sources_base+48(FP), DX
 	MOVQ    sources_len+56(FP), BX
 	LEAQ    (DX)(BX*4), BX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
+	VMOVUPS 32(AX), Y0
+	VMOVUPS 160(AX), Y1
+	VMOVUPS 288(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS 224(AX), Y4
+	VMOVUPS 352(AX), Y5
 
 sources1AVX2:
 	CMPQ         DX, BX

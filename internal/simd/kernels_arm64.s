@@ -10469,14 +10469,14 @@ TEXT ·fieldVector(SB), NOSPLIT, $0-72
 	ADD R3<<2, R2, R3
 	WORD $0x3dc00020 // ldr q0, [x1, #0]
 	WORD $0x3dc02021 // ldr q1, [x1, #128]
-	WORD $0x6f00e402 // movi v2.2d, #0
-	WORD $0x6f00e403 // movi v3.2d, #0
-	WORD $0x6f00e404 // movi v4.2d, #0
+	WORD $0x3dc00002 // ldr q2, [x0, #0]
+	WORD $0x3dc02003 // ldr q3, [x0, #128]
+	WORD $0x3dc04004 // ldr q4, [x0, #256]
 	WORD $0x3dc01025 // ldr q5, [x1, #64]
 	WORD $0x3dc03026 // ldr q6, [x1, #192]
-	WORD $0x6f00e407 // movi v7.2d, #0
-	WORD $0x6f00e408 // movi v8.2d, #0
-	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x3dc01007 // ldr q7, [x0, #64]
+	WORD $0x3dc03008 // ldr q8, [x0, #192]
+	WORD $0x3dc05009 // ldr q9, [x0, #320]
 
 sources0NEON:
 	CMP R3, R2
@@ -10526,14 +10526,14 @@ done0NEON:
 	ADD R3<<2, R2, R3
 	WORD $0x3dc00420 // ldr q0, [x1, #16]
 	WORD $0x3dc02421 // ldr q1, [x1, #144]
-	WORD $0x6f00e402 // movi v2.2d, #0
-	WORD $0x6f00e403 // movi v3.2d, #0
-	WORD $0x6f00e404 // movi v4.2d, #0
+	WORD $0x3dc00402 // ldr q2, [x0, #16]
+	WORD $0x3dc02403 // ldr q3, [x0, #144]
+	WORD $0x3dc04404 // ldr q4, [x0, #272]
 	WORD $0x3dc01425 // ldr q5, [x1, #80]
 	WORD $0x3dc03426 // ldr q6, [x1, #208]
-	WORD $0x6f00e407 // movi v7.2d, #0
-	WORD $0x6f00e408 // movi v8.2d, #0
-	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x3dc01407 // ldr q7, [x0, #80]
+	WORD $0x3dc03408 // ldr q8, [x0, #208]
+	WORD $0x3dc05409 // ldr q9, [x0, #336]
 
 sources1NEON:
 	CMP R3, R2
@@ -10583,14 +10583,14 @@ done1NEON:
 	ADD R3<<2, R2, R3
 	WORD $0x3dc00820 // ldr q0, [x1, #32]
 	WORD $0x3dc02821 // ldr q1, [x1, #160]
-	WORD $0x6f00e402 // movi v2.2d, #0
-	WORD $0x6f00e403 // movi v3.2d, #0
-	WORD $0x6f00e404 // movi v4.2d, #0
+	WORD $0x3dc00802 // ldr q2, [x0, #32]
+	WORD $0x3dc02803 // ldr q3, [x0, #160]
+	WORD $0x3dc04804 // ldr q4, [x0, #288]
 	WORD $0x3dc01825 // ldr q5, [x1, #96]
 	WORD $0x3dc03826 // ldr q6, [x1, #224]
-	WORD $0x6f00e407 // movi v7.2d, #0
-	WORD $0x6f00e408 // movi v8.2d, #0
-	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x3dc01807 // ldr q7, [x0, #96]
+	WORD $0x3dc03808 // ldr q8, [x0, #224]
+	WORD $0x3dc05809 // ldr q9, [x0, #352]
 
 sources2NEON:
 	CMP R3, R2
@@ -10640,14 +10640,14 @@ done2NEON:
 	ADD R3<<2, R2, R3
 	WORD $0x3dc00c20 // ldr q0, [x1, #48]
 	WORD $0x3dc02c21 // ldr q1, [x1, #176]
-	WORD $0x6f00e402 // movi v2.2d, #0
-	WORD $0x6f00e403 // movi v3.2d, #0
-	WORD $0x6f00e404 // movi v4.2d, #0
+	WORD $0x3dc00c02 // ldr q2, [x0, #48]
+	WORD $0x3dc02c03 // ldr q3, [x0, #176]
+	WORD $0x3dc04c04 // ldr q4, [x0, #304]
 	WORD $0x3dc01c25 // ldr q5, [x1, #112]
 	WORD $0x3dc03c26 // ldr q6, [x1, #240]
-	WORD $0x6f00e407 // movi v7.2d, #0
-	WORD $0x6f00e408 // movi v8.2d, #0
-	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x3dc01c07 // ldr q7, [x0, #112]
+	WORD $0x3dc03c08 // ldr q8, [x0, #240]
+	WORD $0x3dc05c09 // ldr q9, [x0, #368]
 
 sources3NEON:
 	CMP R3, R2

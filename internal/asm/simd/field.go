@@ -31,7 +31,8 @@ func (s *isa) field() {
 				}
 			}
 			for c := range 3 {
-				sum[h][c] = s.zero()
+				sum[h][c] = s.vec()
+				s.VMOVUPS(Mem{Base: sums}.Offset(c*2*half+h*half+first), sum[h][c])
 			}
 		}
 		s.label(pass("sources"))
