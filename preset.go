@@ -192,29 +192,29 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
 		if o.takesAll() {
 			// Steps are stable while the rate times the mean similarity of neighbours is at
-			// most about 2; above, the points spread until it is. At the optimum neighbours
-			// have similarities of about 0.6 for 3000 points and 0.3 for 70 000. A rate of
-			// three times the bound rearranges neighbours before it falls, and six times as
-			// much melts the map.
+			// most about 1; above, the points spread until it is. At the optimum neighbours
+			// have similarities of about 0.6 for 3000 points and 0.3 for 70 000. A rate of two
+			// to seven times the bound rearranges neighbours before it falls, and of fourteen
+			// times melts the map.
 			x.Negatives, x.LR = train.All, min(24, thousands)
-			x.Phases[1].Epochs = 300
+			x.Phases[1].Epochs = 150
 		}
 	case loss == op.InfoNC && o.takesAll():
 		// At s = 1 clusters find their places before they spread. More neighbours keep curved
 		// surfaces of few points in one piece. Density keeps more neighbours and distances of
 		// few points; of many it costs accuracy.
 		x.Negatives, x.LR, x.InitStd = train.All, max(1, min(12, thousands)), wideStd(n)
-		x.Phases = []Phase{{Epochs: 100, Spectrum: train.FromS(1)}, {Epochs: 300}}
+		x.Phases = []Phase{{Epochs: 100, Spectrum: train.FromS(1)}, {Epochs: 200}}
 		switch {
 		case n <= fewPoints:
 			x.Neighbors, x.Density = max(1, min(20, n/4)), 2
 			x.SampleEdges = n >= leastPoints // edges of equal weight keep the order of small groups
 		case n > manyPoints:
-			// A run takes as long as PresetTSNE's up to 50 000 points; with more points each
-			// has fewer steps.
+			// A run takes as long as of 20 000 to 50 000 points up to 250 000; more points have
+			// fewer steps each.
 			x.Init, x.InitStd = InitMultilevel, finerStd
 			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)},
-				{Epochs: min(300, max(60, 15_000_000/n))}}
+				{Epochs: min(200, max(40, 10_000_000/n))}}
 		}
 	default:
 		x.Negatives, x.LR = many, min(4, thousands)

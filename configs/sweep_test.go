@@ -41,12 +41,12 @@ func TestReadSweep(t *testing.T) {
 		},
 		"listed, with axes": {
 			"runs: [{loss.name: umap}, {}]\naxes: {seed: [1, 2]}", "runs/sweep",
-			[]string{"loss.name=umap seed=1", "loss.name=umap seed=2", "seed=1", "seed=2"}, 400,
+			[]string{"loss.name=umap seed=1", "loss.name=umap seed=2", "seed=1", "seed=2"}, 300,
 		},
 		"lists and mappings": {
 			"axes:\n  train.phases: [[{epochs: 3, s: 1}], []]\n  data.path: [[a, b], '1 2']", "runs/sweep",
 			[]string{"train.phases=[{epochs: 3, s: 1}] data.path=[a, b]", "train.phases=[{epochs: 3, s: 1}] data.path=1 2",
-				"train.phases=[] data.path=[a, b]", "train.phases=[] data.path=1 2"}, 400,
+				"train.phases=[] data.path=[a, b]", "train.phases=[] data.path=1 2"}, 300,
 		},
 		"pretraining": {
 			"command: simclr pretrain\nset: {train.epochs: 20}\naxes: {loss.negatives: [2, full]}", "runs/sweep",
@@ -82,7 +82,7 @@ func TestSweepHasChanged(t *testing.T) {
 		before:                                "",
 		"set: {device.name: cpu}\n" + before:  "",
 		"set: {log.format: json}\n" + before:  "",
-		"set: {train.epochs: 900}\n" + before: "sweep.yaml: train.epochs: got 900 for run 01 in runs/sweep, want 400 as before, or another output",
+		"set: {train.epochs: 900}\n" + before: "sweep.yaml: train.epochs: got 900 for run 01 in runs/sweep, want 300 as before, or another output",
 		"set: {data.path: a.npy}\n" + before:  "data.path: got",
 		"axes: {seed: [1, 3]}":                "seed: got 3 for run 01 in runs/sweep, want 2",
 		"axes: {seed: [1, 2, 3]}":             "",

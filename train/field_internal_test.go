@@ -123,3 +123,33 @@ func TestForcesOfOddPoints(t *testing.T) {
 		t.Errorf("an infinite coordinate: Σ q is %g, force %g, want NaN and none", z, host.repelled[0])
 	}
 }
+
+// Steps along the same gradient are those of Sutskever et al. (2013), equations 3 and 4: at
+// ρ = 1, velocity ← μ·velocity − ε·∇f(x + μ·velocity), where x + μ·velocity are the positions here.
+func TestStride(t *testing.T) {
+	m, err := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: op.InfoNC})
+	must(t, err)
+	s := &settings{model: m, n: 2, edges: 1, objective: m.Objective(), Options: Options{Phases: []Phase{{Negatives: All}}}}
+	w, err := newWholeBatch(s, []edge{edge(0) | edge(1)<<32}, m.Parameters()[0].Value)
+	must(t, err)
+	host := w.forces.(*hostForces)
+	for exaggeration, mu := range map[float64]float64{0: 0.95, 1: 0.9} {
+		e := &epochState{lr: 0.1, spectrum: FromS(exaggeration)}
+		clear(m.Table())
+		must(t, w.velocity.Zero())
+		host.attracted[0], host.own[0] = 3, 2
+		x, velocity := 0., 0.
+		for step := range 5 {
+			host.move(s.strideOf(e), 0)
+			velocity = mu*velocity - 0.1*3/2
+			x += velocity
+			want := x
+			if exaggeration == 0 {
+				want += mu * velocity
+			}
+			if got := float64(m.Table()[0]); math.Abs(got-want) > 1e-5 {
+				t.Errorf("s = %g: step %d leads to %g, want %g", exaggeration, step, got, want)
+			}
+		}
+	}
+}

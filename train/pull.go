@@ -105,7 +105,7 @@ func pullTo[T op.Float](r *run, x []T) {
 	e, scale := &r.epochState, products/r.pull.squares
 	step := e.lr * pullUnit * e.Pull * meanAttraction(r, x, d) / (squares / float64(r.n))
 	if e.Negatives == All {
-		step /= 2 * (1 - wholeMomentum) // its gradients are a quarter of the loss's per point
+		step /= 2 * (1 - float64(r.strideOf(e).momentum)) // its gradients are a quarter of the loss's per point
 	} else {
 		step *= cmp.Or(r.objective.Scale, 1) * 2 * float64(r.edgesPerEpoch) / float64(r.n) / r.lossWeight(r.size)
 	}

@@ -123,7 +123,7 @@ func TestPullReachesItsTarget(t *testing.T) {
 			_, y := pulled[float32](t, x.loss, 2, 0.5, 100, func(o *train.Options) {
 				o.Phases[0].Pull, o.Towards, o.BatchSize, o.Phases[0].Negatives = pull, towards, x.batch, x.negatives
 				if x.negatives == train.All {
-					o.Phases[0].LR = 4 // steps are few
+					o.Phases[0].LR = 2 // steps are few
 				}
 			})
 			squares, rest := shape(y, towards, 2)

@@ -20,18 +20,33 @@ import (
 //	−log q(ij) + (1/ρ)·log Σ q over all ordered pairs.
 //
 // For ρ = 1 it is t-SNE's loss (Section 3 of the paper: m → ∞). Pairs of far points are
-// approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent with
-// momentum 0.9. Each point's gradient is divided by the weight of its edges. Learning
-// rates are about 1 to 10, larger if neighbours are farther apart. A phase begins by
-// multiplying all positions by the power of two that minimises the loss. The loss of an
-// epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ;
-// with Weights w, whose shares are p, it lacks the constant Σ p log w.
+// approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent, with
+// Nesterov's momentum of 0.95 or, for ρ > 1, with momentum 0.9. Each point's gradient is divided
+// by the weight of its edges. Learning rates are about 1 to 10, larger if neighbours are farther
+// apart. A phase begins by multiplying all positions by the power of two that minimises the
+// loss. The loss of an epoch is the Kullback–Leibler divergence of the embedding from the graph,
+// for every ρ; with Weights w, whose shares are p, it lacks the constant Σ p log w.
 //
 // The model must be a *model.Embedding[float32] in the plane, and the Optimizer plain SGD.
 const All = -2
 
-// wholeMomentum is the momentum of steps with All negatives.
-const wholeMomentum = 0.9
+// A stride is how a step moves points along their gradients.
+type stride struct {
+	lr, clip float32
+	momentum float32
+	nesterov bool // the velocity after the step counts, not the one before
+}
+
+// strideOf returns the stride of an epoch with All negatives. Nesterov's method converges in
+// half as many steps. Momentum 0.9 is stable at higher rates, which bring clusters together
+// while ρ > 1 and neighbours are near.
+func (s *settings) strideOf(e *epochState) stride {
+	x := stride{lr: float32(e.lr), clip: float32(bound(s.Clip)), momentum: 0.95, nesterov: true}
+	if s.logConst(e.spectrum, 1, 0) > 0 {
+		x.momentum, x.nesterov = 0.9, false
+	}
+	return x
+}
 
 // A wholeBatch takes steps with All negatives.
 type wholeBatch struct {
@@ -61,7 +76,7 @@ type forces interface {
 	// scale multiplies the positions.
 	scale(factor float32)
 	// move takes a step against the evaluated forces.
-	move(lr, clip, repulsion float32)
+	move(s stride, repulsion float32)
 	close()
 }
 
@@ -208,7 +223,7 @@ func (w *wholeBatch) step(e *epochState) (loss float64) {
 	if !simd.IsFinite(loss) {
 		kind.Check(w.diverged(e, 0, errNotFinite)) // before any position changes
 	}
-	w.forces.move(float32(e.lr), float32(bound(w.Clip)), float32(w.total/z/rho))
+	w.forces.move(w.strideOf(e), float32(w.total/z/rho))
 	return loss
 }
 
@@ -307,7 +322,7 @@ func (h *hostForces) scale(factor float32) {
 	}
 }
 
-func (h *hostForces) move(lr, clip, repulsion float32) {
+func (h *hostForces) move(s stride, repulsion float32) {
 	points, velocity := op.Data[float32](h.points), op.Data[float32](h.velocity)
 	parallel.For(h.n, pointsPerPiece, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -316,8 +331,13 @@ func (h *hostForces) move(lr, clip, repulsion float32) {
 			}
 			for c := 2 * i; c < 2*i+2; c++ {
 				g := (h.attracted[c] - float32(repulsion*h.repelled[c])) / h.own[i]
-				velocity[c] = float32(wholeMomentum*velocity[c]) - float32(lr*max(-clip, min(clip, g)))
-				points[c] += velocity[c]
+				step := float32(s.lr * max(-s.clip, min(s.clip, g)))
+				v := float32(s.momentum*velocity[c]) - step
+				velocity[c] = v
+				if s.nesterov {
+					v = float32(s.momentum*v) - step
+				}
+				points[c] += v
 			}
 		}
 	})

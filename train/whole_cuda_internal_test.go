@@ -167,7 +167,7 @@ func BenchmarkStepOfAllPairsOnDevice(b *testing.B) {
 			for b.Loop() {
 				f.follow()
 				f.evaluate()
-				f.move(1, 4, 1e-9)
+				f.move(stride{lr: 1, clip: 4, momentum: 0.95, nesterov: true}, 1e-9)
 			}
 		})
 	}

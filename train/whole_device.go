@@ -162,8 +162,12 @@ func (f *deviceForces) scale(factor float32) {
 	kind.Check(f.device.Each("field_scale", 2*f.n, f.points.Arg(), device.F32(float64(factor)), device.Int(2*f.n)))
 }
 
-func (f *deviceForces) move(lr, clip, repulsion float32) {
+func (f *deviceForces) move(s stride, repulsion float32) {
+	ahead := float32(0)
+	if s.nesterov {
+		ahead = s.momentum
+	}
 	kind.Check(f.device.Each("field_move", 2*f.n, f.points.Arg(), f.velocity.Arg(), device.Arg(f.attracted), device.Arg(f.repelled),
-		device.Arg(f.ownShares), device.F32(wholeMomentum), device.F32(float64(lr)), device.F32(float64(clip)), device.F32(float64(repulsion)),
-		device.Int(2*f.n)))
+		device.Arg(f.ownShares), device.F32(float64(s.momentum)), device.F32(float64(ahead)), device.F32(float64(s.lr)),
+		device.F32(float64(s.clip)), device.F32(float64(repulsion)), device.Int(2*f.n)))
 }

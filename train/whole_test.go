@@ -102,6 +102,9 @@ func TestAllNegativesIsTSNE(t *testing.T) {
 				b, _ := loss(down)
 				// An edge and its reverse have their gradients of 2·w·q·Δ together.
 				want := -1e-3 * (a - b) / (2 * h) / 4 / own[c/2]
+				if s == 0 {
+					want *= 1.95 // the first step of Nesterov's method
+				}
 				if got := float64(v) - y[c]; math.Abs(got-want) > 0.01*math.Abs(want)+2e-6 {
 					t.Fatalf("%s, %s weights: coordinate %d moves by %g, want %g", name, weighted, c, got, want)
 				}

@@ -241,15 +241,15 @@ KERNEL_SYNC_OF(1024, 0, field_totals)(double *to, const float *x, int n) {
 }
 
 // field_move: a step of gradient descent with momentum. The gradient of a coordinate is
-// (attracted − repulsion·repelled)/own, and own [n] is 0 for points that stay. A thread for each
-// coordinate.
-KERNEL(field_move)(float *points, float *velocity, const float *attracted, const float *repelled, const float *own, float_bits momentum, float_bits lr, float_bits bound, float_bits repulsion, long n) {
+// (attracted − repulsion·repelled)/own, and own [n] is 0 for points that stay. ahead is the
+// momentum again for Nesterov's method, or 0. A thread for each coordinate.
+KERNEL(field_move)(float *points, float *velocity, const float *attracted, const float *repelled, const float *own, float_bits momentum, float_bits ahead, float_bits lr, float_bits bound, float_bits repulsion, long n) {
   long i = index_of_thread();
   if (i >= n || own[i / 2] == 0.f) return;
   float g = (attracted[i] - VALUE(repulsion) * repelled[i]) / own[i / 2];
-  float v = VALUE(momentum) * velocity[i] - VALUE(lr) * clip(g, VALUE(bound));
+  float step = VALUE(lr) * clip(g, VALUE(bound)), v = VALUE(momentum) * velocity[i] - step;
   velocity[i] = v;
-  points[i] += v;
+  points[i] += VALUE(ahead) != 0.f ? VALUE(ahead) * v - step : v;
 }
 
 // field_scale: x [n] times a factor. A thread for each element.
