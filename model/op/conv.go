@@ -33,9 +33,9 @@ const MaxConvSize = 1 << 15
 //
 // With BFloat16 the factors of all products, also for gradients, are rounded to bfloat16
 // before they are multiplied. Winograd's method rounds them after its transforms. Sums,
-// transforms and results are float32. Products without multiples of 16 channels stay in
-// float32. (In the first layer, with three channels, this is only the gradient of the
-// images.) Errors are about 0.3 % of a typical result, and 2 to 3 % in Winograd's method.
+// transforms and results are float32. Products without multiples of 16 channels, and
+// convolutions whose windows all cover the whole image, stay in float32. (In the first
+// layer, with three channels, this is only the gradient of the images.) Errors are about 0.3 % of a typical result, and 2 to 3 % in Winograd's method.
 // Processors without products of bfloat16 (AVX512-BF16) get the same results, but much
 // more slowly.
 //
@@ -129,7 +129,6 @@ type convolution struct {
 
 	fullImage32 fullImageConv[float32]
 	fullImage64 fullImageConv[float64]
-	pairedWhole pairedFullImageConv
 }
 
 func (c *convolution) run(g windows, precision Precision, part convPart, images, weights, result *Array) {
@@ -140,12 +139,10 @@ func (c *convolution) run(g windows, precision Precision, part convPart, images,
 		c.double.run(&doubleIm2col, g, part, images.f64, weights.f64, result.f64)
 	case g.usesWinograd():
 		c.tiles.run(g, precision, part, images.f32, weights.f32, result.f32)
-	case precision == BFloat16 && g.coversImage() && g.pairsFullImage():
-		c.pairedWhole.run(g, part, images.f32, weights.f32, result.f32)
-	case precision == BFloat16 && g.usesPairs(part):
-		c.paired.run(g, part, images.f32, weights.f32, result.f32)
 	case g.coversImage():
 		c.fullImage32.run(&fullImage32, g, part, images.f32, weights.f32, result.f32)
+	case precision == BFloat16 && g.usesPairs(part):
+		c.paired.run(g, part, images.f32, weights.f32, result.f32)
 	default:
 		c.single.run(&singleIm2col, g, part, images.f32, weights.f32, result.f32)
 	}

@@ -33,8 +33,8 @@ func (c convCase) parts(t *testing.T, dtype tensor.Dtype, precision op.Precision
 
 var partNames = [3]string{"result", "gradient of the images", "gradient of the weights"}
 
-// Where a convolution is products of patches or of whole images, those in bfloat16 are those in float64 of
-// factors that are rounded, but for how float32 adds them up.
+// Where a convolution is products of patches, those in bfloat16 are those in float64 of factors
+// that are rounded, but for how float32 adds them up.
 func TestConv2dInBFloat16(t *testing.T) {
 	for _, tc := range []struct {
 		convCase
@@ -45,12 +45,8 @@ func TestConv2dInBFloat16(t *testing.T) {
 		{convCase{3, 32, 6, 6, 16, 1, 1, 2, 0}, [3]bool{true, true, true}},
 		{convCase{3, 16, 3, 3, 32, 1, 1, 1, 0}, [3]bool{true, true, true}}, // the image is its patches
 		// Every window sees all of the image.
-		{convCase{3, 64, 2, 2, 80, 3, 3, 1, 1}, [3]bool{true, true, true}},
-		{convCase{4, 16, 1, 2, 32, 3, 3, 1, 1}, [3]bool{true, true, true}},
-		{convCase{2, 32, 2, 2, 16, 3, 3, 2, 1}, [3]bool{true, true, true}},
-		{convCase{1, 16, 2, 2, 16, 3, 3, 1, 1}, [3]bool{true, true, true}},
-		{convCase{3, 3, 2, 2, 16, 3, 3, 1, 1}, [3]bool{true, false, true}},
-		{convCase{3, 16, 2, 2, 12, 3, 3, 1, 1}, [3]bool{false, true, false}},
+		{convCase{3, 64, 2, 2, 80, 3, 3, 1, 1}, [3]bool{}},
+		{convCase{2, 32, 2, 2, 16, 3, 3, 2, 1}, [3]bool{}},
 		{convCase{2, 3, 8, 8, 16, 3, 3, 1, 1}, [3]bool{true, false, true}}, // three colours
 		{convCase{2, 3, 3, 3, 16, 1, 1, 1, 0}, [3]bool{true, false, true}},
 		{convCase{2, 16, 5, 5, 12, 3, 3, 1, 1}, [3]bool{false, true, false}},
