@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,13 +33,8 @@ type Embedding[T op.Float] struct {
 	batch, ends batchProgram[T]  // for batches with and without Local
 	last        *batchProgram[T] // the program of the last step
 	onDevice    *deviceParams    // where it is trained; nil on the CPU
-	next        []int32          // Batch.Next of the current batch
 	repeats     []Repeat         // Batch.Repeats
 }
-
-// fetchFrom is the smallest size in bytes of positions that do not fit a core's caches.
-// Prefetching the rows of the next batch then pays off.
-const fetchFrom = 2 << 20
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the given
 // coordinates [n, d]. It uses the memory of table, which the caller must not change. A
@@ -63,21 +57,9 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 		if err := e.build(p, nil); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		if len(table)*int(unsafe.Sizeof(table[0])) >= fetchFrom {
-			op.Overlap(p.lossNode, e.fetch)
-		}
 		e.last = p
 	}
 	return e, nil
-}
-
-// fetch prefetches the rows [2·from, 2·to) of the next batch, its share while the current
-// batch's edges [from, to) are computed.
-func (e *Embedding[T]) fetch(from, to int) {
-	to = min(2*to, len(e.next))
-	if from = min(2*from, to); from < to {
-		simd.Fetch(op.Data[T](e.table), e.d, e.next[from:to])
-	}
 }
 
 // build makes the program of a batch.
@@ -129,7 +111,7 @@ func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
 	if err := checkRepeats(b); err != nil {
 		return 0, err
 	}
-	e.next, e.repeats, e.last = b.Next, b.Repeats, &e.batch
+	e.repeats, e.last = b.Repeats, &e.batch
 	if len(b.Local) == 0 {
 		e.last = &e.ends
 	}

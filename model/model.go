@@ -34,9 +34,6 @@ type Batch struct {
 	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
 	// models do not read them.
 	Images []float32
-	// Next are the Rows of the following batch, or nil if they are not known yet. No result
-	// depends on them. A large Embedding prefetches these rows while it computes.
-	Next []int32
 }
 
 // A Repeat pairs two endpoints: Again has the same point as First, its first occurrence.
@@ -103,7 +100,6 @@ type batchProgram[T op.Float] struct {
 	thetaValue                            []T
 	loss, dTheta                          *op.Array
 	grads                                 []*op.Array // with respect to the argument wrt of compile
-	lossNode                              *gorgonia.Node
 }
 
 // compile completes a graph and compiles it for a device. distinct [r, d] are the
@@ -154,7 +150,6 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 			return err
 		}
 	}
-	p.lossNode = loss
 	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
 	p.grads = selection.Map(grads[1:], p.program.Output)
 	return nil

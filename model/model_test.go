@@ -110,29 +110,6 @@ func TestBatchesByEndpoints(t *testing.T) {
 	}
 }
 
-// A large table asks for the rows of the next batch, be it smaller or larger or unknown,
-// which changes no result.
-func TestNextRowsChangeNothing(t *testing.T) {
-	const n = 1 << 18
-	table, err := initial.Random[float32](n, 2, 1, 1)
-	must(t, err)
-	e := newEmbedding(t, table, 2, op.ContrastiveOptions{Clamp: 1e-10})
-	b := &model.Batch{Rows: []int32{3, n - 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
-	var want float64
-	var grad []float32
-	for i, next := range [][]int32{nil, {}, {7}, {1, n - 1, 5, 0}, {4, 5, 6, 7, 8, 9, 10, 11, 12}} {
-		b.Next = next
-		loss := step(t, e, b, 0)
-		got := op.Data[float32](e.Parameters()[0].Grad)
-		if i == 0 {
-			want, grad = loss, slices.Clone(got)
-		}
-		if loss != want || !slices.Equal(got, grad) {
-			t.Errorf("before %v, the loss is %v and the gradient %v; want %v and %v", next, loss, got, want, grad)
-		}
-	}
-}
-
 // The cosine metric looks only at directions.
 func TestCosineIgnoresLengths(t *testing.T) {
 	b := &model.Batch{Rows: []int32{0, 1, 2, 3}, Local: []int32{0, 1, 2, 3}, Negatives: []int32{3, 2}}

@@ -196,7 +196,6 @@ type hostEngine struct {
 	list       []edge
 	prefetcher *prefetcher // nil before the first batch
 	block      *block      // the current batches, or nil
-	following  *block      // the batches after them, if ready early
 	next       int         // index of the next batch in block
 	sampler    negativeSampler
 	whole      *wholeBatch // nil without phases of All negatives
@@ -250,7 +249,7 @@ func (h *hostEngine) close(err error) error {
 func (h *hostEngine) stopPrefetcher() {
 	if h.prefetcher != nil {
 		h.prefetcher.close()
-		h.prefetcher, h.block, h.following = nil, nil, nil
+		h.prefetcher, h.block = nil, nil
 	}
 }
 
@@ -265,17 +264,13 @@ func (h *hostEngine) advance(e *epochState) error {
 		h.prefetcher = newPrefetcher(h.list, h.n, single || double, &h.Options, e.position, h.sampledUntil(e.epoch))
 	}
 	if h.block == nil {
-		h.block, h.following, h.next = h.following, nil, 0
-		if h.block == nil {
-			h.block = h.prefetcher.next()
-		}
+		h.block, h.next = h.prefetcher.next(), 0
 		if h.block.err != nil {
 			return h.block.err
 		}
 	}
 	e.lr = h.learningRate(e, e.batch)
 	b := &h.block.batches[h.next]
-	b.Next = h.rowsAfter()
 	loss, err := h.step(b, e)
 	if err != nil {
 		return err
@@ -286,20 +281,6 @@ func (h *hostEngine) advance(e *epochState) error {
 		h.block = nil
 	}
 	return nil
-}
-
-// rowsAfter returns the Rows of the next batch, nil if it is not ready.
-func (h *hostEngine) rowsAfter() []int32 {
-	if h.next+1 < len(h.block.batches) {
-		return h.block.batches[h.next+1].Rows
-	}
-	if h.following == nil {
-		h.following = h.prefetcher.nextIfReady()
-	}
-	if h.following == nil || h.following.err != nil {
-		return nil
-	}
-	return h.following.batches[0].Rows
 }
 
 // step trains on a batch and returns its loss, as a sum over its edges.

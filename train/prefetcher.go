@@ -109,16 +109,6 @@ func newPrefetcher(edges []edge, n int, table bool, options *Options, from posit
 // done with it.
 func (p *prefetcher) next() *block { return <-p.ready }
 
-// nextIfReady is next, but does not wait: it returns nil if the next block is not ready.
-func (p *prefetcher) nextIfReady() *block {
-	select {
-	case b := <-p.ready:
-		return b
-	default:
-		return nil
-	}
-}
-
 func (p *prefetcher) recycle(b *block) { p.spare <- b }
 
 // close ends the preparation and waits for its goroutine.

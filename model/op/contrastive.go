@@ -109,15 +109,6 @@ func Contrastive(features, negatives, layout, theta *gorgonia.Node, options Cont
 	return apply(o, features, negatives, layout, theta)
 }
 
-// Overlap makes a loss of Contrastive call work between its own steps while it computes
-// listed pairs on the CPU, to prefetch memory. The goroutine that runs the loss calls
-// work for consecutive ranges [from, to) of the batch's edges. The ranges cover all edges
-// if that goroutine computes all pairs.
-func Overlap(loss *gorgonia.Node, work func(from, to int)) {
-	o := loss.Op().(*contrastive)
-	o.single.listed.overlap, o.double.listed.overlap = work, work
-}
-
 type contrastive struct {
 	base
 	options ContrastiveOptions

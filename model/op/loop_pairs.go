@@ -47,8 +47,6 @@ type pairLoop[T Float] struct {
 	negative []int32
 	grain    int
 	withGrad bool
-	// overlap, if not nil, is called between the columns of tiles: see Overlap.
-	overlap func(from, to int)
 }
 
 // A piece has the result and the scratch memory for some of the heads.
@@ -114,7 +112,7 @@ func (s *pairLoop[T]) run(features []T, d int, negative []int32, b int, theta fl
 }
 
 // piece works on the heads [lo, hi).
-func (s *pairLoop[T]) piece(worker, number, lo, hi int) {
+func (s *pairLoop[T]) piece(_, number, lo, hi int) {
 	p := &s.pieces[number]
 	tile := s.tileOf()
 	p.x = grow(p.x, (1+s.m)*tile)
@@ -130,7 +128,7 @@ func (s *pairLoop[T]) piece(worker, number, lo, hi int) {
 	p.sum = simd.Sum{}
 	for head := lo; head < hi; head += tile {
 		count := min(tile, hi-head)
-		s.tile(p, head, count, tile, worker == 0 && s.overlap != nil)
+		s.tile(p, head, count, tile)
 	}
 }
 
@@ -154,18 +152,7 @@ func (s *pairLoop[T]) tails(j, head, count int) []int32 {
 }
 
 // tile computes count heads from head. The columns of p are stride elements apart.
-// between reports whether to call overlap.
-func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
-	steps, step := 1+s.m, 0 // in total, and done
-	if s.withGrad {
-		steps *= 1 + parallel.Pieces(count, tileHeads)
-	}
-	done := func() {
-		if between {
-			s.overlap(head+count*step/steps, head+count*(step+1)/steps)
-			step++
-		}
-	}
+func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int) {
 	column := func(x []T, j int) []T { return x[j*stride : j*stride+count] }
 	inPlane := s.inPlane()
 	for j := range 1 + s.m {
@@ -178,7 +165,6 @@ func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
 		default:
 			simd.Products(column(p.x, j), s.features, s.d, head, tails, T(1/s.options.Temperature))
 		}
-		done()
 	}
 	s.derivatives(p, count, stride)
 	if !s.withGrad {
@@ -201,7 +187,6 @@ func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
 			default:
 				simd.ScatterProductGradient(p.grad, s.features, part(p.x), s.d, head+lo, tails, T(1/s.options.Temperature))
 			}
-			done()
 		}
 		if inPlane {
 			simd.AddPlane(p.grad[2*(head+lo):2*(head+hi)], p.hx[lo:hi], p.hy[lo:hi])
