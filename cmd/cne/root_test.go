@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,7 @@ func runCne(ctx context.Context, args ...string) (code int, stdout, stderr strin
 	}, commands...)
 	var out, errs bytes.Buffer
 	code = run(ctx, all, args, &out, &errs)
+	debug.SetGCPercent(garbage) // which a large run lowers for its process
 	return code, out.String(), errs.String()
 }
 

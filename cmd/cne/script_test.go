@@ -25,6 +25,9 @@ import (
 	"cne/internal/text"
 )
 
+// garbage is the tests' GOGC: they make many short runs.
+const garbage = 400
+
 func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
@@ -35,7 +38,7 @@ func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("CNE_OUTPUT_PLOT"); !set {
 		os.Setenv("CNE_OUTPUT_PLOT", "false") // a picture takes longer than most runs
 	}
-	debug.SetGCPercent(400) // many short runs
+	debug.SetGCPercent(garbage)
 	testscript.Main(m, map[string]func(){"cne": main})
 }
 
