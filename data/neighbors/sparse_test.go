@@ -95,12 +95,40 @@ func TestSparseIsDense(t *testing.T) {
 	for name := range sparseCases {
 		for _, metric := range []data.Metric{"", data.Cosine, data.Manhattan, data.Hamming, data.Jaccard} {
 			t.Run(fmt.Sprint(name, metric), func(t *testing.T) {
-				for _, k := range []int{1, 15, 100} {
-					dense := sparseCase(t, name, metric, 150)
-					sparse := dense.Sparse()
-					if sparse.Metric != dense.Metric || sparse.Rows(0, 3).Metric != dense.Metric {
-						t.Fatal("the metric is lost")
+				dense := sparseCase(t, name, metric, 150)
+				sparse := dense.Sparse()
+				if sparse.Metric != dense.Metric || sparse.Rows(0, 3).Metric != dense.Metric {
+					t.Fatal("the metric is lost")
+				}
+				queries := sparseCase(t, name, metric, 60)
+				if queries.D != dense.D {
+					queries = dense.Take([]int{3, 50, 70, 3})
+					queries.X[7] = 1
+				}
+				distance, compare := Compare(queries, dense), Compare(queries, sparse)
+				for i := range queries.N {
+					for j := range dense.N {
+						if a, b := distance(i, j, math.Inf(1)), compare(i, j, math.Inf(1)); a != b {
+							t.Fatalf("query %d and point %d are %v apart, and dense ones %v", i, j, b, a)
+						}
 					}
+				}
+				if a, b := Tie(dense), Tie(sparse); a != b {
+					t.Errorf("points are equally near within %v, and dense ones within %v", b, a)
+				}
+				const ranked = 15
+				index := make([]int32, 0, dense.N*ranked)
+				r := rand.New(rand.NewPCG(5, 6))
+				for i := range dense.N {
+					for range ranked {
+						index = append(index, int32((i+1+r.IntN(dense.N-1))%dense.N))
+					}
+				}
+				ranks := need(Ranks(t.Context(), dense, index, ranked, Options{}))(t)
+				if !slices.Equal(need(Ranks(t.Context(), sparse, index, ranked, Options{}))(t), ranks) {
+					t.Error("the ranks differ")
+				}
+				for _, k := range []int{1, 15, 100} {
 					want := exactly(t, dense, k)
 					got := need(KNN(t.Context(), sparse, k, Options{Search: Approximate}))(t)
 					sameNeighbors(t, got, want)
@@ -108,38 +136,10 @@ func TestSparseIsDense(t *testing.T) {
 					sameNeighbors(t, need(KNN(t.Context(), sparse, k, Options{}))(t), want)
 					runtime.GOMAXPROCS(cores)
 
-					queries := sparseCase(t, name, metric, 60)
-					if queries.D != dense.D {
-						queries = dense.Take([]int{3, 50, 70, 3})
-						queries.X[7] = 1
-					}
 					want = need(Search(t.Context(), dense, queries, k, Options{Search: Exact}))(t)
 					sameNeighbors(t, need(Search(t.Context(), sparse, queries, k, Options{}))(t), want)
 					sameNeighbors(t, need(Search(t.Context(), sparse, queries.Sparse(), k, Options{}))(t), want)
 					sameNeighbors(t, need(Search(t.Context(), dense, queries.Sparse(), k, Options{}))(t), want)
-					distance, compare := Compare(queries, dense), Compare(queries, sparse)
-					for i := range queries.N {
-						for j := range dense.N {
-							if a, b := distance(i, j, math.Inf(1)), compare(i, j, math.Inf(1)); a != b {
-								t.Fatalf("query %d and point %d are %v apart, and dense ones %v", i, j, b, a)
-							}
-						}
-					}
-
-					index := make([]int32, 0, dense.N*k)
-					r := rand.New(rand.NewPCG(5, 6))
-					for i := range dense.N {
-						for range k {
-							index = append(index, int32((i+1+r.IntN(dense.N-1))%dense.N))
-						}
-					}
-					ranks := need(Ranks(t.Context(), dense, index, k, Options{}))(t)
-					if !slices.Equal(need(Ranks(t.Context(), sparse, index, k, Options{}))(t), ranks) {
-						t.Error("the ranks differ")
-					}
-					if a, b := Tie(dense), Tie(sparse); a != b {
-						t.Errorf("points are equally near within %v, and dense ones within %v", b, a)
-					}
 				}
 			})
 		}
