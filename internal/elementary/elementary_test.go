@@ -43,6 +43,9 @@ func series(x *big.Float, from, by int) *big.Float {
 			} else {
 				sum = add(sum, term)
 			}
+			if sum.MantExp(nil)-term.MantExp(nil) > precision+16 { // the rest changes no bit
+				break
+			}
 		}
 	}
 	return sum
