@@ -1,6 +1,16 @@
 package configs
 
-import "testing"
+import (
+	"os"
+	"runtime/debug"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)  // small heaps are collected less often
+	os.Setenv("GOGC", "400") // which a large run would lower for its process
+	m.Run()
+}
 
 // must ends the test if there is an error.
 func must(t testing.TB, err error) {
