@@ -35,7 +35,7 @@ func spiral(n int, seed uint64) (x, y *data.Matrix) {
 // A network places points of a curve that it has not seen where the map has their neighbours,
 // with the same bits on any number of cores.
 func TestImitate(t *testing.T) {
-	x, y := spiral(2000, 1)
+	x, y := spiral(1000, 1)
 	others, want := spiral(300, 2)
 	var before []float32
 	for _, procs := range []int{1, 3} {

@@ -278,8 +278,8 @@ func TestTrainOnGoesOn(t *testing.T) {
 // same network.
 func TestLearningGoesOn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeRandom(t, "points.npy", "<f4", 300, 20)
-	args := append([]string{"train", "--epochs", "3", "--network", "points.npy"}, set("output.csv=false", "checkpoint.minutes=1e-9")...)
+	writeRandom(t, "points.npy", "<f4", 100, 20)
+	args := append([]string{"train", "--epochs", "3", "--network", "points.npy"}, set("output.csv=false", "checkpoint.minutes=3e-4")...)
 	mustRun(t, append(args, "-o", "whole")...)
 	learning := func(dir string) {
 		cmd, _ := program(t, append(args, "-o", dir)...)
