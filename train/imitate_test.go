@@ -56,7 +56,7 @@ func TestImitate(t *testing.T) {
 				far = append(far, max(got[2*i]-want.X[2*i], want.X[2*i]-got[2*i]))
 			}
 			slices.Sort(far)
-			if median := far[len(far)/2]; median > 0.3 || last > 0.05 {
+			if median := far[len(far)/2]; median > 0.3 || last > 0.0026 { // a network that has not learnt has 0.0028
 				t.Errorf("the median distance is %v of a map 50 wide, the loss %v", median, last)
 			}
 			if before != nil && !slices.Equal(got, before) {
