@@ -246,8 +246,8 @@ func doubt(n int, runs ...Options) {
 			at := math.Round(100*(logConst(last.Spectrum)-tSNE)/max(1, logConst(train.FromS(1))-tSNE)) / 100
 			warn(at < -1 || at > 2, "so far from t-SNE (s = 0) and UMAP (s = 1) a map keeps few neighbours", "s", at)
 		}
-		warn(last.Negatives == train.All && last.LR > max(12, float64(n)/1000),
-			"with loss.negatives all, so large a train.lr scatters most points; 1 to 10 are good rates", "lr", last.LR)
+		warn(last.Negatives == train.All && last.LR > max(7, float64(n)/1000),
+			"with loss.negatives all, so large a train.lr scatters most points; 1 to 7 are good rates", "lr", last.LR)
 		warn(o.Metric == op.Cosine && cmp.Or(o.Dim, DefaultDim) < 3,
 			"with loss.metric cosine a map is a circle, which keeps few neighbours; euclidean uses the plane", "metric", o.Metric)
 		warn(path < 1 && o.WithDefaults().Optimizer == SGD,

@@ -22,7 +22,7 @@ import (
 // For ρ = 1 it is t-SNE's loss (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent, with
 // Nesterov's momentum of 0.95 or, for ρ > 1, with momentum 0.9. Each point's gradient is divided
-// by the weight of its edges. Learning rates are about 1 to 10, larger if neighbours are farther
+// by the weight of its edges. Learning rates are about 1 to 7, larger if neighbours are farther
 // apart. A phase begins by multiplying all positions by the power of two that minimises the
 // loss. The loss of an epoch is the Kullback–Leibler divergence of the embedding from the graph,
 // for every ρ; with Weights w, whose shares are p, it lacks the constant Σ p log w.
