@@ -96,7 +96,7 @@ func (f *deviceForces) upload(cells []cell) error {
 		device.Upload(f.device, f.ownShares, f.own))
 }
 
-// divide makes the cells in the same way as field.divide, but with lists that are sorted: see
+// divide makes the same cells as field.divide, but by lists that are sorted: see
 // kernels/src/field.c.
 func (f *deviceForces) divide(at *op.Array) (extent float64) {
 	for pass := range coordinatePasses {
