@@ -194,17 +194,17 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			// Steps are stable while the rate times the mean similarity of neighbours is at
 			// most about 1; above, the points spread until it is. At the optimum neighbours
 			// have similarities of about 0.6 for 3000 points and 0.3 for 70 000. A rate of two
-			// to seven times the bound rearranges neighbours before it falls, and of fourteen
-			// times melts the map.
-			x.Negatives, x.LR = train.All, min(24, thousands)
-			x.Phases[1].Epochs = 150
+			// to four times the bound rearranges neighbours before it falls. One of seven tears
+			// equal points and small groups apart, and one of fourteen melts the map.
+			x.Negatives, x.LR = train.All, min(12, thousands)
+			x.Phases[1].Epochs = 180
 		}
 	case loss == op.InfoNC && o.takesAll():
 		// At s = 1 clusters find their places before they spread. More neighbours keep curved
 		// surfaces of few points in one piece. Density keeps more neighbours and distances of
 		// few points; of many it costs accuracy.
-		x.Negatives, x.LR, x.InitStd = train.All, max(1, min(12, thousands)), wideStd(n)
-		x.Phases = []Phase{{Epochs: 100, Spectrum: train.FromS(1)}, {Epochs: 200}}
+		x.Negatives, x.LR, x.InitStd = train.All, max(1, min(12, thousands/2)), wideStd(n)
+		x.Phases = []Phase{{Epochs: 100, LR: cmp.Or(o.LR, min(12, thousands)), Spectrum: train.FromS(1)}, {Epochs: 200}}
 		switch {
 		case n <= fewPoints:
 			x.Neighbors, x.Density = max(1, min(20, n/4)), 2

@@ -159,9 +159,9 @@ func phasesOf(c *Config) []train.Phase {
 
 // The presets, for numbers of points, as their files have them.
 func TestPresets(t *testing.T) {
-	inTwo := func(clustered, spread int, lr float64) []train.Phase {
+	inTwo := func(clustered, spread int, first, last float64) []train.Phase {
 		return []train.Phase{
-			{Epochs: clustered, LR: lr, Spectrum: train.FromS(1.), Negatives: train.All}, {Epochs: spread, LR: lr, Negatives: train.All},
+			{Epochs: clustered, LR: first, Spectrum: train.FromS(1.), Negatives: train.All}, {Epochs: spread, LR: last, Negatives: train.All},
 		}
 	}
 	for _, c := range []struct {
@@ -170,16 +170,16 @@ func TestPresets(t *testing.T) {
 		loss   op.Loss
 		want   []train.Phase
 	}{
-		{"auto", 20, 5, op.InfoNC, inTwo(100, 200, 1)},
-		{"auto", 2000, 20, op.InfoNC, inTwo(100, 200, 2)},
-		{"auto", 10000, 15, op.InfoNC, inTwo(100, 200, 10)},
-		{"auto", 20000, 15, op.InfoNC, inTwo(100, 200, 12)},
-		{"fast", 5000, 20, op.InfoNC, inTwo(100, 200, 5)},
-		{"fast", 10000, 15, op.InfoNC, inTwo(25, 50, 10)},
+		{"auto", 20, 5, op.InfoNC, inTwo(100, 200, 1, 1)},
+		{"auto", 2000, 20, op.InfoNC, inTwo(100, 200, 2, 1)},
+		{"auto", 10000, 15, op.InfoNC, inTwo(100, 200, 10, 5)},
+		{"auto", 20000, 15, op.InfoNC, inTwo(100, 200, 12, 10)},
+		{"fast", 5000, 20, op.InfoNC, inTwo(100, 200, 5, 2.5)},
+		{"fast", 10000, 15, op.InfoNC, inTwo(25, 50, 10, 5)},
 		{"paper", 70000, 15, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"paper", 20, 5, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"umap", 70000, 15, op.UMAP, []train.Phase{{Epochs: 200, LR: 1, Negatives: 5}}},
-		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 150, LR: 24, Negatives: train.All}}},
+		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 180, LR: 12, Negatives: train.All}}},
 		{"million", 1000000, 15, op.InfoNC, []train.Phase{
 			{Epochs: 44, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
 			{Epochs: 40, LR: 12, Negatives: train.All},
@@ -223,14 +223,14 @@ func TestPresetsGiveWay(t *testing.T) {
 		"loss: {z_bar: 1e6}":                                    "neg [{500 1}]",
 		"loss: {name: umap}":                                    "umap [{500 1}]",
 		"loss: {negatives: 7}":                                  "nc [{20 1} {118 4}]",
-		"train: {epochs: 14}":                                   "infonc [{4 10} {10 10}]",
-		"train: {epochs: 1}":                                    "infonc [{1 10}]",
+		"train: {epochs: 14}":                                   "infonc [{4 10} {10 5}]",
+		"train: {epochs: 1}":                                    "infonc [{1 5}]",
 		"train: {lr: 2}":                                        "infonc [{100 2} {200 2}]",
 		"model: {dim: 3}":                                       "nc [{20 1} {118 4}]",
 		"train: {phases: [{epochs: 3, s: 1}]}":                  "neg [{3 1}]",
 		"{preset: million, loss: {name: nc}}":                   "nc [{20 1} {118 4}]",
-		"preset: tsne":                                          "infonc [{20 1} {150 10}]",
-		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {150 10}]",
+		"preset: tsne":                                          "infonc [{20 1} {180 10}]",
+		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {180 10}]",
 		"{preset: tsne, loss: {negatives: full}}":               "infonc [{20 1} {100 16}]",
 		"{preset: tsne, model: {dim: 3}}":                       "infonc [{20 1} {100 16}]",
 		"{preset: tsne, loss: {metric: cosine}}":                "infonc [{20 1} {100 16}]",

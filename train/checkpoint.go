@@ -106,7 +106,7 @@ const (
 	// checkpointFormat changes when the rest of a run would be another, for example
 	// because negatives are drawn in another way.
 	checkpointKind   = "checkpoint"
-	checkpointFormat = 3
+	checkpointFormat = 4
 )
 
 // ErrCheckpoint is wrapped by errors about checkpoints that are damaged, of another

@@ -324,7 +324,7 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 		format int
 		want   string
 	}{
-		"newer": {"checkpoint", 4, "got 4, want 3; a newer version of cne wrote the file"},
+		"newer": {"checkpoint", 5, "got 5, want 4; a newer version of cne wrote the file"},
 		"older": {"checkpoint", 1, "an older version of cne wrote the file"},
 		"model": {"model", 1, "wrong kind of file"},
 		"plain": {"", 0, `want kind "checkpoint"`},

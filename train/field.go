@@ -13,8 +13,8 @@ const (
 	// leafPoints is the number of points of a leaf. They are the targets of one call of
 	// simd.Field.
 	leafPoints = simd.FieldTargets
-	// openingAngle is the largest apparent size of a cell from a leaf that counts as a single
-	// mass. The apparent size is the sum of both radii divided by the distance of their
+	// openingAngle is the largest apparent size of a cell from another for which it counts as a
+	// single mass. The apparent size is the sum of both radii divided by the distance of their
 	// centres.
 	openingAngle = 0.7
 	// linear is a distance within which forces grow linearly, so a mass at the centre
@@ -29,7 +29,7 @@ const (
 
 // A field computes the repulsion between all points in the plane, after Barnes and Hut
 // (1986). The points are repeatedly halved into cells of near points. A cell that is small
-// compared to its distance from a leaf counts as one mass at its centre. Near leaves are
+// compared to its distance from some leaves counts as one mass at its centre. Near leaves are
 // computed point by point. The result depends only on the points.
 type field struct {
 	order     []uint32   // the points in the order of the leaves

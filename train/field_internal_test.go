@@ -133,7 +133,7 @@ func TestStride(t *testing.T) {
 	w, err := newWholeBatch(s, []edge{edge(0) | edge(1)<<32}, m.Parameters()[0].Value)
 	must(t, err)
 	host := w.forces.(*hostForces)
-	for exaggeration, mu := range map[float64]float64{0: 0.95, 1: 0.9} {
+	for exaggeration, mu := range map[float64]float64{0: 0.95, 1: 0.9, 0.5: 0.9, -1: 0.9} {
 		e := &epochState{lr: 0.1, spectrum: FromS(exaggeration)}
 		clear(m.Table())
 		must(t, w.velocity.Zero())

@@ -21,7 +21,7 @@ import (
 //
 // For ρ = 1 it is t-SNE's loss (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent, with
-// Nesterov's momentum of 0.95 or, for ρ > 1, with momentum 0.9. Each point's gradient is divided
+// Nesterov's momentum of 0.95 for ρ = 1, and with momentum 0.9 otherwise. Each point's gradient is divided
 // by the weight of its edges. Learning rates are about 1 to 7, larger if neighbours are farther
 // apart. A phase begins by multiplying all positions by the power of two that minimises the
 // loss. The loss of an epoch is the Kullback–Leibler divergence of the embedding from the graph,
@@ -37,12 +37,13 @@ type stride struct {
 	nesterov bool // the velocity after the step counts, not the one before
 }
 
-// strideOf returns the stride of an epoch with All negatives. Nesterov's method converges in
-// half as many steps. Momentum 0.9 is stable at higher rates, which bring clusters together
-// while ρ > 1 and neighbours are near.
+// strideOf returns the stride of an epoch with All negatives. Nesterov's method converges to
+// t-SNE's optimum in half as many steps. Momentum 0.9 is stable at higher rates, which bring
+// clusters together while ρ > 1 and neighbours are near, and for ρ < 1, where points keep
+// spreading.
 func (s *settings) strideOf(e *epochState) stride {
 	x := stride{lr: float32(e.lr), clip: float32(bound(s.Clip)), momentum: 0.95, nesterov: true}
-	if s.logConst(e.spectrum, 1, 0) > 0 {
+	if s.logConst(e.spectrum, 1, 0) != 0 {
 		x.momentum, x.nesterov = 0.9, false
 	}
 	return x
