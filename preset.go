@@ -210,8 +210,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 			x.Neighbors, x.Density = max(1, min(20, n/4)), 2
 			x.SampleEdges = n >= leastPoints // edges of equal weight keep the order of small groups
 		case n > manyPoints:
-			// A run takes as long as of 20 000 to 50 000 points up to 250 000; more points have
-			// fewer steps each.
+			// With more than 50 000 points each has fewer steps, so that a run of 250 000 takes no
+			// longer.
 			x.Init, x.InitStd = InitMultilevel, finerStd
 			x.Phases = []Phase{{Epochs: 44, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)},
 				{Epochs: min(200, max(40, 10_000_000/n))}}

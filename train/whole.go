@@ -21,11 +21,12 @@ import (
 //
 // For ρ = 1 it is t-SNE's loss (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent, with
-// Nesterov's momentum of 0.95 for ρ = 1, and with momentum 0.9 otherwise. Each point's gradient is divided
-// by the weight of its edges. Learning rates are about 1 to 7, larger if neighbours are farther
-// apart. A phase begins by multiplying all positions by the power of two that minimises the
-// loss. The loss of an epoch is the Kullback–Leibler divergence of the embedding from the graph,
-// for every ρ; with Weights w, whose shares are p, it lacks the constant Σ p log w.
+// Nesterov's momentum of 0.95 for ρ = 1, and with momentum 0.9 otherwise. Each point's gradient
+// is divided by the weight of its edges. Learning rates are about 1 to 7, larger if neighbours
+// are farther apart. A phase begins by multiplying all positions by the power of two that
+// minimises the loss. The loss of an epoch is the Kullback–Leibler divergence of the embedding
+// from the graph, for every ρ; with Weights w, whose shares are p, it lacks the constant
+// Σ p log w.
 //
 // The model must be a *model.Embedding[float32] in the plane, and the Optimizer plain SGD.
 const All = -2
@@ -34,7 +35,7 @@ const All = -2
 type stride struct {
 	lr, clip float32
 	momentum float32
-	nesterov bool // the velocity after the step counts, not the one before
+	nesterov bool // points are ahead by a move of the velocity, as Nesterov's method wants
 }
 
 // strideOf returns the stride of an epoch with All negatives. Nesterov's method converges to
