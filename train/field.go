@@ -117,8 +117,8 @@ func (f *field) divide(points []float32) (extent float64) {
 // below it.
 const growAlone = 1 << 13
 
-// divideCell divides the points of cell c among the leaves. Those of each cell stay in the
-// order of their numbers, so no result depends on their order before.
+// divideCell divides the points of cell c among the leaves. The points of each cell stay in the
+// order of their numbers, so no result depends on how they were divided before.
 func (f *field) divideCell(c int) {
 	at := &f.cells[c]
 	first, end, level := at.first, at.first+at.size, bits.Len(uint(c))
@@ -173,8 +173,8 @@ func widest(points []entry) (axis int, low, high float32) {
 	return 0, x0, x1
 }
 
-// quantile returns the key of the point that k others precede along an axis. The points, from
-// low to high, are counted in bins, and those of one bin are searched.
+// quantile returns the key of the point that k others precede along an axis, where the points
+// extend from low to high. It counts the points in bins, and searches the bin of that point.
 func (f *field) quantile(points []entry, k, axis int, low, high float32) uint64 {
 	const bins = 64
 	scale := (bins - 1) / (high - low)

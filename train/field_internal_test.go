@@ -124,8 +124,8 @@ func TestForcesOfOddPoints(t *testing.T) {
 	}
 }
 
-// Steps along the same gradient are those of Sutskever et al. (2013), equations 3 and 4: at
-// ρ = 1, velocity ← μ·velocity − ε·∇f(x + μ·velocity), where x + μ·velocity are the positions here.
+// If the gradient is constant, steps at ρ = 1 lead to x + μ·v, where x and v are the position and
+// velocity in equations 3 and 4 of Sutskever et al. (2013). Other steps lead to x.
 func TestStride(t *testing.T) {
 	m, err := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: op.InfoNC})
 	must(t, err)
