@@ -12,6 +12,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/selection"
 	"cne/internal/simd"
@@ -73,18 +74,14 @@ type saver interface {
 // Resume train.ErrCheckpoint. If ctx is done, the run diverges (*train.DivergedError), or
 // a hook or Checkpoints.Save fails, Embed returns the error and, if training had begun,
 // the embedding so far (with Options.Division, only of the rows that are trained on).
-func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
-	if err := checkPoints(points); err != nil {
-		return nil, err
-	}
+func Embed(ctx context.Context, points *data.Matrix, o Options) (_ *Embedding, err error) {
+	defer kind.Catch(&err)
+	kind.Check(checkPoints(points))
 	trained := points
 	if o.Division == nil {
 		trained = points.Clone()
 	}
-	h, err := Prepare(ctx, &data.Dataset{Points: trained}, o)
-	if err != nil {
-		return nil, err
-	}
+	h := kind.Got(Prepare(ctx, &data.Dataset{Points: trained}, o))
 	e, err := h.Fit(ctx, o)
 	if err != nil || o.Division == nil {
 		return e, err
@@ -147,19 +144,14 @@ func (h *Neighborhood) fitOptions(ctx context.Context, o *Options) (train.Option
 
 // towards returns the positions [n, Dim] that a Pull is towards: Towards, or the principal
 // components, which are computed once.
-func (h *Neighborhood) towards(ctx context.Context, o *Options) (*data.Matrix, error) {
+func (h *Neighborhood) towards(ctx context.Context, o *Options) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
 	if o.Towards != nil {
 		return o.Towards, nil
 	}
 	if dim := cmp.Or(o.Dim, DefaultDim); h.components == nil || h.components.D != dim {
-		found, err := initial.Components(ctx, h.Reduced, dim)
-		if err != nil {
-			return nil, err
-		}
-		table, err := initial.Table[float32](found, dim, 1, o.Seed)
-		if err != nil {
-			return nil, err
-		}
+		found := kind.Got(initial.Components(ctx, h.Reduced, dim))
+		table := kind.Got(initial.Table[float32](found, dim, 1, o.Seed))
 		h.components = &data.Matrix{N: found.N, D: dim, X: table}
 	}
 	return h.components, nil
@@ -291,20 +283,15 @@ func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (m Trainable, e
 	return m, err
 }
 
-func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Trainable, error) {
+func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (_ Trainable, err error) {
+	defer kind.Catch(&err)
 	dim := cmp.Or(o.Dim, DefaultDim)
 	if !o.network() {
-		table, err := startingTable[T](ctx, h, o, dim)
-		if err != nil {
-			return nil, err
-		}
+		table := kind.Got(startingTable[T](ctx, h, o, dim))
 		return model.NewEmbedding(table, dim, o.Objective())
 	}
 	points := selection.If(o.OnComponents, h.Reduced, h.Scaled)
-	network, err := model.NewMLP[T](points.D, o.Hidden, dim, o.Seed)
-	if err != nil {
-		return nil, err
-	}
+	network := kind.Got(model.NewMLP[T](points.D, o.Hidden, dim, o.Seed))
 	if points.CSR == nil {
 		return model.NewParametric(network, convert[T](points.X), o.Objective())
 	}
@@ -364,30 +351,23 @@ const finerStd = 20
 // embedGroups returns the function that embeds groups of points for InitMultilevel. It
 // uses InfoNC-t-SNE with the weights of the edges between groups.
 func embedGroups(o *Options, dim int) initial.EmbedFunc {
-	return func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error) {
+	return func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (_ *data.Matrix, err error) {
+		defer kind.Catch(&err)
 		o.logger().Info("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
 		std, arrange := float64(finerStd), train.Phase{Epochs: 4, LR: 0.5, Negatives: 5, Spectrum: train.FromS(1)}
 		if first {
 			std, arrange = 1, train.Phase{Epochs: 5, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}
 		}
 		part := train.Phase{Epochs: 10, LR: 8, Negatives: 100, Spectrum: train.FromS(0)}
-		table, err := initial.Table[float32](from, dim, std, o.Seed)
-		if err != nil {
-			return nil, err
-		}
-		m, err := model.NewEmbedding(table, dim, (&Options{Loss: op.InfoNC}).Objective())
-		if err != nil {
-			return nil, err
-		}
-		if _, err := train.Fit(ctx, m, g.Heads(), g.Indices, train.Options{
+		table := kind.Got(initial.Table[float32](from, dim, std, o.Seed))
+		m := kind.Got(model.NewEmbedding(table, dim, (&Options{Loss: op.InfoNC}).Objective()))
+		kind.Got(train.Fit(ctx, m, g.Heads(), g.Indices, train.Options{
 			Phases: []train.Phase{arrange, part}, Seed: o.Seed, Device: o.Device, Weights: g.Weights, Clip: DefaultClip,
 			Retries: DefaultRetries, OnRetry: func(x train.Retry) error {
 				o.logger().Info("groups diverged, and begin again with a lower learning rate", "lr", x.LR)
 				return nil
 			},
-		}); err != nil {
-			return nil, err
-		}
+		}))
 		positions := data.NewMatrix(g.N, dim)
 		return positions, m.EmbedTo(positions.X)
 	}

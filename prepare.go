@@ -74,62 +74,44 @@ type Cache interface {
 //
 // Errors about points wrap ErrPoints (ErrEqualPoints if a network cannot tell them apart),
 // and errors about options ErrOption. If ctx is done, Prepare returns ctx.Err().
-func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, error) {
+func Prepare(ctx context.Context, set *data.Dataset, o Options) (_ *Neighborhood, err error) {
+	defer kind.Catch(&err)
 	n, _ := set.Dims()
 	if n < 1 {
 		return nil, fmt.Errorf("%w: got none, want at least 2", ErrPoints)
 	}
-	if err := checkPoints(set.Points); err != nil && set.Stored == nil {
-		return nil, err
+	if set.Stored == nil {
+		kind.Check(checkPoints(set.Points))
 	}
 	if o.Division != nil {
-		if err := o.Division.check(n); err != nil {
-			return nil, err
-		}
+		kind.Check(o.Division.check(n))
 		set, _ = set.Take(o.Division.Trained) // check accepts the rows
 		n = len(o.Division.Trained)
 	}
-	if err := o.Check(n); err != nil {
-		return nil, err
-	}
+	kind.Check(o.Check(n))
 	k := o.MinNeighbors
 	if o.Graph == nil {
 		k = max(k, cmp.Or(o.Neighbors, DefaultNeighbors))
 	}
 	o.ChooseComponents(set.Points != nil && set.Points.CSR != nil, false)
-	h, err := scale(ctx, set, &o)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.chooseByContrast(ctx, h); err != nil {
-		return nil, err
-	}
+	h := kind.Got(scale(ctx, set, &o))
+	kind.Check(o.chooseByContrast(ctx, h))
 	found := false
 	if o.Cache != nil {
-		if found, err = o.Cache.Load(ctx, h, &o, k); err != nil {
-			return nil, err
-		}
+		found = kind.Got(o.Cache.Load(ctx, h, &o, k))
 	}
 	if found {
 		o.logger().Info("principal components and neighbours come from the cache")
 	}
-	if err := h.reduce(ctx, &o); err != nil {
-		return nil, err
-	}
+	kind.Check(h.reduce(ctx, &o))
 	start := time.Now()
-	if err := h.findNeighbors(ctx, &o, k); err != nil {
-		return nil, err
-	}
+	kind.Check(h.findNeighbors(ctx, &o, k))
 	h.GraphTime = time.Since(start)
 	if o.Cache != nil && !found {
-		if err := o.Cache.Save(h); err != nil {
-			return nil, err
-		}
+		kind.Check(o.Cache.Save(h))
 	}
 	start = time.Now()
-	if err := h.makeGraph(ctx, &o); err != nil {
-		return nil, err
-	}
+	kind.Check(h.makeGraph(ctx, &o))
 	h.GraphTime += time.Since(start)
 	return h, ctx.Err()
 }
@@ -249,13 +231,12 @@ const alike = 0.85
 // chooseByContrast replaces AutoComponents for dense points whose distances are all alike, and which
 // would be used as they are.
 func (o *Options) chooseByContrast(ctx context.Context, h *Neighborhood) (err error) {
+	defer kind.Catch(&err)
 	n, d := h.Source().Dims()
 	if !o.autoComponents() || o.GraphMetric.Direct() || d <= DefaultComponents || o.Reduces(n, d) > 0 {
 		return nil
 	}
-	if h.Scaled, err = data.Collect(ctx, h.Source()); err != nil {
-		return err
-	}
+	h.Scaled = kind.Got(data.Collect(ctx, h.Source()))
 	if o.areAlike(h.Scaled) {
 		o.Components, o.spread = new(DefaultComponents), true
 		o.logger().Info("points are hardly nearer to their neighbours than to all others, so neighbours are searched among principal components")
@@ -296,13 +277,12 @@ func (o *Options) autoComponents() bool {
 // reduce fills in Reduced, unless a cache has done so, and drops the points if no network
 // needs them.
 func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
+	defer kind.Catch(&err)
 	points := h.Source()
 	n, d := points.Dims()
 	components := o.Reduces(n, d)
 	if h.Scaled == nil && (components == 0 || !o.dropsScaled()) {
-		if h.Scaled, err = data.Collect(ctx, h.stored); err != nil {
-			return err
-		}
+		h.Scaled = kind.Got(data.Collect(ctx, h.stored))
 		points = h.Scaled
 	}
 	if h.Scaled != nil && (o.GraphMetric == data.Cosine || o.GraphMetric == data.Jaccard) {
@@ -311,10 +291,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 				len(h.alone), "first row", h.alone[0]+1)
 		}
 	}
-	equal, err := data.AllEqual(ctx, points)
-	switch {
-	case err != nil:
-		return err
+	switch equal := kind.Got(data.AllEqual(ctx, points)); {
 	case equal && o.network():
 		return ErrEqualPoints
 	case equal && o.Graph == nil:
@@ -332,12 +309,8 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		} else {
 			h.PCA, err = pca.Fit(ctx, points, components, o.Device)
 		}
-		if err != nil {
-			return err
-		}
-		if h.Reduced, err = h.PCA.Transform(ctx, points, o.Device); err != nil {
-			return err
-		}
+		kind.Check(err)
+		h.Reduced = kind.Got(h.PCA.Transform(ctx, points, o.Device))
 		h.PCADevice = watch()
 	}
 	h.PCATime = time.Since(start)

@@ -53,61 +53,51 @@ var errEmpty = fmt.Errorf("%w: the embedding is empty; Embed and Load make one",
 //
 // Errors name the file. They wrap model.ErrFile if its contents are invalid, ErrImages if it
 // holds a network for images, and fs.ErrNotExist if there is none.
-func Load(path string) (*Embedding, error) {
-	from, info := path, fs.FileInfo(nil)
-	if info, _ = os.Stat(path); info != nil && info.IsDir() {
+func Load(path string) (_ *Embedding, err error) {
+	defer kind.Catch(&err)
+	from := path
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		from = filepath.Join(path, model.RunFile)
 	}
 	saved, err := model.Load(from)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && from != path:
-		return nil, kind.Errorf(fs.ErrNotExist, "%s: got a folder without %s, want a finished run, or the file", path, model.RunFile)
-	case err != nil:
-		return nil, err
-	case saved.ResNet != nil:
+	kind.Need(from == path || !errors.Is(err, fs.ErrNotExist), fs.ErrNotExist,
+		"%s: got a folder without %s, want a finished run, or the file", path, model.RunFile)
+	kind.Check(err)
+	if saved.ResNet != nil {
 		return nil, fmt.Errorf("%w: %s", ErrImages, from)
 	}
 	e := &Embedding{Description: saved.Description, mapper: saved.Network, trainPoints: saved.Points, FromPyTorch: saved.FromPyTorch}
 	if network, ok := saved.Network.(saver); ok {
 		if e.model = network; from != path {
-			e.Positions, err = positionsOf(filepath.Join(path, "embedding.npy"), e.Dim())
+			e.Positions = positionsOf(filepath.Join(path, "embedding.npy"), e.Dim())
 		}
-		return e, err
+		return e, nil
 	}
 	e.Positions = &data.Matrix{N: saved.N, D: saved.D, X: saved.Table}
-	if e.model, err = model.NewEmbedding(slices.Clone(saved.Table), saved.D, saved.Training.Objective); err != nil {
-		return nil, err
-	}
+	e.model = kind.Got(model.NewEmbedding(slices.Clone(saved.Table), saved.D, saved.Training.Objective))
 	if e.trainPoints == nil {
 		points, err := model.LoadPoints(filepath.Join(filepath.Dir(from), model.PointsFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			return e, nil
 		}
-		if err == nil {
-			if err = e.UseTrainingPoints(points); err != nil {
-				err = kind.Errorf(model.ErrFile, "%s and the %s next to it are not of the same run: %w", from, model.PointsFile, err)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
+		kind.Check(err)
+		err = e.UseTrainingPoints(points)
+		kind.Need(err == nil, model.ErrFile, "%s and the %s next to it are not of the same run: %w", from, model.PointsFile, err)
 	}
 	return e, nil
 }
 
-// positionsOf reads the positions in d dimensions in a file; nil if there is no file.
-func positionsOf(path string, d int) (*data.Matrix, error) {
+// positionsOf reads the positions in d dimensions in a file; nil if there is no file. It
+// fails as kind.Need does.
+func positionsOf(path string, d int) *data.Matrix {
 	set, err := file.Read(context.Background(), []string{path}, file.Options{})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if _, got := set.Dims(); got != d {
-		return nil, kind.Errorf(model.ErrFile, "%s: got %d coordinates, want %d as the model has", path, got, d)
-	}
-	return set.Points, nil
+	kind.Check(err)
+	_, got := set.Dims()
+	kind.Need(got == d, model.ErrFile, "%s: got %d coordinates, want %d as the model has", path, got, d)
+	return set.Points
 }
 
 // WriteONNX writes the network with its preprocessing as an ONNX file, for other programs; see
@@ -405,17 +395,13 @@ func (e *Embedding) projectSet(ctx context.Context, dst *data.Matrix, set *data.
 // The error wraps ErrPoints if points have another width, o.Division does not fit or,
 // unless o.SkipBad is set, a point cannot be placed (*PointError); or it is
 // ErrNoTrainingPoints, or comes from rows, write, ctx or the device.
-func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
-	p, err := e.newPlacement(ctx, rows, o)
-	if err != nil {
-		return err
-	}
+func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) (err error) {
+	defer kind.Catch(&err)
+	p := kind.Got(e.newPlacement(ctx, rows, o))
 	at := o.First
 	current, next := p.newBlock(), p.newBlock()
 	for current.err == nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		kind.Check(ctx.Err())
 		var failed error
 		parallel.For(2, 1, func(piece, _, _ int) {
 			if piece == 0 {
@@ -427,13 +413,9 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 		if bad, ok := errors.AsType[*PointError](failed); ok {
 			bad.Name = rows.RowName(bad.Row)
 		}
-		if failed != nil {
-			return failed
-		}
+		kind.Check(failed)
 		if current.n > 0 {
-			if err := write(&current.ProjectedBlock); err != nil {
-				return err
-			}
+			kind.Check(write(&current.ProjectedBlock))
 			at += current.n
 		}
 		current, next = next, current

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -38,25 +39,24 @@ type DivisionRules struct {
 // Divide divides n rows: it leaves out the missing rows (ascending), then rows by Imbalance,
 // holds rows out, and chooses the rows to train on. labels are the labels of all rows, or
 // nil. Errors wrap ErrOption, and name the key of a configuration.
-func (r DivisionRules) Divide(n int, labels *data.Labels, missing []int) (*Division, error) {
-	fault := func(key string, err error) (*Division, error) {
-		return nil, fmt.Errorf("%w: %w", ErrOption, fmt.Errorf("%s: %w", key, err))
+func (r DivisionRules) Divide(n int, labels *data.Labels, missing []int) (_ *Division, err error) {
+	defer kind.Catch(&err)
+	check := func(key string, err error) {
+		if err != nil {
+			kind.Check(fmt.Errorf("%w: %w", ErrOption, fmt.Errorf("%s: %w", key, err)))
+		}
 	}
-	if err := labels.Check(n); err != nil {
-		return fault("data.labels", err)
-	}
+	check("data.labels", labels.Check(n))
 	d, rows, left := new(Division), []int(nil), n // nil: all rows, which may be very many
 	if len(missing) > 0 {
 		if rows = without(n, missing); len(rows) == 0 {
-			return fault("data.missing", fmt.Errorf("points: got none without a missing value, want at least one"))
+			check("data.missing", fmt.Errorf("points: got none without a missing value, want at least one"))
 		}
 		labels, left = labels.Take(rows), len(rows)
 	}
 	if r.Imbalance {
 		kept, err := labels.Imbalance(r.Seed)
-		if err != nil {
-			return fault("data.imbalance", err)
-		}
+		check("data.imbalance", err)
 		rows, labels, left = pick(rows, kept), labels.Take(kept), len(kept)
 	}
 	if rows != nil {
@@ -64,28 +64,22 @@ func (r DivisionRules) Divide(n int, labels *data.Labels, missing []int) (*Divis
 	}
 	if r.Holdout > 0 {
 		rest, held, err := data.HoldOut(left, labels, r.Holdout, r.Seed)
-		if err != nil {
-			return fault("data.holdout", err)
-		}
+		check("data.holdout", err)
 		d.Held, rows, left = pick(rows, held), pick(rows, rest), len(rest)
 	}
 	switch {
 	case r.Listed != nil:
-		if err := data.CheckRows(r.Listed, n); err != nil {
-			return fault("data.sample", err)
-		}
+		check("data.sample", data.CheckRows(r.Listed, n))
 		d.Trained = slices.DeleteFunc(slices.Clone(r.Listed), func(row int) bool { return contains(d.Held, row) || contains(d.Left, row) })
 		if len(d.Trained) == 0 {
-			return fault("data.sample", fmt.Errorf("all its rows are held out (data.holdout) or left out"))
+			check("data.sample", fmt.Errorf("all its rows are held out (data.holdout) or left out"))
 		}
 	case r.Sample > float64(left):
-		return fault("data.sample", fmt.Errorf("got %v, want at most the number of points (%d)", r.Sample, left))
+		check("data.sample", fmt.Errorf("got %v, want at most the number of points (%d)", r.Sample, left))
 	case r.Sample > 0:
 		count, _ := DivisionRules{Sample: r.Sample}.Count(left)
 		drawn, err := data.DrawRows(left, count, r.Seed)
-		if err != nil {
-			return fault("data.sample", err)
-		}
+		check("data.sample", err)
 		d.Trained = pick(rows, drawn)
 	case rows == nil:
 		d.Trained = without(n)

@@ -11,6 +11,7 @@ import (
 	"cne/data/images"
 	"cne/data/neighbors"
 	"cne/internal/explorer"
+	"cne/internal/kind"
 	"cne/internal/plot"
 	"cne/train/quality"
 )
@@ -69,26 +70,19 @@ type PicturePanel struct {
 //
 // The same positions and options give the same bytes. Errors of w are returned. Other
 // errors wrap ErrPoints or ErrOption, and nothing is written.
-func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
+func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) (err error) {
+	defer kind.Catch(&err)
 	format := plot.Format(cmp.Or(o.Format, "png"))
 	if len(o.Panels) > 0 {
-		strip, err := o.strip()
-		if err != nil {
-			return err
-		}
+		strip := kind.Got(o.strip())
 		return showError(strip.Write(w, format))
 	}
-	n, err := e.shown()
-	if err != nil {
-		return err
-	}
+	kind.Check(e.shown())
 	s := &plot.Scatter{
 		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut, Below: o.Trained, Above: o.Held,
 		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
 	}
-	if s.Colouring, err = colouring("Labels", o.Labels, n); err != nil {
-		return err
-	}
+	s.Colouring = kind.Got(colouring("Labels", o.Labels, e.Positions.N))
 	return showError(s.Write(w, format))
 }
 
@@ -210,12 +204,11 @@ func Facts(f *quality.Figures) []Fact {
 //
 // The same positions and options give the same bytes. Errors of w are returned. Other
 // errors wrap ErrPoints or ErrOption, and nothing is written.
-func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
+func (e *Embedding) WritePage(w io.Writer, o PageOptions) (err error) {
+	defer kind.Catch(&err)
 	views := o.Views
 	if len(views) == 0 {
-		if _, err := e.shown(); err != nil {
-			return err
-		}
+		kind.Check(e.shown())
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
 	p := explorer.Page{Title: o.Title, Slider: o.Slider, Rows: o.Rows, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels,
@@ -229,15 +222,9 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 	if h := e.Neighborhood; p.Neighbors == nil && h != nil && h.Nearest != nil && h.Nearest.N == n {
 		p.Neighbors = h.Nearest
 	}
-	var err error
-	if p.Colouring, err = colouring("Labels", o.Labels, n); err != nil {
-		return err
-	}
+	p.Colouring = kind.Got(colouring("Labels", o.Labels, n))
 	for _, c := range o.Columns {
-		colours, err := colouring(fmt.Sprintf("column %q", c.Name), c.Labels, n)
-		if err != nil {
-			return err
-		}
+		colours := kind.Got(colouring(fmt.Sprintf("column %q", c.Name), c.Labels, n))
 		p.Columns = append(p.Columns, explorer.Column{Name: c.Name, Colouring: colours})
 	}
 	if o.Names == nil && o.Images != nil {
@@ -246,12 +233,12 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 	return showError(p.Write(w))
 }
 
-// shown returns the number of points, or an error if there are no positions.
-func (e *Embedding) shown() (int, error) {
+// shown returns an error if there are no positions.
+func (e *Embedding) shown() error {
 	if e.Positions == nil || e.Positions.N == 0 {
-		return 0, fmt.Errorf("%w: got no Positions to show; after Load of a network, set them to what Project returns", ErrPoints)
+		return fmt.Errorf("%w: got no Positions to show; after Load of a network, set them to what Project returns", ErrPoints)
 	}
-	return e.Positions.N, nil
+	return nil
 }
 
 // colouring checks the labels of n points, and returns their colouring.

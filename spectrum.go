@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/model/op"
 	"cne/train"
@@ -35,17 +36,13 @@ import (
 // then returns the embeddings as far as they were trained: the slice is nil before the
 // shared phases have ended, and an embedding is nil before its own training has begun.
 // Errors wrap what Embed's errors wrap.
-func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
-	if err := checkPoints(points); err != nil {
-		return nil, err
-	}
+func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) (_ []*Embedding, err error) {
+	defer kind.Catch(&err)
+	kind.Check(checkPoints(points))
 	if o.Division != nil {
 		return nil, badOption("Division: got %d rows, want nil, as a spectrum trains on all points", len(o.Division.Trained))
 	}
-	h, err := Prepare(ctx, &data.Dataset{Points: points.Clone()}, o)
-	if err != nil {
-		return nil, err
-	}
+	h := kind.Got(Prepare(ctx, &data.Dataset{Points: points.Clone()}, o))
 	return h.Spectrum(ctx, last, o)
 }
 
@@ -229,7 +226,8 @@ func spectrumError(ctx context.Context, i int, err error) error {
 
 // early runs the shared phases and returns the state at their end, or nil if there are no
 // shared phases.
-func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Options, shared int) (*train.Checkpoint, error) {
+func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Options, shared int) (_ *train.Checkpoint, err error) {
+	defer kind.Catch(&err)
 	if shared == 0 {
 		return nil, nil
 	}
@@ -239,16 +237,11 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 		o.Towards = nil
 	}
 	keep, from, err := o.SpectrumCheckpoints.of(-1)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	if from != nil && from.Progress.Epochs == totalEpochs(o.Phases) {
 		return from, nil
 	}
-	m, err := h.NewModel(ctx, &o)
-	if err != nil {
-		return nil, err
-	}
+	m := kind.Got(h.NewModel(ctx, &o))
 	var end *train.Checkpoint
 	o.Resume, o.Checkpoints = from, new(train.Checkpoints)
 	if keep != nil {
