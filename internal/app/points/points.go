@@ -19,6 +19,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
@@ -142,8 +143,10 @@ func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *
 }
 
 // readTraining reads data.path and divides its rows. With data.sample, only the points that
-// are trained on or held out need to fit into memory.
+// are trained on or held out need to fit into memory. The functions below that return no
+// error fail as kind.Need does.
 func (in *Inputs) readTraining(ctx context.Context) (err error) {
+	defer kind.Catch(&err)
 	d := &in.Config.Data
 	o := in.Config.ReadOptions(d)
 	o.Log = in.log
@@ -152,33 +155,23 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	}
 	rules := d.Rules(in.Config.Embed.Seed)
 	if !in.Sampled() {
-		set, err := in.readPoints(ctx, d, o)
-		if err != nil {
-			return err
-		}
+		set := kind.Got(in.readPoints(ctx, d, o))
 		in.N, _ = set.Dims()
 		in.warnOfRowNumbers(set)
-		if err := in.fillMissing(set); err != nil {
-			return err
-		}
+		in.fillMissing(set)
 		var missing []int
 		if set.Points != nil {
 			missing = in.unwanted(set.Points, in.N)
 		}
-		if err := in.divide(rules, set.Labels, missing); err != nil {
-			return err
-		}
-		return in.take(set, in.Division.Trained, in.Division.Held)
+		in.divide(rules, set.Labels, missing)
+		in.take(set, in.Division.Trained, in.Division.Held)
+		return nil
 	}
 	if i := slices.IndexFunc(d.Path, func(path string) bool { return counts.Is(path, o) }); i >= 0 {
 		return fmt.Errorf("data.sample: got counts of single cells in %s, want null; to train on fewer of them, set data.holdout to a share", d.Path[i])
 	}
-	if in.infos, err = stat(d.Path); err == nil {
-		in.N, err = file.Count(ctx, d.Path, o)
-	}
-	if err != nil {
-		return err
-	}
+	in.infos = stat(d.Path)
+	in.N = kind.Got(file.Count(ctx, d.Path, o))
 	if d.Sample.File != "" {
 		if rules.Listed, err = rundir.ReadRows(ctx, d.Sample.File, in.N); err != nil {
 			return fmt.Errorf("data.sample: %w", err)
@@ -187,21 +180,12 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	var labels *data.Labels
 	var missing []int
 	if in.LeavesOut() {
-		if labels, missing, err = in.survey(ctx); err != nil {
-			return err
-		}
+		labels, missing = in.survey(ctx)
 	}
-	if err := in.divide(rules, labels, missing); err != nil {
-		return err
-	}
+	in.divide(rules, labels, missing)
 	both := slices.Sorted(slices.Values(slices.Concat(in.Division.Trained, in.Division.Held)))
-	set, err := file.ReadRows(ctx, d.Path, o, both, in.N)
-	if err == nil {
-		err = in.fillMissing(set)
-	}
-	if err != nil {
-		return err
-	}
+	set := kind.Got(file.ReadRows(ctx, d.Path, o, both, in.N))
+	in.fillMissing(set)
 	among := func(rows []int) []int {
 		found := make([]int, len(rows))
 		for k, row := range rows {
@@ -209,11 +193,12 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 		}
 		return found
 	}
-	return in.take(set, among(in.Division.Trained), among(in.Division.Held))
+	in.take(set, among(in.Division.Trained), among(in.Division.Held))
+	return nil
 }
 
 // divide divides the rows of data.path.
-func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing []int) (err error) {
+func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing []int) {
 	if known, _ := labels.Known(); labels != nil && len(known) < len(labels.Class) {
 		in.log.Info("points without a label, such as NA, are grey and left out of the accuracy", "points", len(labels.Class)-len(known))
 	}
@@ -225,12 +210,13 @@ func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing [
 		keys, what = "data.missing, data.zero_rows", what+", and "+zeros
 	}
 	if len(missing) == in.N {
-		return fmt.Errorf("%s: %s: got only %s, want others", keys, text.Few(in.Config.Data.Path, nil), what)
+		kind.Check(fmt.Errorf("%s: %s: got only %s, want others", keys, text.Few(in.Config.Data.Path, nil), what))
 	}
-	if in.Division, err = rules.Divide(in.N, labels, missing); err == nil && len(missing) > 0 {
+	division, err := rules.Divide(in.N, labels, missing)
+	kind.Check(configs.Cause(err))
+	if in.Division = division; len(missing) > 0 {
 		in.log.Info(keys+": left out "+what, "points", len(missing), "of", in.N)
 	}
-	return configs.Cause(err)
 }
 
 // unwanted returns which of the first n rows data.missing and data.zero_rows leave out.
@@ -246,57 +232,50 @@ func (in *Inputs) unwanted(m *data.Matrix, n int) (rows []int) {
 }
 
 // take takes the training points and the held-out points out of a set.
-func (in *Inputs) take(set *data.Dataset, trained, held []int) (err error) {
+func (in *Inputs) take(set *data.Dataset, trained, held []int) {
 	in.Config.Data.ArrangeLabels(set.Labels)
 	in.Points = set
 	if n, _ := set.Dims(); len(trained) == n {
-		return nil
+		return
 	}
-	if in.Points, err = set.Take(trained); err == nil && len(held) > 0 {
-		in.Held, err = set.Take(held)
+	in.Points = kind.Got(set.Take(trained))
+	if len(held) > 0 {
+		in.Held = kind.Got(set.Take(held))
 	}
-	return err
 }
 
 // survey reads all points of data.path, block by block, and returns what leaves rows out: their
 // labels for data.imbalance, and the rows for data.missing and data.zero_rows.
-func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []int, err error) {
+func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []int) {
 	d, o := &in.Config.Data, in.Config.ReadOptions(&in.Config.Data)
 	o.DropText = o.DropText || o.LabelColumn != "" // reading the points refuses what is not only words
-	rows, err := file.Open(ctx, d.Path, o)
-	if err != nil {
-		return nil, nil, err
-	}
+	rows := kind.Got(file.Open(ctx, d.Path, o))
 	defer rows.Close()
 	in.log.Info("looking through all points", "points", in.N)
 	var all []string
 	block := data.NewMatrix(data.BlockRows(rows.Width()), rows.Width())
 	for first := 0; ; {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
+		kind.Check(ctx.Err())
 		n, err := rows.Next(block)
 		if err == io.EOF {
 			break
-		} else if err != nil {
-			return nil, nil, err
 		}
+		kind.Check(err)
 		missing = append(missing, selection.Map(in.unwanted(block, n), func(i int) int { return first + i })...)
 		all, first = append(all, rows.Labels()...), first+n
 	}
 	if len(o.Labels) > 0 {
-		if all, err = file.ReadLabels(ctx, o.Labels, in.N); err != nil {
-			return nil, nil, err
-		}
+		all = kind.Got(file.ReadLabels(ctx, o.Labels, in.N))
 	}
 	if d.Imbalance != "" && all != nil {
 		labels = data.NewLabels(all)
 	}
-	return labels, missing, nil
+	return labels, missing
 }
 
 // readHeld reads the files of held-out points.
 func (in *Inputs) readHeld(ctx context.Context, paths []string) (err error) {
+	defer kind.Catch(&err)
 	d := in.Config.Data
 	if column := d.Reading().LabelColumn; column != "" && len(d.HoldoutLabels) == 0 {
 		d.LabelColumn = column // data.labels may be a column
@@ -313,14 +292,13 @@ func (in *Inputs) readHeld(ctx context.Context, paths []string) (err error) {
 	d.Path, d.Labels = paths, d.HoldoutLabels
 	o := in.Config.ReadOptions(&d)
 	o.Columns, o.Offset, o.Codings, o.AllowMissing = in.Points.Columns(), in.Points.Offset(), in.Points.Codings, in.fill != nil
-	if in.Held, err = in.readPoints(ctx, &d, o); err == nil && in.fill != nil {
-		in.Held.Points.FillMissing(in.fill)
-	}
+	in.Held, err = in.readPoints(ctx, &d, o)
 	if errors.Is(err, data.ErrShape) {
-		return fmt.Errorf("data.holdout: %w", err)
+		err = fmt.Errorf("data.holdout: %w", err)
 	}
-	if err != nil {
-		return err
+	kind.Check(err)
+	if in.fill != nil {
+		in.Held.Points.FillMissing(in.fill)
 	}
 	n, got := in.Held.Dims()
 	if _, want := in.Points.Dims(); got != want {
@@ -330,9 +308,9 @@ func (in *Inputs) readHeld(ctx context.Context, paths []string) (err error) {
 		in.Division.Held = append(in.Division.Held, in.N+i)
 	}
 	if in.Held.Points != nil && (in.Points.Points == nil || in.Points.Points.CSR == nil) {
-		in.Held.Points, err = in.Held.Points.Dense()
+		in.Held.Points = kind.Got(in.Held.Points.Dense())
 	}
-	return err
+	return nil
 }
 
 // readPoints reads all points of files: of data.path first, and then of data.holdout.
@@ -350,10 +328,9 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	if err == nil && read.Labels != nil {
 		err = file.CheckClasses(c.Path[0], read.Labels)
 	}
-	switch {
-	case errors.Is(err, data.ErrNotFinite): // without the advice for tables
+	if errors.Is(err, data.ErrNotFinite) { // without the advice for tables
 		return nil, fmt.Errorf("%v; data.missing is not for counts: mend the file", err)
-	case err != nil:
+	} else if err != nil {
 		return nil, err
 	}
 	if in.counts != nil {
@@ -371,10 +348,10 @@ func (in *Inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 }
 
 // fillMissing replaces missing values of points, if data.missing says so.
-func (in *Inputs) fillMissing(set *data.Dataset) error {
+func (in *Inputs) fillMissing(set *data.Dataset) {
 	m := set.Points
 	if !in.Config.Data.FillsMissing() || m == nil || in.counts != nil {
-		return nil
+		return
 	}
 	in.fill = m.FiniteMeans()
 	isEmpty := func(i int) bool { return m.CSR == nil && !slices.ContainsFunc(m.Row(i), simd.IsFinite) }
@@ -384,5 +361,5 @@ func (in *Inputs) fillMissing(set *data.Dataset) error {
 	if filled := m.FillMissing(in.fill); filled > 0 {
 		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", filled, "of", m.N*m.D)
 	}
-	return set.Check()
+	kind.Check(set.Check())
 }

@@ -16,6 +16,7 @@ import (
 	"cne/data/file"
 	"cne/data/pca"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -76,7 +77,8 @@ func (in *Inputs) ChooseComponents(o *cne.Options) {
 
 // Prepare finds the neighbours of the points, which it takes from the inputs, or reads
 // them from the cache of an earlier run on the same points with the same settings.
-func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*Prepared, error) {
+func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (_ *Prepared, err error) {
+	defer kind.Catch(&err)
 	c := in.Config
 	n, width := in.Points.Dims()
 	cache := dir.Cache(in.log, c.Graph.Cache)
@@ -101,22 +103,15 @@ func (in *Inputs) Prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	}
 	p := &Prepared{Neighborhood: h, PointsKey: cache.PointsKey, RowsKey: in.rowsKey(), GraphKey: rundir.GraphKey(h.Graph)}
 	if in.Held != nil {
-		held, err := in.ScaledHeld(ctx, h.Preprocessing, h.PCA)
-		if err != nil {
-			return nil, err
-		}
-		if p.HeldKey, err = rundir.PointsKey(ctx, held.Source()); err != nil {
-			return nil, err
-		}
+		held := kind.Got(in.ScaledHeld(ctx, h.Preprocessing, h.PCA))
+		p.HeldKey = kind.Got(rundir.PointsKey(ctx, held.Source()))
 	}
 	names, _ := in.Names()
-	if o.Start, err = in.Earlier.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed); err == nil {
-		o.Towards, err = in.Towards.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed)
+	o.Start = kind.Got(in.Earlier.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed))
+	if o.Towards = kind.Got(in.Towards.Start(in.log, h, names, in.Division, in.N, c.Embed.Seed)); o.Towards != nil {
+		p.TowardsKey = kind.Got(rundir.PointsKey(ctx, o.Towards))
 	}
-	if err == nil && o.Towards != nil {
-		p.TowardsKey, err = rundir.PointsKey(ctx, o.Towards)
-	}
-	return p, err
+	return p, nil
 }
 
 // ScaledHeld returns the held-out points, scaled like the points of a run with these
@@ -135,17 +130,13 @@ func (in *Inputs) ScaledHeld(ctx context.Context, before *model.Preprocessing, c
 
 // scaleLike scales points in place like the points of a run with these components.
 func scaleLike(ctx context.Context, set *data.Dataset, before *model.Preprocessing, components *pca.PCA) (err error) {
+	defer kind.Catch(&err)
 	if components == nil && set.Points != nil && set.Points.CSR != nil &&
 		(before.Scaler.Kind == data.ScaleStandard || !before.Metric.Sparse()) {
-		set.Points, err = set.Points.Dense()
+		set.Points = kind.Got(set.Points.Dense())
 	}
-	if err == nil {
-		err = set.ScaleBy(before.Scaler)
-	}
-	if err == nil {
-		err = set.Normalize(ctx, before.Metric, before.Scaler)
-	}
-	return err
+	kind.Check(set.ScaleBy(before.Scaler))
+	return set.Normalize(ctx, before.Metric, before.Scaler)
 }
 
 // Reduce returns the components of scaled points, or the points themselves.
@@ -158,14 +149,13 @@ func Reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA, on *
 
 // ReadAgain reads the training points of the run in a folder, by its configuration, and
 // prepares them as the run did. Other points are an error.
-func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing, on *model.Device) (*data.Matrix, error) {
+func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing, on *model.Device) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
 	if before == nil || before.Scaler == nil {
 		return nil, errors.New("the model does not say how they were prepared")
 	}
 	c, origins, err := configs.Train.Load(&configs.Sources{File: filepath.Join(folder, rundir.ConfigFile), Context: ctx})
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	rundir.LocateInputs(folder, c, origins)
 	d := &c.Data
 	d.Holdout.Paths, d.HoldoutLabels = nil, nil // other files than the points'
@@ -182,19 +172,11 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	}
 	c.Graph.File = ""
 	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
-	in, err := Read(ctx, c, origins, slog.New(slog.DiscardHandler)) // training has logged it
-	if err == nil {
-		err = scaleLike(ctx, in.Points, before, before.PCA)
-	}
-	if err != nil {
-		return nil, err
-	}
-	key, err := rundir.PointsKey(ctx, in.Points.Source())
-	if trained, _ := rundir.DataKeys(folder); err == nil && key != trained {
-		err = fmt.Errorf("the points of %s are not those that the run was trained on, by its metrics.json", text.Few(d.Path, nil))
-	}
-	if err != nil {
-		return nil, err
+	in := kind.Got(Read(ctx, c, origins, slog.New(slog.DiscardHandler))) // training has logged it
+	kind.Check(scaleLike(ctx, in.Points, before, before.PCA))
+	key := kind.Got(rundir.PointsKey(ctx, in.Points.Source()))
+	if trained, _ := rundir.DataKeys(folder); key != trained {
+		return nil, fmt.Errorf("the points of %s are not those that the run was trained on, by its metrics.json", text.Few(d.Path, nil))
 	}
 	return Reduce(ctx, in.Points, before.PCA, on)
 }

@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/model"
 )
@@ -22,29 +23,21 @@ import (
 // as points are placed.
 func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.Dir, on *model.Device,
 	progress func(done, all int)) (held *data.Matrix, err error) {
+	defer kind.Catch(&err)
 	d := &in.Config.Data
 	in.log.Info("placing the other points", "points", in.Rest())
-	if err := in.checkFiles(); err != nil {
-		return nil, err
-	}
+	in.checkFiles()
 	if in.Config.Model.HasTable() {
-		if err := e.UseDevice(on); err != nil {
-			return nil, err
-		}
+		kind.Check(e.UseDevice(on))
 	}
 	o := d.Reading()
 	given := o.Labels
 	o.Labels = nil
-	rows, err := file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o))
-	if err != nil {
-		return nil, err
-	}
+	rows := kind.Got(file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o)))
 	defer rows.Close()
 	var labels []string // of all points, if they have files of their own
 	if len(given) > 0 {
-		if labels, err = file.ReadLabels(ctx, given, in.N); err != nil {
-			return nil, err
-		}
+		labels = kind.Got(file.ReadLabels(ctx, given, in.N))
 	}
 	if d.Holdout.Share > 0 {
 		held = data.NewMatrix(len(in.Division.Held), e.Dim())
@@ -55,18 +48,14 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 	}
 	names = selection.Pick(names, in.Division.Placed(in.N))
 	if in.LeavesOut() {
-		err = dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N))
+		kind.Check(dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N)))
 	}
-	if err == nil {
-		err = dir.WriteNames(names)
-	}
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(dir.WriteNames(names))
 	files, labeled := dir.PositionFiles("embedding", in.Config.Output.CSV), labels != nil || rows.Labeled()
-	return held, rundir.WritePositions(files, e.Dim(), labeled, names != nil, func(write rundir.PositionWriter) error {
+	return held, rundir.WritePositions(files, e.Dim(), labeled, names != nil, func(write rundir.PositionWriter) (err error) {
+		defer kind.Catch(&err)
 		read, written := 0, 0
-		err := e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
+		kind.Check(e.ProjectRows(ctx, rows, cne.Projection{Division: in.Division}, func(b *cne.ProjectedBlock) error {
 			if read += b.Positions.N; len(b.Rows) == 0 || b.Rows[len(b.Rows)-1] >= in.N {
 				return nil // an error in the end, if there are more rows than in the beginning
 			}
@@ -81,14 +70,12 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil for nil
 			written += b.Positions.N
 			return write(b.Positions, b.Labels, named)
-		})
-		if want := in.N - len(in.Division.Left); err == nil && read != want {
-			err = fmt.Errorf("data.path: got %d points, want %d as when the run began", read, want)
+		}))
+		if want := in.N - len(in.Division.Left); read != want {
+			return fmt.Errorf("data.path: got %d points, want %d as when the run began", read, want)
 		}
-		if err == nil {
-			err = in.checkFiles()
-		}
-		return err
+		in.checkFiles()
+		return nil
 	})
 }
 
@@ -112,28 +99,22 @@ func (in *Inputs) takeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
 	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
 }
 
-// checkFiles returns an error if a file of data.path has changed since it was read.
-func (in *Inputs) checkFiles() error {
-	now, err := stat(in.Config.Data.Path)
-	if err != nil {
-		return err
-	}
-	for i, info := range now {
+// checkFiles fails if a file of data.path has changed since it was read.
+func (in *Inputs) checkFiles() {
+	for i, info := range stat(in.Config.Data.Path) {
 		moved := !os.SameFile(in.infos[i], info) && !strings.HasPrefix(in.Config.Data.Path[i], file.BuiltinPrefix)
 		if before := in.infos[i]; moved || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
-			return fmt.Errorf("%s has changed since training", in.Config.Data.Path[i])
+			kind.Check(fmt.Errorf("%s has changed since training", in.Config.Data.Path[i]))
 		}
 	}
-	return nil
 }
 
-func stat(paths []string) ([]fs.FileInfo, error) {
-	infos := make([]fs.FileInfo, len(paths))
-	for i, path := range paths {
-		var err error
-		if infos[i], err = file.Stat(path); err != nil {
-			return nil, fmt.Errorf("data.path: %w", err)
+func stat(paths []string) []fs.FileInfo {
+	return selection.Map(paths, func(path string) fs.FileInfo {
+		info, err := file.Stat(path)
+		if err != nil {
+			kind.Check(fmt.Errorf("data.path: %w", err))
 		}
-	}
-	return infos, nil
+		return info
+	})
 }
