@@ -57,6 +57,7 @@ import (
 	"cne/data"
 	"cne/data/images"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/plot"
 	"cne/internal/selection"
 )
@@ -263,11 +264,9 @@ func inkOf(c color.NRGBA) ink {
 }
 
 // content makes everything that the page holds.
-func (p *Page) content() (*content, error) {
-	places, err := p.check()
-	if err != nil {
-		return nil, err
-	}
+func (p *Page) content() (_ *content, err error) {
+	defer kind.Catch(&err)
+	places := kind.Got(p.check())
 	title := cmp.Or(plot.Printable(p.Title), "Embedding")
 	a := about{
 		Title: title, Slider: plot.Printable(p.Slider), Rows: max(1, p.Rows), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
@@ -316,10 +315,7 @@ func (p *Page) content() (*content, error) {
 			c.Later = append(c.Later, block{id: "atlas-" + strconv.Itoa(k), content: atlas})
 		}
 	}
-	text, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
+	text := kind.Got(json.Marshal(a))
 	c.About = string(text)
 	c.inline()
 	return c, nil

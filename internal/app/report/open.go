@@ -20,6 +20,7 @@ import (
 	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/plot"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -29,16 +30,12 @@ import (
 // OpenMap reads an embedding from files, or from a run folder with its held-out points,
 // and returns the files, too.
 func OpenMap(ctx context.Context, inputs []string, o file.Options) (files []string, m Map, err error) {
+	defer kind.Catch(&err)
 	files, set, err := rundir.OpenEmbedding(ctx, inputs, o)
-	if err != nil {
-		return nil, m, err
-	}
+	kind.Check(err)
 	m = Map{Positions: set.Points, Labels: set.Labels}
 	if len(inputs) == 1 && files[0] != inputs[0] {
-		held, err := rundir.OpenHeldOut(ctx, files[0], o)
-		if err != nil {
-			return nil, m, err
-		}
+		held := kind.Got(rundir.OpenHeldOut(ctx, files[0], o))
 		if held != nil {
 			m = WithHeldOut(m, held.Points, held.Labels)
 		}

@@ -24,6 +24,7 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
 	"cne/internal/explorer"
+	"cne/internal/kind"
 	"cne/internal/plot"
 	"cne/internal/selection"
 	"cne/train/quality"
@@ -42,15 +43,13 @@ func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, ima
 // another order. If images is nil and withImages is true, the page has the run's images, if
 // its configuration wants them. It has the annotations that w asks for, and the run's.
 func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, images *images.Set, withImages bool,
-	w Wanted) (*cne.PageOptions, error) {
+	w Wanted) (_ *cne.PageOptions, err error) {
+	defer kind.Catch(&err)
 	if c := pretrainedConfig(folder); c != nil {
 		return pretrainedPage(ctx, log, folder, c, m, images, withImages, w)
 	}
 	// For a run that left points out, rows are the rows that it kept.
-	rows, err := pageRows(ctx, folder, m)
-	if err != nil {
-		return nil, err
-	}
+	rows := kind.Got(pageRows(ctx, folder, m))
 	n := selection.If(rows == nil, m.Positions.N, 0) // 0: the run may have left rows out
 	metrics := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
@@ -58,16 +57,11 @@ func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, image
 		c.Data.Path = w.Data
 	}
 	if withImages && images == nil && len(c.Data.Path) > 0 {
-		if images, err = RunImages(ctx, log, c, m.Positions.N, rows); err != nil {
-			return nil, err
-		}
+		images = kind.Got(RunImages(ctx, log, c, m.Positions.N, rows))
 	}
 	page := &cne.PageOptions{Facts: Facts(&metrics.Figures, metrics.Z), Images: images}
 	// A page of a run with data.sample has all points, in the order of the input.
-	sample, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
+	sample := kind.Got(rundir.ReadRows(ctx, filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32))
 	if rows != nil { // where these rows are on the page
 		index := make(map[int]int, len(rows))
 		for i, row := range rows {

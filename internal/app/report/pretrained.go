@@ -14,6 +14,7 @@ import (
 	"cne/configs"
 	"cne/data/images"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
@@ -126,6 +127,7 @@ type Placed struct {
 // called as images are placed.
 func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c *configs.SimCLR,
 	network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
+	defer kind.Catch(&err)
 	augmentation := c.Pretraining().Augmentation
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
 	var facts []cne.Fact
@@ -136,20 +138,12 @@ func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c
 		found, err = e.Plane(ctx, positions, p.Images)
 		accuracy, facts = &found, planeFact(&found)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := rundir.WriteEmbedding(dir.PositionFiles("embedding", c.Output.CSV), positions, p.Images.Labels, p.Images.Names); err != nil {
-		return nil, err
-	}
-	if err := dir.WriteNames(p.Images.Names); err != nil {
-		return nil, err
-	}
+	kind.Check(err)
+	kind.Check(rundir.WriteEmbedding(dir.PositionFiles("embedding", c.Output.CSV), positions, p.Images.Labels, p.Images.Names))
+	kind.Check(dir.WriteNames(p.Images.Names))
 	m := Map{positions, p.Images.Labels, p.heldOut()}
 	if c.Output.Plot {
-		if err := m.SavePicture(log, dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
-			return nil, err
-		}
+		kind.Check(m.SavePicture(log, dir.Path("embedding.png"), cne.PictureOptions{}))
 	}
 	if !c.Output.HTML {
 		return accuracy, nil

@@ -18,6 +18,7 @@ import (
 	"cne/data"
 	"cne/data/file"
 	"cne/internal/atomicfile"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
@@ -119,20 +120,15 @@ func WritePositions(paths []string, d int, labeled, named bool, run func(write P
 		return failed(err)
 	}
 	var placed error
-	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) error {
+	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) (err error) {
+		defer kind.Catch(&err)
 		var write PositionWriter
 		var end func() error
 		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
-			table, err := file.NewCSVWriter(w, d, labeled, named)
-			if err != nil {
-				return err
-			}
+			table := kind.Got(file.NewCSVWriter(w, d, labeled, named))
 			write, end = table.Write, table.Close
 		} else {
-			array, err := file.NewNPYWriter(w, d)
-			if err != nil {
-				return err
-			}
+			array := kind.Got(file.NewNPYWriter(w, d))
 			write, end = func(m *data.Matrix, _, _ []string) error { return array.Write(m) }, array.Close
 		}
 		placed = WritePositions(paths[1:], d, labeled, named, func(others PositionWriter) error {

@@ -356,6 +356,7 @@ func Regenerable(name string) bool {
 // file's name there; run is "" if there is none. A link belongs to the run folder that it
 // is in, or else to its target's.
 func RunOf(file string) (run, name string, err error) {
+	defer kind.Catch(&err)
 	paths := []string{file}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		paths = append(paths, target)
@@ -363,22 +364,15 @@ func RunOf(file string) (run, name string, err error) {
 		paths = append(paths, filepath.Join(folder, filepath.Base(file)))
 	}
 	for _, full := range paths {
-		if full, err = filepath.Abs(full); err != nil {
-			return "", "", err
-		}
+		full = kind.Got(filepath.Abs(full))
 		folder := filepath.Dir(full)
 		for _, candidate := range []string{folder, filepath.Dir(folder)} {
 			contents, _, err := Inspect(candidate)
 			if errors.Is(err, fs.ErrPermission) {
 				continue // cne can read its own folders
 			}
-			if err != nil {
-				return "", "", err
-			}
-			name, err := filepath.Rel(candidate, full)
-			if err != nil {
-				return "", "", err
-			}
+			kind.Check(err)
+			name := kind.Got(filepath.Rel(candidate, full))
 			name = filepath.ToSlash(name)
 			if contents == Run && isRunFile(name) {
 				return candidate, name, nil
