@@ -20,6 +20,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/model"
 )
 
@@ -65,22 +66,14 @@ same points and graph; the first gives k.`,
   cne evaluate mine.npy --against theirs.npy
   cne evaluate --join part1.npy part2.npy --data points.npy`,
 		Args: cli.AtLeastOne("the file with the embedding, or the run folder"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer kind.Catch(&err)
 			a.inputs = args
-			if err := cli.CheckEnding("--output", a.output, ".json"); err != nil {
-				return cli.Usage(cmd, err)
-			}
-			from, err := cli.Sources(cmd)
-			if err != nil {
-				return err
-			}
-			if err := a.configure(from); err != nil {
-				return cli.ConfigError(cmd, from, err)
-			}
+			kind.Check(cli.Usage(cmd, cli.CheckEnding("--output", a.output, ".json")))
+			from := kind.Got(cli.Sources(cmd))
+			kind.Check(cli.ConfigError(cmd, from, a.configure(from)))
 			a.Reporter = cli.NewReporter(cmd, a.config.Log.Format)
-			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
-				return err
-			}
+			a.device = kind.Got(openDevice(a.Log, a.config.Device))
 			return errors.Join(a.run(cmd.Context(), cmd.OutOrStdout()), a.device.Close())
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -123,11 +116,10 @@ type evaluationRun struct {
 
 // configure loads the configuration of the data and the graph from the given file, or
 // else from the first run, with the flags on top.
-func (a *evaluationRun) configure(from configs.Sources) error {
+func (a *evaluationRun) configure(from configs.Sources) (err error) {
+	defer kind.Catch(&err)
 	for _, input := range a.inputs {
-		if run, err := isRun(input); err != nil {
-			return err
-		} else if run {
+		if kind.Got(isRun(input)) {
 			a.runs = append(a.runs, input)
 		}
 	}
@@ -136,23 +128,17 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		a.folder, from.File = a.runs[0], filepath.Join(a.runs[0], rundir.ConfigFile)
 	}
 	c, origins, err := configs.Train.Load(&from)
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	a.config, a.origins = c, origins
 	a.dataKnown = !origins.IsDefault("data.path")
 	if ofTheRun && origins["data.path"] != "--data" {
 		own, ownOrigins, err := configs.Train.Load(&configs.Sources{File: from.File})
-		if err != nil {
-			return err
-		}
+		kind.Check(err)
 		if own.Embed.Seed != c.Embed.Seed && c.DrawsPoints() {
 			return fmt.Errorf("%s: got seed %d, want %d as in the run in %s", origins["seed"], c.Embed.Seed, own.Embed.Seed, a.folder)
 		}
 		for _, run := range a.runs[1:] {
-			if err := a.checkSameData(run, from); err != nil {
-				return err
-			}
+			kind.Check(a.checkSameData(run, from))
 		}
 		a.asTrained = !slices.ContainsFunc(configs.Train.Compare(own, c), func(d configs.Difference) bool {
 			return aboutPoints(d.Key, c) && !aboutLabels(d.Key)
@@ -178,9 +164,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		c.Graph.Cache = configs.Cache{}
 	}
 	if !a.dataKnown && a.against == "" && c.Graph.File == "" {
-		if _, err := os.Stat(a.inputs[0]); err != nil {
-			return err
-		}
+		kind.Got(os.Stat(a.inputs[0]))
 		return fmt.Errorf("%s: got an embedding without its points, want --data, --against or --graph", a.inputs[0])
 	}
 	return nil
@@ -268,13 +252,10 @@ type candidate struct {
 }
 
 // openCandidate reads an embedding, from several files if it comes in parts.
-func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*candidate, error) {
+func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (_ *candidate, err error) {
+	defer kind.Catch(&err)
 	path := paths[0]
-	run, err := isRun(path)
-	if err != nil {
-		return nil, err
-	}
-	if run && len(paths) == 1 {
+	if kind.Got(isRun(path)) && len(paths) == 1 {
 		paths = []string{rundir.TrainedFile(path)}
 	}
 	var o file.Options
@@ -282,9 +263,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 		o.Labels = a.config.Data.Reading().Labels
 	}
 	files, set, err := rundir.OpenEmbedding(ctx, paths, o)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	s := &candidate{path: path, file: files[0], positions: set.Points, labels: set.Labels}
 	if len(paths) > 1 {
 		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)
@@ -293,24 +272,19 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	return s, nil
 }
 
-func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
+func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) (err error) {
+	defer kind.Catch(&err)
 	if a.output != "" {
 		inputs := append(append(a.config.Inputs(), a.inputs...), a.against)
-		if err := (cli.Output{Flag: "--output", Path: a.output}).Check(inputs...); err != nil {
-			return err
-		}
+		kind.Check((cli.Output{Flag: "--output", Path: a.output}).Check(inputs...))
 	}
 	e, err := ctxio.Await(ctx, func() (*report.Evaluation, error) { return a.evaluate(ctx) })
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	if a.output != "" {
-		if err := rundir.WriteFile(a.output, func(w io.Writer) error { return rundir.EncodeJSON(w, e) }); err != nil {
-			return err
-		}
+		kind.Check(rundir.WriteFile(a.output, func(w io.Writer) error { return rundir.EncodeJSON(w, e) }))
 	}
 	if a.json {
 		return rundir.EncodeJSON(stdout, e)

@@ -14,6 +14,7 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/train/quality"
 )
@@ -25,7 +26,8 @@ func stopwatch(sum *float64) func() {
 }
 
 // evaluate measures all embeddings.
-func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error) {
+func (a *evaluationRun) evaluate(ctx context.Context) (_ *report.Evaluation, err error) {
+	defer kind.Catch(&err)
 	e := &report.Evaluation{AccuracyK: quality.AccuracyK, Against: a.against, Version: configs.Version()}
 	stop := stopwatch(&e.Seconds.Prepare)
 	embeddings := [][]string{a.inputs}
@@ -34,19 +36,12 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	}
 	var all []*candidate
 	for _, paths := range embeddings {
-		s, err := a.openCandidate(ctx, paths...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
+		all = append(all, kind.Got(a.openCandidate(ctx, paths...)))
 	}
 	var other *candidate
 	compared := all
 	if a.against != "" {
-		var err error
-		if other, err = a.openCandidate(ctx, a.against); err != nil {
-			return nil, err
-		}
+		other = kind.Got(a.openCandidate(ctx, a.against))
 		compared = append(slices.Clone(all), other)
 	}
 	e.N = all[0].positions.N
@@ -62,12 +57,9 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 		a.config.Quality.K = max(1, min(a.config.Quality.K, e.N/4)) // as for data of so many points
 	}
 	e.K = a.config.Quality.K
-	y, err := a.prepare(ctx, e, all[0])
-	if err == nil && e.N <= e.K {
-		err = fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
-	}
-	if err != nil {
-		return nil, err
+	y := kind.Got(a.prepare(ctx, e, all[0]))
+	if e.N <= e.K {
+		return nil, fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
 	}
 	stop()
 
@@ -75,9 +67,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 		compared = nil // only the sample's neighbours are needed; measuring finds them
 	}
 	for _, s := range compared {
-		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}); err != nil {
-			return nil, err
-		}
+		s.found = kind.Got(neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}))
 	}
 	for _, s := range all {
 		a.Log.Info("measuring", "embedding", s.path)
@@ -98,33 +88,25 @@ type reference struct {
 
 // prepare reads the data, if known, and makes the reference for the embeddings; first is
 // one of them.
-func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (*reference, error) {
+func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (_ *reference, err error) {
+	defer kind.Catch(&err)
 	y := &reference{Options: a.config.Quality.Wanted()}
 	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
 	if !a.dataKnown {
 		if a.config.Graph.File == "" {
 			return y, nil
 		}
-		var err error
-		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, a.origins, e.N, nil); err != nil {
-			return nil, err
-		}
+		y.Graph = kind.Got(rundir.ReadGraph(ctx, a.Log, a.config, a.origins, e.N, nil))
 		e.Edges = y.Graph.Edges()
 		return y, nil
 	}
-	if err := a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)); err != nil {
-		return nil, err
-	}
+	kind.Check(a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)))
 	in, err := points.Read(ctx, a.config, a.origins, a.Log)
 	if a.folder != "" {
 		err = rundir.Moved(err, "--data, --labels and --set name files")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := a.config.CheckMeasuring(a.device, in.Size()); err != nil {
-		return nil, err
-	}
+	kind.Check(err)
+	kind.Check(a.config.CheckMeasuring(a.device, in.Size()))
 	if n, _ := in.Points.Dims(); n != e.N {
 		left := ""
 		if a.config.Data.Holdout.Share > 0 {
@@ -143,13 +125,8 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		o.Components = &components // they depend on the network
 	}
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // no network needs the points themselves
-	near, err := in.Prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
-	if err == nil {
-		err = a.checkTrainedOn(near.PointsKey, "")
-	}
-	if err != nil {
-		return nil, err
-	}
+	near := kind.Got(in.Prepare(ctx, &o, rundir.OpenReadOnly(a.folder)))
+	kind.Check(a.checkTrainedOn(near.PointsKey, ""))
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.Points.Labels
 	e.Edges = y.Graph.Edges()
 	if e.Recall = near.Recall; near.PCA != nil {
@@ -163,7 +140,8 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 
 // measure measures one embedding.
 func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate,
-	y *reference) (*report.EvaluatedFigures, error) {
+	y *reference) (_ *report.EvaluatedFigures, err error) {
+	defer kind.Catch(&err)
 	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
 	o := y.Options
 	o.Labels, o.Found = cmp.Or(o.Labels, s.labels), s.found
@@ -171,26 +149,19 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 		sum := selection.If(m == quality.MetricTrustworthiness, &e.Seconds.Trustworthiness, &e.Seconds.Figures)
 		*sum += took.Seconds()
 	}
-	measured, err := quality.Measure(ctx, y.points, s.positions, o)
-	if err != nil {
-		return nil, err
-	}
-	f.Figures = *measured
+	f.Figures = *kind.Got(quality.Measure(ctx, y.points, s.positions, o))
 	if n := s.positions.N; n > 5*o.K && f.KNNRecall != nil && *f.KNNRecall < 1.5*float64(o.K)/float64(n) {
 		a.Log.Warn("an embedding keeps hardly more neighbours than chance; its rows must have the order of the data", "embedding", s.path)
 	}
 	if other != nil {
 		defer stopwatch(&e.Seconds.Against)()
 		// The other embedding replaces the data.
-		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
+		f.Against = kind.Got(quality.Measure(ctx, other.positions, s.positions, quality.Options{
 			K: o.K, SpearmanSample: o.SpearmanSample, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
 			Skip: ^quality.Where(func(f *quality.Figure) bool {
 				return f.Option != "" && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
 			}),
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 	}
 	return f, nil
 }

@@ -11,6 +11,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
+	"cne/internal/kind"
 	"cne/internal/text"
 )
 
@@ -37,18 +38,14 @@ float64. Networks of counts, and of points with missing values, are refused.`,
 			}
 			return cli.CheckEnding("OUTPUT", args[0], ".onnx")
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := (cli.Output{Flag: "OUTPUT", Path: args[0]}).Check(run); err != nil {
-				return err
-			}
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer kind.Catch(&err)
+			kind.Check((cli.Output{Flag: "OUTPUT", Path: args[0]}).Check(run))
 			var write func(w io.Writer) error
 			e, err := loadModel(run)
 			switch {
 			case errors.Is(err, cne.ErrImages):
-				saved, err := rundir.LoadImageNetwork(cli.NewReporter(cmd, cli.LogFormat(cmd)).Log, run)
-				if err != nil {
-					return err
-				}
+				saved := kind.Got(rundir.LoadImageNetwork(cli.NewReporter(cmd, cli.LogFormat(cmd)).Log, run))
 				write = func(w io.Writer) error { return saved.ResNet.WriteONNX(w, saved.Images, represent) }
 			case err != nil:
 				return err

@@ -24,6 +24,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/app/cli"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model/op"
@@ -146,26 +147,17 @@ these that has the key counts.`, s.Command()),
   LINE --config my.yaml --check`),
 		Args: cli.NoArguments,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		from, err := cli.Sources(cmd)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		defer kind.Catch(&err)
+		from := kind.Got(cli.Sources(cmd))
 		c, origins, err := s.Load(&from)
-		if err != nil {
-			return cli.ConfigError(cmd, from, err)
-		}
+		kind.Check(cli.ConfigError(cmd, from, err))
 		if checkOnly {
-			report, err := s.Report(cmd.Context(), c, origins)
-			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), report)
-			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), kind.Got(s.Report(cmd.Context(), c, origins)))
 			return err
 		}
 		var yaml bytes.Buffer
-		if err := s.Write(&yaml, c); err != nil {
-			return err
-		}
+		kind.Check(s.Write(&yaml, c))
 		_, err = cmd.OutOrStdout().Write(yaml.Bytes())
 		return err
 	}

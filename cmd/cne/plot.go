@@ -20,6 +20,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/plot"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -289,15 +290,11 @@ func (p *plotting) leaveOut(ctx context.Context) {
 
 // page returns the page of an embedding that was read from files.
 func (p *plotting) page(ctx context.Context, log *slog.Logger, m *report.Map, files []string) (page *cne.PageOptions, err error) {
-	name, err := filepath.Abs(p.input)
-	if err != nil {
-		return nil, err
-	}
+	defer kind.Catch(&err)
+	name := kind.Got(filepath.Abs(p.input))
 	var images *images.Set
 	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
-		if images, err = report.GivenImages(ctx, log, p.images, m.Positions.N); err != nil {
-			return nil, err
-		}
+		images = kind.Got(report.GivenImages(ctx, log, p.images, m.Positions.N))
 	}
 	if p.join && len(p.inputs) > 1 || files[0] == p.input {
 		if p.wanted.Data != nil {
@@ -307,9 +304,7 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, m *report.Map, fi
 	} else {
 		page, err = report.RunPage(ctx, log, p.input, m, images, len(p.images) == 0, p.wanted)
 	}
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	page.Title = cmp.Or(p.plot.Title, file.TrimEnding(filepath.Base(name)))
 	if page.AutoLabels && page.Names == nil && (page.Images == nil || page.Images.Names == nil) {
 		return nil, errNoTexts

@@ -150,19 +150,18 @@ func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report
 
 // report measures the embedding and writes metrics.json.
 func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
-	measuring := time.Now()
+	stop := stopwatch(&t.seconds.Quality)
 	t.doing = "while the quality was measured; the embedding is in " + t.dir.Path("embedding.npy")
 	done := t.While("measuring the quality")
 	m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return t.result().measure(ctx, held) })
 	done()
+	stop()
 	if err != nil {
 		return nil, err
 	}
-	m.Seconds = rundir.Seconds{
-		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(), Start: t.startTime.Seconds(),
-		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Network: t.networkTime.Seconds(),
-		Quality: time.Since(measuring).Seconds(), Total: time.Since(t.start).Seconds(),
-	}
+	m.Seconds = t.seconds
+	m.Seconds.PCA, m.Seconds.Graph = t.near.PCATime.Seconds(), t.near.GraphTime.Seconds()
+	m.Seconds.Optimize, m.Seconds.Total = t.embedded.Result.Elapsed.Seconds(), time.Since(t.start).Seconds()
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
@@ -223,8 +222,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 // positions. It returns the positions of the held-out points, nil if there are none.
 func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err error) {
 	in := t.in
-	begun := time.Now()
-	defer func() { t.projectTime = time.Since(begun) }()
+	defer stopwatch(&t.seconds.Project)()
 	t.doing = "while the held-out points were placed"
 	if rest {
 		t.doing = "while the other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")

@@ -13,6 +13,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/text"
 	"cne/simclr"
@@ -117,37 +118,22 @@ data.path takes.`,
 // represent writes the network's output for images: of its head, or its representations.
 // endings are the allowed endings of the output.
 func represent(cmd *cobra.Command, run string, inputs []string, output string, head bool, endings ...string) (err error) {
-	if err := cli.CheckEnding("--output", output, endings...); err != nil {
-		return cli.Usage(cmd, err)
-	}
-	if err := (cli.Output{Flag: "--output", Path: output}).Check(append(inputs, run)...); err != nil {
-		return err
-	}
-	t, err := openRepresentation(cmd, run, false)
-	if err != nil {
-		return err
-	}
+	t := new(representation)
 	defer func() { err = errors.Join(err, t.device.Close()) }()
+	defer kind.Catch(&err)
+	kind.Check(cli.Usage(cmd, cli.CheckEnding("--output", output, endings...)))
+	kind.Check((cli.Output{Flag: "--output", Path: output}).Check(append(inputs, run)...))
+	kind.Check(t.open(cmd, run, false))
 	from := t.config.Data
 	from.Path, from.Labels = inputs, nil
-	images, err := openImages(cmd.Context(), t.Reporter, &from, "INPUT")
-	if err != nil {
-		return err
-	}
+	images := kind.Got(openImages(cmd.Context(), t.Reporter, &from, "INPUT"))
 	use := memory.Images{Represented: images.N}
 	if head {
 		t.encoder, use = simclr.Projection{ResNet: t.network}, memory.Images{Placed: images.N}
 	}
-	if err := t.checkMemory(use); err != nil {
-		return err
-	}
-	features, err := t.features(cmd.Context(), images)
-	if err != nil {
-		return err
-	}
-	if err := rundir.WriteEmbedding([]string{output}, features, images.Labels, images.Names); err != nil {
-		return err
-	}
+	kind.Check(t.checkMemory(use))
+	features := kind.Got(t.features(cmd.Context(), images))
+	kind.Check(rundir.WriteEmbedding([]string{output}, features, images.Labels, images.Names))
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 	return err
 }

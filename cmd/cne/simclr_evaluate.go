@@ -19,6 +19,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -51,49 +52,33 @@ writes evaluation-pixels.json.`,
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
 		Args: cli.Exactly(1, "one, the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := cli.CheckEnding("--output", output, ".json"); err != nil {
-				return cli.Usage(cmd, err)
-			}
-			t, err := openRepresentation(cmd, args[0], pixels)
-			if err != nil {
-				return err
-			}
+			t := new(representation)
 			defer func() { err = errors.Join(err, t.device.Close()) }()
+			defer kind.Catch(&err)
+			kind.Check(cli.Usage(cmd, cli.CheckEnding("--output", output, ".json")))
+			kind.Check(t.open(cmd, args[0], pixels))
 			name := selection.If(pixels, rundir.PixelsFile, rundir.EvaluationFile)
 			if output == "" && t.folder != "" {
 				output = filepath.Join(t.folder, name)
 			}
 			if output != "" {
 				inputs := append(t.config.Inputs(), args[0])
-				if err := (cli.Output{Flag: "--output", Path: output, Runs: []string{t.folder}}).Check(inputs...); err != nil {
-					return err
-				}
+				kind.Check((cli.Output{Flag: "--output", Path: output, Runs: []string{t.folder}}).Check(inputs...))
 			}
 			images, err := openImages(cmd.Context(), t.Reporter, &t.config.Data, "data.path")
 			if t.folder != "" {
 				err = rundir.Moved(err, "--set names files")
 			}
-			if err != nil {
-				return err
-			}
-			if err := t.checkTrainedOn(images); err != nil {
-				return err
-			}
+			kind.Check(err)
+			kind.Check(t.checkTrainedOn(images))
 			use := memory.Images{Evaluated: images.N}
 			if pixels {
 				use.Pixels = images.H * images.W * images.C
 			}
-			if err := t.checkMemory(use); err != nil {
-				return err
-			}
-			m, err := t.evaluate(cmd.Context(), images)
-			if err != nil {
-				return err
-			}
+			kind.Check(t.checkMemory(use))
+			m := kind.Got(t.evaluate(cmd.Context(), images))
 			if output != "" {
-				if err := rundir.WriteFile(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }); err != nil {
-					return err
-				}
+				kind.Check(rundir.WriteFile(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }))
 			}
 			return m.print(cmd.OutOrStdout())
 		},
@@ -119,18 +104,15 @@ type representation struct {
 	augmentation simclr.Augmentation    // EvalBatchTo prepares images for the network
 }
 
-// openRepresentation opens the run that the argument RUN names, with its network unless
-// the pixels are wanted.
-func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*representation, error) {
-	from, err := cli.Sources(cmd)
-	if err != nil {
-		return nil, err
-	}
+// open opens the run that the argument RUN names, with its network unless the pixels are
+// wanted.
+func (r *representation) open(cmd *cobra.Command, path string, pixels bool) (err error) {
+	defer kind.Catch(&err)
+	from := kind.Got(cli.Sources(cmd))
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("got no run and no network (%w), want a run of %q", err, configs.Pretrain.Command())
+		return fmt.Errorf("got no run and no network (%w), want a run of %q", err, configs.Pretrain.Command())
 	}
-	r := &representation{}
 	resized := true // to the configuration's size, instead of the network's own
 	switch {
 	case info.IsDir():
@@ -151,33 +133,26 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 			}
 		}
 		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, look); err != nil {
-			return nil, cli.ConfigError(cmd, from, err)
+			return cli.ConfigError(cmd, from, err)
 		}
 		r.folder = path
 	case pixels:
-		return nil, fmt.Errorf("%s: got a file, want a run of %q, for the pixels of its images", path, configs.Pretrain.Command())
+		return fmt.Errorf("%s: got a file, want a run of %q, for the pixels of its images", path, configs.Pretrain.Command())
 	default:
 		var origins configs.Origins
 		if r.config, origins, err = configs.Pretrain.Load(&from); err != nil {
-			return nil, cli.ConfigError(cmd, from, err)
+			return cli.ConfigError(cmd, from, err)
 		}
 		resized = !origins.IsDefault("views.whole_size")
 	}
 	r.Reporter = cli.NewReporter(cmd, r.config.Log.Format)
-	if r.device, err = openDevice(r.Log, r.config.Device); err != nil {
-		return nil, err
-	}
+	r.device = kind.Got(openDevice(r.Log, r.config.Device))
 	r.augmentation = r.config.Pretraining().Augmentation
 	if pixels {
-		return r, nil
+		return nil
 	}
-	saved, err := ctxio.Await(cmd.Context(), func() (*model.Saved, error) { return rundir.LoadImageNetwork(r.Log, path) })
-	if err != nil {
-		return nil, err
-	}
-	if err := saved.ResNet.UseDevice(r.device); err != nil {
-		return nil, err
-	}
+	saved := kind.Got(ctxio.Await(cmd.Context(), func() (*model.Saved, error) { return rundir.LoadImageNetwork(r.Log, path) }))
+	kind.Check(saved.ResNet.UseDevice(r.device))
 	if saved.Images != nil {
 		r.augmentation = simclr.EvalTransform(saved.Images)
 		if resized {
@@ -185,7 +160,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		}
 	}
 	r.encoder, r.network = saved.ResNet, saved.ResNet
-	return r, nil
+	return nil
 }
 
 // checkTrainedOn returns an error for other images than the run was trained on, unless
@@ -235,17 +210,15 @@ type EvaluationMetrics struct {
 }
 
 // evaluate measures how good a representation of images is.
-func (r *representation) evaluate(ctx context.Context, images *images.Set) (*EvaluationMetrics, error) {
+func (r *representation) evaluate(ctx context.Context, images *images.Set) (_ *EvaluationMetrics, err error) {
+	defer kind.Catch(&err)
 	c := r.config.Evaluation(images)
 	options := c.Options()
-	if err := options.Check(images); err != nil {
-		return nil, c.Explain(err)
-	}
+	kind.Check(c.Explain(options.Check(images)))
 	m := &EvaluationMetrics{Images: images.Name, Features: "pixels", Version: configs.Version()}
 	var features *data.Matrix
-	var err error
 	if r.encoder == nil {
-		features, err = simclr.Pixels(images, nil)
+		features = kind.Got(simclr.Pixels(images, nil))
 	} else {
 		m.Features, m.WholeSize = "representation", r.augmentation.Input().Size
 		if r.pretrainedOn != "" {
@@ -254,19 +227,13 @@ func (r *representation) evaluate(ctx context.Context, images *images.Set) (*Eva
 		if m.PretrainOn == "train" && c.Split != "official" {
 			r.Log.Warn("some test images of a drawn split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
-		features, err = r.features(ctx, images)
-	}
-	if err != nil {
-		return nil, err
+		features = kind.Got(r.features(ctx, images))
 	}
 	m.Width = features.D
 	r.Log.Info("training the classifiers", "split", c.Split, "width", features.D)
 	options.Device = r.device
 	options.Progress = r.ProgressLogger("training the classifiers")
-	m.Result, err = options.Run(ctx, features, images)
-	if err != nil {
-		return nil, err
-	}
+	m.Result = kind.Got(options.Run(ctx, features, images))
 	for _, s := range m.Splits {
 		if !s.Converged {
 			r.Log.Warn("the logistic regression has not reached its tolerance", "seed", s.Seed, "gradient", s.Gradient)

@@ -17,6 +17,7 @@ import (
 	"cne/data/images"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -79,34 +80,26 @@ type pretraining struct {
 }
 
 func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
+	defer kind.Catch(&err)
 	start := time.Now()
 	c := p.config
-	if err := p.refuse(ctx); err != nil {
-		return err
-	}
+	kind.Check(p.refuse(ctx))
 	p.options = c.Pretraining()
 	if p.from == nil { // it has all of the network
-		if err := rundir.BeginWith(p.Log, c, &p.options); err != nil {
-			return err
-		}
+		kind.Check(rundir.BeginWith(p.Log, c, &p.options))
 	}
-	if p.images, err = openImages(ctx, p.Reporter, &c.Data, "data.path"); err != nil {
-		return err
-	}
+	p.images = kind.Got(openImages(ctx, p.Reporter, &c.Data, "data.path"))
 	// Memory used for reading is returned before training.
 	debug.FreeOSMemory()
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
-	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
-		return err
-	}
+	p.rows = kind.Got(c.SimCLR.Rows(p.images))
 	p.protocol = c.Evaluation(p.images)
 	split := c.Evaluate.Split
 	c.Evaluate.Split = p.protocol.Split // which is known by now
 	err = p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H))
-	if c.Evaluate.Split = split; err != nil {
-		return err
-	}
+	c.Evaluate.Split = split
+	kind.Check(err)
 	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == "" {
 		p.Log.Warn("a network learns little from so few images; features of a pretrained network, saved as .npy, make a better map (docs/guide.md, Photographs)", "images", n)
 	}
@@ -114,9 +107,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		c.Evaluate.AtEnd, c.Monitor.Every = false, 0
 		p.Log.Info("the images have no labels, so nothing is evaluated; use a folder per class, or data.labels")
 	}
-	if err := p.options.Check(len(p.rows)); err != nil {
-		return err
-	}
+	kind.Check(p.options.Check(len(p.rows)))
 	if c.Evaluate.AtEnd {
 		if err := p.protocol.Options().Check(p.images); err != nil {
 			return fmt.Errorf("%w; or set evaluate.at_end to false", p.protocol.Explain(err))
@@ -126,47 +117,29 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; or set monitor.every to 0", p.protocol.Explain(err))
 	}
-	unlock, err := p.open()
-	if err != nil {
-		return err
-	}
+	unlock := kind.Got(p.open())
 	defer unlock()
 	finished := rundir.ReadMetrics(p.dir.Root()).Epochs // 0 unless the run is resumed after its end
-	if err := p.begin(rundir.Fingerprint{Note: rundir.PointsNote, What: "images of data.path",
-		Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
-		return err
-	}
+	kind.Check(p.begin(rundir.Fingerprint{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}))
 	const low = 0.8 // of the epochs; a cosine is at a tenth of the learning rate then
 	if all := c.Pretrain.Epochs; p.from != nil && finished < all && float64(finished) >= low*float64(all) && c.Pretrain.Schedule != train.Constant {
 		p.Log.Info("the learning rate is nearly 0 by now, so little will change; a new run with as many epochs learns more",
 			"epochs", finished, "of", all)
 	}
-	if err := p.fit(ctx, monitor); err != nil {
-		return err
-	}
-	if err := p.save(); err != nil {
-		return err
-	}
-	metrics, err := p.report(ctx, start)
-	if err != nil {
-		return err
-	}
-	return p.print(stdout, metrics)
+	kind.Check(p.fit(ctx, monitor))
+	kind.Check(p.save())
+	return p.print(stdout, kind.Got(p.report(ctx, start)))
 }
 
 // monitor returns the hook that monitors the training, or nil.
-func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
+func (p *pretraining) monitor(ctx context.Context) (_ train.Hook, err error) {
+	defer kind.Catch(&err)
 	c := p.config
 	if c.Monitor.Every == 0 {
 		return nil, nil
 	}
-	split, err := p.protocol.FirstSplit(p.images)
-	if err != nil {
-		return nil, err
-	}
-	if p.watched, err = split.Sample(p.images, max(configs.MonitorTrain, c.Evaluate.K), configs.MonitorTest, c.Pretrain.Seed); err != nil {
-		return nil, err
-	}
+	split := kind.Got(p.protocol.FirstSplit(p.images))
+	p.watched = kind.Got(split.Sample(p.images, max(configs.MonitorTrain, c.Evaluate.K), configs.MonitorTest, c.Pretrain.Seed))
 	m := &simclr.Monitor{
 		Images: p.images, Split: p.watched, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
 		Report: func(epoch int, accuracy float64) error {

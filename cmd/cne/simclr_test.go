@@ -365,8 +365,8 @@ func TestSimCLRUsesNetworksOfAnyPrecision(t *testing.T) {
 		must(t, cmd.ParseFlags(append(set("device.name=cpu"), c.args...)))
 		cmd.SetContext(t.Context())
 		cmd.SetErr(io.Discard)
-		r, err := openRepresentation(cmd, "run", false)
-		must(t, err)
+		r := new(representation)
+		must(t, r.open(cmd, "run", false))
 		if r.device.TF32 != c.tf32 {
 			t.Errorf("a run in %s, with %v: TF32 is %t", c.precision, c.args, r.device.TF32)
 		}

@@ -17,6 +17,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/selection"
 	"cne/model/op"
@@ -167,31 +168,22 @@ func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
 }
 
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
+	defer kind.Catch(&err)
 	s.warn()
-	if err := s.read(ctx); err != nil {
-		return err
-	}
-	if err := s.makeStops(); err != nil {
-		return err
-	}
-	unlock, err := s.open()
-	if err != nil {
-		return err
-	}
+	kind.Check(s.read(ctx))
+	kind.Check(s.makeStops())
+	unlock := kind.Got(s.open())
 	defer unlock()
 	o := s.stops[0].config.Options()
 	o.Device, s.doing = s.device, beforeTraining
-	if s.near, err = s.in.Prepare(ctx, &o, s.dir); err == nil {
-		err = s.begin()
-	}
-	if err != nil {
-		return err
-	}
+	s.near = kind.Got(s.in.Prepare(ctx, &o, s.dir))
+	kind.Check(s.begin())
 	defer func() {
 		if !s.saved {
 			err = errors.Join(err, s.dir.Clear())
 		}
 	}()
+	defer kind.Catch(&err) // before the folder is cleared
 	if err := s.train(ctx, o); err != nil {
 		if s.resumable {
 			s.doing = fmt.Sprintf("after %d of %d epochs", s.done, s.all)
@@ -199,13 +191,9 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	s.doing = "while the quality was measured"
-	if err := s.measure(ctx); err != nil {
-		return err
-	}
+	kind.Check(s.measure(ctx))
 	f := s.figures()
-	if err := s.write(f); err != nil {
-		return err
-	}
+	kind.Check(s.write(f))
 	s.saved = true // a failure to draw must not remove the results
 	s.doing = "while the pages were made (the embeddings and their scores are in " + s.dir.Root() + ")"
 	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
@@ -267,16 +255,16 @@ func (s *spectrum) measure(ctx context.Context) error {
 				x.metrics.Scale, x.metrics.Disparity = &scale, &disparity
 			}
 		}
-		begun := time.Now()
+		seconds := s.seconds
+		stop := stopwatch(&seconds.Quality)
 		r := s.at(x)
 		m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return r.measure(ctx, nil) })
 		if err != nil {
 			return err
 		}
-		m.Seconds = rundir.Seconds{
-			Load: s.load.Seconds(), PCA: s.near.PCATime.Seconds(), Graph: s.near.GraphTime.Seconds(),
-			Optimize: x.embedded.Result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
-		}
+		stop()
+		m.Seconds = seconds
+		m.Seconds.PCA, m.Seconds.Graph, m.Seconds.Optimize = s.near.PCATime.Seconds(), s.near.GraphTime.Seconds(), x.embedded.Result.Elapsed.Seconds()
 		m.Seconds.Total = m.Seconds.Load + m.Seconds.PCA + m.Seconds.Graph + m.Seconds.Optimize + m.Seconds.Quality
 		m.PeakRSSBytes = memory.PeakRSS()
 		x.metrics.Metrics = *m

@@ -13,6 +13,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model/op"
@@ -75,28 +76,19 @@ func (s *spectrum) figures() *rundir.SpectrumMetrics {
 
 // write writes the embeddings and their report, except spectrum.json, which is written
 // last, and config.yaml, which exists already.
-func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
+func (s *spectrum) write(f *rundir.SpectrumMetrics) (err error) {
+	defer kind.Catch(&err)
 	for i, x := range s.stops {
 		r := s.at(x)
-		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
-			return err
-		}
-		if err := r.write(); err != nil {
-			return err
-		}
+		kind.Check(r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }))
+		kind.Check(r.write())
 		if s.in.LeavesOut() {
-			if err := r.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained); err != nil {
-				return err
-			}
+			kind.Check(r.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained))
 		}
-		if err := r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
-			return err
-		}
+		kind.Check(r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics))
 	}
 	if s.in.LeavesOut() {
-		if err := s.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained); err != nil {
-			return err
-		}
+		kind.Check(s.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained))
 	}
 	return s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) })
 }

@@ -18,6 +18,7 @@ import (
 	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -64,10 +65,10 @@ unless --config gives a file.
 // A pointRun is the common part of runs of cne train and cne spectrum.
 type pointRun struct {
 	*trainCommand[configs.Config]
-	in    *points.Inputs
-	near  *points.Prepared
-	start time.Time
-	load  time.Duration
+	in      *points.Inputs
+	near    *points.Prepared
+	start   time.Time
+	seconds rundir.Seconds // so far
 }
 
 // beforeTraining is pointRun.doing until a run is trained.
@@ -76,61 +77,36 @@ const beforeTraining = "before training; only the cache was written"
 // training is one run of cne train.
 type training struct {
 	pointRun
-	embedded               *cne.Embedding
-	startTime, projectTime time.Duration
-	networkTime            time.Duration
+	embedded *cne.Embedding
 }
 
 // result returns the results of the run so far.
 func (t *training) result() *result { return &result{&t.pointRun, t.config, t.dir, t.embedded} }
 
-func (t *training) run(ctx context.Context, stdout io.Writer) error {
+func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
+	defer kind.Catch(&err)
 	c := t.config
-	if err := t.read(ctx); err != nil {
-		return err
-	}
+	kind.Check(t.read(ctx))
 	o := c.Options()
 	o.Device, o.Resume, t.doing = t.device, t.from, beforeTraining
 	// Until the run begins, only the cache of an earlier run changes.
-	unlock, err := t.open()
-	if err != nil {
-		return err
-	}
+	unlock := kind.Got(t.open())
 	defer unlock()
-	var m cne.Trainable
-	if t.near, err = t.in.Prepare(ctx, &o, t.dir); err == nil {
-		begun := time.Now()
-		if err = t.checkNetwork(); err == nil {
-			m, err = t.near.NewModel(ctx, &o)
-		}
-		t.startTime, err = time.Since(begun), configs.Explain(err)
+	t.near = kind.Got(t.in.Prepare(ctx, &o, t.dir))
+	kind.Check(t.checkNetwork())
+	stop := stopwatch(&t.seconds.Start)
+	m, err := t.near.NewModel(ctx, &o)
+	stop()
+	kind.Check(configs.Explain(err))
+	kind.Check(t.begin())
+	kind.Check(t.fit(ctx, m, &o))
+	if c.Model.Kind == "network" {
+		kind.Check(t.learn(ctx))
 	}
-	if err == nil {
-		err = t.begin()
-	}
-	if err == nil {
-		err = t.fit(ctx, m, &o)
-	}
-	if err == nil && c.Model.Kind == "network" {
-		err = t.learn(ctx)
-	}
-	if err == nil {
-		err = t.save()
-	}
-	if err == nil {
-		err = t.dir.Remove(rundir.LearningFile)
-	}
-	if err != nil {
-		return err
-	}
-	held, err := t.place(ctx, t.in.Sampled())
-	if err != nil {
-		return err
-	}
-	metrics, err := t.report(ctx, held)
-	if err != nil {
-		return err
-	}
+	kind.Check(t.save())
+	kind.Check(t.dir.Remove(rundir.LearningFile))
+	held := kind.Got(t.place(ctx, t.in.Sampled()))
+	metrics := kind.Got(t.report(ctx, held))
 	defer t.While("drawing the map")()
 	t.doing = "while the page was made; the same command makes it (embedding and metrics are in " + c.Output.Dir + ")"
 	if err := t.result().draw(ctx, held, metrics); err != nil {
@@ -243,7 +219,7 @@ func (t *training) learn(ctx context.Context) error {
 		t.Log.Info("the network has learnt the map before")
 		return nil
 	}
-	begun, last, path := time.Now(), 0.0, t.dir.Path(rundir.LearningFile)
+	stop, last, path := stopwatch(&t.seconds.Network), 0.0, t.dir.Path(rundir.LearningFile)
 	from, err := train.ReadCheckpoint(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Log.Warn("the state of the network cannot be read; it learns from the beginning", "error", err)
@@ -271,9 +247,9 @@ func (t *training) learn(ctx context.Context) error {
 		o.Resume = nil
 		err = t.embedded.LearnNetwork(ctx, &o)
 	}
-	t.networkTime = time.Since(begun)
+	stop()
 	if err == nil {
-		t.Log.Info("the network has learnt the map", "mean_distance", last, "unit", "the map's standard deviation", "seconds", t.networkTime.Seconds())
+		t.Log.Info("the network has learnt the map", "mean_distance", last, "unit", "the map's standard deviation", "seconds", t.seconds.Network)
 		if last > 0.5 {
 			t.Log.Warn("the network places points far from where the map has them; without --network (model.kind: table) new points are placed among their neighbours")
 		}
@@ -311,16 +287,11 @@ func (t *training) hasLearnt() bool {
 }
 
 // keep saves the embedding of a run that ended early. The rest of a sample is not placed.
-func (t *training) keep() error {
-	err := t.save()
-	var held *data.Matrix
-	if err == nil {
-		held, err = t.place(context.Background(), false)
-	}
-	if err == nil {
-		err = t.result().draw(context.Background(), held, nil)
-	}
-	return err
+func (t *training) keep() (err error) {
+	defer kind.Catch(&err)
+	kind.Check(t.save())
+	held := kind.Got(t.place(context.Background(), false))
+	return t.result().draw(context.Background(), held, nil)
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
@@ -331,29 +302,21 @@ func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 }
 
 // save writes the embedding as arrays, and the model.
-func (t *training) save() error {
+func (t *training) save() (err error) {
+	defer kind.Catch(&err)
 	e := t.embedded
 	if e.Positions == nil {
 		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.result().write(); err != nil {
-		return err
-	}
+	kind.Check(t.result().write())
 	t.saved = true
 	if t.in.PageRows() != nil {
 		_, name := t.in.Files()
-		if err := t.dir.WriteRows(name, t.in.Division.Trained); err != nil {
-			return err
-		}
+		kind.Check(t.dir.WriteRows(name, t.in.Division.Trained))
 	}
-	config, err := t.configText()
-	if err != nil {
-		return err
-	}
+	config := kind.Got(t.configText())
 	e.Description.Labels, e.Description.Version, e.Description.Config = t.in.Points.Labels.ClassNames(), configs.Version(), config
-	if err := e.SaveModel(t.dir.Path(rundir.ModelFile)); err != nil {
-		return err
-	}
+	kind.Check(e.SaveModel(t.dir.Path(rundir.ModelFile)))
 	if t.config.Model.KeepData && t.config.Model.Kind == "table" {
 		return model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.Reduced)
 	}
@@ -362,21 +325,18 @@ func (t *training) save() error {
 
 // read reads the data of a run and checks them.
 func (r *pointRun) read(ctx context.Context) (err error) {
+	defer kind.Catch(&err)
 	if m := r.config.Model; m.Kind != "mlp" && !slices.Equal(r.config.Embed.Hidden, model.DefaultHidden) {
 		r.Log.Warn("model.hidden has no effect; only a model.kind mlp has these layers", "model.kind", m.Kind)
 	}
 	c := r.config
 	r.start, r.doing = time.Now(), "while the points were read; nothing was written"
-	if err := r.refuse(ctx); err != nil {
-		return err
-	}
-	defer func() { r.load = time.Since(r.start) }()
+	kind.Check(r.refuse(ctx))
+	defer stopwatch(&r.seconds.Load)()
 	done := r.While("reading the points")
 	in, err := points.Read(ctx, c, r.origins, r.Log)
 	done()
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	n, width := in.Points.Dims()
 	r.Log.Info("read the points", "data", in.Points.Name, "points", n, "width", width)
 	if m := in.Points.Points; m != nil {
@@ -393,23 +353,15 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 		held, _ := in.Held.Dims()
 		r.Log.Info("held out", "points", held)
 	}
-	if err := r.choosePreset(n); err != nil {
-		return err
-	}
-	if err := r.checkSize(in.Size()); err != nil {
-		return err
-	}
-	if in.Annotations, err = report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), in.Total(), in.PageRows()); err != nil {
-		return err
-	}
+	kind.Check(r.choosePreset(n))
+	kind.Check(r.checkSize(in.Size()))
+	in.Annotations = kind.Got(report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), in.Total(), in.PageRows()))
 	if r.from == nil {
-		in.Earlier, err = rundir.ReadEarlier(ctx, c, "model.init", c.Model.InitPath(), c.Model.InitNames)
+		in.Earlier = kind.Got(rundir.ReadEarlier(ctx, c, "model.init", c.Model.InitPath(), c.Model.InitNames))
 	}
-	if err == nil && c.Loss.Towards != "" {
-		in.Towards, err = rundir.ReadEarlier(ctx, c, "loss.towards", c.Loss.Towards, "")
-	}
+	in.Towards = kind.Got(rundir.ReadEarlier(ctx, c, "loss.towards", c.Loss.Towards, ""))
 	r.in = in
-	return err
+	return nil
 }
 
 // choosePreset applies the preset for the number of points that were read. The heads of

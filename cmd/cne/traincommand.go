@@ -18,6 +18,7 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/text"
 	"cne/model"
 	"cne/train"
@@ -82,24 +83,22 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 // execute calls run with the device and the configuration: from given, or from the folder
 // of a run that is resumed. line is the command line of a new run.
 func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run runTraining[C]) (err error) {
+	defer func() { err = errors.Join(err, r.device.Close()) }()
+	defer kind.Catch(&err)
 	var folder string // by default
 	if !r.resumed {
-		if r.config, r.origins, err = r.schema.Load(&given); err != nil {
-			return err
-		}
+		r.config, r.origins, err = r.schema.Load(&given)
+		kind.Check(err)
 		folder = *r.common().Dir
 		if named := !r.origins.IsDefault("output.dir"); !r.force {
-			if r.again, err = rundir.Another(r.schema, r.config, &given, line, named); err != nil {
-				return err
-			}
+			r.again = kind.Got(rundir.Another(r.schema, r.config, &given, line, named))
 		}
 		resume = *r.common().Dir
 	}
 	if r.resumed = r.resumed || r.again; r.resumed {
 		var unlock func()
-		if r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given); err != nil {
-			return err
-		}
+		r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
+		kind.Check(err)
 		defer unlock()
 	}
 	r.given = given
@@ -110,10 +109,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	case !r.resumed && resume != folder:
 		r.Log.Info("there is a run with other settings; this one has a folder of its own", "folder", resume)
 	}
-	if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().Float64); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.device.Close()) }()
+	r.device = kind.Got(openTrainingDevice(r.Log, r.common().Device, r.common().Float64))
 	command := r.schema.Command() // without the words that run may add
 	err = run(cmd.Context(), r, cmd.OutOrStdout())
 	if err != nil && r.doing != "" && cmd.Context().Err() != nil {
@@ -132,15 +128,12 @@ func (r *trainCommand[C]) common() configs.Common { return r.schema.Common(r.con
 
 // refuse checks a new run's folder and data as far as possible before the data are read,
 // which may take long. It changes nothing.
-func (r *trainCommand[C]) refuse(ctx context.Context) error {
+func (r *trainCommand[C]) refuse(ctx context.Context) (err error) {
+	defer kind.Catch(&err)
 	if !r.resumed {
-		if err := rundir.Check(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
-			return err
-		}
+		kind.Check(rundir.Check(*r.common().Dir, r.force, r.common().Inputs...))
 	}
-	if err := r.schema.CheckColumns(ctx, r.config, r.from != nil); err != nil {
-		return err
-	}
+	kind.Check(r.schema.CheckColumns(ctx, r.config, r.from != nil))
 	return r.checkSize(r.schema.DataSize(ctx, r.config))
 }
 
@@ -160,16 +153,12 @@ func (r *trainCommand[C]) checkSize(size data.Size) error {
 // open opens the folder of a new run; none of the files that it replaces may be an input.
 // The folder of a resumed run is open already. It stays locked until unlock is called.
 func (r *trainCommand[C]) open() (unlock func(), err error) {
+	defer kind.Catch(&err)
 	if r.resumed {
 		return func() {}, nil
 	}
-	if r.dir, err = rundir.Open(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
-		return nil, err
-	}
-	release, err := r.dir.Lock()
-	if err != nil {
-		return nil, err
-	}
+	r.dir = kind.Got(rundir.Open(*r.common().Dir, r.force, r.common().Inputs...))
+	release := kind.Got(r.dir.Lock())
 	return func() {
 		r.dir.RemoveEmpty()
 		release()
@@ -177,23 +166,18 @@ func (r *trainCommand[C]) open() (unlock func(), err error) {
 }
 
 // begin claims the folder for this run, or checks that it belongs to it.
-func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
-	config, err := r.configText()
-	if err != nil {
-		return err
-	}
+func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) (err error) {
+	defer kind.Catch(&err)
+	config := kind.Got(r.configText())
 	if r.notes, err = rundir.Notes(r.from, config, data...); err != nil && r.again {
 		return fmt.Errorf("%s: %w; --output takes another folder, --force replaces the run", r.dir.Root(), err)
-	} else if err != nil {
-		return err
 	}
+	kind.Check(err)
 	write := rundir.ConfigWriter(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 	if r.resumed {
 		r.saved = true // from now on the folder is kept
 		r.resumable = r.from != nil
-		if err := r.dir.BeginAgain(r.Log, r.from, r.common().Epochs); err != nil {
-			return err
-		}
+		kind.Check(r.dir.BeginAgain(r.Log, r.from, r.common().Epochs))
 		return r.dir.WriteFile(rundir.ConfigFile, write)
 	}
 	return r.dir.Begin(write)
