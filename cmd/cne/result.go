@@ -16,6 +16,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -106,15 +107,14 @@ func (r *result) write() error {
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
-func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics) error {
+func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics) (err error) {
+	defer kind.Catch(&err)
 	drawn := report.Map{Positions: r.embedded.Positions, Labels: r.in.Points.Labels}
 	if held != nil {
 		drawn = report.WithHeldOut(drawn, held, r.in.Held.Labels)
 	}
 	if r.config.Output.Plot {
-		if err := drawn.SavePicture(r.Log, r.dir.Path("embedding.png"), cne.PictureOptions{}); err != nil {
-			return err
-		}
+		kind.Check(drawn.SavePicture(r.Log, r.dir.Path("embedding.png"), cne.PictureOptions{}))
 	}
 	if !r.config.Output.HTML {
 		return nil
@@ -123,29 +123,26 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 	if held != nil && r.in.PageRows() == nil {
 		drawn.InputOrder(r.in.Division.Held)
 	}
-	page := &cne.PageOptions{Title: r.in.Points.Name}
+	page := r.page(ctx, &drawn)
+	page.Title = r.in.Points.Name
 	if m != nil {
 		page.Facts = report.Facts(&m.Figures, m.Z)
-	}
-	if err := r.addToPage(ctx, page, &drawn); err != nil {
-		return err
 	}
 	return drawn.SavePage(r.dir.Path(rundir.PageFile), page)
 }
 
-// addToPage adds images, annotations and neighbours of the run's points to the page of a map.
-// There are no images of a sample of too many. They are read once, for all pages. The
-// error is ctx's.
-func (r *result) addToPage(ctx context.Context, page *cne.PageOptions, m *report.Map) (err error) {
+// page returns the page of a map, with images, names, columns and neighbours of the run's
+// points. There are no images of a sample of too many. They are read once, for all pages. It
+// fails as kind.Need does, with ctx's error.
+func (r *result) page(ctx context.Context, m *report.Map) *cne.PageOptions {
 	in := r.in
 	if !in.Sampled() && !in.ImagesRead {
-		in.Images, err = report.RunImages(ctx, r.Log, r.config, m.Positions.N, in.PageRows())
-		in.ImagesRead = err == nil
+		in.Page.Images = kind.Got(report.RunImages(ctx, r.Log, r.config, m.Positions.N, in.PageRows()))
+		in.ImagesRead = true
 	}
-	page.Images = in.Images
-	in.Annotations.AddTo(page)
+	page := in.Page
 	page.Neighbors = m.Neighbors(r.Log, r.near.Nearest, nil)
-	return err
+	return &page
 }
 
 // report measures the embedding and writes metrics.json.

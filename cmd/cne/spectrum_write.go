@@ -94,17 +94,16 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) (err error) {
 }
 
 // draw makes the pictures and the explorer.
-func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
+func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) (err error) {
+	defer kind.Catch(&err)
 	labels := s.in.Points.Labels
 	picture, across := cne.PictureOptions{}, len(s.axis.Values)
-	page := &cne.PageOptions{
-		Title:  s.in.Points.Name + ", " + s.config.Embed.Loss.Info().Title,
-		Slider: s.axis.Symbol(), Rows: len(s.axis.Pulls),
-	}
+	m := report.Map{Positions: s.stops[0].embedded.Positions, Labels: labels}
+	page := s.at(s.stops[0]).page(ctx, &m)
+	page.Title = s.in.Points.Name + ", " + s.config.Embed.Loss.Info().Title
+	page.Slider, page.Rows = s.axis.Symbol(), len(s.axis.Pulls)
 	for i, x := range s.stops {
-		if err := s.at(x).draw(ctx, nil, &x.metrics.Metrics); err != nil {
-			return err
-		}
+		kind.Check(s.at(x).draw(ctx, nil, &x.metrics.Metrics))
 		title := s.axis.Title(x.place)
 		panel := cne.PicturePanel{Title: title, Embedding: x.embedded.Positions, Labels: labels}
 		if column, row, isGrid := strings.Cut(title, ", "); isGrid {
@@ -118,17 +117,8 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		picture.Panels = append(picture.Panels, panel)
 		page.Views = append(page.Views, cne.PageView{Name: title, Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
 	}
-	m := report.Map{Positions: s.stops[0].embedded.Positions, Labels: labels}
-	err := s.at(s.stops[0]).addToPage(ctx, page, &m)
-	if err == nil {
-		err = m.SavePage(s.dir.Path(rundir.SpectrumExplorer), page)
-	}
-	if err == nil {
-		err = m.SavePicture(s.Log, s.dir.Path(rundir.SpectrumStrip), picture)
-	}
-	if err != nil {
-		return err
-	}
+	kind.Check(m.SavePage(s.dir.Path(rundir.SpectrumExplorer), page))
+	kind.Check(m.SavePicture(s.Log, s.dir.Path(rundir.SpectrumStrip), picture))
 	if curves := report.SpectrumCurves(f, selection.Map(s.stops, s.abscissa), s.config.Quality.K); len(curves.Panels) > 0 {
 		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
 	}

@@ -355,7 +355,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	}
 	kind.Check(r.choosePreset(n))
 	kind.Check(r.checkSize(in.Size()))
-	in.Annotations = kind.Got(report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), in.Total(), in.PageRows()))
+	kind.Check(report.Annotate(ctx, r.Log, &in.Page, rundir.TableOf(c), report.WantedBy(c), in.Total(), in.PageRows()))
 	if r.from == nil {
 		in.Earlier = kind.Got(rundir.ReadEarlier(ctx, c, "model.init", c.Model.InitPath(), c.Model.InitNames))
 	}

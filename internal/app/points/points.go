@@ -15,9 +15,7 @@ import (
 	"cne/data"
 	"cne/data/counts"
 	"cne/data/file"
-	"cne/data/images"
 	"cne/data/neighbors"
-	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/kind"
 	"cne/internal/selection"
@@ -43,12 +41,11 @@ type Inputs struct {
 	counts     *counts.Scaling // how counts became points; nil for other data
 	emptyCells int             // cells without counts
 
-	Images     *images.Set // of the points, once asked for
+	Page       cne.PageOptions // what all pages show: names and columns, and images, once asked for
 	ImagesRead bool
 
-	Annotations *report.Annotations      // in the order of a page
-	Earlier     *rundir.EarlierEmbedding // where the points start; nil if not at an earlier embedding
-	Towards     *rundir.EarlierEmbedding // where a pull is towards; nil if not an earlier embedding
+	Earlier *rundir.EarlierEmbedding // where the points start; nil if not at an earlier embedding
+	Towards *rundir.EarlierEmbedding // where a pull is towards; nil if not an earlier embedding
 }
 
 // Sampled reports whether data.sample chooses the points to train on.
@@ -70,11 +67,8 @@ func (in *Inputs) PageRows() []int {
 // Names returns the names of the training points and the held-out points, from data.names
 // or the barcodes of cells.
 func (in *Inputs) Names() (trained, held []string) {
-	if in.Annotations == nil || in.Annotations.Names == nil {
-		return nil, nil
-	}
-	all := in.Annotations.Names
-	if in.PageRows() != nil {
+	all := in.Page.Names
+	if all != nil && in.PageRows() != nil {
 		n := len(in.Division.Trained)
 		return all[:n], all[n:]
 	}

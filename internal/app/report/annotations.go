@@ -14,15 +14,6 @@ import (
 	"cne/internal/text"
 )
 
-// Annotations are the names and columns that a page shows for points. A nil *Annotations
-// is empty.
-type Annotations struct {
-	Names   []string         // one for each point, or nil
-	Columns []cne.PageColumn // to colour the points by
-	// AutoLabels asks for labels made of the names.
-	AutoLabels bool
-}
-
 // Wanted says which annotations are to be read. Each is the path of a file with a line or
 // value for each point, FILE:COLUMN for a column of any table, or a column of the table of
 // the points by its name or number.
@@ -64,30 +55,26 @@ func (w Wanted) orOf(c *configs.Config) Wanted {
 // mostClasses is the largest number of different texts in a column that colours points.
 const mostClasses = 4096
 
-// ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
-// given rows if rows is not nil; n may then be 0 for unknown. Cells are named by their
-// barcodes, unless other names are wanted. It returns nil if there are none. It warns of
-// columns that cannot colour points, and leaves them out.
-func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
-	if w.Names == "" && len(w.Columns) == 0 && !w.AutoLabels && from.Barcodes == nil {
-		return nil, nil
-	}
-	a := &Annotations{AutoLabels: w.AutoLabels}
-	var err error
-	if a.Names, err = from.ReadNames(ctx, w.Names, n, rows); err != nil {
+// Annotate gives a page the wanted annotations: it reads names and columns of the n rows of
+// the input, or only of the given rows if rows is not nil; n may then be 0 for unknown. Cells
+// are named by their barcodes, unless other names are wanted. It warns of columns that cannot
+// colour points, and leaves them out.
+func Annotate(ctx context.Context, log *slog.Logger, page *cne.PageOptions, from rundir.Table, w Wanted, n int, rows []int) (err error) {
+	page.AutoLabels = w.AutoLabels
+	if page.Names, err = from.ReadNames(ctx, w.Names, n, rows); err != nil {
 		err = fmt.Errorf("%s: %w", w.NamesFrom, err)
 		if !w.MayLackNames || ctx.Err() != nil {
-			return nil, err
+			return err
 		}
 		log.Warn("the names of the points are left out of the page", "reason", err)
 	}
 	for i, spec := range w.Columns {
 		if slices.Contains(w.Columns[:i], spec) {
-			return nil, fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
+			return fmt.Errorf("%s: got %s twice, want each column once", w.ColumnsFrom, text.Quote(spec))
 		}
 		name, values, err := rundir.ReadColumn(ctx, from, spec, n, rows)
 		if err != nil && !w.MayLackColumns {
-			return nil, fmt.Errorf("%s: %w", w.ColumnsFrom, err)
+			return fmt.Errorf("%s: %w", w.ColumnsFrom, err)
 		}
 		if err == nil {
 			path, column := file.SplitColumn(spec)
@@ -96,42 +83,30 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 			}
 			labels := data.NewLabels(values)
 			labels.Arrange(file.Categories(path, column))
-			err = a.addColumn(log, name, values, labels)
+			err = addColumn(log, page, name, labels)
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		if err != nil {
 			log.Warn(text.ErrorMessage(fmt.Errorf("%s: %w; the page leaves it out", w.ColumnsFrom, err)))
 		}
 	}
-	return a, nil
+	return nil
 }
 
 // addColumn adds a column to colour points by.
-func (a *Annotations) addColumn(log *slog.Logger, name string, values []string, labels *data.Labels) error {
+func addColumn(log *slog.Logger, page *cne.PageOptions, name string, labels *data.Labels) error {
 	points, known := labels.Known()
 	if len(points) == 0 {
 		return fmt.Errorf("%s: got no value for any point", text.Quote(name))
 	}
-	if missing := len(values) - len(points); missing > 0 {
+	if missing := len(labels.Class) - len(points); missing > 0 {
 		log.Info("points without a value are grey", "column", name, "points", missing)
 	}
 	if known.Categorical() && len(known.Names) > mostClasses {
 		return fmt.Errorf("%s: got %d different texts, want at most %d to tell their colours apart; names of points go to --names or data.names", text.Quote(name), len(known.Names), mostClasses)
 	}
-	a.Columns = append(a.Columns, cne.PageColumn{Name: name, Labels: labels})
+	page.Columns = append(page.Columns, cne.PageColumn{Name: name, Labels: labels})
 	return nil
-}
-
-// AddTo adds the annotations to a page of the same points, after the page's own.
-func (a *Annotations) AddTo(p *cne.PageOptions) {
-	if a == nil {
-		return
-	}
-	if a.Names != nil {
-		p.Names = a.Names
-	}
-	p.Columns = append(p.Columns, a.Columns...)
-	p.AutoLabels = p.AutoLabels || a.AutoLabels
 }

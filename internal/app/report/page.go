@@ -33,10 +33,8 @@ import (
 // FilePage returns the page of an embedding that was read from files. images may be nil.
 func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, images *images.Set, w Wanted,
 	o file.Options) (*cne.PageOptions, error) {
-	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, m.Positions.N, nil)
 	page := &cne.PageOptions{Images: images}
-	a.AddTo(page)
-	return page, err
+	return page, Annotate(ctx, log, page, rundir.Table{Paths: files, Options: o}, w, m.Positions.N, nil)
 }
 
 // RunPage returns the page of the embedding in a run folder, which may put the points into
@@ -72,9 +70,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, image
 		}
 	}
 	page.Neighbors = m.Neighbors(log, rundir.KeptNeighbors(folder, c.Graph.Cache), sample)
-	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w.orOf(c), n, rows)
-	a.AddTo(page)
-	return page, err
+	return page, Annotate(ctx, log, page, rundir.TableOf(c), w.orOf(c), n, rows)
 }
 
 // runConfig returns the configuration of the run in a folder, with paths relative to the

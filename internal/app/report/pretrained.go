@@ -63,8 +63,8 @@ func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (se
 // leaves them out with a warning and takes the names from the folder.
 func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *configs.SimCLR, m *Map, set *images.Set,
 	withImages bool, w Wanted) (*cne.PageOptions, error) {
-	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, m.Positions.N, nil)
-	if err != nil {
+	page := &cne.PageOptions{Facts: planeFacts(folder)}
+	if err := Annotate(ctx, log, page, rundir.Table{}, w, m.Positions.N, nil); err != nil {
 		return nil, err
 	}
 	if w.Data != nil {
@@ -87,8 +87,12 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 	}
 	placed := Placed{Images: own, Trained: trained}
 	m.HeldOut = placed.heldOut()
-	page := &cne.PageOptions{Facts: planeFacts(folder), Images: selection.If(withImages && set == nil && own.N > 0, own, set), Names: own.Names}
-	a.AddTo(page)
+	if page.Images = set; withImages && set == nil && own.N > 0 {
+		page.Images = own
+	}
+	if page.Names == nil {
+		page.Names = own.Names
+	}
 	return page, nil
 }
 
