@@ -17,6 +17,7 @@ import (
 	"cne/configs"
 	"cne/data/file"
 	"cne/internal/atomicfile"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/train"
 )
@@ -28,12 +29,12 @@ import (
 // locked until unlock is called.
 func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint,
 	unlock func(), err error) {
-	if d, err = resumable(s, folder); err != nil {
-		return nil, nil, nil, nil, err
-	}
-	if unlock, err = d.Lock(); err != nil {
-		return nil, nil, nil, nil, err
-	}
+	defer kind.Catch(&err)
+	checkRun(s, folder, fmt.Errorf("there is no run in %s to resume", folder))
+	kind.Check(RefuseStop(folder))
+	d = NewDir(folder)
+	kind.Check(d.probe())
+	unlock = kind.Got(d.Lock())
 	if from, err = d.LastCheckpoint(); err == nil {
 		c, err = resumedConfig(s, folder, given, from)
 	}
@@ -44,31 +45,28 @@ func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (
 	return d, c, from, unlock, nil
 }
 
-// resumable returns the folder of a run of the schema's command.
-func resumable[C any](s *configs.Schema[C], folder string) (*Dir, error) {
+// checkRun fails, as kind.Need does, if a folder holds no run of the schema's command. missing
+// is the error for a folder without any run; nil for the one for other folders.
+func checkRun[C any](s *configs.Schema[C], folder string, missing error) {
 	contents, command, err := Inspect(folder)
-	if err != nil {
-		return nil, err
-	}
 	switch {
-	case contents == NoRun:
-		return nil, fmt.Errorf("there is no run in %s to resume", folder)
-	case contents == NotOurs:
-		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
+	case err != nil:
+	case contents == NoRun && missing != nil:
+		err = missing
+	case contents != Run:
+		err = fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
 	case command != "" && command != s.Command():
-		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
+		err = fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
 	}
-	d := NewDir(folder)
-	return d, cmp.Or(RefuseStop(folder), d.probe())
+	kind.Check(err)
 }
 
 // resumedConfig returns the configuration of a run to be resumed, checked.
-func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sources, from *train.Checkpoint) (*C, error) {
+func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sources, from *train.Checkpoint) (_ *C, err error) {
+	defer kind.Catch(&err)
 	given.File = cmp.Or(given.File, filepath.Join(folder, ConfigFile))
 	c, origins, err := s.Load(&given)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	dir := s.Common(c).Dir
 	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !file.SameFile(*dir, folder) {
 		return nil, &configs.Error{Source: o, Problem: fmt.Sprintf("got %s with --resume %s, which continues in that folder", *dir, folder)}
@@ -95,25 +93,14 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 // ConfigOf returns the configuration of a run of the schema's command, as Resume does,
 // for a command that reads its results. It ignores keys that may change, and differences
 // that look removes: look gets the run's original configuration and the returned one.
-func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, look func(begun, now *C)) (*C, error) {
-	contents, command, err := Inspect(folder)
-	switch {
-	case err != nil:
-		return nil, err
-	case contents != Run:
-		return nil, fmt.Errorf("%s: got a folder without a config.yaml written by cne, want a run of %q", folder, s.Command())
-	case command != "" && command != s.Command():
-		return nil, fmt.Errorf("%s: got a run of %q, want one of %q", folder, command, s.Command())
-	}
+func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, look func(begun, now *C)) (_ *C, err error) {
+	defer kind.Catch(&err)
+	checkRun(s, folder, nil)
 	begun, _, err := s.Load(&configs.Sources{File: filepath.Join(folder, ConfigFile)})
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	given.File = cmp.Or(given.File, filepath.Join(folder, ConfigFile))
 	c, origins, err := s.Load(&given)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	look(begun, c)
 	if changed := s.LockedChanges(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was made with %s", folder, strings.Join(changed, ", and with "))
