@@ -11,6 +11,7 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/model"
 )
@@ -75,21 +76,13 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 
 // Report returns the errors of a run that can be found before the data are read, and a
 // sentence on its memory.
-func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
+func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (_ string, err error) {
+	defer kind.Catch(&err)
 	size := s.DataSize(ctx, c)
-	err := checkFiles("data.path", s.Common(c).Path)
-	if err == nil {
-		err = s.CheckColumns(ctx, c, false)
-	}
-	if err == nil {
-		err = s.CheckSize(c, size, origins)
-	}
-	if err == nil { // an estimate is of options that are valid
-		err = s.CheckMemory(c, size, nil, origins)
-	}
-	if err != nil {
-		return "", err
-	}
+	kind.Check(checkFiles("data.path", s.Common(c).Path))
+	kind.Check(s.CheckColumns(ctx, c, false))
+	kind.Check(s.CheckSize(c, size, origins))
+	kind.Check(s.CheckMemory(c, size, nil, origins)) // an estimate is of options that are valid
 	e := of(c).memory(size, nil, s.embeddings)
 	report := "about " + memory.Bytes(e.Peak)
 	if !size.Known() {

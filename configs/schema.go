@@ -275,12 +275,11 @@ func Explain(err error) error { return located(err, nil) }
 // the result. Viper merges. Its own readers of files, variables and flags are not used,
 // because they ignore unknown and repeated keys, lose line numbers, and do not
 // distinguish null from a missing key.
-func (s *Schema[C]) merge(from *Sources, layers ...*layer) (*C, Origins, error) {
+func (s *Schema[C]) merge(from *Sources, layers ...*layer) (_ *C, _ Origins, err error) {
+	defer kind.Catch(&err)
 	values, origins := viper.New(), Origins{}
 	for _, l := range append([]*layer{s.base}, layers...) {
-		if err := values.MergeConfigMap(l.value); err != nil {
-			return nil, nil, err
-		}
+		kind.Check(values.MergeConfigMap(l.value))
 		maps.Copy(origins, l.origin)
 	}
 	var c C
@@ -298,9 +297,7 @@ func (s *Schema[C]) merge(from *Sources, layers ...*layer) (*C, Origins, error) 
 		}
 		return !origins.IsDefault(key)
 	}, n)
-	if err := s.check(&c, origins); err != nil {
-		return nil, nil, err
-	}
+	kind.Check(s.check(&c, origins))
 	if origins.IsDefault("output.dir") {
 		*s.Common(&c).Dir = s.dir(&c)
 	}

@@ -28,6 +28,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/device"
+	"cne/internal/kind"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -110,7 +111,8 @@ type projectRun struct {
 }
 
 // check checks the command line.
-func (p *projectRun) check(cmd *cobra.Command) error {
+func (p *projectRun) check(cmd *cobra.Command) (err error) {
+	defer kind.Catch(&err)
 	switch {
 	case len(p.input) == 0 && !p.serves:
 		return fmt.Errorf("%s needs an argument: the file with the points", cmd.CommandPath())
@@ -121,12 +123,8 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	case p.output == "":
 		return errors.New("--output: got none, want a file for the positions, such as -o positions.npy")
 	}
-	if err := cli.CheckEnding("--output", p.output, ".npy", ".csv"); err != nil {
-		return err
-	}
-	if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg", ".pdf"); err != nil {
-		return err
-	}
+	kind.Check(cli.CheckEnding("--output", p.output, ".npy", ".csv"))
+	kind.Check(cli.CheckEnding("--plot", p.picture, ".png", ".svg", ".pdf"))
 	if p.rowsText != "" {
 		var ok bool
 		if p.rows, ok = parseRows(p.rowsText); !ok {
@@ -143,28 +141,20 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 }
 
 func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
+	defer func() { err = errors.Join(explained(err), p.device.Close()) }()
+	defer kind.Catch(&err)
 	for _, o := range []cli.Output{{Flag: "--output", Path: p.output}, {Flag: "--plot", Path: p.picture}} {
-		if o.Path == "" {
-			continue
-		}
-		if err := o.Check(append([]string{p.model}, p.input...)...); err != nil {
-			return err
+		if o.Path != "" {
+			kind.Check(o.Check(append([]string{p.model}, p.input...)...))
 		}
 	}
-	e, err := p.load(ctx)
-	defer func() { err = errors.Join(err, p.device.Close()) }()
-	if err == nil && p.picture != "" {
-		err = p.openMap(ctx, e.Dim())
+	e := kind.Got(p.load(ctx))
+	if p.picture != "" {
+		kind.Check(p.openMap(ctx, e.Dim()))
 	}
-	var rows file.Rows
-	if err == nil {
-		rows, err = p.open(ctx, e.Description.Preprocessing)
-	}
-	if err == nil {
-		defer rows.Close()
-		err = p.place(ctx, e, rows, stdout)
-	}
-	return explained(err)
+	rows := kind.Got(p.open(ctx, e.Description.Preprocessing))
+	defer rows.Close()
+	return p.place(ctx, e, rows, stdout)
 }
 
 // explained returns an error with what to do about it.
@@ -189,11 +179,9 @@ func (p *projectRun) serve(ctx context.Context, stdin io.Reader, stdout io.Write
 		Error string `json:"error,omitempty"`
 		Errno int    `json:"errno,omitempty"`
 	}
-	e, err := p.load(ctx)
 	defer func() { err = errors.Join(err, p.device.Close()) }()
-	if err != nil {
-		return err
-	}
+	defer kind.Catch(&err)
+	e := kind.Got(p.load(ctx))
 	requests, answers := bufio.NewScanner(stdin), json.NewEncoder(stdout)
 	for err = answers.Encode(answer{}); err == nil && requests.Scan(); {
 		p.input = make([]string, 1)
@@ -217,11 +205,9 @@ func (p *projectRun) serve(ctx context.Context, stdin io.Reader, stdout io.Write
 }
 
 // placeAll returns the positions of the input.
-func (p *projectRun) placeAll(ctx context.Context, e *cne.Embedding) (*data.Matrix, error) {
-	rows, err := p.open(ctx, e.Description.Preprocessing)
-	if err != nil {
-		return nil, err
-	}
+func (p *projectRun) placeAll(ctx context.Context, e *cne.Embedding) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	rows := kind.Got(p.open(ctx, e.Description.Preprocessing))
 	defer rows.Close()
 	placed, o := &data.Matrix{D: e.Dim()}, cne.Projection{}
 	o.Most, _ = rows.Len()
@@ -241,7 +227,8 @@ func loadModel(path string) (*cne.Embedding, error) {
 }
 
 // load reads the model, and opens the device that places points.
-func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
+func (p *projectRun) load(ctx context.Context) (_ *cne.Embedding, err error) {
+	defer kind.Catch(&err)
 	e, err := loadModel(p.model)
 	switch {
 	case errors.Is(err, cne.ErrImages):
@@ -253,9 +240,7 @@ func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
 	case e.FromPyTorch:
 		p.Log.Warn("the file does not say how the training points were scaled; new points are not scaled")
 	}
-	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
-		return nil, err
-	}
+	p.device = kind.Got(openDevice(p.Log, configs.Device{Name: p.deviceName}))
 	if !e.HasTrainingPoints() {
 		points, err := points.ReadAgain(ctx, p.Log, p.runFolder(), e.Description.Preprocessing, p.device)
 		if err != nil {
@@ -265,9 +250,7 @@ func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
 			return nil, fmt.Errorf("%s: %w", p.model, err)
 		}
 	}
-	if err := e.UseDevice(p.device); err != nil {
-		return nil, err
-	}
+	kind.Check(e.UseDevice(p.device))
 	if _, err := e.Projector(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.model, err)
 	}
@@ -319,17 +302,16 @@ func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
 }
 
 // place writes the positions of points, and draws them.
-func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows, stdout io.Writer) error {
-	if want, err := e.Width(); err != nil {
-		return err
-	} else if d := rows.Width(); d != want {
+func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows, stdout io.Writer) (err error) {
+	defer kind.Catch(&err)
+	if want, d := kind.Got(e.Width()), rows.Width(); d != want {
 		return fmt.Errorf("%s: got points of %d values, want %d as in training (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
 	}
 	begun, count, bad := time.Now(), 0, 0
 	before := cmp.Or(e.Description.Preprocessing, new(model.Preprocessing))
 	drawn, watched := &data.Matrix{D: e.Dim()}, &watchedRows{Rows: rows, scaler: before.Scaler}
 	var labels []string
-	if err := rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
+	kind.Check(rundir.WritePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write rundir.PositionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
 		err := e.ProjectRows(ctx, watched, o, func(b *cne.ProjectedBlock) error {
 			count, bad = count+b.Positions.N, bad+b.Bad
@@ -347,9 +329,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 			err = p.rows.beyond(p.rows.first + count)
 		}
 		return err
-	}); err != nil {
-		return err
-	}
+	}))
 	seconds := max(time.Since(begun).Seconds(), 1e-9)
 	if bad > 0 {
 		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
@@ -369,7 +349,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 			return fmt.Errorf("%w (the positions are in %s)", err, p.output)
 		}
 	}
-	_, err := fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), count-bad, seconds,
+	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), count-bad, seconds,
 		float64(count-bad)/seconds)
 	return err
 }

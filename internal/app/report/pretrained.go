@@ -45,13 +45,10 @@ func PretrainedImages(ctx context.Context, folder string) (*images.Set, error) {
 
 // pretrainedImages is PretrainedImages for a configuration, and also returns the rows that were trained on.
 func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (set *images.Set, trained []int32, err error) {
-	if set, err = images.Open(ctx, c.Data.Path, c.Data.Options); err != nil {
-		return nil, nil, err
-	}
+	defer kind.Catch(&err)
+	set = kind.Got(images.Open(ctx, c.Data.Path, c.Data.Options))
 	set = set.InColour() // as the run saw them
-	if trained, err = c.SimCLR.Rows(set); err != nil {
-		return nil, nil, err
-	}
+	trained = kind.Got(c.SimCLR.Rows(set))
 	if key, _ := rundir.DataKeys(folder); key != "" && key != rundir.ImagesKey(set, trained) {
 		return nil, nil, errors.New("the images of data.path are not those that the run was trained on")
 	}

@@ -23,6 +23,7 @@ import (
 	"cne/data/images"
 	"cne/data/neighbors"
 	"cne/data/pca"
+	"cne/internal/kind"
 	"cne/internal/safetensors"
 )
 
@@ -211,7 +212,8 @@ func KeptNeighbors(folder string, c configs.Cache) *neighbors.Neighbors {
 }
 
 // Save implements cne.Cache.
-func (c *Cache) Save(h *cne.Neighborhood) error {
+func (c *Cache) Save(h *cne.Neighborhood) (err error) {
+	defer kind.Catch(&err)
 	defer c.Release()
 	if !c.keep || c.run.readOnly {
 		return nil
@@ -221,9 +223,7 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 		Tensors:  map[string]safetensors.Tensor{},
 	}
 	if h.PCA != nil {
-		if err := f.PutValue("pca", h.PCA); err != nil {
-			return err
-		}
+		kind.Check(f.PutValue("pca", h.PCA))
 		f.Tensors["points"] = safetensors.New(h.Reduced.X, h.Reduced.N, h.Reduced.D)
 	}
 	if nb := h.Nearest; nb != nil {
@@ -231,9 +231,7 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
 	}
 	if h.Recall != nil {
-		if err := f.PutValue("recall", h.Recall); err != nil {
-			return err
-		}
+		kind.Check(f.PutValue("recall", h.Recall))
 	}
 	f.Seal(cacheKind, cacheFormat)
 	return f.WriteFile(c.path(c.key))
