@@ -98,9 +98,8 @@ func (c *Config) checkColumns(ctx context.Context, started bool) (err error) {
 	}
 	check := func(key string, specs, paths []string, o file.Options) {
 		for _, spec := range specs {
-			if err := checkColumn(ctx, spec, paths, o); err != nil {
-				kind.Check(fmt.Errorf("%s: %w", key, err))
-			}
+			err := checkColumn(ctx, spec, paths, o)
+			kind.Checkf(err, "%s: %w", key, err)
 		}
 	}
 	check("data.names", given(c.Data.Names), points, o)
@@ -116,9 +115,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) (err error) {
 		return nil
 	}
 	info, err := os.Stat(init)
-	if err != nil {
-		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(init), kindsOfText["start"], err)
-	}
+	kind.Checkf(err, "model.init: got %s, want %s (%w)", text.Quote(init), kindsOfText["start"], err)
 	var earlier []string // of a run folder it is a table in it
 	if !info.IsDir() {
 		earlier = []string{init}

@@ -81,9 +81,7 @@ func readLimited(ctx context.Context, path string) []byte {
 		defer f.Close()
 		content, err = io.ReadAll(io.LimitReader(f, maxConfigSize+1))
 	}
-	if err != nil {
-		kind.Check(fmt.Errorf("cannot read the configuration: %w", err))
-	}
+	kind.Checkf(err, "cannot read the configuration: %w", err)
 	if len(content) > maxConfigSize {
 		refuse(path, "", "got more than %d bytes, want a YAML file", maxConfigSize)
 	}

@@ -72,9 +72,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (_ *report.Evaluation, err
 	for _, s := range all {
 		a.Log.Info("measuring", "embedding", s.path)
 		f, err := a.measure(ctx, e, s, other, y)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.file, err)
-		}
+		kind.Checkf(err, "%s: %w", s.file, err)
 		e.Embeddings = append(e.Embeddings, *f)
 	}
 	return e, nil

@@ -243,17 +243,13 @@ func (p *projectRun) load(ctx context.Context) (_ *cne.Embedding, err error) {
 	p.device = kind.Got(openDevice(p.Log, configs.Device{Name: p.deviceName}))
 	if !e.HasTrainingPoints() {
 		points, err := points.ReadAgain(ctx, p.Log, p.runFolder(), e.Description.Preprocessing, p.device)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the training points, which a map without a network needs, cannot be read again (%w); restore them, or train again with model.keep_data: true", p.model, err)
-		}
-		if err := e.UseTrainingPoints(points); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.model, err)
-		}
+		kind.Checkf(err, "%s: the training points, which a map without a network needs, cannot be read again (%w); restore them, or train again with model.keep_data: true", p.model, err)
+		err = e.UseTrainingPoints(points)
+		kind.Checkf(err, "%s: %w", p.model, err)
 	}
 	kind.Check(e.UseDevice(p.device))
-	if _, err := e.Projector(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.model, err)
-	}
+	_, err = e.Projector(ctx)
+	kind.Checkf(err, "%s: %w", p.model, err)
 	return e, nil
 }
 

@@ -110,9 +110,7 @@ func (r *representation) open(cmd *cobra.Command, path string, pixels bool) (err
 	defer kind.Catch(&err)
 	from := kind.Got(cli.Sources(cmd))
 	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("got no run and no network (%w), want a run of %q", err, configs.Pretrain.Command())
-	}
+	kind.Checkf(err, "got no run and no network (%w), want a run of %q", err, configs.Pretrain.Command())
 	resized := true // to the configuration's size, instead of the network's own
 	switch {
 	case info.IsDir():

@@ -109,14 +109,11 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	kind.Check(p.options.Check(len(p.rows)))
 	if c.Evaluate.AtEnd {
-		if err := p.protocol.Options().Check(p.images); err != nil {
-			return fmt.Errorf("%w; or set evaluate.at_end to false", p.protocol.Explain(err))
-		}
+		err = p.protocol.Options().Check(p.images)
+		kind.Checkf(err, "%w; or set evaluate.at_end to false", p.protocol.Explain(err))
 	}
 	monitor, err := p.monitor(ctx)
-	if err != nil {
-		return fmt.Errorf("%w; or set monitor.every to 0", p.protocol.Explain(err))
-	}
+	kind.Checkf(err, "%w; or set monitor.every to 0", p.protocol.Explain(err))
 	unlock := kind.Got(p.open())
 	defer unlock()
 	finished := rundir.ReadMetrics(p.dir.Root()).Epochs // 0 unless the run is resumed after its end
@@ -246,7 +243,8 @@ type PretrainSeconds struct {
 }
 
 // report evaluates the network and writes metrics.json.
-func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMetrics, error) {
+func (p *pretraining) report(ctx context.Context, start time.Time) (_ *PretrainMetrics, err error) {
+	defer kind.Catch(&err)
 	c := p.config
 	measuring, watch := time.Now(), p.device.Watch()
 	m := &PretrainMetrics{
@@ -263,21 +261,15 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		}
 		p.doing = "while the network was evaluated; it is in " + p.dir.Path(rundir.ModelFile)
 		found, err := r.evaluate(ctx, p.images)
-		if err != nil {
-			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
-		}
-		if err := p.dir.WriteJSON(rundir.EvaluationFile, found); err != nil {
-			return nil, err
-		}
+		kind.Checkf(err, "%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
+		kind.Check(p.dir.WriteJSON(rundir.EvaluationFile, found))
 		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, p.protocol.Split, found
 	}
 	if c.Embeds() {
-		var err error
 		p.doing = "while the images were placed; the network is in " + p.dir.Path(rundir.ModelFile)
 		placed := report.Placed{Images: p.images, Trained: p.rows, Device: p.device}
-		if m.Plane, err = placed.Write(ctx, p.Log, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images")); err != nil {
-			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
-		}
+		m.Plane, err = placed.Write(ctx, p.Log, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images"))
+		kind.Checkf(err, "%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 	}
 	m.Seconds = PretrainSeconds{
 		Load: p.load.Seconds(), Optimize: p.result.Elapsed.Seconds(),

@@ -356,7 +356,8 @@ type places struct {
 }
 
 // check returns the places of the points, or an error if the page cannot be shown.
-func (p *Page) check() ([]places, error) {
+func (p *Page) check() (_ []places, err error) {
+	defer kind.Catch(&err)
 	if len(p.Views) == 0 {
 		return nil, fmt.Errorf("%w: views: got none", ErrInput)
 	}
@@ -371,9 +372,7 @@ func (p *Page) check() ([]places, error) {
 		}
 		s := plot.Scatter{Embedding: v.Embedding, Colouring: p.Colouring, HeldOut: p.HeldOut}
 		xy, note, err := s.Plane()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+		kind.Checkf(err, "%s: %w", name, err)
 		if n := p.Views[0].Embedding.N; v.Embedding.N != n {
 			return nil, fmt.Errorf("%w: %s: got %d points, want %d as in the first view", ErrInput, name, v.Embedding.N, n)
 		}
@@ -384,17 +383,14 @@ func (p *Page) check() ([]places, error) {
 		if c.Classes == nil && c.Values == nil {
 			return nil, fmt.Errorf("%w: column %q: got neither classes nor values", ErrInput, c.Name)
 		}
-		if err := c.Check(n); err != nil {
-			return nil, fmt.Errorf("column %q: %w", c.Name, err)
-		}
+		err = c.Check(n)
+		kind.Checkf(err, "column %q: %w", c.Name, err)
 	}
 	if p.Names != nil && len(p.Names) != n {
 		return nil, fmt.Errorf("%w: names: got %d, want %d, one for each point", ErrInput, len(p.Names), n)
 	}
 	if p.Neighbors != nil {
-		if err := checkNeighbors(p.Neighbors, n); err != nil {
-			return nil, err
-		}
+		kind.Check(checkNeighbors(p.Neighbors, n))
 	}
 	if p.AutoLabels && p.Names == nil {
 		return nil, fmt.Errorf("%w: automatic labels: got no names of the points to make them of", ErrInput)

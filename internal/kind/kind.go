@@ -1,6 +1,6 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
 // kind in their text, and gives the constants of enumerations their words (Names). Fail, Need,
-// Check and Got leave the functions of a parser with an error, up to the one that has
+// Check, Checkf and Got leave the functions of a parser with an error, up to the one that has
 // deferred Catch.
 package kind
 
@@ -44,13 +44,21 @@ func Check(err error) {
 	}
 }
 
+// Checkf fails with the error that fmt.Errorf makes of format and args, unless err is nil. args
+// should have err, to be wrapped by %w.
+func Checkf(err error, format string, args ...any) {
+	if err != nil {
+		panic(fault{fmt.Errorf(format, args...)})
+	}
+}
+
 // Got returns a value, or fails with an error as Fail does.
 func Got[T any](value T, err error) T {
 	Check(err)
 	return value
 }
 
-// Catch sets *err to the error of Fail, Need, Check or Got. It must be deferred.
+// Catch sets *err to the error of Fail, Need, Check, Checkf or Got. It must be deferred.
 func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:

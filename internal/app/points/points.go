@@ -167,9 +167,8 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	in.infos = stat(d.Path)
 	in.N = kind.Got(file.Count(ctx, d.Path, o))
 	if d.Sample.File != "" {
-		if rules.Listed, err = rundir.ReadRows(ctx, d.Sample.File, in.N); err != nil {
-			return fmt.Errorf("data.sample: %w", err)
-		}
+		rules.Listed, err = rundir.ReadRows(ctx, d.Sample.File, in.N)
+		kind.Checkf(err, "data.sample: %w", err)
 	}
 	var labels *data.Labels
 	var missing []int

@@ -43,9 +43,7 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 		held = data.NewMatrix(len(in.Division.Held), e.Dim())
 	}
 	names, err := rundir.TableOf(in.Config).ReadNames(ctx, d.Names, in.Total(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("data.names: %w", err)
-	}
+	kind.Checkf(err, "data.names: %w", err)
 	names = selection.Pick(names, in.Division.Placed(in.N))
 	if in.LeavesOut() {
 		kind.Check(dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N)))
@@ -112,9 +110,7 @@ func (in *Inputs) checkFiles() {
 func stat(paths []string) []fs.FileInfo {
 	return selection.Map(paths, func(path string) fs.FileInfo {
 		info, err := file.Stat(path)
-		if err != nil {
-			kind.Check(fmt.Errorf("data.path: %w", err))
-		}
+		kind.Checkf(err, "data.path: %w", err)
 		return info
 	})
 }

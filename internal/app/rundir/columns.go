@@ -21,6 +21,7 @@ import (
 	"cne/data"
 	"cne/data/counts"
 	"cne/data/file"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 )
@@ -172,7 +173,8 @@ type EarlierEmbedding struct {
 
 // ReadEarlier reads the earlier embedding of a key, or returns nil without a path. names is
 // the column with the names of its rows; "" means the names of its run.
-func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string) (*EarlierEmbedding, error) {
+func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string) (_ *EarlierEmbedding, err error) {
+	defer kind.Catch(&err)
 	if path == "" {
 		return nil, nil
 	}
@@ -184,9 +186,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string
 	if err == nil && set.Points.N > 1 && set.Points.Distinct() == 1 { // nothing would move them apart
 		err = fmt.Errorf("%s: got equal positions, want different ones", text.Quote(path))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
-	}
+	kind.Checkf(err, "%s: %w", key, err)
 	e.Positions = set.Points
 	if d := set.Points.D; d != c.Embed.Dim {
 		return nil, fmt.Errorf("%s: %s: got %d coordinates, want %d as in model.dim", key, text.Quote(path), d, c.Embed.Dim)
@@ -195,13 +195,11 @@ func ReadEarlier(ctx context.Context, c *configs.Config, key, path, names string
 	case c.Data.Names == "" && TableOf(c).Barcodes == nil:
 		return e, nil
 	case names != "":
-		if _, e.names, err = ReadColumn(ctx, Table{Paths: found}, names, e.Positions.N, nil); err != nil {
-			return nil, fmt.Errorf("%s_names: %w", key, err)
-		}
+		_, e.names, err = ReadColumn(ctx, Table{Paths: found}, names, e.Positions.N, nil)
+		kind.Checkf(err, "%s_names: %w", key, err)
 	default:
-		if e.names, err = ReadNames(ctx, path, e.Positions.N); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
+		e.names, err = ReadNames(ctx, path, e.Positions.N)
+		kind.Checkf(err, "%s: %w", key, err)
 	}
 	return e, nil
 }

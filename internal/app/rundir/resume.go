@@ -78,9 +78,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	} else {
 		begun, err = s.Parse("the configuration in the checkpoint", []byte(from.Notes[ConfigNote]))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the run in %s cannot be resumed: %w", folder, err)
-	}
+	kind.Checkf(err, "the run in %s cannot be resumed: %w", folder, err)
 	if changed := s.LockedChanges(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was begun with %s", folder, strings.Join(changed, ", and with "))
 	}

@@ -90,17 +90,14 @@ func (d *Dir) RemoveEmpty() {
 // Begin removes the files of the earlier run and claims the folder for this run. write
 // writes its config.yaml. If two runs found the folder free, the second one gets an
 // error.
-func (d *Dir) Begin(write func(w io.Writer) error) error {
-	if err := d.Remove(d.old...); err != nil {
-		return err
-	}
-	err := atomicfile.Create(d.Path(ConfigFile), write)
+func (d *Dir) Begin(write func(w io.Writer) error) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(d.Remove(d.old...))
+	err = atomicfile.Create(d.Path(ConfigFile), write)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s, where one has begun meanwhile", ErrExists, d.path)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot write in the run folder %s: %w", d.path, err)
-	}
+	kind.Checkf(err, "cannot write in the run folder %s: %w", d.path, err)
 	return nil
 }
 
