@@ -266,7 +266,7 @@ func inkOf(c color.NRGBA) ink {
 // content makes everything that the page holds.
 func (p *Page) content() (_ *content, err error) {
 	defer kind.Catch(&err)
-	places := kind.Got(p.check())
+	places := p.check()
 	title := cmp.Or(plot.Printable(p.Title), "Embedding")
 	a := about{
 		Title: title, Slider: plot.Printable(p.Slider), Rows: max(1, p.Rows), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
@@ -355,16 +355,17 @@ type places struct {
 	note string
 }
 
-// check returns the places of the points, or an error if the page cannot be shown.
-func (p *Page) check() (_ []places, err error) {
-	defer kind.Catch(&err)
-	if len(p.Views) == 0 {
-		return nil, fmt.Errorf("%w: views: got none", ErrInput)
+// need fails, as kind.Need does, with an error that wraps ErrInput, unless ok.
+func need(ok bool, format string, args ...any) {
+	if !ok {
+		kind.Check(fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...)))
 	}
-	if p.Rows < 0 || len(p.Views)%max(1, p.Rows) != 0 {
-		return nil, fmt.Errorf("%w: views: got %d, want as many in each of %d rows", ErrInput, len(p.Views), p.Rows)
-	}
-	var out []places
+}
+
+// check returns the places of the points. It fails if the page cannot be shown.
+func (p *Page) check() (out []places) {
+	need(len(p.Views) > 0, "views: got none")
+	need(p.Rows >= 0 && len(p.Views)%max(1, p.Rows) == 0, "views: got %d, want as many in each of %d rows", len(p.Views), p.Rows)
 	for k, v := range p.Views {
 		name := fmt.Sprintf("view %d (counted from 0)", k)
 		if v.Name != "" {
@@ -373,38 +374,27 @@ func (p *Page) check() (_ []places, err error) {
 		s := plot.Scatter{Embedding: v.Embedding, Colouring: p.Colouring, HeldOut: p.HeldOut}
 		xy, note, err := s.Plane()
 		kind.Checkf(err, "%s: %w", name, err)
-		if n := p.Views[0].Embedding.N; v.Embedding.N != n {
-			return nil, fmt.Errorf("%w: %s: got %d points, want %d as in the first view", ErrInput, name, v.Embedding.N, n)
-		}
+		n := p.Views[0].Embedding.N
+		need(v.Embedding.N == n, "%s: got %d points, want %d as in the first view", name, v.Embedding.N, n)
 		out = append(out, places{xy, note})
 	}
 	n := p.Views[0].Embedding.N
 	for _, c := range p.Columns {
-		if c.Classes == nil && c.Values == nil {
-			return nil, fmt.Errorf("%w: column %q: got neither classes nor values", ErrInput, c.Name)
-		}
-		err = c.Check(n)
+		need(c.Classes != nil || c.Values != nil, "column %q: got neither classes nor values", c.Name)
+		err := c.Check(n)
 		kind.Checkf(err, "column %q: %w", c.Name, err)
 	}
-	if p.Names != nil && len(p.Names) != n {
-		return nil, fmt.Errorf("%w: names: got %d, want %d, one for each point", ErrInput, len(p.Names), n)
-	}
+	need(p.Names == nil || len(p.Names) == n, "names: got %d, want %d, one for each point", len(p.Names), n)
 	if p.Neighbors != nil {
-		kind.Check(checkNeighbors(p.Neighbors, n))
+		checkNeighbors(p.Neighbors, n)
 	}
-	if p.AutoLabels && p.Names == nil {
-		return nil, fmt.Errorf("%w: automatic labels: got no names of the points to make them of", ErrInput)
-	}
+	need(!p.AutoLabels || p.Names != nil, "automatic labels: got no names of the points to make them of")
 	if im := p.Images; im != nil {
-		if im.N != n {
-			return nil, fmt.Errorf("%w: images: got %d, want %d, one for each point in order", ErrInput, im.N, n)
-		}
-		if im.H < 1 || im.W < 1 || im.C != 1 && im.C != 3 || len(im.Pixels)%n != 0 || len(im.Pixels)/n != im.H*im.W*im.C {
-			return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d pixels with %d values each", ErrInput,
-				len(im.Pixels), n, im.W, im.H, im.C)
-		}
+		need(im.N == n, "images: got %d, want %d, one for each point in order", im.N, n)
+		need(im.H > 0 && im.W > 0 && (im.C == 1 || im.C == 3) && len(im.Pixels)%n == 0 && len(im.Pixels)/n == im.H*im.W*im.C,
+			"images: got %d bytes, want %d images of %d×%d pixels with %d values each", len(im.Pixels), n, im.W, im.H, im.C)
 	}
-	return out, nil
+	return out
 }
 
 // coarsest bounds the extent of an axis of the grid of positions, in halves of the frame.
@@ -484,18 +474,15 @@ func NeighborsShown(n int) int {
 	return 0
 }
 
-// checkNeighbors returns an error for neighbours that do not fit n points.
-func checkNeighbors(nb *neighbors.Neighbors, n int) error {
-	if nb.N != n || nb.K < 1 || len(nb.Index) != n*nb.K {
-		return fmt.Errorf("%w: neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1",
-			ErrInput, len(nb.Index), nb.N, nb.K, n)
-	}
+// checkNeighbors fails for neighbours that do not fit n points.
+func checkNeighbors(nb *neighbors.Neighbors, n int) {
+	need(nb.N == n && nb.K > 0 && len(nb.Index) == n*nb.K,
+		"neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1", len(nb.Index), nb.N, nb.K, n)
 	for e, j := range nb.Index {
 		if i := e / nb.K; j < -1 || int(j) >= n || int(j) == i {
-			return fmt.Errorf("%w: neighbours: row %d, neighbour %d (both counted from 0): got %d, want another row from 0 to %d, or -1 for none", ErrInput, i, e%nb.K, j, n-1)
+			need(false, "neighbours: row %d, neighbour %d (both counted from 0): got %d, want another row from 0 to %d, or -1 for none", i, e%nb.K, j, n-1)
 		}
 	}
-	return nil
 }
 
 // addNeighbors adds the block of the neighbours, and returns how many a point has. The block

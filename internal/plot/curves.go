@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"cne/internal/atomicfile"
+	"cne/internal/kind"
 	"cne/internal/simd"
 )
 
@@ -119,22 +120,17 @@ func (c *Curves) Save(path string) error {
 // errors wrap ErrInput, ErrNotFinite or ErrFormat, and nothing is written.
 func (c *Curves) Write(w io.Writer, format Format) error { return drawAs(w, format, c, c.DPI) }
 
-func (c *Curves) check() error {
-	if len(c.Panels) == 0 {
-		return fmt.Errorf("%w: panels: got none", ErrInput)
-	}
-	if err := checkSizes([]size{{"Width", c.Width, maxInches}, {"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
-		return err
-	}
+func (c *Curves) check() {
+	need(len(c.Panels) > 0, "panels: got none")
+	checkSizes(size{"Width", c.Width, maxInches}, size{"Height", c.Height, maxInches}, size{"DPI", float64(c.DPI), maxDPI})
 	for i := range c.Panels {
-		if err := c.Panels[i].check(); err != nil {
-			return fmt.Errorf("panel %d (%q): %w", i+1, cmp.Or(c.Panels[i].Title, c.Panels[i].YLabel), err)
-		}
+		err := c.Panels[i].check()
+		kind.Checkf(err, "panel %d (%q): %w", i+1, cmp.Or(c.Panels[i].Title, c.Panels[i].YLabel), err)
 	}
-	return nil
 }
 
-func (p *Panel) check() error {
+func (p *Panel) check() (err error) {
+	defer kind.Catch(&err)
 	some := false
 	for k := range p.Series {
 		s := &p.Series[k]
@@ -158,17 +154,14 @@ func (p *Panel) check() error {
 		}
 		some = some || slices.ContainsFunc(s.Y, func(v float64) bool { return !math.IsNaN(v) })
 	}
-	if !some {
-		return fmt.Errorf("%w: points: got none", ErrInput)
-	}
+	need(some, "points: got none")
 	return nil
 }
 
 // layout places everything. All charts have the same size, and their axes are aligned.
-func (c *Curves) layout() (*layout, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
+func (c *Curves) layout() (_ *layout, err error) {
+	defer kind.Catch(&err)
+	c.check()
 	n := len(c.Panels)
 	columns := min(n, cmp.Or(c.Columns, map[int]int{4: 2}[n], 3))
 	rows := (n + columns - 1) / columns
@@ -196,10 +189,9 @@ func (c *Curves) layout() (*layout, error) {
 		charts[i/columns][i%columns] = c.Panels[i].chart(colours, size)
 	}
 	canvases := gonum.Align(charts, tiles, all)
-	if inner := charts[0][0].DataCanvas(canvases[0][0]).Size(); !(min(inner.X, inner.Y) >= smallestChart) {
-		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for %d × %d panels with numbers, titles and legend",
-			ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
-	}
+	inner := charts[0][0].DataCanvas(canvases[0][0]).Size()
+	need(min(inner.X, inner.Y) >= smallestChart, "size: got %.3g × %.3g cm, too small for %d × %d panels with numbers, titles and legend",
+		l.width/72*2.54, l.height/72*2.54, columns, rows)
 
 	l.add(func(to draw.Canvas) {
 		to.FillText(titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(l.height - margin - 0.4*titleHeight)}, title)

@@ -24,6 +24,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/simd"
 )
@@ -180,46 +181,40 @@ type size struct {
 	value, max float64
 }
 
-func checkSizes(sizes []size) error {
-	for _, s := range sizes {
-		if !(s.value >= 0 && s.value <= s.max) {
-			return fmt.Errorf("%w: %s: got %v, want a number up to %v, or 0 for the default", ErrInput, s.name, s.value, s.max)
-		}
+// need fails, as kind.Need does, with an error that wraps ErrInput, unless ok. So do the checks
+// below that return no error.
+func need(ok bool, format string, args ...any) {
+	if !ok {
+		kind.Check(fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...)))
 	}
-	return nil
 }
 
-func (s *Scatter) check() error {
+func checkSizes(sizes ...size) {
+	for _, s := range sizes {
+		need(s.value >= 0 && s.value <= s.max, "%s: got %v, want a number up to %v, or 0 for the default", s.name, s.value, s.max)
+	}
+}
+
+func (s *Scatter) check() {
 	m := s.Embedding
-	if m == nil || m.N == 0 {
-		return fmt.Errorf("%w: points: got none", ErrInput)
-	}
-	if m.N < 0 || m.D < 1 || len(m.X)%m.D != 0 || len(m.X)/m.D != m.N {
-		return fmt.Errorf("%w: embedding: got %d numbers, want %d points of %d coordinates", ErrInput, len(m.X), m.N, m.D)
-	}
-	if s.HeldOut != nil && len(s.HeldOut) != m.N {
-		return fmt.Errorf("%w: HeldOut: got %d, want %d, one for each point", ErrInput, len(s.HeldOut), m.N)
-	}
-	if err := checkSizes([]size{{"Width", s.Width, maxInches}, {"Height", s.Height, maxInches}, {"DPI", float64(s.DPI), maxDPI},
-		{"PointSize", s.PointSize, maxDiameter}, {"Alpha", s.Alpha, 1}}); err != nil {
-		return err
-	}
+	need(m != nil && m.N != 0, "points: got none")
+	need(m.N > 0 && m.D > 0 && len(m.X)%m.D == 0 && len(m.X)/m.D == m.N,
+		"embedding: got %d numbers, want %d points of %d coordinates", len(m.X), m.N, m.D)
+	need(s.HeldOut == nil || len(s.HeldOut) == m.N, "HeldOut: got %d, want %d, one for each point", len(s.HeldOut), m.N)
+	checkSizes(size{"Width", s.Width, maxInches}, size{"Height", s.Height, maxInches}, size{"DPI", float64(s.DPI), maxDPI},
+		size{"PointSize", s.PointSize, maxDiameter}, size{"Alpha", s.Alpha, 1})
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
-		return fmt.Errorf("%w: row %d of the embedding (counted from 0): got %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D)
+		kind.Check(fmt.Errorf("%w: row %d of the embedding (counted from 0): got %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D))
 	}
-	return s.Colouring.Check(m.N)
+	kind.Check(s.Colouring.Check(m.N))
 }
 
 // Check returns an error if the colouring is not one of n points.
-func (c *Colouring) Check(n int) error {
-	switch {
-	case c.Classes != nil && c.Values != nil:
-		return fmt.Errorf("%w: Classes and Values: got both, want one of them", ErrInput)
-	case c.Classes != nil && len(c.Classes) != n:
-		return fmt.Errorf("%w: classes: got %d, want %d, one for each point", ErrInput, len(c.Classes), n)
-	case c.Values != nil && len(c.Values) != n:
-		return fmt.Errorf("%w: values: got %d, want %d, one for each point", ErrInput, len(c.Values), n)
-	}
+func (c *Colouring) Check(n int) (err error) {
+	defer kind.Catch(&err)
+	need(c.Classes == nil || c.Values == nil, "Classes and Values: got both, want one of them")
+	need(c.Classes == nil || len(c.Classes) == n, "classes: got %d, want %d, one for each point", len(c.Classes), n)
+	need(c.Values == nil || len(c.Values) == n, "values: got %d, want %d, one for each point", len(c.Values), n)
 	if i := slices.IndexFunc(c.Values, func(v float64) bool { return math.IsInf(v, 0) }); i >= 0 {
 		return fmt.Errorf("%w: row %d (counted from 0): got the value %v", ErrNotFinite, i, c.Values[i])
 	}
@@ -332,19 +327,13 @@ func (s *Strip) columns() int {
 	return (n + rows - 1) / rows
 }
 
-func (s *Strip) layout() (*layout, error) {
+func (s *Strip) layout() (_ *layout, err error) {
+	defer kind.Catch(&err)
 	n := len(s.Panels)
-	switch {
-	case n == 0:
-		return nil, fmt.Errorf("%w: panels: got none", ErrInput)
-	case s.Cells != nil && (len(s.Cells) != n || s.Cells[0] < 0 || !slices.IsSorted(s.Cells)):
-		return nil, fmt.Errorf("%w: cells: got %v, want %d in ascending order", ErrInput, s.Cells, n)
-	case s.Columns < 0:
-		return nil, fmt.Errorf("%w: columns: got %d, want a positive number, or 0 for the default", ErrInput, s.Columns)
-	}
-	if err := checkSizes([]size{{"Width", s.Width, maxInches}, {"DPI", float64(s.DPI), maxDPI}}); err != nil {
-		return nil, err
-	}
+	need(n > 0, "panels: got none")
+	need(s.Cells == nil || len(s.Cells) == n && s.Cells[0] >= 0 && slices.IsSorted(s.Cells), "cells: got %v, want %d in ascending order", s.Cells, n)
+	need(s.Columns >= 0, "columns: got %d, want a positive number, or 0 for the default", s.Columns)
+	checkSizes(size{"Width", s.Width, maxInches}, size{"DPI", float64(s.DPI), maxDPI})
 	all, columns, cells := s.together(), s.columns(), s.Cells
 	for i := 0; s.Cells == nil && i < n; i++ {
 		cells = append(cells, i)
@@ -376,9 +365,7 @@ func (s *Strip) layout() (*layout, error) {
 			write(letterStyle, letterOf(i), x+margin, y+side-margin-0.4*titleHeight, side)
 		}
 		l, err := panel.layout()
-		if err != nil {
-			return nil, fmt.Errorf("panel %d, of %d in a row: %w", i+1, columns, err)
-		}
+		kind.Checkf(err, "panel %d, of %d in a row: %w", i+1, columns, err)
 		whole.insert(l, x, y)
 	}
 	write(titleStyle, title, left+across*side/2, whole.height-0.6*titleHeight, across*side)

@@ -14,6 +14,7 @@ import (
 
 	"cne/data"
 	"cne/data/pca"
+	"cne/internal/kind"
 	"cne/internal/rng"
 )
 
@@ -21,9 +22,8 @@ import (
 // in the units of the embedding. It also returns a note that explains them, or "" (see
 // Scatter.Embedding). Errors wrap ErrInput or ErrNotFinite.
 func (s *Scatter) Plane() (xy []float64, note string, err error) {
-	if err := s.check(); err != nil {
-		return nil, "", err
-	}
+	defer kind.Catch(&err)
+	s.check()
 	m := s.Embedding
 	if m.D == 1 {
 		return s.standing(), "one coordinate; height: density of points", nil
