@@ -64,15 +64,15 @@ func ReadSweep(ctx context.Context, path string, environ []string) (_ *Sweep, er
 	defer kind.Catch(&err)
 	s := parseSweep(path, readLimited(ctx, path))
 	s.checkOutput()
-	for run := 0; err == nil && run < len(s.Runs); run++ {
-		from := &Sources{File: s.Config, Environ: environ, Settings: s.Runs[run], Context: ctx}
+	for run, settings := range s.Runs {
+		from := &Sources{File: s.Config, Environ: environ, Settings: settings, Context: ctx}
 		if s.Command == Pretrain.Command() {
-			err = checkRun(s, Pretrain, run, from)
+			checkRun(s, Pretrain, run, from)
 		} else {
-			err = checkRun(s, Train, run, from)
+			checkRun(s, Train, run, from)
 		}
 	}
-	return s, err
+	return s, nil
 }
 
 // A folder with a lock or a mark of a sweep belongs to the sweep, whatever else it holds.
@@ -115,31 +115,26 @@ func (s *Sweep) checkOutput() {
 // freeKeys may differ between machines.
 var freeKeys = regexp.MustCompile(`^(device|log|checkpoint|output\.dir|graph\.cache)(\.|$)`)
 
-func checkRun[C any](s *Sweep, schema *Schema[C], run int, from *Sources) error {
+// checkRun fails for a run that is invalid, equal to another, or was begun otherwise.
+func checkRun[C any](s *Sweep, schema *Schema[C], run int, from *Sources) {
 	now, _, err := schema.Load(from)
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	*schema.Common(now).Dir = ""
 	all := fmt.Sprint(schema.Compare(new(C), now))
 	if first, twice := s.configs[all]; twice {
-		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are equal", s.RunName(first),
-			s.Describe(first), s.RunName(run), s.Describe(run))}
+		refuse(s.Path, "", "the runs %s (%s) and %s (%s) are equal", s.RunName(first), s.Describe(first), s.RunName(run), s.Describe(run))
 	}
 	s.configs[all] = run
 	begun, _, err := schema.Load(&Sources{File: s.RunDir(run) + "/config.yaml"})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
+		return
 	}
+	kind.Check(err)
 	for _, d := range schema.Compare(begun, now) {
 		if !d.MayChange || !freeKeys.MatchString(d.Key) {
-			return &Error{s.Path, d.Key, fmt.Sprintf("got %s for run %s in %s, want %s as before, or another output", d.Second,
-				s.RunName(run), s.Output, d.First)}
+			refuse(s.Path, d.Key, "got %s for run %s in %s, want %s as before, or another output", d.Second, s.RunName(run), s.Output, d.First)
 		}
 	}
-	return nil
 }
 
 // RunDir returns the folder of a run; runs are numbered from 0.

@@ -67,7 +67,7 @@ func TestOutliers(t *testing.T) {
 
 	// In the middle of each side is a dark triangle.
 	img := decode(t, scatter)
-	area := l.area()
+	area := l.box
 	for side, a := range arrowsOf(counts, area) {
 		x, y := a.x-2.5*a.toX, a.y-2.5*a.toY
 		dots := float64(img.Rect.Dx()) / l.width
@@ -145,9 +145,9 @@ func TestNamesBesideArrows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrows := arrowsOf([4]int{0, 5, 0, 0}, l.area())
+	arrows := arrowsOf([4]int{0, 5, 0, 0}, l.box)
 	taken := arrows[0].box()
-	for _, n := range arrangeNames(s.medians(xy, func(x, y float64) (float64, float64) { return l.area().x1 - 5, l.height / 2 }, 1), l.area(), taken) {
+	for _, n := range arrangeNames(s.medians(xy, func(x, y float64) (float64, float64) { return l.box.x1 - 5, l.height / 2 }, 1), l.box, taken) {
 		if n.box().meets(taken) {
 			t.Errorf("%q is on the arrow", n.text)
 		}

@@ -239,7 +239,7 @@ func TestDensitySVG(t *testing.T) {
 	}
 	want := decode(t, s)
 	l := layoutOf(t, s)
-	inside := image.Rect(int(2*l.box.Min.X), want.Rect.Dy()-int(2*l.box.Max.Y), int(2*l.box.Max.X), want.Rect.Dy()-int(2*l.box.Min.Y)).Inset(50) // without arrows
+	inside := image.Rect(int(2*l.box.x0), want.Rect.Dy()-int(2*l.box.y1), int(2*l.box.x1), want.Rect.Dy()-int(2*l.box.y0)).Inset(50) // without arrows
 	seen := 0
 	for y := inside.Min.Y; y < inside.Max.Y; y++ {
 		for x := inside.Min.X; x < inside.Max.X; x++ {

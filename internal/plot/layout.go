@@ -85,8 +85,8 @@ func bold(sty text.Style) text.Style {
 // points, from the lower left corner.
 type layout struct {
 	width, height float64
-	box           vg.Rectangle // where the points are
-	layers        []layer      // of points, the lowest first
+	box           bounds  // where the points are
+	layers        []layer // of points, the lowest first
 
 	furniture []func(draw.Canvas) // title, legend, key and scale bar
 }
@@ -153,7 +153,7 @@ func (s *Scatter) layout() (*layout, error) {
 		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for points with legend, title and scale bar", ErrInput,
 			l.width/72*2.54, l.height/72*2.54)
 	}
-	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: vg.Length(bottom)}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
+	l.box = bounds{margin, margin + w, bottom, top}
 
 	l.layers = s.layers(palette, w*h)
 	scale := s.setPoints(l, xy, colour)
@@ -195,11 +195,6 @@ func (s *Scatter) layout() (*layout, error) {
 		})
 	}
 	return l, nil
-}
-
-// area returns the bounds of the box.
-func (l *layout) area() bounds {
-	return bounds{l.box.Min.X.Points(), l.box.Max.X.Points(), l.box.Min.Y.Points(), l.box.Max.Y.Points()}
 }
 
 func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
@@ -253,14 +248,13 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 // colour of each row, −1 for a row without a label.
 func (s *Scatter) setPoints(l *layout, p []float64, colour []int32) (scale float64) {
 	b := s.frame(p)
-	size := l.box.Size()
 	largest := l.layers[len(l.layers)-1].diameter
-	w, h := max(1, size.X.Points()-largest), max(1, size.Y.Points()-largest)
+	w, h := max(1, l.box.x1-l.box.x0-largest), max(1, l.box.y1-l.box.y0-largest)
 	scale = min(w/(b.x1-b.x0), h/(b.y1-b.y0))
 	if math.IsInf(scale, 0) { // all points coincide: let the box be one unit wide
 		scale = w
 	}
-	cx, cy := (l.box.Min.X+l.box.Max.X).Points()/2, (l.box.Min.Y+l.box.Max.Y).Points()/2
+	cx, cy := (l.box.x0+l.box.x1)/2, (l.box.y0+l.box.y1)/2
 	at := func(x, y float64) (float64, float64) {
 		return cx + (x-(b.x0+b.x1)/2)*scale, cy + (y-(b.y0+b.y1)/2)*scale
 	}
@@ -271,11 +265,10 @@ func (s *Scatter) setPoints(l *layout, p []float64, colour []int32) (scale float
 		to.x, to.y, to.colour = make([]float64, 0, n), make([]float64, 0, n), make([]int32, 0, n)
 		shuffled = shuffled || !to.dense
 	}
-	area := l.area()
 	var beyond [4]int // the number of points beyond each side
 	for _, i := range s.order(colour, shuffled) {
 		x, y := at(p[2*i], p[2*i+1])
-		if side := area.beyond(x, y); side >= 0 {
+		if side := l.box.beyond(x, y); side >= 0 {
 			beyond[side]++
 			continue
 		}
@@ -291,7 +284,7 @@ func (s *Scatter) setPoints(l *layout, p []float64, colour []int32) (scale float
 		to.x, to.y = append(to.x, x), append(to.y, y)
 		to.colour = append(to.colour, c)
 	}
-	arrows := arrowsOf(beyond, area)
+	arrows := arrowsOf(beyond, l.box)
 	if s.NameClasses {
 		s.addNames(l, p, at, arrows)
 	}

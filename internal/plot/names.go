@@ -52,9 +52,8 @@ func (b bounds) meets(c bounds) bool {
 // addNames writes the names of classes above the points. p holds the places of the
 // points, and at maps them to places in the picture. The names avoid the arrows.
 func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float64, float64), arrows []arrow) {
-	area := l.area()
-	names := slices.DeleteFunc(s.medians(p, at, l.layers[0].diameter/2), func(n named) bool { return area.beyond(n.atX, n.atY) >= 0 })
-	names = arrangeNames(names, area, selection.Map(arrows, arrow.box)...)
+	names := slices.DeleteFunc(s.medians(p, at, l.layers[0].diameter/2), func(n named) bool { return l.box.beyond(n.atX, n.atY) >= 0 })
+	names = arrangeNames(names, l.box, selection.Map(arrows, arrow.box)...)
 	l.add(func(c draw.Canvas) {
 		for _, n := range names {
 			if n.lead {

@@ -19,8 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/plot/vg"
-
 	"cne/data"
 	"cne/internal/rng"
 )
@@ -117,9 +115,8 @@ func crop(img *image.NRGBA, r image.Rectangle) *image.NRGBA { return img.SubImag
 // inBox returns the part of an image of 200 DPI that the points may fill.
 // Elsewhere the rims of letters have every shade of grey.
 func inBox(img *image.NRGBA, l *layout) *image.NRGBA {
-	dots := func(x vg.Length) int { return int(x.Points() / 72 * 200) }
-	top := vg.Length(l.height)
-	return crop(img, image.Rect(dots(l.box.Min.X), dots(top-l.box.Max.Y), dots(l.box.Max.X), dots(top-l.box.Min.Y)))
+	dots := func(x float64) int { return int(x / 72 * 200) }
+	return crop(img, image.Rect(dots(l.box.x0), dots(l.height-l.box.y1), dots(l.box.x1), dots(l.height-l.box.y0)))
 }
 
 func TestSize(t *testing.T) {
@@ -155,7 +152,7 @@ func TestEveryClassShows(t *testing.T) {
 	s := &Scatter{Embedding: m, Colouring: Colouring{Classes: classes}, Alpha: 1, PointSize: 3}
 	img := decode(t, s)
 	l := layoutOf(t, s)
-	edge := int(l.box.Max.X.Points() / 72 * 200)
+	edge := int(l.box.x1 / 72 * 200)
 	legend := crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y))
 	for c := range 12 {
 		if extent(inBox(img, l), ClassColour(c)).Empty() {
@@ -200,7 +197,7 @@ func TestNothingOverlaps(t *testing.T) {
 			for _, p := range l.layers {
 				r := p.diameter/2 - 1e-9
 				for i := range p.x {
-					if p.x[i]-r < l.box.Min.X.Points() || p.x[i]+r > l.box.Max.X.Points() || p.y[i]-r < l.box.Min.Y.Points() || p.y[i]+r > l.box.Max.Y.Points() {
+					if p.x[i]-r < l.box.x0 || p.x[i]+r > l.box.x1 || p.y[i]-r < l.box.y0 || p.y[i]+r > l.box.y1 {
 						t.Fatalf("point at %v, %v leaves the box %v", p.x[i], p.y[i], l.box)
 					}
 				}
@@ -210,7 +207,7 @@ func TestNothingOverlaps(t *testing.T) {
 			var b bytes.Buffer
 			must(t, l.writePNG(&b, 72))
 			img, _ := png.Decode(&b)
-			box := image.Rect(int(l.box.Min.X)+1, int(l.height-l.box.Max.Y.Points())+1, int(l.box.Max.X), int(l.height-l.box.Min.Y.Points()))
+			box := image.Rect(int(l.box.x0)+1, int(l.height-l.box.y1)+1, int(l.box.x1), int(l.height-l.box.y0))
 			size := img.Bounds().Size()
 			inner := image.Rect(4, 4, size.X-2, size.Y-2)
 			for y := range size.Y {
@@ -633,7 +630,7 @@ func TestLegendOfGreyPoints(t *testing.T) {
 			t.Errorf("%s: the legend tells of points without a label: %v", name, got)
 		}
 		l := layoutOf(t, &tc.s)
-		edge := int(l.box.Max.X.Points() / 72 * 200)
+		edge := int(l.box.x1 / 72 * 200)
 		img := decode(t, &tc.s)
 		grey := extent(crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y)), unlabeled)
 		// Single pixels on the rims of letters may have that shade, too.
@@ -706,10 +703,10 @@ func TestTitle(t *testing.T) {
 	}
 	// Title and note do not cover each other or the points.
 	m, _ := clusters(2, 50, 3)
-	heights := map[string]vg.Length{}
+	heights := map[string]float64{}
 	for _, s := range []*Scatter{{Embedding: m}, {Embedding: m, Title: "T"}} {
 		l := layoutOf(t, s)
-		heights[s.Title] = l.box.Max.Y
+		heights[s.Title] = l.box.y1
 	}
 	if heights["T"] != heights[""]-titleHeight || heights[""] > defaultSide-margin-noteHeight {
 		t.Errorf("the points reach up to %v", heights)
