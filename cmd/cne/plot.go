@@ -21,7 +21,6 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/kind"
-	"cne/internal/plot"
 	"cne/internal/selection"
 	"cne/internal/text"
 )
@@ -228,9 +227,13 @@ func (p *plotting) chooseOutput() error {
 }
 
 // draw writes the picture or page.
-func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
-	var err error
-	var write func() error
+func (p *plotting) draw(ctx context.Context, log *slog.Logger) (err error) {
+	defer func() {
+		if errors.As(err, new(*file.TextError)) {
+			err = fmt.Errorf("%w; leave them out with --drop, or show one as labels with --label-column", err)
+		}
+	}()
+	defer kind.Catch(&err)
 	o := p.plot
 	named := (&configs.Data{Path: p.inputs, Options: file.Options{Labels: p.data.Labels, Drop: p.data.Drop}}).Reading()
 	if named.LabelColumn != "" {
@@ -240,41 +243,23 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	}
 	switch {
 	case p.metrics:
-		var curves *plot.Curves
-		curves, err = report.OpenCurves(ctx, p.inputs, o)
-		write = func() error { return curves.Save(p.output) }
+		return kind.Got(report.OpenCurves(ctx, p.inputs, o)).Save(p.output)
 	case p.isStrip():
 		inputs := p.inputs
 		if rows, columns, ok := strings.Cut(p.grid, ","); ok {
-			inputs, err = report.Grid(&o, inputs, rows, columns)
+			inputs = kind.Got(report.Grid(&o, inputs, rows, columns))
 			p.titles = make([]string, len(inputs))
 		}
-		if err == nil {
-			o.Panels, err = report.OpenPanels(ctx, inputs, p.titles, p.data)
-		}
-		write = func() error { return report.Map{}.SavePicture(log, p.output, o) }
-	default:
-		p.leaveOut(ctx)
-		var files []string
-		var m report.Map
-		var page *cne.PageOptions
-		if files, m, err = report.OpenMap(ctx, p.inputs, p.data); err == nil && p.isHTML() {
-			page, err = p.page(ctx, log, &m, files)
-		}
-		write = func() error {
-			if page != nil {
-				return m.SavePage(p.output, page)
-			}
-			return m.SavePicture(log, p.output, o)
-		}
+		o.Panels = kind.Got(report.OpenPanels(ctx, inputs, p.titles, p.data))
+		return report.Map{}.SavePicture(log, p.output, o)
 	}
-	if errors.As(err, new(*file.TextError)) {
-		return fmt.Errorf("%w; leave them out with --drop, or show one as labels with --label-column", err)
+	p.leaveOut(ctx)
+	files, m, err := report.OpenMap(ctx, p.inputs, p.data)
+	kind.Check(err)
+	if p.isHTML() {
+		return m.SavePage(p.output, kind.Got(p.page(ctx, log, &m, files)))
 	}
-	if err != nil {
-		return err
-	}
-	return write()
+	return m.SavePicture(log, p.output, o)
 }
 
 // leaveOut drops the columns that --names and --color name, except the column of labels.
