@@ -374,10 +374,10 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 }
 
 // startingTable returns the initial positions of a non-parametric embedding.
-func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
+func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) (_ []T, err error) {
+	defer kind.Catch(&err)
 	std := cmp.Or(o.InitStd, 1)
 	var coordinates *data.Matrix
-	var err error
 	switch {
 	case o.Init == InitRandom || o.Resume != nil: // a resumed state replaces any start
 		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
@@ -385,23 +385,18 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		return nil, badOption("got InitGiven without Start")
 	case o.Init == InitGiven:
 		start := o.Start.Relative(nil).Clone()
-		err = h.turn(ctx, start, o)
-		return convert[T](start.X), err
+		kind.Check(h.turn(ctx, start, o))
+		return convert[T](start.X), nil
 	case o.Init == InitDiffusion:
 		o.logger().Info("computing the initial positions", "from", "principal components and the graph")
-		coordinates, err = initial.Diffusion(ctx, h.Graph, h.Reduced, dim)
+		coordinates = kind.Got(initial.Diffusion(ctx, h.Graph, h.Reduced, dim))
 	case o.Init == InitMultilevel:
 		o.logger().Info("computing the initial positions", "from", "groups of neighbours")
-		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim))
+		coordinates = kind.Got(initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim)))
 	default:
-		coordinates, err = initial.Components(ctx, h.Reduced, dim)
+		coordinates = kind.Got(initial.Components(ctx, h.Reduced, dim))
 	}
-	if err == nil {
-		err = h.turn(ctx, coordinates, o)
-	}
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(h.turn(ctx, coordinates, o))
 	return initial.Table[T](coordinates, dim, std, o.Seed)
 }
 

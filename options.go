@@ -329,25 +329,20 @@ func badOption(format string, args ...any) error {
 // Check returns an error if the options are invalid for n points to train on: with Division,
 // the number of these. Embed calls it first. Its errors wrap ErrOption, and most wrap an
 // *OptionError. If there are too few points for the neighbours, the error wraps ErrPoints.
-func (o *Options) Check(n int) error {
-	err := o.checkGraph(n)
-	if err == nil {
-		err = o.checkModel(n)
-	}
-	if err == nil {
-		err = errors.Join(o.Objective().Check(), o.Objective().CheckWidth("model.dim", cmp.Or(o.Dim, DefaultDim)),
-			o.optimizer(o.WeightDecay).Init(nil))
-	}
-	if err == nil && o.Graph != nil {
-		err = o.checkFit(n, o.Graph.Edges())
-	} else if err == nil {
-		err = o.checkFit(n, n*max(1, cmp.Or(o.Neighbors, DefaultNeighbors)))
-	}
+func (o *Options) Check(n int) (err error) {
+	defer kind.Catch(&err)
 	dim, k := cmp.Or(o.Dim, DefaultDim), cmp.Or(o.Neighbors, DefaultNeighbors)
+	kind.Check(o.checkGraph(n))
+	kind.Check(asOption(o.checkModel(n)))
+	kind.Check(asOption(errors.Join(o.Objective().Check(), o.Objective().CheckWidth("model.dim", dim), o.optimizer(o.WeightDecay).Init(nil))))
+	edges := n * max(1, k)
+	if o.Graph != nil {
+		edges = o.Graph.Edges()
+	}
+	kind.Check(o.checkFit(n, edges))
 	switch { // CheckSize relies on this order: these come last, without numbers in Want
-	case err != nil:
 	case !o.network() && dim > math.MaxInt32/max(1, n):
-		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "fewer dimensions"}
+		return asOption(&OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "fewer dimensions"})
 	case o.Graph == nil && k >= n:
 		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n),
 			Want: "fewer than the points that are trained on", Err: ErrPoints}
@@ -355,7 +350,7 @@ func (o *Options) Check(n int) error {
 		return &OptionError{Key: "quality.k", Got: fmt.Sprintf("%d for %d points", o.MinNeighbors, n),
 			Want: "fewer than the points that are trained on", Err: ErrPoints}
 	}
-	return asOption(err)
+	return nil
 }
 
 // checkFit checks the options of the training on a graph.

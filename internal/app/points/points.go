@@ -118,22 +118,19 @@ func (in *Inputs) Size() data.Size {
 }
 
 // Read reads the points of a run, and its graph if one is given.
-func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *slog.Logger) (in *Inputs, err error) {
-	if err := c.CheckFiles(); err != nil {
-		return nil, err
-	}
-	in = &Inputs{Config: c, log: log}
-	if err := in.readTraining(ctx); err != nil {
-		return nil, in.explainTable(err, c.Graph.File == "" && c.Model.InitPath() == "")
-	}
+func Read(ctx context.Context, c *configs.Config, origins configs.Origins, log *slog.Logger) (_ *Inputs, err error) {
+	defer kind.Catch(&err)
+	kind.Check(c.CheckFiles())
+	in := &Inputs{Config: c, log: log}
+	kind.Check(in.explainTable(in.readTraining(ctx), c.Graph.File == "" && c.Model.InitPath() == ""))
 	if held := c.Data.Holdout.Paths; len(held) > 0 {
-		err = in.explainTable(in.readHeld(ctx, held), false)
+		kind.Check(in.explainTable(in.readHeld(ctx, held), false))
 	}
-	if err == nil && c.Graph.File != "" {
+	if c.Graph.File != "" {
 		n, _ := in.Points.Dims()
-		in.graph, err = rundir.ReadGraph(ctx, log, c, origins, n, in.Points)
+		in.graph = kind.Got(rundir.ReadGraph(ctx, log, c, origins, n, in.Points))
 	}
-	return in, err
+	return in, nil
 }
 
 // readTraining reads data.path and divides its rows. With data.sample, only the points that

@@ -130,16 +130,14 @@ func (p *Placed) Write(ctx context.Context, log *slog.Logger, dir *rundir.Dir, c
 	network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
 	defer kind.Catch(&err)
 	augmentation := c.Pretraining().Augmentation
-	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
+	positions := kind.Got(simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress))
 	var facts []cne.Fact
-	if err == nil && c.Evaluate.AtEnd {
+	if c.Evaluate.AtEnd {
 		e := c.Evaluation(p.Images).Options()
 		e.Device = p.Device
-		var found simclr.Score
-		found, err = e.Plane(ctx, positions, p.Images)
+		found := kind.Got(e.Plane(ctx, positions, p.Images))
 		accuracy, facts = &found, planeFact(&found)
 	}
-	kind.Check(err)
 	kind.Check(rundir.WriteEmbedding(dir.PositionFiles("embedding", c.Output.CSV), positions, p.Images.Labels, p.Images.Names))
 	kind.Check(dir.WriteNames(p.Images.Names))
 	m := Map{positions, p.Images.Labels, p.heldOut()}
