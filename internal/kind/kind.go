@@ -1,7 +1,10 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
-// kind in their text, and gives the constants of enumerations their words (Names). Fail, Need,
-// Check, Checkf and Got leave the functions of a parser with an error, up to the one that has
-// deferred Catch.
+// kind in their text, and gives the constants of enumerations their words (Names).
+//
+// Fail, Need, Check, Checkf and Got leave functions with an error, up to the one that has
+// deferred Catch and returns it. So steps that may fail follow each other without an if after
+// each, in parsers and in the commands of the program. Deferred functions that change the error
+// too, such as those that close what is open, must be deferred before Catch.
 package kind
 
 import (
