@@ -136,12 +136,9 @@ type Fact struct{ Name, Value, Meaning string }
 
 // Write writes the page as HTML in UTF-8. Errors of w are returned. Other errors wrap
 // ErrInput or ErrNotFinite, and nothing is written.
-func (p *Page) Write(w io.Writer) error {
-	c, err := p.content()
-	if err != nil {
-		return err
-	}
-	return page.Execute(w, c)
+func (p *Page) Write(w io.Writer) (err error) {
+	defer kind.Catch(&err)
+	return page.Execute(w, p.content())
 }
 
 //go:embed page.html style.css *.js
@@ -263,9 +260,8 @@ func inkOf(c color.NRGBA) ink {
 	return ink{fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), fmt.Sprintf("#%02x%02x%02x", d.R, d.G, d.B)}
 }
 
-// content makes everything that the page holds.
-func (p *Page) content() (_ *content, err error) {
-	defer kind.Catch(&err)
+// content makes everything that the page holds. It fails as kind.Need does.
+func (p *Page) content() *content {
 	places := p.check()
 	title := cmp.Or(plot.Printable(p.Title), "Embedding")
 	a := about{
@@ -315,10 +311,9 @@ func (p *Page) content() (_ *content, err error) {
 			c.Later = append(c.Later, block{id: "atlas-" + strconv.Itoa(k), content: atlas})
 		}
 	}
-	text := kind.Got(json.Marshal(a))
-	c.About = string(text)
+	c.About = string(kind.Got(json.Marshal(a)))
 	c.inline()
-	return c, nil
+	return c
 }
 
 // inline puts style and scripts in, and lets the browser run nothing else.

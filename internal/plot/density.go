@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"cne/internal/kind"
 	"cne/internal/parallel"
 )
 
@@ -223,19 +224,16 @@ func equalised(counts []int, alone float64) []uint8 {
 
 // writeSVGDensity writes the layer of a picture of that height as embedded PNG
 // images, drawn at that many pixels per inch.
-func (l *layer) writeSVGDensity(b *strings.Builder, height float64, dpi int) error {
+func (l *layer) writeSVGDensity(b *strings.Builder, height float64, dpi int) {
 	dots := float64(dpi) / 72
 	rows := math.Ceil(height * dots)
 	for _, img := range l.densities(dots, int(rows)) {
 		var file bytes.Buffer
-		if err := png.Encode(&file, img); err != nil {
-			return err
-		}
+		kind.Check(png.Encode(&file, img))
 		r := img.Rect
 		fmt.Fprintf(b,
 			"<image x=\"%.4f\" y=\"%.4f\" width=\"%.4f\" height=\"%.4f\" preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,%s\"/>\n",
 			float64(r.Min.X)/dots, height-(rows-float64(r.Min.Y))/dots, float64(r.Dx())/dots, float64(r.Dy())/dots,
 			base64.StdEncoding.EncodeToString(file.Bytes()))
 	}
-	return nil
 }

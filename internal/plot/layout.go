@@ -2,7 +2,6 @@ package plot
 
 import (
 	"cmp"
-	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/selection"
 )
@@ -111,11 +111,10 @@ type legend struct {
 	draw  func(c draw.Canvas, left, top float64)
 }
 
-func (s *Scatter) layout() (*layout, error) {
+func (s *Scatter) layout() (_ *layout, err error) {
+	defer kind.Catch(&err)
 	xy, note, err := s.Plane()
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	l := &layout{height: 72 * s.height()}
 	top := l.height - margin
 	title := Printable(s.Title)
@@ -149,10 +148,8 @@ func (s *Scatter) layout() (*layout, error) {
 		bottom += legendLine
 	}
 	h := top - bottom
-	if w < smallestBox || h < smallestBox || held && key > l.width-2*margin {
-		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for points with legend, title and scale bar", ErrInput,
-			l.width/72*2.54, l.height/72*2.54)
-	}
+	need(w >= smallestBox && h >= smallestBox && (!held || key <= l.width-2*margin),
+		"size: got %.3g × %.3g cm, too small for points with legend, title and scale bar", l.width/72*2.54, l.height/72*2.54)
 	l.box = bounds{margin, margin + w, bottom, top}
 
 	l.layers = s.layers(palette, w*h)

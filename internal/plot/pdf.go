@@ -134,9 +134,7 @@ func (l *layout) writePDF(w io.Writer, dpi int) error {
 	}
 	c := pdfCanvas{vgpdf.New(vg.Length(l.width), vg.Length(l.height))}
 	if dense || discs > mostDiscs {
-		if err := l.checkPixels(dpi); err != nil {
-			return err
-		}
+		l.checkPixels(dpi)
 		dots := float64(dpi) / 72
 		img := image.NewRGBA(image.Rect(0, 0, int(math.Ceil(l.width*dots)), int(math.Ceil(l.height*dots))))
 		selection.Fill(img.Pix, 0xff) // readers darken the edges of a transparent image

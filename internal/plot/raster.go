@@ -16,26 +16,22 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
 // maxPixels bounds the memory for an image, at 8 bytes each.
 const maxPixels = 200_000_000
 
-// checkPixels returns an error if the layout has more pixels than maxPixels.
-func (l *layout) checkPixels(dpi int) error {
-	if n := l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi); n > maxPixels {
-		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, l.width/72,
-			l.height/72, dpi, n, float64(maxPixels))
-	}
-	return nil
+// checkPixels fails if the layout has more pixels than maxPixels.
+func (l *layout) checkPixels(dpi int) {
+	n := l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi)
+	need(n <= maxPixels, "%.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", l.width/72, l.height/72, dpi, n, float64(maxPixels))
 }
 
 // writePNG draws the layout at that many pixels per inch.
 func (l *layout) writePNG(w io.Writer, dpi int) error {
-	if err := l.checkPixels(dpi); err != nil {
-		return err
-	}
+	l.checkPixels(dpi)
 	c := vgimg.NewWith(vgimg.UseWH(vg.Length(l.width), vg.Length(l.height)), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))
 	img := c.Image()
 	points := image.NewRGBA(img.Bounds())
@@ -105,28 +101,23 @@ func over(old, new uint8, alpha float64) uint8 {
 //
 // Points drawn by density are images with that many pixels per inch.
 func (l *layout) writeSVG(w io.Writer, dpi int) error {
-	points, err := l.svgPoints(dpi)
-	if err != nil {
-		return err
-	}
+	points := l.svgPoints(dpi)
 	c := vgsvg.New(vg.Length(l.width), vg.Length(l.height))
 	l.furnish(vgdraw.New(c))
 	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
+	kind.Got(c.WriteTo(&b))
 	// A reader without the font would take one with serifs.
 	document := strings.ReplaceAll(b.String(), "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
 	start := strings.Index(document, "<svg")
 	start += strings.IndexByte(document[start:], '>') + 1
-	_, err = io.WriteString(w, document[:start]+"\n"+points+document[start:])
+	_, err := io.WriteString(w, document[:start]+"\n"+points+document[start:])
 	return err
 }
 
 // svgPoints writes each point as a line of length 0 with round ends. It takes a fifth of
 // the space of a circle. The lines of one path are drawn as one shape, so a path holds
 // points of one colour from a small part of the order of drawing only: colours still mix.
-func (l *layout) svgPoints(dpi int) (string, error) {
+func (l *layout) svgPoints(dpi int) string {
 	var b strings.Builder
 	b.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
 	for _, layer := range l.layers {
@@ -134,14 +125,10 @@ func (l *layout) svgPoints(dpi int) (string, error) {
 			layer.writeSVG(&b, l.height)
 			continue
 		}
-		if err := l.checkPixels(dpi); err != nil {
-			return "", err
-		}
-		if err := layer.writeSVGDensity(&b, l.height, dpi); err != nil {
-			return "", err
-		}
+		l.checkPixels(dpi)
+		layer.writeSVGDensity(&b, l.height, dpi)
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // writeSVG writes the layer of a picture of that height. A rim is a wider line below the

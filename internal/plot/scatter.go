@@ -149,16 +149,13 @@ type Scatter struct {
 type drawable interface{ layout() (*layout, error) }
 
 // drawAs draws a picture in a format, with dpi pixels per inch, or the default for 0.
-func drawAs(w io.Writer, format Format, p drawable, dpi int) error {
+func drawAs(w io.Writer, format Format, p drawable, dpi int) (err error) {
+	defer kind.Catch(&err)
 	write, known := map[Format]func(*layout, io.Writer, int) error{PNG: (*layout).writePNG, SVG: (*layout).writeSVG, PDF: (*layout).writePDF}[format]
 	if !known {
 		return fmt.Errorf("%w: got %q, want png, svg or pdf", ErrFormat, string(format))
 	}
-	l, err := p.layout()
-	if err != nil {
-		return err
-	}
-	return write(l, w, cmp.Or(dpi, defaultDPI))
+	return write(kind.Got(p.layout()), w, cmp.Or(dpi, defaultDPI))
 }
 
 // Write draws the plot as an image of that format. Errors of w are returned. Other errors
