@@ -117,7 +117,8 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (_ *Neighborhood
 }
 
 // scale takes the points out of a set and scales them.
-func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
+func scale(ctx context.Context, set *data.Dataset, o *Options) (_ *Neighborhood, err error) {
+	defer kind.Catch(&err)
 	_, d := set.Dims()
 	if m := set.Points; m != nil && m.CSR != nil && o.GraphMetric != data.Precomputed && o.becomeDense(m.N, m.D) {
 		cause := cmp.Or(o.needsDense(), "model.input: points")
@@ -129,7 +130,6 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 		set.Points = dense
 	}
 	if o.GraphMetric == data.Precomputed {
-		var err error
 		if set.Stored != nil {
 			set.Points, err = data.Collect(ctx, set.Stored)
 			set.Stored = nil
@@ -137,13 +137,10 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 		if err == nil {
 			err = set.CheckDistances()
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
-		}
+		kind.Checkf(err, "%w: %w", ErrPoints, err)
 		set.Points = set.Points.Relative(nil)
 	}
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Codings: set.Codings, Metric: o.GraphMetric}
-	var err error
 	scaling := cmp.Or(o.Scaling, data.ScaleAuto)
 	if scaling == data.ScaleAuto && o.GraphMetric.Direct() && o.GraphMetric != data.Manhattan {
 		scaling = data.ScaleUnit // these distances have no use for another
@@ -362,7 +359,8 @@ func (o *Options) searchOptions() neighbors.Options {
 }
 
 // makeGraph fills in Graph, and drops the neighbours' distances.
-func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
+func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) (err error) {
+	defer kind.Catch(&err)
 	near := h.Nearest
 	if near != nil { // scores need the indices only
 		h.Nearest = &neighbors.Neighbors{N: near.N, K: near.K, Index: near.Index}
@@ -372,9 +370,7 @@ func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 	}
 	graphOf := selection.If(o.SampleEdges, neighbors.FuzzyGraph, neighbors.FromNeighbors)
 	near, distinct, spread, err := neighbors.SpreadCopies(ctx, h.Reduced, near.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors)), o.searchOptions())
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	if spread > 0 {
 		o.logger().Info("copies of few rows fill the neighbourhoods of points: these are linked to the nearest distinct rows, too", "points",
 			spread, "distinct rows", distinct)
@@ -393,9 +389,7 @@ func (h *Neighborhood) makeGraph(ctx context.Context, o *Options) error {
 	} else {
 		h.Graph, err = graphOf(near) // its last use: the distances can be collected meanwhile
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrPoints, err)
-	}
+	kind.Checkf(err, "%w: %w", ErrPoints, err)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"cne/configs"
 	"cne/internal/app/cli"
 	"cne/internal/app/sweep"
+	"cne/internal/kind"
 )
 
 func sweepCmd() *cobra.Command {
@@ -28,15 +29,13 @@ each run, or their means and standard deviations over seeds.`,
 		Example: `  cne sweep losses.yaml`,
 		Args:    cli.Exactly(1, "one, the file that describes the runs"),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		defer kind.Catch(&err)
 		one := cmd.Flags().Changed("only")
 		if one && report || one && count || report && count {
 			return cli.Usage(cmd, errors.New("--only, --count and --report: got several, want one of them"))
 		}
-		described, err := configs.ReadSweep(cmd.Context(), args[0], os.Environ())
-		if err != nil {
-			return err
-		}
+		described := kind.Got(configs.ReadSweep(cmd.Context(), args[0], os.Environ()))
 		if count {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), len(described.Runs))
 			return err
@@ -51,9 +50,8 @@ each run, or their means and standard deviations over seeds.`,
 			Sweep: described, Stderr: cmd.ErrOrStderr(), Log: cli.NewReporter(cmd, cli.LogFormat(cmd)).Log,
 			Flags: []string{"--log-format", cli.LogFormat(cmd), fmt.Sprintf("--quiet=%v", cli.Quiet(cmd))},
 		}
-		if s.Program, err = os.Executable(); err != nil {
-			return fmt.Errorf("cannot find this program: %w", err)
-		}
+		s.Program, err = os.Executable()
+		kind.Checkf(err, "cannot find this program: %w", err)
 		if report {
 			return s.Report(cmd.OutOrStdout())
 		}

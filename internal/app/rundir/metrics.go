@@ -22,6 +22,7 @@ import (
 
 	"cne/data/neighbors"
 	"cne/internal/ctxio"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/model"
 	"cne/train"
@@ -169,11 +170,10 @@ var curveNames = append([]string{"loss", "lr", "z"}, selection.Map(quality.Table
 // ReadRecords reads the records in a run folder, or in a file of records. An incomplete
 // last line, as of a run at work, is left out. When ctx ends, ReadRecords returns its
 // error.
-func ReadRecords(ctx context.Context, path string) (*Records, error) {
+func ReadRecords(ctx context.Context, path string) (_ *Records, err error) {
+	defer kind.Catch(&err)
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("the run cannot be read: %w", err)
-	}
+	kind.Checkf(err, "the run cannot be read: %w", err)
 	r := &Records{Path: path, Curves: map[string][]float64{}}
 	if info.IsDir() {
 		r.Path = filepath.Join(path, RecordsFile)
@@ -182,9 +182,7 @@ func ReadRecords(ctx context.Context, path string) (*Records, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: got a folder without %s, want a run", path, RecordsFile)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the records of the run cannot be read: %w", err)
-	}
+	kind.Checkf(err, "the records of the run cannot be read: %w", err)
 	line, phase := 0, 0
 	for record := range bytes.Lines(text) {
 		line++
