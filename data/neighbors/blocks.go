@@ -35,18 +35,57 @@ const blockSize = 256
 type panels struct {
 	normalization
 	blocks int
+	order  []int32 // the points in the order of the panels
 	x      []float32
 }
 
-func newPanels(m *data.Matrix) *panels {
-	p := &panels{normalization: newNormalization(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize)}
+func newPanels(m *data.Matrix, order []int32) *panels {
+	p := &panels{normalization: newNormalization(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize), order: order}
 	p.normalizeFor(m)
 	p.x = make([]float32, p.blocks*p.size())
 	parallel.For(m.N, blockSize, func(b, lo, hi int) {
-		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
+		p.fill(p.of(b), m.Take(selection.As[int](order[lo:hi])), p.norm[lo:hi])
 	})
 	p.maxNorm = slices.Max(p.norm)
 	return p
+}
+
+// nearby returns the numbers of the points in an order in which those of a block, and of
+// blocks next to each other, are near: it divides the points, and then each half, along the
+// coordinate in which some of them spread most, between blocks.
+func nearby(m *data.Matrix) []int32 {
+	order, keys := selection.UpTo[int32](m.N), make([]uint64, m.N)
+	var divide func(lo, hi int)
+	divide = func(lo, hi int) {
+		half := parallel.Pieces(hi-lo, blockSize) / 2 * blockSize
+		if half == 0 {
+			return
+		}
+		low, high := slices.Clone(m.Row(int(order[lo]))), slices.Clone(m.Row(int(order[lo])))
+		for p := lo; p < hi; p += max(1, (hi-lo)/64) {
+			for l, v := range m.Row(int(order[p])) {
+				low[l], high[l] = min(low[l], v), max(high[l], v)
+			}
+		}
+		widest := 0
+		for l := range low {
+			if high[l]-low[l] > high[widest]-low[widest] {
+				widest = l
+			}
+		}
+		keys := keys[lo:hi]
+		for p, i := range order[lo:hi] {
+			keys[p] = uint64(selection.Ordered(m.Row(int(i))[widest]))<<32 | uint64(i)
+		}
+		selection.Smallest(keys, half)
+		for p, key := range keys {
+			order[lo+p] = int32(uint32(key))
+		}
+		divide(lo, lo+half)
+		divide(lo+half, hi)
+	}
+	divide(0, m.N)
+	return order
 }
 
 // fill moves and scales up to blockSize points into a panel, and sets their
@@ -151,7 +190,7 @@ func (c *collector) reset() {
 
 // push adds point j with the bits of s to the candidates of point i. When the list is
 // full, it drops all but the best keep candidates, and lowers the threshold.
-func (c *collector) push(i int, s uint32, j int) {
+func (c *collector) push(i int, s uint32, j int32) {
 	keys, key := c.keys[i*c.stride:(i+1)*c.stride], uint64(s)<<32|uint64(j)
 	if c.last != nil && key > c.last[i] {
 		return
@@ -178,9 +217,10 @@ var noThresholds [blockSize]uint32
 func (c *collector) columns(block int) []uint32 { return c.threshold[block*blockSize:][:blockSize] }
 
 // scan pushes the products of two blocks that are below the threshold of their row's point
-// or of their column's. Only rounding can make a product negative. Its magnitude is then at
-// least as near to the exact s, because that is not negative.
-func (c *collector) scan(products []float32, columns []uint32, blockI, blockJ, rows int) {
+// or of their column's. order has the numbers of the points. Only rounding can make a product
+// negative. Its magnitude is then at least as near to the exact s, because that is not
+// negative.
+func (c *collector) scan(products []float32, columns []uint32, order []int32, blockI, blockJ, rows int) {
 	var found [blockSize / 64]uint64
 	for r := range rows {
 		i, row := blockI*blockSize+r, products[r*blockSize:][:blockSize]
@@ -190,10 +230,10 @@ func (c *collector) scan(products []float32, columns []uint32, blockI, blockJ, r
 				col := 64*w + bits.TrailingZeros64(word)
 				s, j := math.Float32bits(row[col])&^(1<<31), blockJ*blockSize+col
 				if s < c.threshold[i] {
-					c.push(i, s, j)
+					c.push(i, s, order[j])
 				}
 				if s < columns[col] {
-					c.push(j, s, i)
+					c.push(j, s, order[i])
 				}
 			}
 		}
@@ -202,9 +242,9 @@ func (c *collector) scan(products []float32, columns []uint32, blockI, blockJ, r
 
 // join is find if the queries are the base points.
 //
-// A pair of blocks changes the candidates of both. So pairs of different blocks are
-// scheduled in rounds as in a round-robin tournament: no block occurs twice in a round, and
-// the cores share its pairs.
+// Near blocks meet first, so that thresholds soon pass over most pairs. A pair of blocks
+// changes the candidates of both. So no block occurs twice in a round, whose pairs the cores
+// share.
 func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	c := newCollector(p.n, k, p.measure > manhattan)
 	pool := parallel.Pool[workspace]{New: p.newWorkspace}
@@ -222,40 +262,31 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 				w.products[r*blockSize+r] = 2 * aboveAll
 			}
 		}
-		c.scan(w.products, columns, blockI, blockJ, rows)
+		c.scan(w.products, columns, p.order, blockI, blockJ, rows)
 		pool.Put(w)
 	}
 	parallel.For(p.blocks, 1, func(_, b, _ int) { meet(b, b) })
 
-	// If the number of blocks is odd, add one that does not exist.
-	players := p.blocks + p.blocks%2
-	for round := 0; round < players-1 && ctx.Err() == nil; round++ {
-		parallel.For(players/2, 1, func(_, g, _ int) {
-			if a, b := pairing(players, round, g); b < p.blocks {
-				meet(a, b)
-			}
-		})
+	for gap := 1; gap < p.blocks; gap++ {
+		for side := range 2 {
+			parallel.For(p.blocks/2+gap, 1, func(_, g, _ int) {
+				if a := game(gap, side, g); a+gap < p.blocks {
+					meet(a, a+gap)
+				}
+			})
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.norm, c.bound = p.norm, p.bound
+	c.norm, c.bound, c.order = p.norm, p.bound, p.order
 	rank(0, p.n, &c.candidateLists)
 	return nil
 }
 
-// pairing returns game g, from 0 to players/2−1, of a round, from 0 to players−2, of a
-// round-robin tournament with an even number of players; a < b.
-func pairing(players, round, g int) (a, b int) {
-	// All but the last sit in a circle. The last meets the player at the round's
-	// number; the players at equal distances to both sides of it meet each other.
-	circle := players - 1
-	if g == 0 {
-		return round, circle
-	}
-	a, b = (round+g)%circle, (round-g+circle)%circle
-	return min(a, b), max(a, b)
-}
+// game returns the first block of pair g, from 0, of blocks that are a gap apart. Pairs of the
+// same side, 0 or 1, have no block in common.
+func game(gap, side, g int) int { return (2*(g/gap)+side)*gap + g%gap }
 
 // A queryWork holds one goroutine's buffers for finding candidates of a block of queries.
 type queryWork struct {
@@ -293,7 +324,7 @@ func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error 
 				return
 			}
 			p.multiply(s.workspace, s.panel, rows, block)
-			s.scan(s.products, noThresholds[:], 0, block, rows)
+			s.scan(s.products, noThresholds[:], p.order, 0, block, rows)
 		}
 		rank(lo, hi, &s.candidateLists)
 	})

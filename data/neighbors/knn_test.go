@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/selection"
 )
 
 // oracle computes all distances of a matrix's points and sorts each row.
@@ -60,7 +61,7 @@ func same(t *testing.T, got, want *Neighbors) {
 
 // blockedIndex returns an index with the CPU's candidates.
 func blockedIndex(base *data.Matrix) *Index {
-	x, p := newTreeIndex(base), newPanels(base)
+	x, p := newTreeIndex(base), newPanels(base, nearby(base))
 	x.candidates, x.normalization = p, &p.normalization
 	return x
 }
@@ -324,7 +325,7 @@ func TestErrorBound(t *testing.T) {
 		for _, d := range []int{9, 50, 784} {
 			m := data.NewMatrix(300, d)
 			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 3)))
-			p := newPanels(m)
+			p := newPanels(m, inOrder(m.N))
 			bound := newErrorBound(d)
 			w := p.newWorkspace()
 			for _, blocks := range [][2]int{{0, 0}, {0, 1}, {1, 1}} {
@@ -436,7 +437,7 @@ func TestDifferenceBound(t *testing.T) {
 		for _, d := range []int{1, 2, 3, 8} {
 			m := data.NewMatrix(200, d)
 			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 4)))
-			p := newPanels(m)
+			p := newPanels(m, inOrder(m.N))
 			bound := newDifferenceBound(d)
 			for i := range m.N {
 				for j := range i {
@@ -467,7 +468,7 @@ func TestErrorBoundOverAllPoints(t *testing.T) {
 			m.Row(i)[l] *= float32(int(1) << i)
 		}
 	}
-	p := newPanels(m)
+	p := newPanels(m, inOrder(m.N))
 	bound := newErrorBound(m.D)
 	w := p.newWorkspace()
 	p.multiply(w, p.of(0), p.rows(0), 0)
@@ -558,21 +559,31 @@ func TestTreeIsBalancedAndItsBoxesHold(t *testing.T) {
 	}
 }
 
+// inOrder returns the numbers of n points.
+func inOrder(n int) []int32 { return selection.UpTo[int32](n) }
+
+// All blocks meet once, and no block occurs twice in a round.
 func TestGames(t *testing.T) {
-	for players := 2; players <= 20; players += 2 {
+	for blocks := 2; blocks <= 20; blocks++ {
 		met := map[[2]int]bool{}
-		for round := range players - 1 {
-			plays := map[int]bool{}
-			for g := range players / 2 {
-				a, b := pairing(players, round, g)
-				if a < 0 || a >= b || b >= players || plays[a] || plays[b] || met[[2]int{a, b}] {
-					t.Fatalf("%d players, round %d: %d meets %d, out of turn", players, round, a, b)
+		for gap := 1; gap < blocks; gap++ {
+			for side := range 2 {
+				plays := map[int]bool{}
+				for g := range blocks/2 + gap {
+					a := game(gap, side, g)
+					b := a + gap
+					if b >= blocks {
+						continue
+					}
+					if a < 0 || plays[a] || plays[b] || met[[2]int{a, b}] {
+						t.Fatalf("%d blocks, gap %d, side %d: %d meets %d, out of turn", blocks, gap, side, a, b)
+					}
+					plays[a], plays[b], met[[2]int{a, b}] = true, true, true
 				}
-				plays[a], plays[b], met[[2]int{a, b}] = true, true, true
 			}
 		}
-		if len(met) != players*(players-1)/2 {
-			t.Errorf("%d players: %d games, want %d", players, len(met), players*(players-1)/2)
+		if len(met) != blocks*(blocks-1)/2 {
+			t.Errorf("%d blocks: %d games, want %d", blocks, len(met), blocks*(blocks-1)/2)
 		}
 	}
 }
@@ -669,7 +680,7 @@ func BenchmarkKNN(b *testing.B) {
 // BenchmarkScan measures the test of a block's products against thresholds
 // that none of them is below.
 func BenchmarkScan(b *testing.B) {
-	p := newPanels(normal(2*blockSize, 50, 1))
+	p := newPanels(normal(2*blockSize, 50, 1), inOrder(2*blockSize))
 	w := p.newWorkspace()
 	p.multiply(w, p.of(0), blockSize, 1)
 	c := newCollector(p.n, 15, false)
@@ -677,7 +688,7 @@ func BenchmarkScan(b *testing.B) {
 		c.threshold[i] = 0
 	}
 	for b.Loop() {
-		c.scan(w.products, c.columns(1), 0, 1, blockSize)
+		c.scan(w.products, c.columns(1), p.order, 0, 1, blockSize)
 	}
 	b.ReportMetric(float64(b.N)*blockSize*blockSize/b.Elapsed().Seconds()/1e9, "Gproducts/s")
 }

@@ -61,7 +61,7 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 		return sparseRanks(ctx, m, rows, index, k, least)
 	}
 	m = lift(m)
-	r := &ranking{m: m, least: least, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
+	r := &ranking{m: m, least: least, panels: newPanels(m, selection.UpTo[int32](m.N)), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)
 	for b := range r.norms {
 		r.norms[b] = slices.Max(r.panels.norm[b*blockSize : b*blockSize+r.panels.rows(b)])

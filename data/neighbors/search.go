@@ -82,7 +82,7 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 		}
 		x.candidates, x.normalization, x.maxK = b, &b.normalization, deviceMaxK
 	case base.D > treeMaxD || x.measure == jaccard:
-		p := newPanels(base)
+		p := newPanels(base, nearby(base))
 		x.candidates, x.normalization, x.maxK = p, &p.normalization, math.MaxInt
 	}
 	if err := ctx.Err(); err != nil {
@@ -233,6 +233,7 @@ type candidateLists struct {
 	threshold    []uint32  // [queries]: the bits of an s below which all base points are candidates
 	dist2        []float64 // [queries, room]: the squared distances to them; nil if they are not known
 	norm         []float64
+	order        []int32    // the points whose candidates these are; nil for the queries as they are
 	bound        errorBound // of s
 	lowPrecision bool       // whether the source can do better
 }
@@ -298,6 +299,9 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q querie
 				best := newTopK(nb.K)
 				for r := from; r < to; r++ {
 					i := q.number(lo + r)
+					if s.order != nil {
+						i = int(s.order[lo+r])
+					}
 					if x.rank(best, nb, i, q.points.Row(i), s, r) {
 						continue
 					}
