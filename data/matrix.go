@@ -180,15 +180,6 @@ func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 	return at / m.D, at % m.D, values[at], true
 }
 
-// check is Check for a matrix that must be dense.
-func (m *Matrix) check() error {
-	err := m.Check()
-	if err == nil && m.CSR != nil {
-		err = errorf(ErrSparse, "points: got sparse ones, want dense ones (Matrix.Dense), or their principal components")
-	}
-	return err
-}
-
 // Check returns an error wrapping ErrEmpty for a matrix without values, ErrShape for
 // inconsistent fields, and ErrNotFinite for an Offset that is not finite.
 func (m *Matrix) Check() error {

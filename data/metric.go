@@ -240,20 +240,22 @@ func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 		return
 	case metric.Direct():
 		return
-	case m.CSR != nil:
-		m.CSR.normalize(skipped)
-		return
 	}
-	parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
-		whole := make([]float64, m.D)
+	grain := max(1, scaleGrain/m.D)
+	if m.CSR != nil {
+		grain = csrGrain
+	}
+	parallel.For(m.N, grain, func(_, lo, hi int) {
+		var whole []float64
 		for i := lo; i < hi; i++ {
-			row := m.Row(i)
-			if !metric.direction(whole, row, offset) {
+			_, row := m.stored(i)
+			whole = slices.Grow(whole[:0], len(row))[:len(row)]
+			if metric.direction(whole, row, offset) {
+				selection.Convert(row, whole)
+			} else {
 				clear(row)
 				skipped[i] = true
-				continue
 			}
-			selection.Convert(row, whole)
 		}
 	})
 }
@@ -270,7 +272,7 @@ func (metric Metric) direction(dst []float64, point []float32, offset []float64)
 		equal = equal && dst[j] == dst[0]
 		sum += dst[j]
 	}
-	if equal && (metric == Correlation || dst[0] == 0) {
+	if equal && (metric == Correlation || sum == 0) {
 		return false
 	}
 	mean := 0.

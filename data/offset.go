@@ -177,38 +177,22 @@ func rounding(v []float64, offset float64) float64 {
 	return sum / float64(len(v))
 }
 
-// A merged column has different values that are equal as float32.
-type merged struct {
-	column         int
-	distinct, left int // values of the sample, before and after
-}
-
-// findMerged returns the inexact columns where float32, relative to the offsets, keeps
-// less than nine tenths of the distinct values.
-func findMerged(columns [][]float64, offsets []float64) []merged {
-	var found []merged
-	for j, values := range columns {
-		m := merged{column: j}
-		last, lastRounded := math.NaN(), float32(math.NaN())
-		for _, v := range values {
-			if math.Abs(v-last) <= sameValue*math.Abs(v) {
-				continue
-			}
-			m.distinct++
-			last = v
-			if offsets != nil {
-				v -= offsets[j]
-			}
-			if r := float32(v); r != lastRounded {
-				m.left++
-				lastRounded = r
-			}
+// distinct returns how many different values there are among ascending ones, and how many
+// are left when they become float32 relative to an offset.
+func distinct(values []float64, offset float64) (before, after int) {
+	last, lastRounded := math.NaN(), float32(math.NaN())
+	for _, v := range values {
+		if math.Abs(v-last) <= sameValue*math.Abs(v) {
+			continue
 		}
-		if 10*m.left < 9*m.distinct {
-			found = append(found, m)
+		before++
+		last = v
+		if r := float32(v - offset); r != lastRounded {
+			after++
+			lastRounded = r
 		}
 	}
-	return found
+	return before, after
 }
 
 // LogRounding logs which columns have an offset, and which still have values that become
@@ -224,38 +208,39 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 		}
 		return strconv.Itoa(j + 1)
 	}
-	var moved []string
-	for j, c := range offset {
-		if c != 0 {
+	if offset == nil {
+		offset = make([]float64, s.d)
+	}
+	var moved, affected []string
+	worst, before, left := 0, 0, 1 // the column where the smallest share of its values is left
+	for j, values := range s.inexact() {
+		if offset[j] != 0 {
 			moved = append(moved, nameOf(j))
+		}
+		if b, l := distinct(values, offset[j]); 10*l < 9*b {
+			affected = append(affected, nameOf(j))
+			if l*before < left*b {
+				worst, before, left = j, b, l
+			}
 		}
 	}
 	if moved != nil {
 		log.Info("columns that are far from zero for how little they vary are read relative to a value in their middle", "columns",
 			text.Few(moved, text.Printable))
 	}
-	found := findMerged(s.inexact(), offset)
-	if len(found) == 0 {
+	if affected == nil {
 		return
-	}
-	worst := found[0]
-	var affected []string
-	for _, m := range found {
-		affected = append(affected, nameOf(m.column))
-		if m.left*worst.distinct < worst.left*m.distinct {
-			worst = m
-		}
 	}
 	const lost = "values of columns are equal once they are rounded to float32, so neighbours may be wrong; "
 	advice := "subtract from each column what its values have in common"
 	// The smallest float32 with all its digits is 2⁻¹²⁶.
-	if v := s.inexact()[worst.column]; max(-v[0], v[len(v)-1]) < 0x1p-126 {
+	if v := s.inexact()[worst]; max(-v[0], v[len(v)-1]) < 0x1p-126 {
 		advice = "multiply all values by a number that makes the largest about 1"
 	} else if once {
 		advice = "give files, which can be read twice"
 	}
-	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)),
-		"values_in_a_sample", worst.distinct, "left", worst.left)
+	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst)),
+		"values_in_a_sample", before, "left", left)
 }
 
 // Relative returns the points with another offset: m itself if it has this offset

@@ -75,22 +75,13 @@ var errStop = errors.New("enough is known")
 
 // AllEqual reports whether all points of a source are equal. Errors are as for Each.
 func AllEqual(ctx context.Context, s Source) (bool, error) {
-	if m, ok := s.(*Matrix); ok && m.CSR != nil {
-		for i := range m.N {
-			if !m.EqualRows(0, i) {
-				return false, ctx.Err()
-			}
+	var first *Matrix
+	err := s.Each(ctx, 0, func(_ int, block *Matrix) error {
+		if first == nil {
+			first = block.Take([]int{0})
 		}
-		return true, ctx.Err()
-	}
-	_, d := s.Dims()
-	first := make([]float32, d)
-	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
-		if lo == 0 {
-			copy(first, block.X)
-		}
-		for i, v := range block.X {
-			if v != first[i%d] {
+		for i := range block.N {
+			if !equalRows(first, 0, block, i) {
 				return errStop
 			}
 		}
@@ -105,10 +96,11 @@ func AllEqual(ctx context.Context, s Source) (bool, error) {
 // CheckDense is CheckPoints for points that must be dense: for sparse points the error
 // wraps ErrSparse.
 func CheckDense(s Source) error {
-	if m, ok := s.(*Matrix); ok || s == nil {
-		return m.check()
+	err := CheckPoints(s)
+	if m, ok := s.(*Matrix); ok && err == nil && m.CSR != nil {
+		err = errorf(ErrSparse, "points: got sparse ones, want dense ones (Matrix.Dense), or their principal components")
 	}
-	return CheckPoints(s)
+	return err
 }
 
 // CheckPoints is Matrix.Check for any source.

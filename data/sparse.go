@@ -82,9 +82,12 @@ func (m *Matrix) Used() *Matrix {
 }
 
 // EqualRows reports whether points i and j have the same values.
-func (m *Matrix) EqualRows(i, j int) bool {
+func (m *Matrix) EqualRows(i, j int) bool { return equalRows(m, i, m, j) }
+
+// equalRows is EqualRows for points i of m and j of other.
+func equalRows(m *Matrix, i int, other *Matrix, j int) bool {
 	columns, values := m.stored(i)
-	others, with := m.stored(j)
+	others, with := other.stored(j)
 	return slices.Equal(columns, others) && slices.Equal(values, with)
 }
 
@@ -173,26 +176,6 @@ func (c *CSR) SelectColumns(from []int, d int) *CSR {
 	}
 	s.Tidy()
 	return s
-}
-
-// normalize brings the rows to length 1, as Cosine does. Rows without values are marked.
-func (c *CSR) normalize(skipped []bool) {
-	parallel.For(len(c.Start)-1, csrGrain, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			_, value := c.Row(i)
-			squares := 0.
-			for _, v := range value {
-				squares += float64(float64(v) * float64(v))
-			}
-			length := math.Sqrt(squares)
-			if length == 0 {
-				skipped[i] = true
-			}
-			for k, v := range value {
-				value[k] = float32(float64(v) / length)
-			}
-		}
-	})
 }
 
 // Nonzeros returns the number of nonzero values of sparse points, and 0 for dense points
