@@ -19,6 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"cne/internal/kind"
 )
 
 // ErrNotRegular is wrapped by the error for a path that is not a file but, for example, a
@@ -99,13 +101,12 @@ func Rename(from, to string) error {
 }
 
 // put writes a temporary file next to path, and has name give it that name.
-func put(path string, write func(w io.WriteSeeker) error, name func(temporary, path string) error) error {
+func put(path string, write func(w io.WriteSeeker) error, name func(temporary, path string) error) (err error) {
+	defer kind.Catch(&err)
 	folder := filepath.Dir(path)
 	removeAbandonedOnce(folder)
 	f, release, err := createIn(folder)
-	if err != nil {
-		return err
-	}
+	kind.Check(err)
 	defer release()
 	renamed := false
 	defer func() {
@@ -115,21 +116,11 @@ func put(path string, write func(w io.WriteSeeker) error, name func(temporary, p
 		}
 	}()
 	w := writeSeeker{bufio.NewWriterSize(f, 1<<16), f}
-	if err := write(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := name(f.Name(), path); err != nil {
-		return err
-	}
+	kind.Check(write(w))
+	kind.Check(w.Flush())
+	kind.Check(f.Sync())
+	kind.Check(f.Close())
+	kind.Check(name(f.Name(), path))
 	renamed = true
 	return syncFolder(folder)
 }
@@ -194,15 +185,14 @@ const unclaimedAge = time.Hour
 var cleaned sync.Map
 
 // removeAbandonedOnce removes the temporary files of killed processes in a folder, once
-// per process. Writing does not need this.
+// once per process. Writing does not need this.
 func removeAbandonedOnce(folder string) {
 	if at, err := filepath.Abs(folder); err == nil {
 		folder = at
 	}
-	if _, before := cleaned.LoadOrStore(folder, true); before {
-		return
+	if _, before := cleaned.LoadOrStore(folder, true); !before {
+		RemoveAbandoned(folder)
 	}
-	RemoveAbandoned(folder)
 }
 
 // RemoveAbandoned removes the temporary files of killed processes in a folder. Where files
