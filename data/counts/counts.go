@@ -190,17 +190,13 @@ func (c *Matrix) EmptyCells() int {
 func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err error) {
 	defer kind.Catch(&err)
 	kind.Need(len(paths) > 0, data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
-	if err := o.CheckColumns(file.IsCells(paths[0])); err != nil {
-		return nil, fmt.Errorf("%s: %w", paths[0], err)
-	}
+	kind.Check(kind.Named(paths[0], o.CheckColumns(file.IsCells(paths[0]))))
 	parts := make([]*Matrix, len(paths))
 	for i, path := range paths {
 		c := openPath(ctx, path, o)
 		kind.Need(len(c.Value) > 0, data.ErrEmpty,
 			"%s: counts: got only zeros for %d genes in %d cells, want counts above 0", path, c.Genes, c.Cells)
-		if err := c.Check(); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
+		kind.Check(kind.Named(path, c.Check()))
 		parts[i] = c
 		first := parts[0]
 		kind.Need(c.Genes == first.Genes, data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
@@ -569,18 +565,15 @@ func (s scaled) Block(n int) *data.Matrix {
 }
 
 // Each implements data.Source.
-func (s scaled) Each(ctx context.Context, rows int, f func(lo int, block *data.Matrix) error) error {
+func (s scaled) Each(ctx context.Context, rows int, f func(lo int, block *data.Matrix) error) (err error) {
+	defer kind.Catch(&err)
 	n, d := s.Dims()
 	rows = min(cmp.Or(rows, data.BlockRows(d)), n)
 	block := s.Block(rows)
 	for lo := 0; lo < n; lo += rows {
 		some := block.Rows(0, min(rows, n-lo))
-		if err := cmp.Or(ctx.Err(), s.ApplyTo(some, s.counts, lo)); err != nil {
-			return fmt.Errorf("%s: %w", s.counts.Name, err)
-		}
-		if err := f(lo, some); err != nil {
-			return err
-		}
+		kind.Check(kind.Named(s.counts.Name, cmp.Or(ctx.Err(), s.ApplyTo(some, s.counts, lo))))
+		kind.Check(f(lo, some))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -131,25 +130,18 @@ func (c *cifar) readFile(ctx context.Context, path string) error {
 		return err
 	}
 	defer in.Close()
-	if err := c.read(filepath.Base(path), in); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return kind.Named(path, c.read(filepath.Base(path), in))
 }
 
 // readCIFARFolder reads the folder unpacked from the published archive.
-func readCIFARFolder(ctx context.Context, folder string) (*pictures, error) {
+func readCIFARFolder(ctx context.Context, folder string) (_ *pictures, err error) {
+	defer kind.Catch(&err)
 	var c cifar
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
-		if err := c.readFile(ctx, filepath.Join(folder, name)); err != nil {
-			return nil, err
-		}
+		kind.Check(c.readFile(ctx, filepath.Join(folder, name)))
 	}
 	p, err := c.all()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
-	}
-	return p, nil
+	return p, kind.Named(folder, err)
 }
 
 // readCIFAR reads the published archive or one batch; it returns nil for another file.
@@ -174,23 +166,17 @@ func readCIFAR(ctx context.Context, path string) (*pictures, error) {
 	case strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz"):
 		err = kind.Errorf(data.ErrFormat, "the file is no tar archive, though its name says so")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
+	return p, kind.Named(path, err)
 }
 
 // readCIFARFile reads one batch. The names of the classes come from batches.meta.txt in its
 // folder.
-func readCIFARFile(ctx context.Context, path string, r io.Reader) (*pictures, error) {
+func readCIFARFile(ctx context.Context, path string, r io.Reader) (_ *pictures, err error) {
+	defer kind.Catch(&err)
 	var c cifar
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
-	if err := c.read(name, r); err != nil {
-		return nil, err
-	}
-	if err := c.readFile(ctx, filepath.Join(filepath.Dir(path), cifarMeta)); err != nil {
-		return nil, err
-	}
+	kind.Check(c.read(name, r))
+	kind.Check(c.readFile(ctx, filepath.Join(filepath.Dir(path), cifarMeta)))
 	return c.pictures([]string{name}, slices.Contains(cifarBatches, name)), nil
 }
 
@@ -213,12 +199,8 @@ func readCIFARTar(in io.Reader) (_ *pictures, err error) {
 		}
 		kind.Need(c.records[name] == nil && (name != cifarMeta || c.names == nil), data.ErrFormat,
 			"got an archive with %s twice, want it once", name)
-		if err := c.read(name, t); err != nil {
-			return nil, fmt.Errorf("%s in it: %w", name, err)
-		}
+		kind.Check(kind.Named(name+" in it", c.read(name, t)))
 	}
-	// The checksum of the compression comes after the archive's end.
-	_, err = io.Copy(io.Discard, in)
-	kind.Check(err)
+	kind.Got(io.Copy(io.Discard, in)) // the checksum of the compression comes after the archive's end
 	return c.all()
 }

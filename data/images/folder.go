@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
-	"image/png"
+	_ "image/jpeg"
+	_ "image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/image/draw"
-	"golang.org/x/image/webp"
+	_ "golang.org/x/image/webp"
 
 	"cne/data"
 	"cne/internal/ctxio"
@@ -71,16 +71,12 @@ type listing struct {
 func readImageFolder(ctx context.Context, folder string, opt Options) (_ *pictures, err error) {
 	defer kind.Catch(&err)
 	list := kind.Got(listImages(folder))
-	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken,
+	d := decoder{ctx: ctx, folder: folder, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken,
 		thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
-	p := kind.Got(d.decodeFiles(folder))
+	p := kind.Got(d.decodeFiles())
 	p.skipped, p.stray = d.skipped, list.stray
-	for _, f := range d.files {
-		name, err := filepath.Rel(folder, f.path)
-		if err != nil {
-			name = f.path
-		}
-		p.names = append(p.names, filepath.ToSlash(name))
+	for i, f := range d.files {
+		p.names = append(p.names, filepath.ToSlash(d.name(i)))
 		if list.labeled && opt.Thumbnail == 0 {
 			p.labels = append(p.labels, f.above[len(f.above)-1])
 		}
@@ -236,12 +232,13 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 
 // decodeFiles decodes images of one shape on all cores. If some images are in colour,
 // greyscale images become colour too; skipped files are removed from d.
-func (d *decoder) decodeFiles(folder string) (_ *pictures, err error) {
+func (d *decoder) decodeFiles() (_ *pictures, err error) {
 	defer kind.Catch(&err)
 	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
 	for i := range d.files {
 		// Usually the first file decides the shape.
-		if _, first, err := d.inspect(i); err == nil {
+		_, first, err := d.inspect(i)
+		if d.fault[i] = err; err == nil {
 			if d.thumbnail > 0 && d.size == 0 && max(first.h, first.w) > d.thumbnail {
 				d.size = d.thumbnail
 				first.h, first.w = d.size, d.size
@@ -252,10 +249,7 @@ func (d *decoder) decodeFiles(folder string) (_ *pictures, err error) {
 	}
 	kind.Check(d.ctx.Err())
 	if d.want.c == 0 {
-		for i := range d.files {
-			_, _, d.fault[i] = d.inspect(i)
-		}
-		return nil, d.unreadable(folder)
+		return nil, d.unreadable()
 	}
 	pixels := kind.Got(d.decodeAll())
 	if d.colour.Load() {
@@ -267,9 +261,9 @@ func (d *decoder) decodeFiles(folder string) (_ *pictures, err error) {
 		pixels = kind.Got(d.decodeAll())
 	}
 	if !d.skip || !slices.Contains(d.fault, nil) {
-		kind.Check(d.unreadable(folder))
+		kind.Check(d.unreadable())
 	}
-	kind.Check(d.differing(folder))
+	kind.Check(d.differing())
 	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}, nil
 }
 
@@ -319,9 +313,7 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 			if !d.blank {
 				continue
 			}
-			for k := range size {
-				pixels[i*size+k] = 0xff
-			}
+			selection.Fill(pixels[i*size:(i+1)*size], 0xff)
 		}
 		if kept < i {
 			copy(pixels[kept*size:(kept+1)*size], pixels[i*size:])
@@ -345,10 +337,11 @@ func reason(err error) (cause error, ofSystem bool) {
 // A decoder brings the images of a folder into one shape.
 type decoder struct {
 	ctx       context.Context // of all reading
-	size      int             // height and width of the result, or 0
-	skip      bool            // files that cannot be decoded are left out
-	blank     bool            // or, if skip is true, they are white
-	thumbnail int             // Options.Thumbnail
+	folder    string
+	size      int  // height and width of the result, or 0
+	skip      bool // files that cannot be decoded are left out
+	blank     bool // or, if skip is true, they are white
+	thumbnail int  // Options.Thumbnail
 	progress  func(done, all int)
 	files     []imageFile
 	skipped   []string // the files left out, with the reasons
@@ -361,6 +354,14 @@ type decoder struct {
 	failed atomic.Bool
 	// colour reports whether an image is in colour where greyscale is wanted.
 	colour atomic.Bool
+}
+
+// name returns the path of file i within the folder.
+func (d *decoder) name(i int) string {
+	if name, err := filepath.Rel(d.folder, d.files[i].path); err == nil {
+		return name
+	}
+	return d.files[i].path
 }
 
 // inspect returns the content of file i, and the shape that its image would have.
@@ -407,22 +408,18 @@ func (d *decoder) decode(i int, dst []byte) {
 }
 
 // unreadable is the error for files that cannot be decoded, or nil.
-func (d *decoder) unreadable(folder string) error {
+func (d *decoder) unreadable() error {
 	var listed []string
 	var of error = data.ErrFormat
 	for i, err := range d.fault {
 		if err == nil {
 			continue
 		}
-		path := d.files[i].path
-		if rel, e := filepath.Rel(folder, path); e == nil {
-			path = rel
-		}
 		err, ofSystem := reason(err)
 		if ofSystem {
 			of = err
 		}
-		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
+		listed = append(listed, fmt.Sprintf("%s (%v)", d.name(i), err))
 	}
 	count := len(listed)
 	if count == 0 {
@@ -434,18 +431,18 @@ func (d *decoder) unreadable(folder string) error {
 	if !d.skip && count < len(d.files) {
 		of = errors.Join(ErrBroken, of)
 	}
-	return kind.Errorf(of, "%s: %d of the %d images cannot be read: %s", folder, count, len(d.files), strings.Join(listed, ", "))
+	return kind.Errorf(of, "%s: %d of the %d images cannot be read: %s", d.folder, count, len(d.files), strings.Join(listed, ", "))
 }
 
 // differing is the error for images of different sizes, or nil.
-func (d *decoder) differing(folder string) error {
+func (d *decoder) differing() error {
 	others := slices.DeleteFunc(slices.Clone(d.found), func(s shape) bool { return s.c == 0 })
 	if len(others) == 0 {
 		return nil
 	}
 	at := slices.Index(d.found, others[0])
 	return kind.Errorf(ErrSizes, "%s: sizes of images: got %d×%d (%s) and %d×%d (%s; %d of %d differ), want one size, or a size to scale all to",
-		folder, d.want.w, d.want.h, d.files[d.first].path, d.found[at].w, d.found[at].h, d.files[at].path, len(others), len(d.files))
+		d.folder, d.want.w, d.want.h, d.files[d.first].path, d.found[at].w, d.found[at].h, d.files[at].path, len(others), len(d.files))
 }
 
 // isWebP reports whether a file begins like the WebP format.
@@ -456,26 +453,19 @@ func isWebP(file []byte) bool {
 // pictureShape returns the shape of the image in a PNG, JPEG or WebP file, from its
 // header. It checks that the file can hold such an image.
 func pictureShape(file []byte) (shape, error) {
-	var config image.Config
-	var err error
-	var gray bool
-	switch {
-	case bytes.HasPrefix(file, []byte(pngMagic)):
-		config, err = png.DecodeConfig(bytes.NewReader(file))
-		// This is the type of colour in the header; bit 1 is set for colour.
-		gray = err == nil && file[25]&2 == 0
-	case bytes.HasPrefix(file, []byte(jpegMagic)):
-		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
-		gray = config.ColorModel == color.GrayModel
-	case isWebP(file):
-		config, err = webp.DecodeConfig(bytes.NewReader(file))
-	case len(file) == 0:
-		return shape{}, fmt.Errorf("it is empty")
-	default:
-		return shape{}, fmt.Errorf("it is neither PNG nor JPEG nor WebP")
+	if len(file) == 0 {
+		return shape{}, errors.New("it is empty")
 	}
-	if err != nil {
+	config, format, err := image.DecodeConfig(bytes.NewReader(file))
+	switch {
+	case format != "png" && format != "jpeg" && format != "webp":
+		return shape{}, errors.New("it is neither PNG nor JPEG nor WebP")
+	case err != nil:
 		return shape{}, err
+	}
+	gray := config.ColorModel == color.GrayModel
+	if format == "png" {
+		gray = file[25]&2 == 0 // the type of colour in the header; bit 1 is set for colour
 	}
 	s := shape{config.Height, config.Width, 3}
 	if orientation(file) >= turned {
@@ -497,20 +487,14 @@ func pictureShape(file []byte) (shape, error) {
 // decodePicture decodes a file of a shape found by pictureShape, and writes its pixels to
 // dst, upright, as writePicture does.
 func decodePicture(file, dst []byte, s shape) error {
-	decode, o := png.Decode, orientation(file)
-	switch {
-	case isWebP(file):
-		decode = webp.Decode
-	case file[0] == jpegMagic[0]:
-		decode = jpeg.Decode
-	}
-	m, err := decode(bytes.NewReader(file))
+	m, format, err := image.Decode(bytes.NewReader(file))
 	if err != nil {
 		return err
 	}
-	if isWebP(file) {
+	if format == "webp" {
 		fullRange(m)
 	}
+	o := orientation(file)
 	if o == upright {
 		writePicture(dst, m, s)
 		return nil

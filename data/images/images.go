@@ -273,9 +273,8 @@ func openArray(ctx context.Context, path string) (rows file.Bytes, s shape, err 
 	}
 	if s, err = arrayShape(shapes); err != nil {
 		opened.Close()
-		return nil, s, fmt.Errorf("%s: %w", path, err)
 	}
-	return rows, s, nil
+	return rows, s, kind.Named(path, err)
 }
 
 // readArray reads the images of openArray. If there are two files, the first has the

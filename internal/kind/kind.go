@@ -25,6 +25,14 @@ func Errorf(kind error, format string, args ...any) error {
 	return &ofKind{kind, fmt.Errorf(format, args...)}
 }
 
+// Named adds the name of a file, for example, to an error; nil stays nil.
+func Named(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
 // A fault is an error on its way to Catch.
 type fault struct{ error }
 
