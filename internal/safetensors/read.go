@@ -25,24 +25,16 @@ const (
 
 // ReadFile reads the file at path. Errors name it; they wrap ErrFormat if its
 // contents are not valid.
-func ReadFile(path string) (*File, error) {
+func ReadFile(path string) (_ *File, err error) {
+	defer kind.Catch(&err)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // before opening, which waits at a pipe
 		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
 	}
-	r, err := os.Open(path)
-	if err != nil {
-		return nil, err // names the path
-	}
+	r := kind.Got(os.Open(path)) // the error names the path
 	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return nil, err
-	}
+	info := kind.Got(r.Stat())
 	f, err := Read(r, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
+	return f, kind.Named(path, err)
 }
 
 // ReadAs reads a file that decode understands; decode fails as kind.Need does. Errors name
@@ -85,8 +77,7 @@ func Read(r io.Reader, size int64) (_ *File, err error) {
 		need(t.end >= t.begin, "tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
 		need(t.begin <= end, "tensor %s: got unused bytes %d to %d before it", quote(name), end, t.begin)
 		need(t.begin >= end, "tensor %s: got its start at byte %d, inside another tensor", quote(name), t.begin)
-		err := check(t.dtype, t.shape, t.end-t.begin)
-		need(err == nil, "tensor %s: %w", quote(name), err)
+		check(name, t.dtype, t.shape, t.end-t.begin)
 		end = t.end
 	}
 	data := size - 8 - int64(length)
@@ -110,9 +101,8 @@ func need(ok bool, format string, args ...any) {
 // readBytes reads n bytes of what, or fails as kind.Need does.
 func readBytes(r io.Reader, n int64, what string) []byte {
 	b := make([]byte, n)
-	if _, err := io.ReadFull(r, b); err != nil {
-		kind.Check(fmt.Errorf("reading %s: %w", what, err))
-	}
+	_, err := io.ReadFull(r, b)
+	kind.Check(kind.Named("reading "+what, err))
 	return b
 }
 

@@ -27,6 +27,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"cne/internal/kind"
 	"cne/internal/simd"
 )
 
@@ -148,37 +149,27 @@ func dtypeOf[T element]() DType {
 // neither NumPy nor PyTorch allows more.
 const maxRank = 64
 
-// check reports whether dtype, shape and number of bytes agree. The bytes of
-// an unknown element type cannot be checked.
-func check(dtype DType, shape []int, size int64) error {
-	if dtype == "" {
-		return errors.New("got no dtype")
+// check fails, as kind.Need does, unless dtype, shape and number of bytes of a tensor agree.
+// The bytes of an unknown element type cannot be checked.
+func check(name string, dtype DType, shape []int, size int64) {
+	must := func(ok bool, format string, args ...any) {
+		if !ok {
+			need(false, "tensor %s: "+format, append([]any{quote(name)}, args...)...)
+		}
 	}
-	if len(shape) > maxRank {
-		return fmt.Errorf("got %d dimensions, want at most %d", len(shape), maxRank)
-	}
+	must(dtype != "", "got no dtype")
+	must(len(shape) <= maxRank, "got %d dimensions, want at most %d", len(shape), maxRank)
 	n := uint64(1)
 	for _, d := range shape {
-		if d < 0 {
-			return fmt.Errorf("shape: got %v, want no negative dimension", shape)
-		}
+		must(d >= 0, "shape: got %v, want no negative dimension", shape)
 		hi, lo := bits.Mul64(n, uint64(d))
-		if hi != 0 || lo > math.MaxInt64/64 {
-			return fmt.Errorf("shape: got %v, too large for memory", shape)
-		}
+		must(hi == 0 && lo <= math.MaxInt64/64, "shape: got %v, too large for memory", shape)
 		n = lo
 	}
-	width := uint64(dtype.Bits())
-	if width == 0 {
-		return nil
+	if width := uint64(dtype.Bits()); width > 0 {
+		must(n*width%8 == 0, "shape: got %v of %s, want whole bytes", shape, dtype)
+		must(n*width/8 == uint64(size), "shape %v of %s: got %d bytes, want %d", shape, dtype, size, n*width/8)
 	}
-	if n*width%8 != 0 {
-		return fmt.Errorf("shape: got %v of %s, want whole bytes", shape, dtype)
-	}
-	if n*width/8 != uint64(size) {
-		return fmt.Errorf("shape %v of %s: got %d bytes, want %d", shape, dtype, size, n*width/8)
-	}
-	return nil
 }
 
 // A File is the contents of one safetensors file.
@@ -264,35 +255,34 @@ func fieldName(f reflect.StructField) string {
 
 // Value reads what PutValue has stored into the struct to which v points, and takes its
 // tensors out of the file. Unknown fields are errors.
-func (f *File) Value(key string, v any) error {
+func (f *File) Value(key string, v any) (err error) {
+	defer kind.Catch(&err)
 	d := json.NewDecoder(strings.NewReader(f.Metadata[key]))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return f.numbers(key, reflect.ValueOf(v).Elem())
+	kind.Check(kind.Named(key, d.Decode(v)))
+	f.numbers(key, reflect.ValueOf(v).Elem())
+	return nil
 }
 
-// numbers fills the slices of numbers of v for which there are tensors.
-func (f *File) numbers(name string, v reflect.Value) (err error) {
+// numbers fills the slices of numbers of v for which there are tensors. It fails as kind.Need
+// does.
+func (f *File) numbers(name string, v reflect.Value) {
 	switch {
 	case v.Kind() == reflect.Pointer && !v.IsNil():
-		return f.numbers(name, v.Elem())
+		f.numbers(name, v.Elem())
 	case v.Kind() == reflect.Struct:
-		for i := 0; i < v.NumField() && err == nil; i++ {
+		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				err = f.numbers(name+"."+fieldName(v.Type().Field(i)), v.Field(i))
+				f.numbers(name+"."+fieldName(v.Type().Field(i)), v.Field(i))
 			}
 		}
-		return err
-	case v.Kind() != reflect.Slice:
-		return nil
 	}
 	t, ok := f.Tensors[name]
-	if !ok {
-		return nil
+	if !ok || v.Kind() != reflect.Slice {
+		return
 	}
 	delete(f.Tensors, name)
+	var err error
 	switch x := v.Addr().Interface().(type) {
 	case *[]float64:
 		*x, err = t.Float64s()
@@ -305,10 +295,7 @@ func (f *File) numbers(name string, v reflect.Value) (err error) {
 	default:
 		err = fmt.Errorf("%w: got %s, want text", ErrDType, t.DType)
 	}
-	if err != nil {
-		err = fmt.Errorf("tensor %s: %w", quote(name), err)
-	}
-	return err
+	kind.Check(kind.Named("tensor "+quote(name), err))
 }
 
 // checkFinite refuses numbers that JSON cannot hold.

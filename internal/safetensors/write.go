@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"cne/internal/atomicfile"
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -23,37 +24,30 @@ import (
 // elements come first, so that all are aligned to their width when the file is mapped into
 // memory, and tensors of equal width by name; the header is padded with spaces to a
 // multiple of 8 bytes. Errors are w's, or wrap ErrFormat if nothing was written.
-func (f *File) Write(w io.Writer) error {
+func (f *File) Write(w io.Writer) (err error) {
+	defer kind.Catch(&err)
 	names := slices.SortedFunc(maps.Keys(f.Tensors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.Tensors[b].DType.Bits(), f.Tensors[a].DType.Bits()), cmp.Compare(a, b))
 	})
-	head, err := f.header(names)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...)); err != nil {
-		return err
-	}
+	head := f.header(names)
+	kind.Got(w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...)))
 	for _, name := range names {
-		if _, err := w.Write(f.Tensors[name].Data); err != nil {
-			return err
-		}
+		kind.Got(w.Write(f.Tensors[name].Data))
 	}
 	return nil
 }
 
-// header returns the JSON for the tensors in the order of names, padded.
-func (f *File) header(names []string) ([]byte, error) {
+// header returns the JSON for the tensors in the order of names, padded, or fails as
+// kind.Need does.
+func (f *File) header(names []string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	var failure error
 	put := func(before string, v any) {
 		b.WriteString(before)
-		if s, ok := v.(string); ok && !utf8.ValidString(s) {
-			failure = fmt.Errorf("text: got %s, want UTF-8", quote(s))
-		}
-		failure = cmp.Or(failure, enc.Encode(v))
+		s, isText := v.(string)
+		need(!isText || utf8.ValidString(s), "text: got %s, want UTF-8", quote(s))
+		kind.Check(enc.Encode(v))
 		b.Truncate(b.Len() - 1) // the encoder's newline
 	}
 	b.WriteByte('{')
@@ -71,12 +65,8 @@ func (f *File) header(names []string) ([]byte, error) {
 	offset := 0
 	for _, name := range names {
 		t := f.Tensors[name]
-		if name == metadataKey {
-			return nil, fmt.Errorf("tensor name: got %q, which is reserved", name)
-		}
-		if err := check(t.DType, t.Shape, int64(len(t.Data))); err != nil {
-			return nil, fmt.Errorf("tensor %s: %w", quote(name), err)
-		}
+		need(name != metadataKey, "tensor name: got %q, which is reserved", name)
+		check(name, t.DType, t.Shape, int64(len(t.Data)))
 		put(separator, name)
 		put(`:{"dtype":`, string(t.DType))
 		put(`,"shape":`, append([]int{}, t.Shape...)) // null is not a shape
@@ -86,20 +76,15 @@ func (f *File) header(names []string) ([]byte, error) {
 	}
 	b.WriteByte('}')
 	b.Write(bytes.Repeat([]byte(" "), -b.Len()&7))
-	if failure == nil && b.Len() > maxHeader {
-		failure = fmt.Errorf("header: got %d bytes, want at most %d", b.Len(), maxHeader)
-	}
-	return b.Bytes(), failure
+	need(b.Len() <= maxHeader, "header: got %d bytes, want at most %d", b.Len(), maxHeader)
+	return b.Bytes()
 }
 
 // WriteFile writes the file to path, under a temporary name in the same folder that is
 // renamed at the end: a reader of path sees the old contents or the new, never a part, also
 // after a crash (see package atomicfile). Errors name the path and wrap Write's.
 func (f *File) WriteFile(path string) error {
-	if err := atomicfile.Write(path, f.Write); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return kind.Named("writing "+path, atomicfile.Write(path, f.Write))
 }
 
 // ErrChecksum is returned for a sealed file whose contents have changed.
