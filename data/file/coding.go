@@ -114,19 +114,19 @@ func (c *coded) put(dst []float64, field string) error {
 
 // write puts the numbers of a field into a point, relative to an offset, and into sampled
 // unless that is nil. numbers is memory for them.
-func (c *coded) write(dst []float32, offset, sampled, numbers []float64, position int, field string) error {
+func (c *coded) write(dst []float32, offset, sampled, numbers []float64, field string) error {
 	numbers = numbers[:c.width]
 	if err := c.put(numbers, field); err != nil {
 		return err
 	}
 	if sampled != nil {
-		copy(sampled[position:], numbers)
+		copy(sampled[c.First:], numbers)
 	}
 	for k, v := range numbers {
 		if offset != nil {
-			v -= offset[position+k]
+			v -= offset[c.First+k]
 		}
-		dst[position+k] = float32(v)
+		dst[c.First+k] = float32(v)
 	}
 	return nil
 }

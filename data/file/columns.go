@@ -104,7 +104,7 @@ func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t
 // withTable calls do with the table in a file, or with nil if the file has an array. The
 // error, also that do fails with, names the file.
 func withTable(ctx context.Context, path string, o *Options, do func(t table)) error {
-	in, f, err := openFile(ctx, path)
+	in, f, err := source{path: path}.input(ctx)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func ReadLines(ctx context.Context, path string) (lines []string, heading bool, 
 
 // readItems is ReadLines if items may be missing, and otherwise reads labels.
 func readItems(ctx context.Context, path string, missing bool) (items []string, heading bool, err error) {
-	in, f, err := openFile(ctx, path)
+	in, f, err := source{path: path}.input(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -407,16 +407,7 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 		r := from.held.open()
 		return &opened{r, from, r.in}, nil
 	}
-	var in *Input
-	var f *format
-	var err error
-	if from.stream != nil {
-		if in, err = newInput(from.stream); err == nil {
-			f, err = recognize("", in)
-		}
-	} else {
-		in, f, err = openFile(ctx, from.path)
-	}
+	in, f, err := from.input(ctx)
 	if err != nil {
 		return nil, err
 	}

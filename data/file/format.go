@@ -240,7 +240,7 @@ func hasMagic(path, magic string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false // reading from a pipe would consume data
 	}
-	in, f, err := openFile(context.Background(), path)
+	in, f, err := source{path: path}.input(context.Background())
 	if err != nil {
 		return false
 	}

@@ -83,21 +83,20 @@ func newInput(r io.Reader) (*Input, error) {
 // OpenInput opens a file, or embedded data. It is read until ctx is done. The error names
 // the file.
 func OpenInput(ctx context.Context, path string) (*Input, error) {
+	var f io.ReadCloser
+	var err error
 	if name := builtinFiles[path]; name != "" {
-		f, err := builtin.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		return newInput(f)
+		f, err = builtin.Open(name)
+	} else {
+		f, err = ctxio.Open(ctx, path)
 	}
-	f, err := ctxio.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := newInput(f)
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, kind.Named(path, err)
 	}
 	s.Closer = f
 	return s, nil
@@ -227,19 +226,21 @@ func explainShort(err error) error {
 	return explain(err)
 }
 
-// openFile opens a file and recognizes its format; the caller closes it. Errors name the
-// file.
-func openFile(ctx context.Context, path string) (*Input, *format, error) {
-	in, err := OpenInput(ctx, path)
+// input opens a source, not one in memory, and recognizes its format; the caller closes it.
+// Errors name the file.
+func (from source) input(ctx context.Context) (in *Input, f *format, err error) {
+	if from.stream != nil {
+		in, err = newInput(from.stream)
+	} else {
+		in, err = OpenInput(ctx, from.path)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := recognize(path, in)
-	if err != nil {
+	if f, err = recognize(from.path, in); err != nil {
 		in.Close()
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return in, f, nil
+	return in, f, named(from.path, err)
 }
 
 // explain turns an error of reading into a sentence.
@@ -268,7 +269,7 @@ func named(name string, err error) error {
 	if e, ok := err.(*lineError); ok {
 		return fmt.Errorf("%s:%d: %w", name, e.line, e.error)
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return kind.Named(name, err)
 }
 
 // named adds the name of the file to an error.

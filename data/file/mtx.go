@@ -19,9 +19,6 @@ import (
 )
 
 const (
-	// minEntry is the length of the shortest entry of such a file, "1 1 1\n". Files of the
-	// field pattern have entries without a value, of 2 bytes less.
-	minEntry = 6
 	// maxCount bounds a count, so sums of counts stay finite.
 	maxCount = 1e15
 	// freeGenes is the number of genes that a header may announce for any number of counts.
@@ -37,10 +34,8 @@ var mtxFields = []string{"integer", "real", "pattern", "unsigned-integer", "doub
 // all at once.
 type mtxReader struct {
 	heldRows
-	line    int // lines read so far
-	pattern bool
-	genes   int
-	entries int
+	line    int  // lines read so far
+	pattern bool // entries have no value
 }
 
 // heldRows are sparse points that are read all at once.
@@ -57,9 +52,8 @@ type heldRows struct {
 // scipy.io.mmread.
 func openMTX(in *Input, _ *Options) reader {
 	m := &mtxReader{heldRows: heldRows{head: head{in: in, exact: true, counts: true}}}
+	m.sparse, m.load = &m.heldRows, m.readEntries
 	m.begin()
-	m.checkSizes()
-	m.width, m.nonzeros, m.sparse, m.load = m.genes, m.entries, &m.heldRows, m.readEntries
 	return m
 }
 
@@ -123,7 +117,8 @@ func (m *mtxReader) nextLine() []byte {
 }
 
 // begin reads the head of a file: its first line, comments, and the line with the numbers
-// of rows, columns and entries.
+// of rows, columns and entries. It fails for sizes that a header may not announce. With other
+// sizes, the number of counts that are found bounds the memory for reading.
 func (m *mtxReader) begin() {
 	first := m.nextLine()
 	words := strings.Fields(strings.ToLower(string(first)))
@@ -139,28 +134,20 @@ func (m *mtxReader) begin() {
 	m.pattern = field == "pattern"
 	line := m.nextLine()
 	kind.Need(line != nil, data.ErrFormat, "the file ends before the numbers of its rows, columns and entries")
-	if _, err := fmt.Sscanf(string(line), "%d%d%d\n", &m.genes, &m.n, &m.entries); err != nil || min(m.genes, m.n, m.entries) < 0 {
+	if _, err := fmt.Sscanf(string(line), "%d%d%d\n", &m.width, &m.n, &m.nonzeros); err != nil || min(m.width, m.n, m.nonzeros) < 0 {
 		m.bad(line, "the numbers of rows, columns and entries")
 	}
-}
-
-// checkSizes fails for sizes that a header may not announce. With other sizes, the number of
-// counts that are found bounds the memory for reading.
-func (m *mtxReader) checkSizes() {
-	least := minEntry
-	if m.pattern {
-		least -= 2
-	}
-	kind.Need(min(m.genes, m.n, m.entries) > 0, data.ErrEmpty,
-		"matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.genes, m.n, m.entries)
-	kind.Need(max(m.genes, m.n) <= math.MaxInt32, data.ErrUnsupported,
-		"matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
-	kind.Need(m.in.packed || m.in.size < 0 || int64(m.entries) <= (m.in.size+1)/int64(least), data.ErrFormat,
-		"bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
-	kind.Need(m.n/2 <= m.entries, data.ErrEmpty,
-		"matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.entries)
-	kind.Need(m.genes <= freeGenes || m.genes <= m.entries, data.ErrFormat,
-		"genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
+	kind.Need(min(m.width, m.n, m.nonzeros) > 0, data.ErrEmpty,
+		"matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.width, m.n, m.nonzeros)
+	kind.Need(max(m.width, m.n) <= math.MaxInt32, data.ErrUnsupported,
+		"matrix: got %d×%d, want at most %d rows and columns", m.width, m.n, math.MaxInt32)
+	shortest := selection.If(m.pattern, "1 1\n", "1 1 1\n")
+	kind.Need(m.in.packed || m.in.size < 0 || int64(m.nonzeros) <= (m.in.size+1)/int64(len(shortest)), data.ErrFormat,
+		"bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.nonzeros)
+	kind.Need(m.n/2 <= m.nonzeros, data.ErrEmpty,
+		"matrix: got %d cells (columns) with %d counts, want the filtered matrix, with genes as rows", m.n, m.nonzeros)
+	kind.Need(m.width <= freeGenes || m.width <= m.nonzeros, data.ErrFormat,
+		"genes (rows): got %d, want no more than the %d counts", m.width, m.nonzeros)
 }
 
 // bad fails for a line that is not what is wanted.
@@ -170,12 +157,12 @@ func (m *mtxReader) bad(line []byte, want string) {
 
 // readEntries reads all entries.
 func (m *mtxReader) readEntries() *data.CSR {
-	size := m.in.trusted(m.entries)
+	size := m.in.trusted(m.nonzeros)
 	b := entries{gene: make([]int32, 0, size), value: make([]float32, 0, size)}
 	found := 0
 	for {
 		buffered, _ := m.in.r.Peek(m.in.r.Buffered()) // cannot fail, the bytes are there
-		plain, lines := m.plain(&b, buffered[:bytes.LastIndexByte(buffered, '\n')+1], m.entries-found)
+		plain, lines := m.plain(&b, buffered[:bytes.LastIndexByte(buffered, '\n')+1], m.nonzeros-found)
 		m.in.r.Discard(len(plain)) // cannot fail
 		m.line += lines
 		found += lines
@@ -185,12 +172,12 @@ func (m *mtxReader) readEntries() *data.CSR {
 			break
 		}
 		row, column, value := m.entry(line)
-		if found++; found > m.entries {
-			m.bad(line, fmt.Sprintf("the end after the %d entries that the header announces", m.entries))
+		if found++; found > m.nonzeros {
+			m.bad(line, fmt.Sprintf("the end after the %d entries that the header announces", m.nonzeros))
 		}
 		b.add(row-1, column-1, value)
 	}
-	kind.Need(found == m.entries, data.ErrFormat, "entries: got %d, want %d; the file is truncated", found, m.entries)
+	kind.Need(found == m.nonzeros, data.ErrFormat, "entries: got %d, want %d; the file is truncated", found, m.nonzeros)
 	return b.matrix(m.n)
 }
 
@@ -206,7 +193,7 @@ func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, line
 		if !m.pattern {
 			value, next = wholeNumber(text, k)
 		}
-		if uint(row-1) >= uint(m.genes) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || !m.pattern && text[k-1] != ' ' ||
+		if uint(row-1) >= uint(m.width) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || !m.pattern && text[k-1] != ' ' ||
 			text[next-1] != '\n' {
 			break
 		}
@@ -235,10 +222,7 @@ func wholeNumber(text []byte, i int) (v, next int) {
 
 // wantEntry says in messages what a line has.
 func (m *mtxReader) wantEntry() string {
-	if m.pattern {
-		return "a row and a column"
-	}
-	return "a row, a column and a value"
+	return selection.If(m.pattern, "a row and a column", "a row, a column and a value")
 }
 
 // entry reads an entry in any notation.
@@ -258,8 +242,8 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64) {
 		kind.Check(&lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])})
 	case cmp.Or(errRow, errColumn, err) != nil:
 		m.bad(line, m.wantEntry())
-	case row < 1 || row > m.genes || column < 1 || column > m.n:
-		m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.genes, m.n))
+	case row < 1 || row > m.width || column < 1 || column > m.n:
+		m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.width, m.n))
 	case value < 0:
 		m.bad(line, "a count of 0 or more; was the matrix scaled or centred?")
 	case value > maxCount:

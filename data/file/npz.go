@@ -70,27 +70,21 @@ func (z *npz) list() string {
 	return strings.Join(names, ", ")
 }
 
-// IntegerRows reads a two-dimensional array of integers from an npy file of the given size,
-// or the named array from an npz archive, and calls row for each of its n rows. values is
-// valid until row returns, which may fail as kind.Need does; unsigned values above 2⁶³−1 are passed as −2⁶³.
-func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values []int64)) error {
-	return matrixRows(r, size, name, "iu", "whole numbers, the neighbours of a point in each row", func(a array, src []byte, i int) int64 {
-		v := a.integer(src, i)
-		if v < 0 && a.kind == 'u' {
-			v = math.MinInt64
+// MatrixRows reads a two-dimensional array of integers, or for float64 of any real numbers, from
+// an npy file of the given size, or the named array from an npz archive, and calls row for each
+// of its n rows. values is valid until row returns, which may fail as kind.Need does; unsigned
+// integers above 2⁶³−1 are passed as −2⁶³.
+func MatrixRows[T int64 | float64](r io.ReaderAt, size int64, name string, row func(n int, values []T)) error {
+	kinds, want, value := "fiu", "numbers", func(a array, src []byte, i int) T { return T(a.number(src, i)) }
+	if _, whole := any(T(0)).(int64); whole {
+		kinds, want = "iu", "whole numbers, the neighbours of a point in each row"
+		value = func(a array, src []byte, i int) T {
+			if v := a.integer(src, i); v >= 0 || a.kind == 'i' {
+				return T(v)
+			}
+			return math.MinInt64
 		}
-		return v
-	}, row)
-}
-
-// NumberRows is IntegerRows for an array of any real numbers.
-func NumberRows(r io.ReaderAt, size int64, name string, row func(n int, values []float64)) error {
-	return matrixRows(r, size, name, "fiu", "numbers", func(a array, src []byte, i int) float64 { return a.number(src, i) }, row)
-}
-
-// matrixRows reads an array of the given kinds of values for IntegerRows and NumberRows.
-func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, value func(a array, src []byte, i int) T,
-	row func(n int, values []T)) error {
+	}
 	rows := func(in *Input) bool {
 		a := readNPYHeader(in)
 		kind.Need(len(a.shape) == 2 && strings.IndexByte(kinds, a.kind) >= 0 && a.shape[1] > 0, data.ErrShape,

@@ -38,9 +38,9 @@ type parquetReader struct {
 	values []parquetColumn // by position; a single column with all values if they are lists
 	list   bool
 	label  *parquetColumn
-	coded  []codedTexts
-	na     []string  // words for a missing value
-	naFor  []float32 // of them the numbers
+	coded  []parquetColumn // of text that becomes numbers
+	na     []string        // words for a missing value
+	naFor  []float32       // of them the numbers
 	// missing reports whether NaN means a missing label.
 	missing bool
 	done    int // rows read
@@ -53,13 +53,7 @@ type parquetColumn struct {
 	isText bool
 	exact  bool // float32 holds every value
 	name   string
-}
-
-// codedTexts is a column of text that becomes numbers from a position in a point on.
-type codedTexts struct {
-	*parquetColumn
-	*coded
-	position int
+	coding *coded
 }
 
 // newParquet reads the descriptions of a file's columns.
@@ -150,11 +144,11 @@ func (r *parquetReader) openColumns() {
 	r.values = make([]parquetColumn, selection.If(r.list, 1, r.width))
 	r.coded = nil
 	for _, i := range r.with(roleData) {
-		column := r.column(i)
-		if c := &r.codings[i]; c.Kind == "" {
-			r.values[r.position[i]] = column
+		c := r.column(i)
+		if c.coding = &r.codings[i]; c.coding.Kind == "" {
+			r.values[r.position[i]] = c
 		} else {
-			r.coded = append(r.coded, codedTexts{&column, c, r.position[i]})
+			r.coded = append(r.coded, c)
 		}
 	}
 	for _, i := range r.with(roleLabel) {
@@ -230,24 +224,24 @@ func (r *parquetReader) picked(rows int) (picked []int, values [][]float64) {
 
 // cursors returns the cursors of all columns with data.
 func (r *parquetReader) cursors() (cursors []*parquet.Cursor) {
-	for _, c := range r.values {
+	for _, c := range slices.Concat(r.values, r.coded) {
 		if c.Cursor != nil {
 			cursors = append(cursors, c.Cursor)
 		}
 	}
-	return append(cursors, selection.Map(r.coded, func(c codedTexts) *parquet.Cursor { return c.Cursor })...)
+	return cursors
 }
 
 // readCoded reads rows of columns of text that become numbers; see readColumns.
 func (r *parquetReader) readCoded(dst []float32, rows int, picked []int, sampled [][]float64) {
 	for _, c := range r.coded {
-		numbers := make([]float64, c.width)
-		for i, field := range r.readTexts(c.parquetColumn, nil, rows) {
+		numbers := make([]float64, c.coding.width)
+		for i, field := range r.readTexts(&c, nil, rows) {
 			var sample []float64
 			if k, ok := slices.BinarySearch(picked, i); ok {
 				sample = sampled[k]
 			}
-			if err := c.write(dst[i*r.width:][:r.width], r.offset, sample, numbers, c.position, field); err != nil {
+			if err := c.coding.write(dst[i*r.width:][:r.width], r.offset, sample, numbers, field); err != nil {
 				kind.Check(fmt.Errorf("row %d, %w", r.done+i+1, err))
 			}
 		}

@@ -310,7 +310,7 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 		case roleData:
 			k, c := t.position[i], &t.codings[i]
 			if c.Kind != "" {
-				if err := c.write(dst, t.offset, sampled, t.coded, k, strings.TrimSpace(field)); err != nil {
+				if err := c.write(dst, t.offset, sampled, t.coded, strings.TrimSpace(field)); err != nil {
 					return "", &lineError{t.line(), err}
 				}
 				continue

@@ -231,13 +231,13 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 			return g, 0, nil
 		}
 		if weighted && has("distances.npy") {
-			err := file.NumberRows(r, size, "distances", func(_ int, row []float64) { distances = append(distances, row...) })
+			err := file.MatrixRows(r, size, "distances", func(_ int, row []float64) { distances = append(distances, row...) })
 			checkValid(err)
 		}
 	}
 	n, width, l := 0, 0, lists{start: []int{0}}
 	var least, largest float64 // distances
-	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) {
+	err = file.MatrixRows(r, size, "indices", func(all int, values []int64) {
 		n = all
 		kind.Need(n <= math.MaxInt32, ErrInvalidGraph, "rows: got %d, want at most %d", n, math.MaxInt32)
 		i, others := len(l.start)-1, 0
