@@ -9,6 +9,7 @@ import (
 
 	"cne/internal/kind"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -84,12 +85,7 @@ func FitScaler(ctx context.Context, ds *Dataset, scaling Scaling) (_ *Scaler, er
 	}
 	s := fitScaler(ctx, ds, ScaleStandard)
 	hot := oneHot(ds.Codings, d)
-	var spreads []float64
-	for j, sd := range s.SD {
-		if sd > 0 && !hot[j] {
-			spreads = append(spreads, sd)
-		}
-	}
+	spreads := selection.Pick(s.SD, selection.Where(d, func(j int) bool { return s.SD[j] > 0 && !hot[j] }))
 	named := differ(ds.Columns())
 	if slices.Contains(hot, true) || unlike(spreads, named) && !kind.Got(oneQuantity(ctx, ds.Source(), s, named)) {
 		return s, nil
@@ -135,12 +131,9 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 		}
 		return nil
 	})
-	var varying []int
+	varying := selection.Where(d, func(j int) bool { return s.SD[j] > 0 })
 	widest, all, with := 0, 0, 0 // zeros, and columns with any
 	for j, sd := range s.SD {
-		if sd > 0 {
-			varying = append(varying, j)
-		}
 		if sd > s.SD[widest] {
 			widest = j
 		}

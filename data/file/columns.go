@@ -212,8 +212,7 @@ func readLabels(ctx context.Context, spec string) (labels []string, heading bool
 
 // IsTable reports whether a file has the name of a table in text or Parquet.
 func IsTable(path string) bool {
-	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
-	return slices.Contains([]string{".csv", ".tsv", ".parquet"}, ending)
+	return slices.Contains([]string{".csv", ".tsv", ".parquet"}, strings.ToLower(filepath.Ext(unpackedName(path))))
 }
 
 // MayBeTable reports whether a path can be that of a table: it is no folder, and its name is
@@ -222,10 +221,7 @@ func MayBeTable(path string) bool {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return false
 	}
-	name := strings.TrimSuffix(strings.ToLower(path), ".gz")
-	return !slices.ContainsFunc(formats, func(f format) bool {
-		return f.table == nil && slices.ContainsFunc(f.endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
-	})
+	return !slices.ContainsFunc(formats, func(f format) bool { return f.table == nil && f.hasEnding(path) })
 }
 
 // looksLikeTable reports whether most lines differ, and each has as many fields as the first.

@@ -97,12 +97,7 @@ func (r *parquetReader) choose(opt Options) {
 	kind.Need(len(r.names) > 0, data.ErrEmpty, "columns: got none, want at least one")
 	r.roles = r.rolesFor(&opt)
 	isList := func(i int) bool { c := &r.file.Columns[i]; return c.List && c.Kind != 0 && c.Kind != parquet.Text }
-	var lists []string
-	for _, i := range r.with(roleData) {
-		if isList(i) {
-			lists = append(lists, r.names[i])
-		}
-	}
+	lists := selection.Pick(r.names, slices.DeleteFunc(r.with(roleData), func(i int) bool { return !isList(i) }))
 	oneList(lists, len(opt.Only))
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {

@@ -21,7 +21,7 @@ import (
 // added up. Labels may also come from Options.Labels. Every value must be finite.
 func Read(ctx context.Context, paths []string, o Options) (_ *data.Dataset, err error) {
 	defer kind.Catch(&err)
-	return readTable(ctx, kind.Got(find(paths, &o)), o, nil)
+	return readTable(ctx, kind.Got(find(paths, &o)), o, choice{})
 }
 
 // ReadRows is Read for the given rows of n points; data.CheckRows must accept rows. The
@@ -34,7 +34,7 @@ func Read(ctx context.Context, paths []string, o Options) (_ *data.Dataset, err 
 func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (_ *data.Dataset, err error) {
 	defer kind.Catch(&err)
 	kind.Check(data.CheckRows(rows, n))
-	return readTable(ctx, findAgain(paths, &o), o, &choice{rows, n})
+	return readTable(ctx, findAgain(paths, &o), o, choice{rows, n})
 }
 
 // Decode reads points from a stream as Read reads a file. The dataset has no name. Points
@@ -48,7 +48,7 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 	if s, ok := r.(io.Seeker); ok {
 		from.start, _ = s.Seek(0, io.SeekCurrent) // a pipe has no position
 	}
-	return read(context.Background(), sources{from}, o, nil)
+	return read(context.Background(), sources{from}, o, choice{})
 }
 
 // Count returns the number of points that Read would read from files. It uses their
@@ -72,15 +72,15 @@ func findAgain(paths []string, o *Options) sources {
 	return list
 }
 
-// A choice has some rows of points, ascending, and the number of all points. nil means
-// all rows.
+// A choice has some rows of points, ascending, and the number of all points. The zero value
+// means all rows.
 type choice struct {
 	rows []int
 	n    int
 }
 
 // read reads the wanted points.
-func read(ctx context.Context, list sources, o Options, wanted *choice) (_ *data.Dataset, err error) {
+func read(ctx context.Context, list sources, o Options, wanted choice) (_ *data.Dataset, err error) {
 	defer kind.Catch(&err)
 	o.later = true
 	f := kind.Got(open(ctx, list, o))
@@ -89,13 +89,10 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (_ *data
 	if ds == nil {
 		ds, labels = f.collect(list, wanted)
 	}
-	ds.Name, ds.Parts, ds.Codings = o.Name, f.parts, f.first.used
+	ds.Name, ds.Parts, ds.Codings, ds.Rows = o.Name, f.parts, f.first.used, wanted.rows
 	if f.Labeled() {
 		ds.Labels = data.NewLabels(labels)
 		kind.Check(CheckClasses(list[0].path, ds.Labels))
-	}
-	if wanted != nil {
-		ds.Rows = wanted.rows
 	}
 	if o.Columns == nil {
 		f.first.checkEmpty(ds.Points, o.AllowMissing)
@@ -108,7 +105,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (_ *data
 		s.finite = true // this has been checked
 	}
 	n := f.rows()
-	if wanted != nil {
+	if wanted.rows != nil {
 		list.need(n, wanted.n)
 	}
 	if len(o.Labels) > 0 {
@@ -123,22 +120,18 @@ func (list sources) need(got, want int) {
 }
 
 // of returns the labels of the wanted points.
-func (c *choice) of(all []string) []string {
-	if c == nil {
+func (c choice) of(all []string) []string {
+	if c.rows == nil {
 		return all
 	}
 	return selection.Pick(all, c.rows)
 }
 
 // collect reads the wanted points and their labels into memory. It fails as kind.Need does.
-func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string) {
+func (f *files) collect(list sources, wanted choice) (*data.Dataset, []string) {
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), Offset: f.o.Offset}
 	if f.first.sparse == nil && m.Offset == nil {
-		var rows []int
-		if wanted != nil {
-			rows = wanted.rows
-		}
-		f.convert(conversion{sample: data.NewSample(m.D, rows)})
+		f.convert(conversion{sample: data.NewSample(m.D, wanted.rows)})
 	}
 	labels := f.fill(m, wanted)
 	if f.sample != nil {
@@ -156,7 +149,7 @@ func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string) 
 }
 
 // fillAgain reads the points once more, relative to the Offset of m.
-func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) []string {
+func (f *files) fillAgain(list sources, m *data.Matrix, wanted choice) []string {
 	for _, from := range list {
 		if s, ok := from.stream.(io.Seeker); ok {
 			if _, err := s.Seek(from.start, io.SeekStart); err != nil {
@@ -185,7 +178,7 @@ func (o *Options) checkPoints(ctx context.Context, ds *data.Dataset) error {
 
 // fill reads the wanted rows into the empty matrix m, and returns their labels. It fails as
 // kind.Need does, as the functions below do.
-func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string) {
+func (f *files) fill(m *data.Matrix, wanted choice) (labels []string) {
 	if f.first.sparse != nil {
 		return f.fillSparse(m, wanted)
 	}
@@ -201,9 +194,9 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string) {
 // appendRows appends the wanted rows to the empty slice x, and returns their labels. read
 // reads values of a file. check, if not nil, is called for every block, including rows
 // that are not wanted.
-func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error),
+func appendRows[T float32 | byte](f *files, x []T, wanted choice, read func(r reader, dst []T) (int, error),
 	check func(first int, block []T)) ([]T, []string) {
-	if wanted == nil {
+	if wanted.rows == nil {
 		return appendAll(f, x, read)
 	}
 	d := f.Width()
@@ -270,7 +263,7 @@ func (f *files) checkEnd() {
 }
 
 // fillSparse reads the wanted rows of sparse points.
-func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string) {
+func (f *files) fillSparse(m *data.Matrix, wanted choice) (labels []string) {
 	var parts []*data.CSR
 	for f.err == nil {
 		part, err := f.current.about().sparse.rest()
@@ -284,7 +277,7 @@ func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string) {
 	f.checkEnd()
 	m.CSR = data.ConcatCSR(parts)
 	m.N = len(m.CSR.Start) - 1
-	if wanted == nil || m.N != wanted.n { // read then fails
+	if wanted.rows == nil || m.N != wanted.n { // read then fails
 		return labels
 	}
 	all := &data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
@@ -299,14 +292,14 @@ func (f *files) ReadSparse() (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	f.first.need(f.first.sparse != nil, data.ErrUnsupported, "points: got dense ones, want sparse ones")
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns()}
-	f.fillSparse(m, nil)
+	f.fillSparse(m, choice{})
 	return m, nil
 }
 
 // ReadBytes implements Bytes.
 func (f *files) ReadBytes() (values []byte, labels []string, err error) {
 	defer kind.Catch(&err)
-	values, labels = appendRows(f, nil, nil, readBytes, nil)
+	values, labels = appendRows(f, nil, choice{}, readBytes, nil)
 	return values, labels, nil
 }
 

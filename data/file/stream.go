@@ -77,11 +77,11 @@ func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
 // stream returns a set whose points stay in their files or, for some rows, are held as
 // bytes. It reads the labels. It returns nil unless the options ask for this and all
 // files allow it. It fails as kind.Need does.
-func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string) {
+func (f *files) stream(list sources, wanted choice) (*data.Dataset, []string) {
 	heads, all := f.heads()
 	n, known := f.Len()
 	storage := storageOf(heads)
-	if wanted != nil {
+	if wanted.rows != nil {
 		n = len(wanted.rows)
 		if storage = data.AsBytes; f.o.Offset != nil || slices.ContainsFunc(heads, func(h *head) bool { return h.bytes == nil }) {
 			storage = data.InMemory

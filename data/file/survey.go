@@ -13,7 +13,7 @@ import (
 )
 
 // readTable is read, but looks at whole tables where their first rows do not suffice.
-func readTable(ctx context.Context, list sources, o Options, wanted *choice) (*data.Dataset, error) {
+func readTable(ctx context.Context, list sources, o Options, wanted choice) (*data.Dataset, error) {
 	again := list.again()
 	if len(o.Categories) > 0 && !again {
 		return nil, errorf(data.ErrUnsupported, "%s: categories: got a pipe, want a file, which can be read again", list[0].path)

@@ -647,18 +647,14 @@ func (l *layout) match(h *head, wanted []string, of []int) {
 // leaveText drops the columns that are no numbers by Options or, with DropText, by their
 // fields, and all others if one has lists. It fails if nothing is left.
 func (l *layout) leaveText(h *head, o *Options, texts map[int]TextColumn) {
-	var lists []string
-	for i := range l.roles {
-		if l.roles[i] == roleData && l.codings[i].Kind == data.CodingVector {
-			lists = append(lists, l.nameOf(i))
-		}
-	}
+	isList := func(i int) bool { return l.roles[i] == roleData && l.codings[i].Kind == data.CodingVector }
+	lists := selection.Map(selection.Where(len(l.roles), isList), l.nameOf)
 	oneList(lists, 1)
 	roles, left := slices.Clone(l.roles), []string(nil)
 	for i, r := range roles {
 		_, found := texts[i]
 		if r == roleData && (l.codings[i].Kind == data.CodingText && (!found || o.DropText) ||
-			lists != nil && l.codings[i].Kind != data.CodingVector) {
+			len(lists) > 0 && !isList(i)) {
 			roles[i], left = roleDrop, append(left, l.nameOf(i))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"cne/internal/selection"
@@ -171,13 +170,9 @@ type JSONWriter struct{ io.Writer }
 func (w JSONWriter) Write(b []byte) (int, error) {
 	var out []byte
 	for _, r := range string(b) { // a JSON text has no invalid UTF-8
-		switch {
-		case r == '\n' || !Unsafe(r):
+		if r == '\n' || !Unsafe(r) {
 			out = utf8.AppendRune(out, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
+		} else { // none is above 0xffff
 			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 	}
@@ -251,17 +246,15 @@ func Decimal(s string) (float64, error) {
 // Whole is Decimal for whole numbers, which may also be written as 1.0 or 1e3.
 func Whole(s string) (int64, error) {
 	v, err := Decimal(s)
+	whole, fault := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
 	switch {
 	case err != nil:
 		return 0, err
+	case fault == nil:
+		return whole, nil
 	case v != math.Trunc(v):
 		return 0, strconv.ErrSyntax
-	}
-	whole, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
-	if err == nil {
-		return whole, nil
-	}
-	if math.Abs(v) >= 1<<63 {
+	case math.Abs(v) >= 1<<63:
 		return 0, strconv.ErrRange
 	}
 	return int64(v), nil
