@@ -241,23 +241,17 @@ func (m *Matrix) RowHashes() iter.Seq2[int, uint64] {
 	}
 }
 
-// MissingColumns returns the wanted names that are not in names, or nil.
+// MissingColumns returns the wanted names that are not in names.
 func MissingColumns(names, wanted []string) []string {
 	have := selection.Set(names)
-	var none []string
-	for _, name := range wanted {
-		if !have[name] {
-			none = append(none, name)
-		}
-	}
-	return none
+	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return have[name] })
 }
 
 // MatchColumns finds columns by name: from[i] is the index in names of wanted[i], and left
 // lists the names that are not wanted. Several of one name are taken in their order. The error
 // wraps ErrShape if a wanted name is missing, or not there as often as in wanted.
 func MatchColumns(wanted, names []string) (from []int, left []string, err error) {
-	if none := MissingColumns(names, wanted); none != nil {
+	if none := MissingColumns(names, wanted); len(none) > 0 {
 		return nil, nil, errorf(ErrShape, "columns: got %s, want the %d of training; missing: %s",
 			text.Few(names, text.Quote), len(wanted), text.Few(none, text.Quote))
 	}

@@ -275,10 +275,7 @@ func (metric Metric) direction(dst []float64, point []float32, offset []float64)
 	if equal && (metric == Correlation || sum == 0) {
 		return false
 	}
-	mean := 0.
-	if metric == Correlation {
-		mean = sum / float64(len(dst))
-	}
+	mean := selection.If(metric == Correlation, sum/float64(len(dst)), 0)
 	squares := 0.
 	for j := range dst {
 		dst[j] -= mean

@@ -9,6 +9,7 @@ import (
 
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -132,15 +133,9 @@ func (s *Sample) inexact() [][]float64 {
 // float32, or nil if no column needs one. It is 0 for columns that float32 rounds only a
 // little.
 func (s *Sample) Offset() []float64 {
-	columns := s.inexact()
-	var offsets []float64
-	for j, v := range columns {
-		if c := chooseOffset(v); c != 0 {
-			if offsets == nil {
-				offsets = make([]float64, len(columns))
-			}
-			offsets[j] = c
-		}
+	offsets := selection.Map(s.inexact(), chooseOffset)
+	if !slices.ContainsFunc(offsets, func(c float64) bool { return c != 0 }) {
+		return nil
 	}
 	return offsets
 }

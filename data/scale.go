@@ -268,9 +268,7 @@ func fitScaler(ctx context.Context, ds *Dataset, scaling Scaling) *Scaler {
 				return nil
 			}))
 		}
-		if s.Divisor == 0 {
-			s.Divisor = 1
-		}
+		s.Divisor = cmp.Or(s.Divisor, 1)
 	case ScaleStandard:
 		if m, ok := points.(*Matrix); ok && m.CSR != nil {
 			kind.Check(errCentering)
@@ -281,10 +279,7 @@ func fitScaler(ctx context.Context, ds *Dataset, scaling Scaling) *Scaler {
 		s.Mean, s.SD = mean, make([]float64, d)
 		for j := range s.SD {
 			if !constant[j] {
-				s.SD[j] = math.Sqrt(squares[j] / float64(n))
-				if hot[j] {
-					s.SD[j] = oneHotSD
-				}
+				s.SD[j] = selection.If(hot[j], oneHotSD, math.Sqrt(squares[j]/float64(n)))
 			}
 		}
 	default:

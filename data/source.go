@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -28,9 +29,7 @@ func (m *Matrix) Block(n int) *Matrix { return m.like(n, make([]float32, n*m.D))
 
 // Each implements Source. If rows is 0, there is one block. Blocks share m's memory.
 func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
-	if rows <= 0 {
-		rows = m.N
-	}
+	rows = cmp.Or(rows, m.N)
 	for lo := 0; lo < m.N; lo += rows {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -154,10 +153,7 @@ func (s *rowSubset) Describe() (Storage, bool) { return describe(s.Source) }
 // Each implements Source.
 func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
 	n, d := s.Dims()
-	if rows <= 0 {
-		rows = BlockRows(d)
-	}
-	out := s.Block(min(rows, n))
+	out := s.Block(min(cmp.Or(rows, BlockRows(d)), n))
 	done, filled := 0, 0 // rows passed to f, and rows collected for the next call
 	deliver := func() error {
 		lo := done

@@ -89,9 +89,7 @@ func (r *csrReader) begin(z *npz) {
 func (r *arrayReader) take(count int, to []byte) []byte {
 	for to = to[:0]; count > 0; {
 		src, n, err := r.next(count)
-		if err != nil {
-			kind.Check(inArray(r.member, err))
-		}
+		kind.Check(inArray(r.member, err))
 		to, count = append(to, src[:n*r.size]...), count-n
 	}
 	return to

@@ -74,11 +74,7 @@ func (r *setReader) read(dst []float32) (int, error) {
 
 // skip implements reader.
 func (r *setReader) skip(rows int) (int, error) {
-	n, err := r.take(rows, func(int, *data.Matrix) {})
-	if err == io.EOF {
-		err = nil
-	}
-	return n, err
+	return r.take(rows, func(int, *data.Matrix) {})
 }
 
 // Close implements io.Closer.

@@ -137,14 +137,17 @@ func (z *npz) open(f *zip.File) *Input {
 
 // openArray opens an array of an archive. read reads the head of the array.
 func openArray[T any](z *npz, f *zip.File, read func(in *Input) T) (opened T) {
-	if err := caught(func() { opened = read(z.open(f)) }); err != nil {
-		kind.Check(inArray(f.Name, err))
-	}
+	kind.Check(inArray(f.Name, caught(func() { opened = read(z.open(f)) })))
 	return opened
 }
 
-// inArray adds the name of an array to an error.
-func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
+// inArray adds the name of an array, if any, to an error.
+func inArray(name string, err error) error {
+	if name == "" {
+		return err
+	}
+	return kind.Named("the array "+name, err)
+}
 
 // openNPZ opens the points in an archive of arrays and, if wanted and not given
 // elsewhere, the labels in it. The points are the array named images (otherwise x or X),
@@ -170,10 +173,7 @@ func openNPZ(in *Input, o *Options) reader {
 	}
 	h.labeled, h.beside = true, func() ([]string, error) {
 		all, err := l.allLabels()
-		if err != nil {
-			err = h.named(inArray(labels.Name, err))
-		}
-		return all, err
+		return all, h.named(inArray(labels.Name, err))
 	}
 	return r
 }
@@ -184,10 +184,7 @@ func (z *npz) openMember(f *zip.File) reader {
 	h := r.about()
 	h.member = f.Name
 	if h.storage == data.InFiles { // an array within an archive is not opened again
-		h.storage = data.InMemory
-		if h.isByte {
-			h.storage = data.AsBytes
-		}
+		h.storage = selection.If(h.isByte, data.AsBytes, data.InMemory)
 	}
 	return r
 }

@@ -14,8 +14,8 @@ type reader interface {
 	// their values. It returns io.EOF with the last rows or after them. Other errors may also
 	// come with values; these values are valid.
 	read(dst []float32) (int, error)
-	// skip skips the next rows, or all that are left if fewer, and returns their number. It
-	// must be called before the first read.
+	// skip skips the next rows, or all that are left if fewer, and returns their number. The
+	// error for fewer is nil or io.EOF. It must be called before the first read.
 	skip(rows int) (passed int, err error)
 }
 
@@ -110,10 +110,7 @@ func (h *head) step(done int) int {
 
 // explain adds the names of the array and of the file to an error of reading.
 func (h *head) explain(err error) error {
-	if h.member != "" {
-		err = inArray(h.member, err)
-	}
-	return h.named(err)
+	return h.named(inArray(h.member, err))
 }
 
 // convertGrain is the number of values that are converted in one piece.

@@ -197,10 +197,7 @@ func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do fu
 		}
 	}
 	f.convert(conversion{sample: sampled, table: s.table, summed: s.infos != nil})
-	if rows <= 0 {
-		rows = data.BlockRows(s.d)
-	}
-	block := s.Block(min(rows, s.n))
+	block := s.Block(min(cmp.Or(rows, data.BlockRows(s.d)), s.n))
 	for lo := 0; ; {
 		n, err := f.Next(block)
 		if err == io.EOF {

@@ -293,7 +293,7 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 		passed++
 		t.count()
 	}
-	if passed < rows && t.err != io.EOF {
+	if passed < rows {
 		return passed, t.err
 	}
 	return passed, nil
@@ -474,7 +474,7 @@ func (t *textReader) skipNotes() (separator rune) {
 // its fields is a number, if the options name one of them, or if all wanted columns are
 // there.
 func isHeader(row []string, opt *Options) bool {
-	if len(opt.Columns) > 0 && data.MissingColumns(fieldNames(row), opt.Columns) == nil {
+	if len(opt.Columns) > 0 && len(data.MissingColumns(fieldNames(row), opt.Columns)) == 0 {
 		return true
 	}
 	mentioned := map[string]bool{LabelColumn: opt.Embedding, NameColumn: opt.Embedding}

@@ -3,6 +3,8 @@ package images
 import (
 	"bytes"
 	"encoding/binary"
+
+	"cne/internal/selection"
 )
 
 // orientation returns the value of Exif's tag Orientation in a PNG, JPEG or WebP file: 1
@@ -43,16 +45,11 @@ const (
 
 // tiffOrientation returns the orientation in the first directory of a TIFF file.
 func tiffOrientation(tiff []byte) int {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(tiff, []byte("II*\x00")):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(tiff, []byte("MM\x00*")):
-		order = binary.BigEndian
-	default:
+	if len(tiff) < 8 {
 		return upright
 	}
-	if len(tiff) < 8 {
+	order, ok := map[string]binary.ByteOrder{"II*\x00": binary.LittleEndian, "MM\x00*": binary.BigEndian}[string(tiff[:4])]
+	if !ok {
 		return upright
 	}
 	at := uint64(order.Uint32(tiff[4:]))
@@ -76,10 +73,7 @@ func tiffOrientation(tiff []byte) int {
 // orient writes the pixels of src to dst as an upright image of shape s. orientation, 1
 // to 8, is the orientation of src.
 func orient(dst, src []byte, s shape, orientation int) {
-	width := s.w // of src
-	if orientation >= turned {
-		width = s.h
-	}
+	width := selection.If(orientation >= turned, s.h, s.w) // of src
 	for y := range s.h {
 		for x := range s.w {
 			u, v := s.w-1-x, s.h-1-y // from the other side

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"cne/internal/selection"
 )
 
 // A chunk is a chunk that has been written.
@@ -179,10 +181,7 @@ func (a *array) block(magic string, addr, n uint64, bitmap []byte, bit int) {
 	case pages == 1:
 		a.each(a.open(magic, addr, n, uint64(a.size)), n)
 	default:
-		own := uint64(0)
-		if bitmap == nil {
-			own = (pages + 7) / 8
-		}
+		own := selection.If(bitmap == nil, (pages+7)/8, 0)
 		c := a.open(magic, addr, 1, own)
 		bitmap = append(bitmap, c.bytes(int(own))...)
 		c.must(uint64(bit)+pages <= uint64(8*len(bitmap)), "a block has no pages")
@@ -230,10 +229,7 @@ func (a *array) extensible(c *cursor) {
 	a.head += uint64(most+7) / 8
 	for k := 0; k < groups && a.next < used; k++ {
 		blocks, n := uint64(1)<<(k/2), least<<((k+1)/2)
-		bitmap := uint64(0) // bytes for each block
-		if n > a.page {
-			bitmap = (n/a.page + 7) / 8
-		}
+		bitmap := selection.If(n > a.page, (n/a.page+7)/8, 0) // bytes for each block
 		s, written := c, []byte{}
 		if k >= inRoot {
 			addr := c.addr()

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cne/internal/kind"
+	"cne/internal/selection"
 )
 
 // scratchSize is the number of levels or indices decoded at a time.
@@ -50,11 +51,8 @@ func (k *Cursor) IsMissing(i int) bool {
 
 // Cursor returns a reader of column i.
 func (f *File) Cursor(i int) *Cursor {
-	k := &Cursor{f: f, c: &f.Columns[i], scratch: make([]uint32, 2*scratchSize), width: 1}
-	if k.c.List {
-		k.width = 0
-	}
-	return k
+	c := &f.Columns[i]
+	return &Cursor{f: f, c: c, scratch: make([]uint32, 2*scratchSize), width: selection.If(c.List, 0, 1)}
 }
 
 // must fails with ErrDamaged unless ok.
