@@ -251,9 +251,7 @@ func openPath(ctx context.Context, path string, o file.Options) *Matrix {
 		return c
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		kind.Check(fmt.Errorf("the counts cannot be read: %w", err))
-	}
+	kind.Check(kind.Named("the counts cannot be read", err))
 	matrices, genesPath, cellsPath := filesOf(path)
 	matrix := matrices[0]
 	kind.Need(len(matrices) == 1, data.ErrUnsupported, "%s: got %d matrices, want one; name the files to read, such as %s",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,9 +65,8 @@ func find(paths []string, o *Options) (list sources, err error) {
 	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
 	for _, path := range paths {
 		info, err := Stat(path)
+		kind.Check(kind.Named("the data cannot be read", err))
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("the data cannot be read: %w", err)
 		case info.IsDir():
 			list = append(list, kind.Got(findInFolder(path))...)
 		case path == builtinPoints:

@@ -3,7 +3,6 @@ package file
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -152,9 +151,8 @@ func (f *files) collect(list sources, wanted choice) (*data.Dataset, []string) {
 func (f *files) fillAgain(list sources, m *data.Matrix, wanted choice) []string {
 	for _, from := range list {
 		if s, ok := from.stream.(io.Seeker); ok {
-			if _, err := s.Seek(from.start, io.SeekStart); err != nil {
-				kind.Check(fmt.Errorf("reading failed: %w", err))
-			}
+			_, err := s.Seek(from.start, io.SeekStart)
+			kind.Check(kind.Named("reading failed", err))
 		}
 	}
 	o := f.o

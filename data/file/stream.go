@@ -115,9 +115,7 @@ func (s *stored) note(f *files) (labels []string) {
 	for ; f.err == nil; f.err = f.begin() {
 		h := f.current.about()
 		info, err := os.Stat(h.name)
-		if err != nil {
-			kind.Check(fmt.Errorf("the data cannot be read: %w", err))
-		}
+		kind.Check(kind.Named("the data cannot be read", err))
 		s.infos, s.types = append(s.infos, info), append(s.types, h.typeText())
 		f.parts[len(f.parts)-1].Rows = h.n
 		labels = append(labels, h.labels...)

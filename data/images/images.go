@@ -123,7 +123,7 @@ func Open(ctx context.Context, paths []string, opt Options) (_ *Set, err error) 
 		"size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
 	parts := make([]*pictures, len(paths))
 	for i, path := range paths {
-		p := kind.Got(openPictures(ctx, path, opt))
+		p := openPictures(ctx, path, opt)
 		if opt.Size > 0 {
 			p.resize(opt.Size)
 		}
@@ -200,31 +200,26 @@ type pictures struct {
 	stray   string // see Set.Stray
 }
 
-// openPictures reads the images of one path; the options apply to folders of images.
-func openPictures(ctx context.Context, path string, o Options) (*pictures, error) {
+// openPictures reads the images of one path; the options apply to folders of images. It fails
+// as kind.Need does.
+func openPictures(ctx context.Context, path string, o Options) (p *pictures) {
 	info, err := file.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("the images cannot be read: %w", err)
-	}
-	var p *pictures
+	kind.Check(kind.Named("the images cannot be read", err))
 	switch {
 	case info.IsDir() && isCIFARFolder(path):
-		p, err = readCIFARFolder(ctx, path)
+		p = kind.Got(readCIFARFolder(ctx, path))
 	case info.IsDir() && !file.IsCollection(path):
-		p, err = readImageFolder(ctx, path, o)
+		p = kind.Got(readImageFolder(ctx, path, o))
 	default:
 		if info.Mode().IsRegular() { // data read from a pipe is lost
-			p, err = readCIFAR(ctx, path)
+			p = kind.Got(readCIFAR(ctx, path))
 		}
-		if p == nil && err == nil {
-			p, err = readArray(ctx, path)
+		if p == nil {
+			p = kind.Got(readArray(ctx, path))
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	p.path = path
-	return p, nil
+	return p
 }
 
 var (

@@ -108,12 +108,9 @@ func put(path string, write func(w io.WriteSeeker) error, name func(temporary, p
 	f, release, err := createIn(folder)
 	kind.Check(err)
 	defer release()
-	renamed := false
-	defer func() {
-		if !renamed { // also when write panics
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
+	defer func() { // also when write panics; after success there is nothing to remove
+		_ = f.Close()
+		_ = os.Remove(f.Name())
 	}()
 	w := writeSeeker{bufio.NewWriterSize(f, 1<<16), f}
 	kind.Check(write(w))
@@ -121,7 +118,6 @@ func put(path string, write func(w io.WriteSeeker) error, name func(temporary, p
 	kind.Check(f.Sync())
 	kind.Check(f.Close())
 	kind.Check(name(f.Name(), path))
-	renamed = true
 	return syncFolder(folder)
 }
 
@@ -200,25 +196,19 @@ func removeAbandonedOnce(folder string) {
 func RemoveAbandoned(folder string) {
 	entries, _ := os.ReadDir(folder) // files that cannot be removed harm nobody
 	for _, e := range entries {
-		if match, _ := filepath.Match(Pattern, e.Name()); match && e.Type().IsRegular() {
-			removeAbandoned(filepath.Join(folder, e.Name()))
+		if match, _ := filepath.Match(Pattern, e.Name()); !match || !e.Type().IsRegular() {
+			continue
 		}
-	}
-}
-
-// removeAbandoned removes a temporary file unless its writer still lives.
-func removeAbandoned(path string) {
-	release, err := claim(path)
-	switch {
-	case err == nil:
-		defer release()
-	case errors.Is(err, errors.ErrUnsupported):
-		if info, err := os.Lstat(path); err != nil || time.Since(info.ModTime()) < unclaimedAge {
-			return
+		path := filepath.Join(folder, e.Name())
+		release, err := claim(path)
+		if errors.Is(err, errors.ErrUnsupported) {
+			if info, statErr := os.Lstat(path); statErr == nil && time.Since(info.ModTime()) >= unclaimedAge {
+				err = nil
+			}
 		}
-	default:
-		return
+		if err == nil { // if the writer has succeeded meanwhile, the name no longer exists
+			_ = os.Remove(path)
+		}
+		release()
 	}
-	// If the writer has succeeded meanwhile, the name no longer exists.
-	_ = os.Remove(path)
 }
