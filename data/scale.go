@@ -273,8 +273,7 @@ func fitScaler(ctx context.Context, ds *Dataset, scaling Scaling) *Scaler {
 		if m, ok := points.(*Matrix); ok && m.CSR != nil {
 			kind.Check(errCentering)
 		}
-		mean, squares, constant, err := columnMoments(ctx, points)
-		kind.Check(err)
+		mean, squares, constant := columnMoments(ctx, points)
 		hot := oneHot(ds.Codings, d)
 		s.Mean, s.SD = mean, make([]float64, d)
 		for j := range s.SD {
@@ -416,13 +415,12 @@ func LargestMagnitude(x []float32) float32 {
 
 // columnMoments returns the means of the columns, the sums of the squared deviations from
 // them, and which columns are constant. It reads the points twice, so the sums are
-// precise even if a mean is far from zero.
-func columnMoments(ctx context.Context, points Source) (mean, squares []float64, constant []bool, err error) {
-	defer kind.Catch(&err)
-	mean, constant, err = ColumnMeans(ctx, points)
+// precise even if a mean is far from zero. It fails as kind.Need does.
+func columnMoments(ctx context.Context, points Source) (mean, squares []float64, constant []bool) {
+	mean, constant, err := ColumnMeans(ctx, points)
 	kind.Check(err)
 	sums := newPieceSums(points)
-	err = points.Each(ctx, 0, func(lo int, block *Matrix) error {
+	kind.Check(points.Each(ctx, 0, func(lo int, block *Matrix) error {
 		sums.each(lo, block, func(_, from int, sum []float64, row []float32) {
 			mean := mean[from : from+len(row)]
 			for j, v := range row {
@@ -431,8 +429,8 @@ func columnMoments(ctx context.Context, points Source) (mean, squares []float64,
 			}
 		})
 		return nil
-	})
-	return mean, sums.total(), constant, err
+	}))
+	return mean, sums.total(), constant
 }
 
 // ColumnMeans returns the means of the columns, and reports which columns are constant.

@@ -133,15 +133,16 @@ func (c *cifar) readFile(ctx context.Context, path string) error {
 	return kind.Named(path, c.read(filepath.Base(path), in))
 }
 
-// readCIFARFolder reads the folder unpacked from the published archive.
-func readCIFARFolder(ctx context.Context, folder string) (_ *pictures, err error) {
-	defer kind.Catch(&err)
+// readCIFARFolder reads the folder unpacked from the published archive, or fails as kind.Need
+// does.
+func readCIFARFolder(ctx context.Context, folder string) *pictures {
 	var c cifar
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
 		kind.Check(c.readFile(ctx, filepath.Join(folder, name)))
 	}
 	p, err := c.all()
-	return p, kind.Named(folder, err)
+	kind.Check(kind.Named(folder, err))
+	return p
 }
 
 // readCIFAR reads the published archive or one batch; it returns nil for another file.

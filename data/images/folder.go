@@ -67,13 +67,12 @@ type listing struct {
 }
 
 // readImageFolder reads the PNG, JPEG and WebP files of a folder, with a subfolder for
-// each class or without classes.
-func readImageFolder(ctx context.Context, folder string, opt Options) (_ *pictures, err error) {
-	defer kind.Catch(&err)
+// each class or without classes. It fails as kind.Need does, as the decoder's methods do.
+func readImageFolder(ctx context.Context, folder string, opt Options) *pictures {
 	list := kind.Got(listImages(folder))
 	d := decoder{ctx: ctx, folder: folder, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken,
 		thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
-	p := kind.Got(d.decodeFiles())
+	p := d.decodeFiles()
 	p.skipped, p.stray = d.skipped, list.stray
 	for i, f := range d.files {
 		p.names = append(p.names, filepath.ToSlash(d.name(i)))
@@ -84,7 +83,7 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (_ *pictur
 			p.train = append(p.train, f.above[0] == "train")
 		}
 	}
-	return p, nil
+	return p
 }
 
 // listImages finds the images below a folder.
@@ -99,8 +98,7 @@ func listImages(folder string) (_ *listing, err error) {
 
 // add adds the images of a folder, then of its subfolders. It fails as kind.Need does.
 func (l *listing) add(folder string, above []string) {
-	folders, files, err := listFolder(folder)
-	kind.Check(err)
+	folders, files := listFolder(folder)
 	if len(folders)+len(files) == 0 && len(above) > 0 {
 		l.empty = append(l.empty, imageFile{path: folder, above: above})
 	}
@@ -163,13 +161,9 @@ func (l *listing) findClasses() {
 }
 
 // listFolder returns the names of the folders and the images in a folder, each in natural
-// order. It skips hidden names and files that are not images.
-func listFolder(folder string) (folders []string, images []imageFile, err error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, e := range entries {
+// order. It skips hidden names and files that are not images. It fails as kind.Need does.
+func listFolder(folder string) (folders []string, images []imageFile) {
+	for _, e := range kind.Got(os.ReadDir(folder)) {
 		name := e.Name()
 		if strings.HasPrefix(name, ".") {
 			continue
@@ -202,7 +196,7 @@ func listFolder(folder string) (folders []string, images []imageFile, err error)
 	}
 	slices.SortFunc(folders, naturally)
 	slices.SortFunc(images, func(a, b imageFile) int { return naturally(filepath.Base(a.path), filepath.Base(b.path)) })
-	return folders, images, nil
+	return folders, images
 }
 
 // naturally compares names, and compares numbers within them by value: a2 comes before
@@ -232,8 +226,7 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 
 // decodeFiles decodes images of one shape on all cores. If some images are in colour,
 // greyscale images become colour too; skipped files are removed from d.
-func (d *decoder) decodeFiles() (_ *pictures, err error) {
-	defer kind.Catch(&err)
+func (d *decoder) decodeFiles() *pictures {
 	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
 	for i := range d.files {
 		// Usually the first file decides the shape.
@@ -249,33 +242,30 @@ func (d *decoder) decodeFiles() (_ *pictures, err error) {
 	}
 	kind.Check(d.ctx.Err())
 	if d.want.c == 0 {
-		return nil, d.unreadable()
+		kind.Check(d.unreadable())
 	}
-	pixels := kind.Got(d.decodeAll())
+	pixels := d.decodeAll()
 	if d.colour.Load() {
 		d.want.c = 3
 		d.colour.Store(false)
 		clear(d.fault)
 		clear(d.found)
 		d.failed.Store(false)
-		pixels = kind.Got(d.decodeAll())
+		pixels = d.decodeAll()
 	}
 	if !d.skip || !slices.Contains(d.fault, nil) {
 		kind.Check(d.unreadable())
 	}
 	kind.Check(d.differing())
-	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}, nil
+	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}
 }
 
 // decodeAll decodes all files into one slice of images, and records their errors.
-func (d *decoder) decodeAll() ([]byte, error) {
-	var pixels []byte
+func (d *decoder) decodeAll() (pixels []byte) {
 	size := d.want.bytes()
 	step := min(max(16, decodeBytes/size), 1<<12)
 	for lo := 0; lo < len(d.files); {
-		if err := d.ctx.Err(); err != nil {
-			return nil, err
-		}
+		kind.Check(d.ctx.Err())
 		begin := len(pixels)
 		if d.failed.Load() {
 			begin = 0 // nothing will be kept, but all errors are listed
@@ -300,7 +290,8 @@ func (d *decoder) decodeAll() ([]byte, error) {
 			d.progress(lo, len(d.files))
 		}
 	}
-	return pixels, d.ctx.Err()
+	kind.Check(d.ctx.Err())
+	return pixels
 }
 
 // leaveOut returns the pixels without the files that cannot be decoded.

@@ -207,15 +207,15 @@ func openPictures(ctx context.Context, path string, o Options) (p *pictures) {
 	kind.Check(kind.Named("the images cannot be read", err))
 	switch {
 	case info.IsDir() && isCIFARFolder(path):
-		p = kind.Got(readCIFARFolder(ctx, path))
+		p = readCIFARFolder(ctx, path)
 	case info.IsDir() && !file.IsCollection(path):
-		p = kind.Got(readImageFolder(ctx, path, o))
+		p = readImageFolder(ctx, path, o)
 	default:
 		if info.Mode().IsRegular() { // data read from a pipe is lost
 			p = kind.Got(readCIFAR(ctx, path))
 		}
 		if p == nil {
-			p = kind.Got(readArray(ctx, path))
+			p = readArray(ctx, path)
 		}
 	}
 	p.path = path
@@ -272,10 +272,9 @@ func openArray(ctx context.Context, path string) (rows file.Bytes, s shape, err 
 	return rows, s, kind.Named(path, err)
 }
 
-// readArray reads the images of openArray. If there are two files, the first has the
-// training images.
-func readArray(ctx context.Context, path string) (_ *pictures, err error) {
-	defer kind.Catch(&err)
+// readArray reads the images of openArray, or fails as kind.Need does. If there are two files,
+// the first has the training images.
+func readArray(ctx context.Context, path string) *pictures {
 	rows, s, err := openArray(ctx, path)
 	kind.Check(err)
 	defer rows.Close()
@@ -285,7 +284,7 @@ func readArray(ctx context.Context, path string) (_ *pictures, err error) {
 	if parts := rows.Parts(); len(parts) == 2 {
 		p.train = append(slices.Repeat([]bool{true}, parts[0].Rows), make([]bool, parts[1].Rows)...)
 	}
-	return p, nil
+	return p
 }
 
 // Size returns the size of the images that Open would read, from the headers of files,
