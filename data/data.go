@@ -188,14 +188,10 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 // Dims returns the number of points and the number of values per point; zeros without
 // points.
 func (ds *Dataset) Dims() (n, d int) {
-	switch {
-	case ds == nil:
-	case ds.Stored != nil:
-		n, d = ds.Stored.Dims()
-	case ds.Points != nil:
-		n, d = ds.Points.Dims()
+	if ds == nil || ds.Source() == nil {
+		return 0, 0
 	}
-	return n, d
+	return ds.Source().Dims()
 }
 
 // Source returns Points or Stored, or nil if there are no points.

@@ -87,7 +87,7 @@ func FitScaler(ctx context.Context, ds *Dataset, scaling Scaling) (_ *Scaler, er
 	hot := oneHot(ds.Codings, d)
 	spreads := selection.Pick(s.SD, selection.Where(d, func(j int) bool { return s.SD[j] > 0 && !hot[j] }))
 	named := differ(ds.Columns())
-	if slices.Contains(hot, true) || unlike(spreads, named) && !kind.Got(oneQuantity(ctx, ds.Source(), s, named)) {
+	if slices.Contains(hot, true) || unlike(spreads, named) && !oneQuantity(ctx, ds.Source(), s, named) {
 		return s, nil
 	}
 	unit := fitScaler(ctx, ds, ScaleUnit)
@@ -114,12 +114,12 @@ func unlike[T float32 | float64](spreads []T, named bool) bool {
 // pixels), or at most a hundredfold if they have names of their own; or columns that differ
 // only by a few values far away from the others. s has their means and standard deviations,
 // and named reports whether they have names of their own. It looks at some two thousand
-// points.
-func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (bool, error) {
+// points, and fails as kind.Need does.
+func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) bool {
 	n, d := points.Dims()
 	var rows [][]float32
 	counts, zeros, step := true, make([]int, d), max(1, n/2000)
-	err := points.Each(ctx, 0, func(lo int, block *Matrix) error {
+	kind.Check(points.Each(ctx, 0, func(lo int, block *Matrix) error {
 		for i := (step - lo%step) % step; i < block.N; i += step {
 			rows = append(rows, slices.Clone(block.Row(i)))
 			for j, v := range block.Row(i) {
@@ -130,7 +130,7 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 			}
 		}
 		return nil
-	})
+	}))
 	varying := selection.Where(d, func(j int) bool { return s.SD[j] > 0 })
 	widest, all, with := 0, 0, 0 // zeros, and columns with any
 	for j, sd := range s.SD {
@@ -139,11 +139,8 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 		}
 		all, with = all+zeros[j], with+min(1, zeros[j])
 	}
-	if err != nil || counts && 3*all > len(rows)*d && zeros[widest] > 0 && 10*with >= 9*d {
-		return err == nil, err
-	}
-	if len(rows) >= leastRows && sameMiddle(rows, varying, named) {
-		return true, nil
+	if counts && 3*all > len(rows)*d && zeros[widest] > 0 && 10*with >= 9*d || len(rows) >= leastRows && sameMiddle(rows, varying, named) {
+		return true
 	}
 	// correlation returns the mean correlation of columns at a distance, and the mean of its
 	// magnitude.
@@ -161,7 +158,7 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 	}
 	spread := func(a, b int) int { return cmp.Compare(s.SD[a], s.SD[b]) }
 	if len(varying) < leastOrdered || named && s.SD[widest] > 100*s.SD[slices.MinFunc(varying, spread)] {
-		return false, nil
+		return false
 	}
 	near, size := correlation(1)
 	far, _ := correlation(len(varying) / 2)
@@ -184,7 +181,7 @@ func oneQuantity(ctx context.Context, points Source, s *Scaler, named bool) (boo
 		squares += math.Pow(math.Log(s.SD[j])-mean, 2)
 	}
 	smooth := steps < 0.2*squares && math.Abs(falling) < 0.9
-	return falling > 0.95 && size < 0.25 || near-far > 0.15 && near > 0.5 && steps < squares || near-far > 0.1 && smooth, nil
+	return falling > 0.95 && size < 0.25 || near-far > 0.15 && near > 0.5 && steps < squares || near-far > 0.1 && smooth
 }
 
 // sameMiddle reports whether the middle halves of the columns' values are about equally wide.

@@ -25,18 +25,9 @@ type collection struct {
 // collections are the collections that a folder may hold. Fashion-MNIST and others have
 // the same file names as MNIST.
 var collections = []collection{
-	{"MNIST", [2][2]string{
-		{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
-		{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
-	}},
-	{"Kuzushiji-49", [2][2]string{
-		{"k49-train-imgs.npz", "k49-train-labels.npz"},
-		{"k49-test-imgs.npz", "k49-test-labels.npz"},
-	}},
-	{"Kuzushiji-MNIST", [2][2]string{
-		{"kmnist-train-imgs.npz", "kmnist-train-labels.npz"},
-		{"kmnist-test-imgs.npz", "kmnist-test-labels.npz"},
-	}},
+	{"MNIST", [2][2]string{{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"}, {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}}},
+	{"Kuzushiji-49", [2][2]string{{"k49-train-imgs.npz", "k49-train-labels.npz"}, {"k49-test-imgs.npz", "k49-test-labels.npz"}}},
+	{"Kuzushiji-MNIST", [2][2]string{{"kmnist-train-imgs.npz", "kmnist-train-labels.npz"}, {"kmnist-test-imgs.npz", "kmnist-test-labels.npz"}}},
 }
 
 // in returns the files of the collection in a folder, and the name of the first missing

@@ -50,7 +50,6 @@ type parquetReader struct {
 type parquetColumn struct {
 	*parquet.Cursor
 	scalarType
-	isText bool
 	exact  bool // float32 holds every value
 	name   string
 	coding *coded
@@ -163,7 +162,7 @@ func (r *parquetReader) openColumns() {
 func (r *parquetReader) column(i int) parquetColumn {
 	c := &r.file.Columns[i]
 	t := scalarType{kind: byte(c.Kind), size: c.Size}
-	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(),
+	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, exact: c.Byte || t.isFloat32(),
 		name: r.names[i]}
 }
 
@@ -353,7 +352,7 @@ func (r *parquetReader) short(err error) error {
 // readTexts appends the text of the next rows of a column. Missing values are empty.
 func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) []string {
 	had := len(to)
-	if c.isText {
+	if c.isText() {
 		var err error
 		to, err = c.Texts(to, rows)
 		kind.Check(r.short(err))

@@ -96,7 +96,7 @@ func read(ctx context.Context, list sources, o Options, wanted choice) (_ *data.
 	if o.Columns == nil {
 		f.first.checkEmpty(ds.Points, o.AllowMissing)
 	}
-	kind.Check(o.checkPoints(ctx, ds))
+	o.checkPoints(ctx, ds)
 	for i, h := range f.begun {
 		o.logReading(h, i == 0)
 	}
@@ -165,13 +165,12 @@ func (f *files) fillAgain(list sources, m *data.Matrix, wanted choice) []string 
 	return labels
 }
 
-// checkPoints is ds.CheckContext, but lets values that are not finite pass with AllowMissing.
-func (o *Options) checkPoints(ctx context.Context, ds *data.Dataset) error {
-	err := ds.CheckContext(ctx)
-	if o.AllowMissing && errors.Is(err, data.ErrNotFinite) {
-		return nil
+// checkPoints fails with the error of ds.CheckContext, except for values that are not finite
+// with AllowMissing.
+func (o *Options) checkPoints(ctx context.Context, ds *data.Dataset) {
+	if err := ds.CheckContext(ctx); !o.AllowMissing || !errors.Is(err, data.ErrNotFinite) {
+		kind.Check(err)
 	}
-	return err
 }
 
 // fill reads the wanted rows into the empty matrix m, and returns their labels. It fails as
@@ -279,7 +278,7 @@ func (f *files) fillSparse(m *data.Matrix, wanted choice) (labels []string) {
 		return labels
 	}
 	all := &data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
-	kind.Check(f.o.checkPoints(f.ctx, all)) // also checks rows that are not wanted
+	f.o.checkPoints(f.ctx, all) // also checks rows that are not wanted
 	some := m.Take(wanted.rows)
 	m.N, m.CSR = some.N, some.CSR
 	return wanted.of(labels)

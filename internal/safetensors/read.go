@@ -14,6 +14,7 @@ import (
 
 	"cne/internal/kind"
 	"cne/internal/selection"
+	"cne/internal/text"
 )
 
 const (
@@ -74,9 +75,9 @@ func Read(r io.Reader, size int64) (_ *File, err error) {
 	var end int64
 	for _, name := range names {
 		t := tensors[name]
-		need(t.end >= t.begin, "tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
-		need(t.begin <= end, "tensor %s: got unused bytes %d to %d before it", quote(name), end, t.begin)
-		need(t.begin >= end, "tensor %s: got its start at byte %d, inside another tensor", quote(name), t.begin)
+		need(t.end >= t.begin, "tensor %s: got its end at byte %d, before its start at byte %d", text.Quote(name), t.end, t.begin)
+		need(t.begin <= end, "tensor %s: got unused bytes %d to %d before it", text.Quote(name), end, t.begin)
+		need(t.begin >= end, "tensor %s: got its start at byte %d, inside another tensor", text.Quote(name), t.begin)
 		check(name, t.dtype, t.shape, t.end-t.begin)
 		end = t.end
 	}
@@ -86,7 +87,7 @@ func Read(r io.Reader, size int64) (_ *File, err error) {
 	f := &File{Metadata: metadata, Tensors: make(map[string]Tensor, len(names))}
 	for _, name := range names {
 		t := tensors[name]
-		f.Tensors[name] = Tensor{DType: t.dtype, Shape: t.shape, Data: readBytes(r, t.end-t.begin, "tensor "+quote(name))}
+		f.Tensors[name] = Tensor{DType: t.dtype, Shape: t.shape, Data: readBytes(r, t.end-t.begin, "tensor "+text.Quote(name))}
 	}
 	return f, nil
 }
@@ -115,15 +116,15 @@ type entry struct {
 
 // parseHeader reads the JSON of a header, or fails as kind.Need does. Of equal keys the last
 // counts. The bytes of other tensors of the name are then unused, which Read refuses.
-func parseHeader(text []byte) (metadata map[string]string, tensors map[string]entry) {
-	need(len(text) > 0 && text[0] == '{', "header: got no '{'; the file is probably of another format")
-	need(utf8.Valid(text), "header: got text that is not UTF-8")
+func parseHeader(header []byte) (metadata map[string]string, tensors map[string]entry) {
+	need(len(header) > 0 && header[0] == '{', "header: got no '{'; the file is probably of another format")
+	need(utf8.Valid(header), "header: got text that is not UTF-8")
 	var members map[string]json.RawMessage
-	err := json.Unmarshal(text, &members)
+	err := json.Unmarshal(header, &members)
 	need(err == nil, "header: invalid JSON: %w", err)
 	if m, ok := members[metadataKey]; ok {
 		err := json.Unmarshal(m, &metadata)
-		need(err == nil && metadata != nil, "%s: got %s, want an object of strings", metadataKey, quote(string(m)))
+		need(err == nil && metadata != nil, "%s: got %s, want an object of strings", metadataKey, text.Quote(string(m)))
 		delete(members, metadataKey)
 	}
 	tensors = make(map[string]entry, len(members))
@@ -134,16 +135,16 @@ func parseHeader(text []byte) (metadata map[string]string, tensors map[string]en
 }
 
 // parseEntry reads the JSON of a tensor's entry, or fails as kind.Need does.
-func parseEntry(name string, text []byte) (e entry) {
+func parseEntry(name string, value []byte) (e entry) {
 	var members map[string]json.RawMessage // unlike those of a struct, they must be spelled exactly
 	var offsets []int64
 	fields := map[string]any{"dtype": &e.dtype, "shape": &e.shape, "data_offsets": &offsets}
-	err := json.Unmarshal(text, &members)
+	err := json.Unmarshal(value, &members)
 	for name, field := range fields {
 		err = cmp.Or(err, json.Unmarshal(members[name], field))
 	}
 	need(err == nil && len(members) == len(fields) && e.shape != nil && len(offsets) == 2 && offsets[0] >= 0,
-		"tensor %s: got %s, want an object with a dtype, a shape and two data_offsets, which are whole numbers", quote(name), quote(string(text)))
+		"tensor %s: got %s, want an object with a dtype, a shape and two data_offsets, which are whole numbers", text.Quote(name), text.Quote(string(value)))
 	e.begin, e.end = offsets[0], offsets[1]
 	return e
 }

@@ -23,12 +23,12 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
-	"strconv"
 	"strings"
 	"unsafe"
 
 	"cne/internal/kind"
 	"cne/internal/simd"
+	"cne/internal/text"
 )
 
 // ErrFormat is wrapped by every error about bytes that are not a valid safetensors file,
@@ -117,7 +117,7 @@ func values[T element](t Tensor) ([]T, error) {
 func Copy[T element](dst []T, t Tensor) error {
 	want := dtypeOf[T]()
 	if t.DType != want {
-		return fmt.Errorf("%w: got %s, want %q", ErrDType, quote(string(t.DType)), want)
+		return fmt.Errorf("%w: got %s, want %q", ErrDType, text.Quote(string(t.DType)), want)
 	}
 	if width := want.Bits() / 8; len(t.Data) != width*len(dst) {
 		return fmt.Errorf("%w: got %d, want %d", ErrLength, len(t.Data)/width, len(dst))
@@ -154,7 +154,7 @@ const maxRank = 64
 func check(name string, dtype DType, shape []int, size int64) {
 	must := func(ok bool, format string, args ...any) {
 		if !ok {
-			need(false, "tensor %s: "+format, append([]any{quote(name)}, args...)...)
+			need(false, "tensor %s: "+format, append([]any{text.Quote(name)}, args...)...)
 		}
 	}
 	must(dtype != "", "got no dtype")
@@ -183,19 +183,9 @@ type File struct {
 func (f *File) Tensor(name string) (Tensor, error) {
 	t, ok := f.Tensors[name]
 	if !ok {
-		return Tensor{}, fmt.Errorf("%w: %s is not among the file's %d tensors", ErrNoTensor, quote(name), len(f.Tensors))
+		return Tensor{}, fmt.Errorf("%w: %s is not among the file's %d tensors", ErrNoTensor, text.Quote(name), len(f.Tensors))
 	}
 	return t, nil
-}
-
-// quote quotes a text from a file or its end user for an error, cut to a length
-// that a line can hold.
-func quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strconv.Quote(s)
 }
 
 // PutValue stores a struct as JSON in the metadata, under a key. Slices of numbers become
@@ -204,11 +194,11 @@ func quote(s string) string {
 // slices must have names, and options that omit them when they are empty.
 func (f *File) PutValue(key string, v any) error {
 	rest := f.putNumbers(key, reflect.ValueOf(v))
-	text, err := json.Marshal(rest.Interface())
+	encoded, err := json.Marshal(rest.Interface())
 	if err != nil {
 		return fmt.Errorf("%s cannot be saved: %w", key, err)
 	}
-	f.Metadata[key] = string(text)
+	f.Metadata[key] = string(encoded)
 	return nil
 }
 
@@ -295,7 +285,7 @@ func (f *File) numbers(name string, v reflect.Value) {
 	default:
 		err = fmt.Errorf("%w: got %s, want text", ErrDType, t.DType)
 	}
-	kind.Check(kind.Named("tensor "+quote(name), err))
+	kind.Check(kind.Named("tensor "+text.Quote(name), err))
 }
 
 // checkFinite refuses numbers that JSON cannot hold.

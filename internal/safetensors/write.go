@@ -18,6 +18,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/kind"
 	"cne/internal/selection"
+	"cne/internal/text"
 )
 
 // Write writes the file to w. The same contents give the same bytes: tensors with wider
@@ -46,7 +47,7 @@ func (f *File) header(names []string) []byte {
 	put := func(before string, v any) {
 		b.WriteString(before)
 		s, isText := v.(string)
-		need(!isText || utf8.ValidString(s), "text: got %s, want UTF-8", quote(s))
+		need(!isText || utf8.ValidString(s), "text: got %s, want UTF-8", text.Quote(s))
 		kind.Check(enc.Encode(v))
 		b.Truncate(b.Len() - 1) // the encoder's newline
 	}
@@ -122,13 +123,8 @@ func (f *File) Seal(kind string, version int) {
 func (f *File) Sealed() bool { return f.sealKeys() > 0 }
 
 // sealKeys counts the keys of a seal. A sound file has all three or none.
-func (f *File) sealKeys() (n int) {
-	for _, key := range []string{kindKey, versionKey, digestKey} {
-		if _, ok := f.Metadata[key]; ok {
-			n++
-		}
-	}
-	return n
+func (f *File) sealKeys() int {
+	return selection.Count([]string{kindKey, versionKey, digestKey}, func(key string) bool { _, ok := f.Metadata[key]; return ok })
 }
 
 // Unseal checks that the file has an intact seal of that kind and version. It returns
@@ -146,12 +142,12 @@ func (f *File) Unseal(kind string, version int) error {
 		return ErrChecksum
 	}
 	if got := f.Metadata[kindKey]; got != kind {
-		return fmt.Errorf("%w: got %s, want %q", ErrKind, quote(got), kind)
+		return fmt.Errorf("%w: got %s, want %q", ErrKind, text.Quote(got), kind)
 	}
 	got, err := strconv.Atoi(f.Metadata[versionKey])
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: got %s, want a number", ErrVersion, quote(f.Metadata[versionKey]))
+		return fmt.Errorf("%w: got %s, want a number", ErrVersion, text.Quote(f.Metadata[versionKey]))
 	case got != version:
 		age := selection.If(got > version, "a newer", "an older")
 		return fmt.Errorf("%w: got %d, want %d; %s version of cne wrote the file", ErrVersion, got, version, age)
@@ -171,21 +167,21 @@ func (f *File) digest() string {
 		binary.LittleEndian.PutUint64(scratch[:], uint64(n))
 		hash.Write(scratch[:])
 	}
-	text := func(s string) {
+	word := func(s string) {
 		number(len(s))
 		_, _ = io.WriteString(hash, s) // a hash never fails
 	}
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(f.Metadata)), func(key string) bool { return key == digestKey })
 	number(len(keys))
 	for _, key := range keys {
-		text(key)
-		text(f.Metadata[key])
+		word(key)
+		word(f.Metadata[key])
 	}
 	number(len(f.Tensors))
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
 		t := f.Tensors[name]
-		text(name)
-		text(string(t.DType))
+		word(name)
+		word(string(t.DType))
 		number(len(t.Shape))
 		for _, d := range t.Shape {
 			number(d)
