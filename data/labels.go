@@ -63,7 +63,7 @@ func NewLabels(labels []string) *Labels {
 		slices.SortStableFunc(distinct, func(a, b string) int { return cmp.Or(cmp.Compare(value[a], value[b]), len(a)-len(b)) })
 	}
 
-	l := &Labels{Class: make([]int32, len(labels))}
+	l := new(Labels)
 	class := make(map[string]int32, len(distinct))
 	for i, s := range distinct {
 		if i == 0 || !numeric || value[s] != value[distinct[i-1]] {
@@ -71,14 +71,9 @@ func NewLabels(labels []string) *Labels {
 		}
 		class[s] = int32(len(l.Names) - 1)
 	}
+	l.Class = selection.Map(labels, func(s string) int32 { return class[s] })
 	if numeric {
-		l.Value = make([]float64, len(labels))
-	}
-	for i, s := range labels {
-		l.Class[i] = class[s]
-		if l.Value != nil {
-			l.Value[i] = value[s]
-		}
+		l.Value = selection.Map(labels, func(s string) float64 { return value[s] })
 	}
 	return l
 }

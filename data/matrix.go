@@ -50,22 +50,23 @@ func (m *Matrix) Row(i int) []float32 { return m.X[i*m.D : (i+1)*m.D : (i+1)*m.D
 // Rows returns points lo to hi−1 as a matrix that shares m's memory.
 func (m *Matrix) Rows(lo, hi int) *Matrix {
 	if m.CSR != nil {
-		return m.likeSparse(m.CSR.rows(lo, hi))
+		return m.like(hi-lo, nil, m.CSR.rows(lo, hi))
 	}
-	return m.like(hi-lo, m.X[lo*m.D:hi*m.D:hi*m.D])
+	return m.like(hi-lo, m.X[lo*m.D:hi*m.D:hi*m.D], nil)
 }
 
-// like returns n points with the values x, and with the width, Offset and Columns of m.
-func (m *Matrix) like(n int, x []float32) *Matrix {
-	return &Matrix{N: n, D: m.D, X: x, Offset: m.Offset, Columns: m.Columns, Metric: m.Metric}
+// like returns n points with the values x or c, and with the width, Offset, Columns and Metric
+// of m.
+func (m *Matrix) like(n int, x []float32, c *CSR) *Matrix {
+	return &Matrix{N: n, D: m.D, X: x, CSR: c, Offset: m.Offset, Columns: m.Columns, Metric: m.Metric}
 }
 
 // Clone returns a copy that shares no values with m.
 func (m *Matrix) Clone() *Matrix {
 	if c := m.CSR; c != nil {
-		return m.likeSparse(&CSR{slices.Clone(c.Start), slices.Clone(c.Column), slices.Clone(c.Value)})
+		return m.like(m.N, nil, &CSR{slices.Clone(c.Start), slices.Clone(c.Column), slices.Clone(c.Value)})
 	}
-	return m.like(m.N, slices.Clone(m.X))
+	return m.like(m.N, slices.Clone(m.X), nil)
 }
 
 // Dims returns N and D.

@@ -197,11 +197,8 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 	if s == nil || log == nil {
 		return
 	}
-	nameOf := func(j int) string {
-		if names != nil {
-			return names[j]
-		}
-		return strconv.Itoa(j + 1)
+	if names == nil {
+		names = selection.Map(selection.UpTo[int](s.d), func(j int) string { return strconv.Itoa(j + 1) })
 	}
 	if offset == nil {
 		offset = make([]float64, s.d)
@@ -210,10 +207,10 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 	worst, before, left := 0, 0, 1 // the column where the smallest share of its values is left
 	for j, values := range s.inexact() {
 		if offset[j] != 0 {
-			moved = append(moved, nameOf(j))
+			moved = append(moved, names[j])
 		}
 		if b, l := distinct(values, offset[j]); 10*l < 9*b {
-			affected = append(affected, nameOf(j))
+			affected = append(affected, names[j])
 			if l*before < left*b {
 				worst, before, left = j, b, l
 			}
@@ -234,7 +231,7 @@ func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64,
 	} else if once {
 		advice = "give files, which can be read twice"
 	}
-	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst)),
+	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(names[worst]),
 		"values_in_a_sample", before, "left", left)
 }
 
@@ -255,13 +252,9 @@ func (m *Matrix) rebase(offset []float64) {
 		return
 	}
 	change := make([]float64, m.D)
-	for j := range change {
-		if m.Offset != nil {
-			change[j] = m.Offset[j]
-		}
-		if offset != nil {
-			change[j] -= offset[j]
-		}
+	copy(change, m.Offset)
+	for j, c := range offset {
+		change[j] -= c
 	}
 	parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {

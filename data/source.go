@@ -25,7 +25,7 @@ type Source interface {
 }
 
 // Block implements Source.
-func (m *Matrix) Block(n int) *Matrix { return m.like(n, make([]float32, n*m.D)) }
+func (m *Matrix) Block(n int) *Matrix { return m.like(n, make([]float32, n*m.D), nil) }
 
 // Each implements Source. If rows is 0, there is one block. Blocks share m's memory.
 func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {

@@ -46,11 +46,6 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 	return m.finite()
 }
 
-// likeSparse returns sparse points c with the width, Columns and Metric of m.
-func (m *Matrix) likeSparse(c *CSR) *Matrix {
-	return &Matrix{N: len(c.Start) - 1, D: m.D, CSR: c, Columns: m.Columns, Metric: m.Metric}
-}
-
 // Sparse returns the points as sparse points: m itself if they are, otherwise a copy without
 // Offset.
 func (m *Matrix) Sparse() *Matrix {
@@ -67,7 +62,7 @@ func (m *Matrix) Sparse() *Matrix {
 		}
 		c.Start = append(c.Start, len(c.Value))
 	}
-	return m.likeSparse(c)
+	return from.like(m.N, nil, c)
 }
 
 // Used returns sparse points without the columns that no point has, except the first.
@@ -94,9 +89,9 @@ func equalRows(m *Matrix, i int, other *Matrix, j int) bool {
 // Take returns copies of some points.
 func (m *Matrix) Take(rows []int) *Matrix {
 	if m.CSR != nil {
-		return m.likeSparse(m.CSR.take(rows))
+		return m.like(len(rows), nil, m.CSR.take(rows))
 	}
-	t := m.like(len(rows), make([]float32, len(rows)*m.D))
+	t := m.like(len(rows), make([]float32, len(rows)*m.D), nil)
 	for to, from := range rows {
 		copy(t.Row(to), m.Row(from))
 	}

@@ -124,30 +124,28 @@ type NPYWriter struct {
 
 // NewNPYWriter begins an npy file of rows of d values at w's current position. The error
 // wraps data.ErrShape for d below 1, or is w's.
-func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
-	if d < 1 {
-		return nil, errorf(data.ErrShape, "values per row: got %d, want at least 1", d)
-	}
+func NewNPYWriter(w io.WriteSeeker, d int) (_ *NPYWriter, err error) {
+	defer kind.Catch(&err)
+	kind.Need(d >= 1, data.ErrShape, "values per row: got %d, want at least 1", d)
 	start, err := w.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return nil, fmt.Errorf("an array of unknown length needs a regular file (%w)", err)
 	}
 	p := &NPYWriter{w: w, out: bufio.NewWriterSize(w, readBuffer), start: start, d: d}
-	_, err = p.out.Write(npyHead(0, d))
-	return p, err
+	kind.Got(p.out.Write(npyHead(0, d)))
+	return p, nil
 }
 
 // Write adds the rows of m. The error wraps data.ErrShape for rows of another width, and
 // data.ErrEmpty for no rows. Other errors are the file's, and every later call returns
 // them.
-func (p *NPYWriter) Write(m *data.Matrix) error {
-	if err := checkWidth(m, p.d); err != nil {
-		return err
-	}
+func (p *NPYWriter) Write(m *data.Matrix) (err error) {
+	defer kind.Catch(&err)
+	checkWidth(m, p.d)
 	writeFloats(p.out, m.Relative(nil).X)
 	p.n += m.N
 	// Without new bytes, Write returns the error of earlier ones.
-	_, err := p.out.Write(nil)
+	_, err = p.out.Write(nil)
 	return err
 }
 
@@ -162,13 +160,10 @@ func (p *NPYWriter) Close() (err error) {
 	return nil
 }
 
-// checkWidth returns an error unless m has rows of d values.
-func checkWidth(m *data.Matrix, d int) error {
-	err := data.CheckDense(m)
-	if err == nil && m.D != d {
-		err = errorf(data.ErrShape, "values per row: got %d, want %d as before", m.D, d)
-	}
-	return err
+// checkWidth fails as kind.Need does unless m has rows of d values.
+func checkWidth(m *data.Matrix, d int) {
+	kind.Check(data.CheckDense(m))
+	kind.Need(m.D == d, data.ErrShape, "values per row: got %d, want %d as before", m.D, d)
 }
 
 const (

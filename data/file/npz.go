@@ -3,6 +3,7 @@ package file
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/npy"
 	"cne/internal/selection"
+	"cne/internal/text"
 )
 
 // maxListed is the largest number of arrays that an error names.
@@ -58,16 +60,8 @@ func (z *npz) find(names ...string) *zip.File {
 
 // list returns the names of an archive's arrays, for an error.
 func (z *npz) list() string {
-	if len(z.File) == 0 {
-		return "nothing"
-	}
-	names := selection.Map(z.File[:min(len(z.File), maxListed)], func(f *zip.File) string {
-		return fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy"))
-	})
-	if more := len(z.File) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	name := func(f *zip.File) string { return fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy")) }
+	return cmp.Or(text.List(selection.Map(z.File, name), maxListed, nil), "nothing")
 }
 
 // MatrixRows reads a two-dimensional array of integers, or for float64 of any real numbers, from

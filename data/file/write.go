@@ -69,7 +69,7 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 // ones. Other errors come from the underlying writer, and every later call returns them.
 func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) (err error) {
 	defer kind.Catch(&err)
-	kind.Check(checkWidth(m, c.d))
+	checkWidth(m, c.d)
 	fit := func(texts []string, wanted bool) bool {
 		return wanted == (texts != nil) && (!wanted || len(texts) == m.N)
 	}

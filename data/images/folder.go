@@ -25,6 +25,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
+	"cne/internal/text"
 )
 
 const (
@@ -416,13 +417,10 @@ func (d *decoder) unreadable() error {
 	if count == 0 {
 		return nil
 	}
-	if count > maxListed {
-		listed = append(listed[:maxListed], fmt.Sprintf("and %d more", count-maxListed))
-	}
 	if !d.skip && count < len(d.files) {
 		of = errors.Join(ErrBroken, of)
 	}
-	return kind.Errorf(of, "%s: %d of the %d images cannot be read: %s", d.folder, count, len(d.files), strings.Join(listed, ", "))
+	return kind.Errorf(of, "%s: %d of the %d images cannot be read: %s", d.folder, count, len(d.files), text.List(listed, maxListed, nil))
 }
 
 // differing is the error for images of different sizes, or nil.

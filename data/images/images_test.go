@@ -495,7 +495,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: only other kinds", tree{"d/1.tif": nil}, []string{"d"}, images.Options{SkipBroken: true}, data.ErrFormat, "d: 1 of the 1 images cannot be read: 1.tif (TIF is not read"},
 		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, images.Options{}, images.ErrSizes, filepath.Join("b", "2.png") + "; 2 of 3 differ), want one size, or a size to scale all to"},
 		{"folder: unreadable", many, []string{"."}, images.Options{}, data.ErrFormat, "12 of the 13 images cannot be read: " + filepath.Join("a", "0.jpg") + " (it is neither PNG nor JPEG nor WebP), "},
-		{"folder: only ten are listed", many, []string{"."}, images.Options{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG nor WebP), and 2 more"},
+		{"folder: only ten are listed", many, []string{"."}, images.Options{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG nor WebP) and 2 more"},
 		{"folder: all unreadable", tree{"a/1.png": nil}, []string{"."}, images.Options{}, data.ErrFormat, "1 of the 1 images cannot be read: " + filepath.Join("a", "1.png") + " (it is empty)"},
 		{"folder: damaged", tree{"a/1.png": good, "a/2.png": damaged}, []string{"."}, images.Options{}, data.ErrFormat, "2.png (png: invalid format"},
 		{"folder: cut", tree{"a/1.jpg": jpegOf(plain(2, 2, 1))[:300]}, []string{"."}, images.Options{}, data.ErrFormat, "1.jpg ("},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cne/internal/kind"
+	"cne/internal/selection"
 )
 
 // Messages of object headers.
@@ -238,12 +239,10 @@ func (f *File) walk(o *Object, path string, soft *int) *Object {
 	return o
 }
 
-// Names returns the names of the members of a group, in order; nil for a dataset.
+// Names returns the names of the members of a group, in order; none for a dataset.
 func (o *Object) Names() (names []string, err error) {
 	defer kind.Catch(&err)
-	for _, l := range o.members() {
-		names = append(names, l.name)
-	}
+	names = selection.Map(o.members(), func(l link) string { return l.name })
 	slices.Sort(names)
 	return names, nil
 }

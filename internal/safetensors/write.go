@@ -131,14 +131,11 @@ func (f *File) sealKeys() int {
 // ErrChecksum if the contents are damaged; otherwise errors wrap ErrKind, also if there is no
 // seal, or ErrVersion.
 func (f *File) Unseal(kind string, version int) error {
-	switch f.sealKeys() {
-	case 0:
+	n := f.sealKeys()
+	if n == 0 {
 		return fmt.Errorf("%w: got no seal, want kind %q, written by cne", ErrKind, kind)
-	case 3:
-	default:
-		return ErrChecksum
 	}
-	if f.Metadata[digestKey] != f.digest() {
+	if n < 3 || f.Metadata[digestKey] != f.digest() {
 		return ErrChecksum
 	}
 	if got := f.Metadata[kindKey]; got != kind {

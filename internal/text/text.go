@@ -145,10 +145,12 @@ func Join(words []string, before string) string {
 	return strings.Join(words[:last], ", ") + " " + before + " " + words[last]
 }
 
-// Few writes names for a message, the first few of many, each as write does; nil leaves
+// Few writes names for a message, the first three of many, each as write does; nil leaves
 // them as they are.
-func Few(names []string, write func(string) string) string {
-	const most = 3
+func Few(names []string, write func(string) string) string { return List(names, 3, write) }
+
+// List is Few for another number of names.
+func List(names []string, most int, write func(string) string) string {
 	few := slices.Clone(names[:min(len(names), most)])
 	if write != nil {
 		for i, name := range few {
