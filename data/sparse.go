@@ -55,12 +55,7 @@ func (m *Matrix) Sparse() *Matrix {
 	c := &CSR{Start: make([]int, 1, m.N+1)}
 	from := m.Relative(nil)
 	for i := range m.N {
-		for j, v := range from.Row(i) {
-			if v != 0 {
-				c.Column, c.Value = append(c.Column, int32(j)), append(c.Value, v)
-			}
-		}
-		c.Start = append(c.Start, len(c.Value))
+		c.AppendRow(from.Row(i))
 	}
 	return from.like(m.N, nil, c)
 }
@@ -200,6 +195,16 @@ const csrGrain = 256
 func (c *CSR) Row(i int) (column []int32, value []float32) {
 	lo, hi := c.Start[i], c.Start[i+1]
 	return c.Column[lo:hi:hi], c.Value[lo:hi:hi]
+}
+
+// AppendRow adds a row, of which it leaves out the zeros.
+func (c *CSR) AppendRow(row []float32) {
+	for j, v := range row {
+		if v != 0 {
+			c.Column, c.Value = append(c.Column, int32(j)), append(c.Value, v)
+		}
+	}
+	c.Start = append(c.Start, len(c.Value))
 }
 
 // rows returns rows lo to hi−1. They share memory with c, except Start.

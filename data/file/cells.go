@@ -485,12 +485,7 @@ func (c *cellFile) csr(m *cellMatrix) *data.CSR {
 			if _, err := r.read(row); err != io.EOF {
 				kind.Check(err)
 			}
-			for j, v := range row {
-				if v != 0 {
-					all.Column, all.Value = append(all.Column, int32(j)), append(all.Value, v)
-				}
-			}
-			all.Start = append(all.Start, len(all.Value))
+			all.AppendRow(row)
 		}
 		return all
 	}

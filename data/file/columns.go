@@ -169,14 +169,13 @@ func Paths(specs []string) []string {
 }
 
 // ReadLabels reads the labels of n points from files, as Read does for Options.Labels.
-func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
+func ReadLabels(ctx context.Context, paths []string, n int) (_ []string, err error) {
+	defer kind.Catch(&err)
 	var all, counts []string
 	var headings []int // their places in all
 	for _, path := range paths {
 		labels, heading, err := readLabels(ctx, path)
-		if err != nil {
-			return nil, err
-		}
+		kind.Check(err)
 		if heading {
 			headings = append(headings, len(all))
 		}

@@ -65,9 +65,7 @@ func newParquet(in *Input, o *Options) *parquetReader {
 			r.naFor = append(r.naFor, float32(v))
 		}
 	}
-	for _, c := range f.Columns {
-		r.names = append(r.names, text.ValidName(c.Name))
-	}
+	r.names = selection.Map(f.Columns, func(c parquet.Column) string { return text.ValidName(c.Name) })
 	return r
 }
 

@@ -279,8 +279,7 @@ func (f *files) fillSparse(m *data.Matrix, wanted choice) (labels []string) {
 	}
 	all := &data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
 	f.o.checkPoints(f.ctx, all) // also checks rows that are not wanted
-	some := m.Take(wanted.rows)
-	m.N, m.CSR = some.N, some.CSR
+	*m = *m.Take(wanted.rows)
 	return wanted.of(labels)
 }
 

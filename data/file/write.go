@@ -40,10 +40,9 @@ type CSVWriter struct {
 
 // NewCSVWriter begins a table of points of d values, with a column of labels if labelled,
 // and of names if named. The error wraps data.ErrShape for d below 1, or is w's.
-func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
-	if d < 1 {
-		return nil, errorf(data.ErrShape, "values per point: got %d, want at least 1", d)
-	}
+func NewCSVWriter(w io.Writer, d int, labeled, named bool) (_ *CSVWriter, err error) {
+	defer kind.Catch(&err)
+	kind.Need(d >= 1, data.ErrShape, "values per point: got %d, want at least 1", d)
 	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled, named: named}
 	var names []string
 	for j := range d {
@@ -59,8 +58,8 @@ func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	if named {
 		names = append(names, NameColumn)
 	}
-	_, err := c.out.WriteString(strings.Join(names, ",") + "\n")
-	return c, err
+	kind.Got(c.out.WriteString(strings.Join(names, ",") + "\n"))
+	return c, nil
 }
 
 // Write adds the rows of m with their labels and names; these are nil for a table without.

@@ -127,10 +127,7 @@ func (o *Object) members() (links []link) {
 	if c := o.find(msgSymbolTable); c != nil {
 		links = o.f.oldLinks(o.Path, c.addr(), c.addr())
 	}
-	for _, b := range o.all(msgLink, msgLinkInfo, 8, 5, 4) {
-		links = append(links, b.link())
-	}
-	return links
+	return append(links, selection.Map(o.all(msgLink, msgLinkInfo, 8, 5, 4), (*cursor).link)...)
 }
 
 // all returns the messages of a kind, and after them those that are stored densely, which

@@ -123,14 +123,10 @@ func flatten(err error) string {
 		return err.Error()
 	}
 	parts := joined.Unwrap()
-	plain, flat := make([]string, len(parts)), make([]string, len(parts))
-	for i, part := range parts {
-		plain[i], flat[i] = part.Error(), flatten(part)
-	}
-	if strings.Join(plain, "\n") != err.Error() { // several %w of fmt.Errorf
+	if strings.Join(selection.Map(parts, error.Error), "\n") != err.Error() { // several %w of fmt.Errorf
 		return err.Error()
 	}
-	return strings.Join(flat, "; ")
+	return strings.Join(selection.Map(parts, flatten), "; ")
 }
 
 // Enumerate joins words as in "a, b or c".
@@ -151,11 +147,9 @@ func Few(names []string, write func(string) string) string { return List(names, 
 
 // List is Few for another number of names.
 func List(names []string, most int, write func(string) string) string {
-	few := slices.Clone(names[:min(len(names), most)])
+	few := names[:min(len(names), most)]
 	if write != nil {
-		for i, name := range few {
-			few[i] = write(name)
-		}
+		few = selection.Map(few, write)
 	}
 	list := strings.Join(few, ", ")
 	if more := len(names) - most; more > 0 {
