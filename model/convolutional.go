@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 
 	"gorgonia.org/gorgonia"
 
@@ -25,7 +24,7 @@ type Convolutional[T op.Float] struct {
 	n, size   int
 	objective op.ContrastiveOptions
 	params    []Parameter
-	batch     batchProgram[T]
+	batchProgram[T]
 	images    *op.Array
 	converted []T
 
@@ -44,10 +43,9 @@ type Convolutional[T op.Float] struct {
 // precision is the precision of the convolutions in training: see op.Conv2d.
 // Representations are computed in T. op.BFloat16 needs float32.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions,
-	frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
-	if n < 1 || size < 1 {
-		return nil, kind.Errorf(ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
-	}
+	frozen func(name string) bool, precision op.Precision) (_ *Convolutional[T], err error) {
+	defer kind.Catch(&err)
+	kind.Need(n >= 1 && size >= 1, ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
 	options.Temperature = cmp.Or(options.Temperature, 0.5)
 	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options, frozen: frozen, precision: precision}
 	for _, p := range network.parameters {
@@ -55,37 +53,29 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 			c.params = append(c.params, p)
 		}
 	}
-	if len(c.params) == 0 {
-		return nil, kind.Errorf(ErrInput, "model: frozen parameters: got all, want some to be learnt")
-	}
-	var err error
-	if c.images, err = c.build(nil, &c.batch); err != nil {
-		return nil, err
-	}
+	kind.Need(len(c.params) != 0, ErrInput, "model: frozen parameters: got all, want some to be learnt")
+	c.images = kind.Got(c.build(nil, &c.batchProgram))
 	for i := range c.params {
-		c.params[i].Grad = c.batch.grads[i]
+		c.params[i].Grad = c.grads[i]
 	}
 	return c, nil
 }
 
 // build makes the program of a batch and returns its input of images.
 func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *op.Array, err error) {
+	defer kind.Catch(&err)
 	x := imageNode[T](c.size)
 	g := x.Graph()
-	_, z, nodes, err := c.graph(on, x, c.precision)
-	if err != nil {
-		return nil, err
-	}
+	_, z, nodes := c.graph(on, x, c.precision)
 	var wrt gorgonia.Nodes
 	for i, node := range nodes {
 		if c.learns(c.parameters[i].Name) {
 			wrt = append(wrt, node)
 		}
 	}
-	if err := b.compile(on.where(), g, nil, z, wrt, c.objective); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	return b.program.Input(x), on.share(b.program, nodes, c.ResNet.parameters)
+	kind.Check(b.compile(on.where(), g, nil, z, wrt, c.objective))
+	on.share(b.program, nodes, c.ResNet.parameters)
+	return b.program.Input(x), nil
 }
 
 // Precision returns the precision of the convolutions in training.
@@ -97,19 +87,12 @@ func (c *Convolutional[T]) learns(name string) bool { return c.frozen == nil || 
 // OnDevice compiles the model for training on an accelerator, and replaces an earlier
 // DeviceModel. The earlier one must not be used any more. The network then also runs on
 // the accelerator. The type must be float32.
-func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
-	if err := c.UseDevice(d); err != nil {
-		return nil, err
-	}
+func (c *Convolutional[T]) OnDevice(d *Device) (_ *DeviceModel, err error) {
+	defer kind.Catch(&err)
+	kind.Check(c.UseDevice(d))
 	b := new(batchProgram[T])
-	images, err := c.build(c.onDevice, b)
-	if err != nil {
-		return nil, err
-	}
-	m, err := b.deviceModel(c.onDevice, c.params)
-	if err != nil {
-		return nil, err
-	}
+	images := kind.Got(c.build(c.onDevice, b))
+	m := kind.Got(b.deviceModel(c.onDevice, c.params))
 	m.Images = images
 	m.before = func() { c.Evaluate(false) }
 	return m, nil
@@ -124,10 +107,10 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 		return 0, kind.Errorf(ErrInput, "model: images: got %d values, want %d images of 3×%d×%d", len(b.Images), len(b.Rows), c.size, c.size)
 	}
 	if err := op.Share(c.images, inType(&c.converted, b.Images), len(b.Rows), 3, c.size, c.size); err != nil {
-		return 0, fmt.Errorf("model: %w", err)
+		return 0, err
 	}
 	c.Evaluate(false)
-	return c.batch.step(b, theta)
+	return c.step(b, theta)
 }
 
 // ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst.
@@ -136,14 +119,8 @@ func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	return c.ResNet.ProjectTo(dst, images, c.size, c.size)
 }
 
-// DTheta implements Model.
-func (c *Convolutional[T]) DTheta() float64 { return c.batch.dThetaValue() }
-
 // Parameters implements Model: the learnt parameters of the network, with gradients.
 func (c *Convolutional[T]) Parameters() []Parameter { return c.params }
-
-// Diagnose implements Model.
-func (c *Convolutional[T]) Diagnose() error { return c.batch.program.RunChecked() }
 
 // Points implements Model.
 func (c *Convolutional[T]) Points() (n, d int) { return c.n, c.options.Out }

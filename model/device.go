@@ -1,9 +1,7 @@
 package model
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -84,41 +82,31 @@ func (p *deviceParams) on(d *Device) bool {
 	return p.where() == d || p == nil && d.OnHost()
 }
 
-// of returns the device's copy of an array; the first call makes it.
-func (p *deviceParams) of(a *op.Array) (*op.Array, error) {
+// of returns the device's copy of an array; the first call makes it. It fails as kind.Need
+// does, and so do statsOf, bind and share.
+func (p *deviceParams) of(a *op.Array) *op.Array {
 	if p == nil {
-		return a, nil
+		return a
 	}
 	if c := p.copies[a]; c != nil {
-		return c, nil
+		return c
 	}
-	c, err := op.NewArray(p.device, a.Dtype())
-	if err != nil {
-		return nil, err
-	}
-	if err := op.Copy(c, a); err != nil {
-		return nil, err
-	}
+	c := kind.Got(op.NewArray(p.device, a.Dtype()))
+	kind.Check(op.Copy(c, a))
 	p.copies[a] = c
 	p.order = append(p.order, a)
-	return c, nil
+	return c
 }
 
 // statsOf returns the copy of a BatchNorm's statistics. The first call makes it.
-func (p *deviceParams) statsOf(s *op.BatchStats) (*op.BatchStats, error) {
+func (p *deviceParams) statsOf(s *op.BatchStats) *op.BatchStats {
 	if p == nil {
-		return s, nil
+		return s
 	}
-	if c := p.stats[s]; c != nil {
-		return c, nil
+	if p.stats[s] == nil {
+		p.stats[s] = &op.BatchStats{Mean: p.of(s.Mean), Var: p.of(s.Var), Evaluate: s.Evaluate}
 	}
-	mean, errMean := p.of(s.Mean)
-	variance, errVar := p.of(s.Var)
-	if err := cmp.Or(errMean, errVar); err != nil {
-		return nil, err
-	}
-	p.stats[s] = &op.BatchStats{Mean: mean, Var: variance, Evaluate: s.Evaluate}
-	return p.stats[s], nil
+	return p.stats[s]
 }
 
 // pull updates the model's own arrays from the copies.
@@ -128,7 +116,7 @@ func (p *deviceParams) pull() error {
 	}
 	for _, a := range p.order {
 		if err := op.Copy(a, p.copies[a]); err != nil {
-			return fmt.Errorf("model: %w", err)
+			return err
 		}
 	}
 	p.stale = false
@@ -136,25 +124,19 @@ func (p *deviceParams) pull() error {
 }
 
 // bind makes a program's input read an array, or its copy.
-func (p *deviceParams) bind(input, a *op.Array) error {
-	c, err := p.of(a)
-	if err != nil {
-		return err
-	}
-	return input.View(c, 0, c.Shape()...)
+func (p *deviceParams) bind(input, a *op.Array) {
+	c := p.of(a)
+	kind.Check(input.View(c, 0, c.Shape()...))
 }
 
 // share makes the inputs of a program read the parameters, or their copies. A program
 // without a ResNet's head has no inputs for its parameters.
-func (p *deviceParams) share(program *vm.Program, nodes gorgonia.Nodes, parameters []Parameter) error {
+func (p *deviceParams) share(program *vm.Program, nodes gorgonia.Nodes, parameters []Parameter) {
 	for i, node := range nodes {
 		if in := program.Input(node); in != nil {
-			if err := p.bind(in, parameters[i].Value); err != nil {
-				return fmt.Errorf("model: %w", err)
-			}
+			p.bind(in, parameters[i].Value)
 		}
 	}
-	return nil
 }
 
 // free releases the copies' memory.
@@ -174,13 +156,12 @@ type forward struct {
 	input, output *op.Array
 }
 
-// newForward compiles the graph from x to y, with the parameters in nodes.
-func newForward(on *deviceParams, x, y *gorgonia.Node, nodes gorgonia.Nodes, parameters []Parameter) (forward, error) {
-	p, err := vm.Compile(on.where(), y)
-	if err != nil {
-		return forward{}, fmt.Errorf("model: %w", err)
-	}
-	return forward{on, p, p.Input(x), p.Output(y)}, on.share(p, nodes, parameters)
+// newForward compiles the graph from x to y, with the parameters in nodes. It fails as kind.Need
+// does.
+func newForward(on *deviceParams, x, y *gorgonia.Node, nodes gorgonia.Nodes, parameters []Parameter) forward {
+	p := kind.Got(vm.Compile(on.where(), y))
+	on.share(p, nodes, parameters)
+	return forward{on, p, p.Input(x), p.Output(y)}
 }
 
 // run returns the output for x. Both arrays are in the program's memory; the output is
@@ -200,7 +181,7 @@ func (f *forward) run(x *op.Array) (y *op.Array, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+		return nil, err
 	}
 	return y, nil
 }
@@ -216,17 +197,13 @@ type deviceUse struct {
 // UseDevice moves the network and its learnt parameters to a device. New networks are on
 // the CPU; nil moves back to it. An accelerator takes only float32 networks. After an
 // error the network stays where it was.
-func (p *deviceUse) UseDevice(d *Device) error {
+func (p *deviceUse) UseDevice(d *Device) (err error) {
+	defer kind.Catch(&err)
 	if p.forward.program != nil && p.onDevice.on(d) {
 		return nil
 	}
-	next, err := newDeviceParams(d, p.dtype)
-	if err != nil {
-		return err
-	}
-	if err := p.onDevice.pull(); err != nil {
-		return err
-	}
+	next := kind.Got(newDeviceParams(d, p.dtype))
+	kind.Check(p.onDevice.pull())
 	f, err := p.compile(next)
 	if err != nil {
 		next.free()

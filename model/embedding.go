@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -39,62 +38,42 @@ type Embedding[T op.Float] struct {
 // NewEmbedding returns a model of n = len(table)/d points that starts at the given
 // coordinates [n, d]. It uses the memory of table, which the caller must not change. A
 // metric of op.Cosine puts Normalize before the loss.
-func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (*Embedding[T], error) {
-	if d < 1 || len(table) == 0 || len(table)%d != 0 {
-		return nil, kind.Errorf(ErrInput, "model: table: got %d coordinates, want a multiple of %d", len(table), d)
-	}
+func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (_ *Embedding[T], err error) {
+	defer kind.Catch(&err)
+	kind.Need(d >= 1 && len(table) != 0 && len(table)%d == 0, ErrInput, "model: table: got %d coordinates, want a multiple of %d", len(table), d)
 	n := len(table) / d
 	e := &Embedding[T]{n: n, d: d, objective: options}
-	var err error
-	if e.table, err = op.ArrayOf(table, n, d); err != nil {
-		return nil, err
-	}
-	if e.grad, err = op.NewArray(nil, op.Dtype[T](), 0, d); err != nil {
-		return nil, err
-	}
+	e.table = kind.Got(op.ArrayOf(table, n, d))
+	e.grad = kind.Got(op.NewArray(nil, op.Dtype[T](), 0, d))
 	e.ends.byEnds = true
 	for _, p := range []*batchProgram[T]{&e.ends, &e.batch} {
-		if err := e.build(p, nil); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
+		kind.Check(e.build(p, nil))
 		e.last = p
 	}
 	return e, nil
 }
 
 // build makes the program of a batch.
-func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
+func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) (err error) {
+	defer kind.Catch(&err)
 	g := gorgonia.NewGraph()
 	table := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(e.n, e.d), gorgonia.WithName("embedding"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
-	distinct, err := op.Gather(table, rows)
-	if err != nil {
-		return err
-	}
-	if err := p.compile(on.where(), g, rows, distinct, gorgonia.Nodes{distinct}, e.objective); err != nil {
-		return err
-	}
-	return on.bind(p.program.Input(table), e.table)
+	distinct := kind.Got(op.Gather(table, rows))
+	kind.Check(p.compile(on.where(), g, rows, distinct, gorgonia.Nodes{distinct}, e.objective))
+	on.bind(p.program.Input(table), e.table)
+	return nil
 }
 
 // OnDevice compiles the model for training on an accelerator, and replaces an earlier
 // DeviceModel. The earlier one must not be used any more. The type must be float32.
-func (e *Embedding[T]) OnDevice(d *Device) (*DeviceModel, error) {
-	on, err := newDeviceParams(d, op.Dtype[T]())
-	if err != nil {
-		return nil, err
-	}
-	if err := e.onDevice.pull(); err != nil {
-		return nil, err
-	}
+func (e *Embedding[T]) OnDevice(d *Device) (_ *DeviceModel, err error) {
+	defer kind.Catch(&err)
+	on := kind.Got(newDeviceParams(d, op.Dtype[T]()))
+	kind.Check(e.onDevice.pull())
 	p := new(batchProgram[T])
-	if err := e.build(p, on); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	m, err := p.deviceModel(on, e.Parameters())
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(e.build(p, on))
+	m := kind.Got(p.deviceModel(on, e.Parameters()))
 	e.onDevice = on
 	m.closed = func() {
 		on.free()
@@ -152,7 +131,7 @@ func checkRepeats(b *Batch) error {
 }
 
 // DTheta implements Model.
-func (e *Embedding[T]) DTheta() float64 { return e.last.dThetaValue() }
+func (e *Embedding[T]) DTheta() float64 { return e.last.DTheta() }
 
 // Parameters implements Model: the coordinates.
 func (e *Embedding[T]) Parameters() []Parameter {
@@ -161,7 +140,7 @@ func (e *Embedding[T]) Parameters() []Parameter {
 
 // Diagnose implements Model.
 func (e *Embedding[T]) Diagnose() error {
-	if err := e.last.program.RunChecked(); err != nil {
+	if err := e.last.Diagnose(); err != nil {
 		return err
 	}
 	e.addRepeats()
@@ -172,13 +151,10 @@ func (e *Embedding[T]) Diagnose() error {
 func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 
 // EmbedTo implements Model.
-func (e *Embedding[T]) EmbedTo(dst []float32) error {
-	if len(dst) != e.n*e.d {
-		return kind.Errorf(ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), e.n, e.d)
-	}
-	if err := e.onDevice.pull(); err != nil {
-		return err
-	}
+func (e *Embedding[T]) EmbedTo(dst []float32) (err error) {
+	defer kind.Catch(&err)
+	kind.Need(len(dst) == e.n*e.d, ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), e.n, e.d)
+	kind.Check(e.onDevice.pull())
 	selection.Convert(dst, op.Data[T](e.table))
 	return nil
 }

@@ -43,15 +43,13 @@ type Landmarks struct {
 // where h, which the first three layers compute from a point x, is x itself at first:
 // relu(x) − relu(−x). All of it can then be trained. In training, x is at the mean Σ pₖ·yₖ;
 // otherwise where its landmarks are densest, which is the same if their positions are alike.
-func NewLandmarkMLP(l Landmarks) (*MLP[float32], error) {
-	if l.Points == nil || l.Positions == nil || l.Points.CSR != nil || l.Positions.CSR != nil || l.Points.N != l.Positions.N || !(l.Sharpness > 0) || !(l.Spread > 0) || l.Hidden < 2*l.Points.D {
-		return nil, kind.Errorf(ErrInput, "model: landmarks: want dense ones, as many positions, a positive sharpness and spread, and hidden layers twice as wide as points")
-	}
+func NewLandmarkMLP(l Landmarks) (_ *MLP[float32], err error) {
+	defer kind.Catch(&err)
+	kind.Need(l.Points != nil && l.Positions != nil && l.Points.CSR == nil && l.Positions.CSR == nil && l.Points.N == l.Positions.N &&
+		l.Sharpness > 0 && l.Spread > 0 && l.Hidden >= 2*l.Points.D, ErrInput,
+		"model: landmarks: want dense ones, as many positions, a positive sharpness and spread, and hidden layers twice as wide as points")
 	in, m := l.Points.D, l.Points.N
-	n, err := newMLP[float32]([]int{in, l.Hidden, l.Hidden, in, m, l.Positions.D})
-	if err != nil {
-		return nil, err
-	}
+	n := kind.Got(newMLP[float32]([]int{in, l.Hidden, l.Hidden, in, m, l.Positions.D}))
 	n.acts = landmarkActs
 	for layer := range 2 {
 		width := n.widths[layer]
@@ -320,38 +318,25 @@ type Imitation struct {
 }
 
 // NewImitation returns the graph of a network.
-func NewImitation(network *MLP[float32]) (*Imitation, error) {
+func NewImitation(network *MLP[float32]) (_ *Imitation, err error) {
+	defer kind.Catch(&err)
 	m := new(Imitation)
 	m.in, m.out = network.Size()
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(1, m.in), gorgonia.WithName("x"))
 	targets := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(1, m.out), gorgonia.WithName("y"))
-	y, nodes, err := network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
-		return op.Linear(x, w, b, act)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	loss, err := op.Deviation(y, targets)
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
+	y, nodes := network.layersAfter(g, x)
+	loss := kind.Got(op.Deviation(y, targets))
 	one := g.AddNode(gorgonia.NewConstant(float32(1)))
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, nodes)
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	if m.program, err = vm.Compile(nil, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
+	grads := kind.Got(gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, nodes))
+	m.program = kind.Got(vm.Compile(nil, append(gorgonia.Nodes{loss}, grads...)...))
 	m.x, m.y, m.loss = m.program.Input(x), m.program.Input(targets), m.program.Output(loss)
 	for i, p := range network.parameters {
 		p.Grad = m.program.Output(grads[i])
 		m.params = append(m.params, p)
-		w := p.Value
-		err = errors.Join(err, m.program.Input(nodes[i]).View(w, 0, w.Shape()...))
 	}
-	return m, err
+	(*deviceParams)(nil).share(m.program, nodes, network.parameters) // on the CPU
+	return m, nil
 }
 
 // Parameters returns the weights and biases, layer by layer, with the gradients of the last Step.
@@ -366,7 +351,7 @@ func (m *Imitation) Step(x, y []float32) (float64, error) {
 		err = m.program.Run()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("model: %w", err)
+		return 0, err
 	}
 	return float64(op.Data[float32](m.loss)[0]), nil
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -52,14 +51,12 @@ type MLP[T op.Float] struct {
 // hidden widths mean DefaultHidden; an empty list makes a single linear layer. Weights
 // and biases are drawn with seed from the uniform distribution on ±1/√(width of the
 // layer's input). This is the Kaiming initialisation of PyTorch's Linear.
-func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], error) {
+func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (_ *MLP[T], err error) {
+	defer kind.Catch(&err)
 	if hidden == nil {
 		hidden = DefaultHidden
 	}
-	n, err := newMLP[T](slices.Concat([]int{in}, hidden, []int{out}))
-	if err != nil {
-		return nil, err
-	}
+	n := kind.Got(newMLP[T](slices.Concat([]int{in}, hidden, []int{out})))
 	for l := range len(n.widths) - 1 {
 		bound := 1 / math.Sqrt(float64(n.widths[l]))
 		stream := rng.New(seed, rng.Init, uint64(l))
@@ -98,7 +95,7 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 		w, errW := op.NewArray(nil, dtype, widths[l+1], widths[l])
 		b, errB := op.NewArray(nil, dtype, widths[l+1])
 		if err := errors.Join(errW, errB); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
+			return nil, err
 		}
 		name := strconv.Itoa(2 * l)
 		n.parameters = append(n.parameters, Parameter{Name: name + ".weight", Value: w}, Parameter{Name: name + ".bias", Value: b})
@@ -154,44 +151,39 @@ func (n *MLP[T]) UseDevice(d *Device) error {
 func (n *MLP[T]) OnHost() bool { return n.onDevice == nil }
 
 // compileForward makes the program for ProjectTo on a device.
-func (n *MLP[T]) compileForward(on *deviceParams) (forward, error) {
+func (n *MLP[T]) compileForward(on *deviceParams) (_ forward, err error) {
+	defer kind.Catch(&err)
 	if on == nil {
 		return forward{}, nil // the chain computes
 	}
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(1, n.widths[0]), gorgonia.WithName("x"))
-	y, nodes, err := n.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
-		return op.Linear(x, w, b, act)
-	})
-	if err != nil {
-		return forward{}, fmt.Errorf("model: %w", err)
-	}
-	return newForward(on, x, y, nodes, n.parameters)
+	y, nodes := n.layersAfter(g, x)
+	return newForward(on, x, y, nodes, n.parameters), nil
+}
+
+// layersAfter is layers for points in a matrix of the graph.
+func (n *MLP[T]) layersAfter(g *gorgonia.ExprGraph, x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
+	return n.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) { return op.Linear(x, w, b, act) })
 }
 
 // layers adds the network to a graph and returns its output and the nodes of its
-// parameters. first adds the first layer.
-func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node,
-	act op.Activation) (*gorgonia.Node, error)) (*gorgonia.Node, gorgonia.Nodes, error) {
-	var y *gorgonia.Node
-	var nodes gorgonia.Nodes
+// parameters. first adds the first layer. It fails as kind.Need does.
+func (n *MLP[T]) layers(g *gorgonia.ExprGraph,
+	first func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error)) (y *gorgonia.Node, nodes gorgonia.Nodes) {
 	for l := range len(n.widths) - 1 {
 		for _, p := range n.parameters[2*l : 2*l+2] {
 			shape := slices.Clone(p.Value.Shape())
 			nodes = append(nodes, gorgonia.NewTensor(g, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(p.Name)))
 		}
-		var err error
 		act := selection.If(n.acts[l] == densest, op.NoActivation, n.acts[l])
 		if w, b := nodes[2*l], nodes[2*l+1]; l == 0 {
-			y, err = first(w, b, act)
+			y = kind.Got(first(w, b, act))
 		} else {
-			y, err = op.Linear(y, w, b, act)
-		}
-		if err != nil {
-			return nil, nil, err
+			y = kind.Got(op.Linear(y, w, b, act))
 		}
 	}
-	return y, nodes, nil
+	return y, nodes
 }
 
 // Size returns the numbers of values of a point and of its position.
@@ -280,7 +272,8 @@ func runChain[T, From op.Float](chain *hostChain[T], dst []float32, x []From) {
 
 // projectOnDevice is project on an accelerator. All blocks have one size, so the bits of a
 // point do not depend on the others in its block.
-func projectOnDevice[T, From op.Float](n *MLP[T], dst []float32, x []From) error {
+func projectOnDevice[T, From op.Float](n *MLP[T], dst []float32, x []From) (err error) {
+	defer kind.Catch(&err)
 	n.running.Lock()
 	defer n.running.Unlock()
 	in, out := n.Size()
@@ -289,14 +282,7 @@ func projectOnDevice[T, From op.Float](n *MLP[T], dst []float32, x []From) error
 		count := min(len(x), len(full))
 		selection.Convert(full, x[:count])
 		clear(full[count:])
-		points, err := op.ArrayOf(full, rowsPerBlock, in)
-		if err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-		y, err := n.forward.run(points)
-		if err != nil {
-			return err
-		}
+		y := kind.Got(n.forward.run(kind.Got(op.ArrayOf(full, rowsPerBlock, in))))
 		results := count / in * out
 		selection.Convert(dst, op.Data[T](y)[:results])
 		dst, x = dst[results:], x[count:]
@@ -324,42 +310,31 @@ type Parametric[T op.Float] struct {
 	held      *op.Sparse
 	objective op.ContrastiveOptions
 	params    []Parameter
-	batch     batchProgram[T]
+	batchProgram[T]
 }
 
 // NewParametric returns a model of the points [n, in], embedded by a network. The points
 // must not change from then on. A metric of op.Cosine puts Normalize before the loss.
-func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
-	if network == nil {
-		return nil, kind.Errorf(ErrInput, "model: network: got nil")
-	}
+func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (_ *Parametric[T], err error) {
+	defer kind.Catch(&err)
+	kind.Need(network != nil, ErrInput, "model: network: got nil")
 	in, _ := network.Size()
 	n := len(points) / in
-	if n == 0 || len(points) != n*in {
-		return nil, kind.Errorf(ErrInput, "model: points: got %d values, want a positive multiple of %d", len(points), in)
-	}
+	kind.Need(n != 0 && len(points) == n*in, ErrInput, "model: points: got %d values, want a positive multiple of %d", len(points), in)
 	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
 	return p, p.begin()
 }
 
 // NewSparseParametric is NewParametric of sparse points of at most MaxSparseWidth values.
 // The first layer uses the sparse form. The points must not change from then on.
-func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.ContrastiveOptions) (*Parametric[float32], error) {
-	if network == nil {
-		return nil, kind.Errorf(ErrInput, "model: network: got nil")
-	}
+func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.ContrastiveOptions) (_ *Parametric[float32], err error) {
+	defer kind.Catch(&err)
+	kind.Need(network != nil, ErrInput, "model: network: got nil")
 	in, _ := network.Size()
-	if points == nil || points.CSR == nil || points.N < 1 || points.D != in {
-		return nil, kind.Errorf(ErrInput, "model: points: want sparse ones of %d values", in)
-	}
-	if in > MaxSparseWidth {
-		return nil, kind.Errorf(ErrInput,
-			"model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
-	}
-	held, err := op.SparseOf(points.CSR.Start, points.CSR.Column, points.CSR.Value, in)
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
+	kind.Need(points != nil && points.CSR != nil && points.N >= 1 && points.D == in, ErrInput, "model: points: want sparse ones of %d values", in)
+	kind.Need(in <= MaxSparseWidth, ErrInput,
+		"model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
+	held := kind.Got(op.SparseOf(points.CSR.Start, points.CSR.Column, points.CSR.Value, in))
 	p := &Parametric[float32]{n: points.N, network: network, sparse: points, held: held, objective: options}
 	return p, p.begin()
 }
@@ -369,26 +344,25 @@ const MaxSparseWidth = op.MaxSparseWidth
 
 // begin makes the program for training, and lists the parameters.
 func (p *Parametric[T]) begin() error {
-	if err := p.build(&p.batch, nil); err != nil {
-		return fmt.Errorf("model: %w", err)
+	if err := p.build(&p.batchProgram, nil); err != nil {
+		return err
 	}
 	p.params = slices.Clone(p.network.parameters)
-	for i, grad := range p.batch.grads {
+	for i, grad := range p.grads {
 		p.params[i].Grad = grad
 	}
 	return nil
 }
 
 // build makes the program of a batch.
-func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) error {
+func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (err error) {
+	defer kind.Catch(&err)
 	in, _ := p.network.Size()
 	// On an accelerator, skipping zeros of dense points would not pay off. Sparse points stay
 	// sparse.
 	sparse := p.held
 	if sparse != nil && on != nil {
-		if err := sparse.CheckDevice(on.where()); err != nil {
-			return err
-		}
+		kind.Check(sparse.CheckDevice(on.where()))
 	}
 	if x, ok := any(p.points).([]float32); ok && on == nil && sparse == nil {
 		sparse = op.NewSparse(x, in)
@@ -396,41 +370,29 @@ func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) error {
 	g := gorgonia.NewGraph()
 	all := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(p.n, in), gorgonia.WithName("points"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
-	distinct, nodes, err := p.network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
+	distinct, nodes := p.network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
 		if sparse != nil {
 			return op.LinearOfSparse(sparse, rows, w, b, act)
 		}
 		return op.LinearRows(all, rows, w, b, act)
 	})
-	if err != nil {
-		return err
-	}
-	if err := b.compile(on.where(), g, rows, distinct, nodes, p.objective); err != nil {
-		return err
-	}
+	kind.Check(b.compile(on.where(), g, rows, distinct, nodes, p.objective))
 	if sparse == nil {
-		points, err := op.ArrayOf(p.points, p.n, in)
-		if err != nil {
-			return err
-		}
-		if err := b.constant(b.program.Input(all), points); err != nil {
-			return err
-		}
+		points := kind.Got(op.ArrayOf(p.points, p.n, in))
+		kind.Check(b.constant(b.program.Input(all), points))
 	}
-	return on.share(b.program, nodes, p.network.parameters)
+	on.share(b.program, nodes, p.network.parameters)
+	return nil
 }
 
 // OnDevice compiles the model for training on an accelerator, and replaces an earlier
 // DeviceModel. The earlier one must not be used any more. The network then also runs on
 // the accelerator. The type must be float32.
-func (p *Parametric[T]) OnDevice(d *Device) (*DeviceModel, error) {
-	if err := p.network.UseDevice(d); err != nil {
-		return nil, err
-	}
+func (p *Parametric[T]) OnDevice(d *Device) (_ *DeviceModel, err error) {
+	defer kind.Catch(&err)
+	kind.Check(p.network.UseDevice(d))
 	b := new(batchProgram[T])
-	if err := p.build(b, p.network.onDevice); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
+	kind.Check(p.build(b, p.network.onDevice))
 	return b.deviceModel(p.network.onDevice, p.params)
 }
 
@@ -440,17 +402,11 @@ func (p *Parametric[T]) Objective() op.ContrastiveOptions { return p.objective }
 // Step implements Model.
 func (p *Parametric[T]) Step(b *Batch, theta float64) (float64, error) {
 	p.network.frozen, p.network.chain = false, nil
-	return p.batch.step(b, theta)
+	return p.step(b, theta)
 }
-
-// DTheta implements Model.
-func (p *Parametric[T]) DTheta() float64 { return p.batch.dThetaValue() }
 
 // Parameters implements Model: weights and biases, layer by layer.
 func (p *Parametric[T]) Parameters() []Parameter { return p.params }
-
-// Diagnose implements Model.
-func (p *Parametric[T]) Diagnose() error { return p.batch.program.RunChecked() }
 
 // Points implements Model.
 func (p *Parametric[T]) Points() (n, d int) {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"fmt"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -106,7 +105,8 @@ type batchProgram[T op.Float] struct {
 // positions of the batch's distinct points and rows the input with their rows, or nil. The
 // loss is differentiated with respect to wrt.
 func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct *gorgonia.Node, wrt gorgonia.Nodes,
-	options op.ContrastiveOptions) error {
+	options op.ContrastiveOptions) (err error) {
+	defer kind.Catch(&err)
 	// The smallest sizes of a batch; a program takes any.
 	const b, m = 1, 1
 	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
@@ -116,27 +116,15 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 
 	features, err := distinct, error(nil)
 	if !p.byEnds {
-		if features, err = op.Gather(distinct, local); err != nil {
-			return err
-		}
+		features = kind.Got(op.Gather(distinct, local))
 	}
 	if options.Metric == op.Cosine {
-		if features, err = op.Normalize(features); err != nil {
-			return err
-		}
+		features = kind.Got(op.Normalize(features))
 	}
-	loss, err := op.Contrastive(features, negatives, layout, theta, options)
-	if err != nil {
-		return err
-	}
+	loss := kind.Got(op.Contrastive(features, negatives, layout, theta, options))
 	one := g.AddNode(gorgonia.NewConstant(T(1)))
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, append(gorgonia.Nodes{theta}, wrt...))
-	if err != nil {
-		return err
-	}
-	if p.program, err = vm.Compile(d, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
-		return err
-	}
+	grads := kind.Got(gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, append(gorgonia.Nodes{theta}, wrt...)))
+	p.program = kind.Got(vm.Compile(d, append(gorgonia.Nodes{loss}, grads...)...))
 	if rows != nil {
 		p.rows = p.program.Input(rows)
 	}
@@ -146,9 +134,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	p.negatives, p.layout, p.theta = p.program.Input(negatives), p.program.Input(layout), p.program.Input(theta)
 	if d.OnHost() {
 		p.thetaValue = make([]T, 1)
-		if err := op.Share(p.theta, p.thetaValue); err != nil {
-			return err
-		}
+		kind.Check(op.Share(p.theta, p.thetaValue))
 	}
 	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
 	p.grads = selection.Map(grads[1:], p.program.Output)
@@ -194,23 +180,22 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	return float64(op.Data[T](p.loss)[0]), err
 }
 
-func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }
+// DTheta implements Model.
+func (p *batchProgram[T]) DTheta() float64 { return float64(op.Data[T](p.dTheta)[0]) }
+
+// Diagnose implements Model.
+func (p *batchProgram[T]) Diagnose() error { return p.program.RunChecked() }
 
 // deviceModel returns the model of this program, with copies of its parameters.
-func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
-	if on == nil {
-		return nil, kind.Errorf(ErrInput, "model: device: got the CPU, want an accelerator")
-	}
+func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (_ *DeviceModel, err error) {
+	defer kind.Catch(&err)
+	kind.Need(on != nil, ErrInput, "model: device: got the CPU, want an accelerator")
 	m := &DeviceModel{
 		Rows: p.rows, Local: p.local, Negatives: p.negatives, Layout: p.layout, Theta: p.theta,
 		Loss: p.loss, DTheta: p.dTheta, onDevice: on, program: p.program,
 	}
 	for i, own := range params {
-		c, err := on.of(own.Value)
-		if err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
-		m.params = append(m.params, Parameter{Name: own.Name, Value: c, Grad: p.grads[i], Sparse: own.Sparse})
+		m.params = append(m.params, Parameter{Name: own.Name, Value: on.of(own.Value), Grad: p.grads[i], Sparse: own.Sparse})
 	}
 	return m, nil
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/model/op"
 )
@@ -29,27 +30,20 @@ var ErrONNX = errors.New("model: it cannot be written as ONNX")
 // float64 if the preprocessing has an Offset, because float32 does not hold them.
 //
 // The error wraps ErrONNX for a preprocessing of counts, and one that fills missing values.
-func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) error {
-	if err := n.onDevice.pull(); err != nil {
-		return err
-	}
+func (n *MLP[T]) WriteONNX(w io.Writer, p *Preprocessing) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(n.onDevice.pull())
 	width, out := n.Size()
 	g, x, remarks := new(onnxGraph), "points", map[string]string{}
 	var axes []float64
 	if p != nil {
 		width = p.Width
-		var err error
-		if x, err = p.addTo(g, x); err != nil {
-			return err
-		}
+		x = kind.Got(p.addTo(g, x))
 		if p.PCA != nil {
 			axes = p.PCA.Axes
 		}
 		if p.Columns != nil {
-			names, err := json.Marshal(p.Columns)
-			if err != nil {
-				return err
-			}
+			names := kind.Got(json.Marshal(p.Columns))
 			remarks["columns"] = string(names)
 		}
 	}
@@ -156,10 +150,9 @@ func (p *Preprocessing) addTo(g *onnxGraph, x string) (string, error) {
 // pixels from 0 to 1, which the network normalises as in says, or, if that is nil, images of
 // any size that are normalised. Its output is "positions" [N, Out], the head's, or with
 // represent "representation" [N, Width()].
-func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) error {
-	if err := n.onDevice.pull(); err != nil {
-		return err
-	}
+func (n *ResNet[T]) WriteONNX(w io.Writer, in *ImageInput, represent bool) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(n.onDevice.pull())
 	g, x, shape := new(onnxGraph), "images", []any{"N", 3, "H", "W"}
 	convolve := func(output, x string, weights, bias []float32, out, in, size, stride int) string {
 		at := func(name string, v ...int) onnxAttribute { return onnxAttribute{Name: name, Value: v} }

@@ -45,39 +45,25 @@ type Preprocessing struct {
 
 // Check returns an error wrapping data.ErrShape or data.ErrOption for inconsistent values,
 // which a file may have. A nil *Preprocessing is valid.
-func (p *Preprocessing) Check() error {
+func (p *Preprocessing) Check() (err error) {
+	defer kind.Catch(&err)
 	if p == nil {
 		return nil
 	}
-	if p.Width < 1 {
-		return kind.Errorf(data.ErrShape, "model: preprocessing: got a width of %d, want at least 1", p.Width)
-	}
+	kind.Need(p.Width >= 1, data.ErrShape, "model: preprocessing: got a width of %d, want at least 1", p.Width)
 	if c := p.Counts; c != nil {
-		if err := c.Check(); err != nil {
-			return err
-		}
-		if len(c.Genes) != p.Width {
-			return kind.Errorf(data.ErrShape, "model: preprocessing: got %d genes, want %d as the width says", len(c.Genes), p.Width)
-		}
+		kind.Check(c.Check())
+		kind.Need(len(c.Genes) == p.Width, data.ErrShape, "model: preprocessing: got %d genes, want %d as the width says", len(c.Genes), p.Width)
 	}
-	if p.Columns != nil && len(p.Columns) != p.Width {
-		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
-	}
-	if err := data.CheckCodings(p.Codings, p.Width); err != nil {
-		return err
-	}
-	if p.Fill != nil && (len(p.Fill) != p.Width || !simd.AllFinite(p.Fill)) {
-		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d means of columns, want %d finite ones as the width says",
-			len(p.Fill), p.Width)
-	}
+	kind.Need(p.Columns == nil || len(p.Columns) == p.Width, data.ErrShape,
+		"model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
+	kind.Check(data.CheckCodings(p.Codings, p.Width))
+	kind.Need(p.Fill == nil || len(p.Fill) == p.Width && simd.AllFinite(p.Fill), data.ErrShape,
+		"model: preprocessing: got %d means of columns, want %d finite ones as the width says", len(p.Fill), p.Width)
 	if p.Scaler != nil {
-		if err := p.Scaler.Check(p.Width); err != nil {
-			return err
-		}
+		kind.Check(p.Scaler.Check(p.Width))
 	}
-	if err := p.Metric.Check(); err != nil {
-		return err
-	}
+	kind.Check(p.Metric.Check())
 	if p.PCA != nil {
 		return p.PCA.Check(p.Width)
 	}
@@ -130,24 +116,17 @@ func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (
 // ApplyInPlace is Apply without the principal components. With skipped, which has one
 // element per point, it returns no *data.DirectionError: its points become zeros and are
 // marked in skipped.
-func (p *Preprocessing) ApplyInPlace(m *data.Matrix, skipped []bool) (*data.Matrix, error) {
+func (p *Preprocessing) ApplyInPlace(m *data.Matrix, skipped []bool) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
 	if p == nil {
 		return m, nil
 	}
-	if err := m.Check(); err != nil {
-		return nil, err
-	}
-	m, _, err := m.Select(p.Columns)
-	if err != nil {
-		return nil, err
-	}
-	if m.D != p.Width {
-		return nil, kind.Errorf(data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
-	}
+	kind.Check(m.Check())
+	m, _, err = m.Select(p.Columns)
+	kind.Check(err)
+	kind.Need(m.D == p.Width, data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
 	if p.Scaler != nil {
-		if err := p.Scaler.Apply(m); err != nil {
-			return nil, err
-		}
+		kind.Check(p.Scaler.Apply(m))
 	}
 	return m, p.Metric.Apply(m, p.Scaler, skipped)
 }

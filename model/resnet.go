@@ -87,16 +87,12 @@ func NewResNet[T op.Float](options ResNetOptions, seed uint64) (*ResNet[T], erro
 }
 
 // newResNet is NewResNet; without a seed all parameters are 0.
-func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], error) {
-	options, err := options.complete()
-	if err != nil {
-		return nil, err
-	}
+func newResNet[T op.Float](options ResNetOptions, seed *uint64) (_ *ResNet[T], err error) {
+	defer kind.Catch(&err)
+	options = kind.Got(options.complete())
 	n := &ResNet[T]{options: options}
 	create := builder[T]{net: n, seed: seed, create: true}
-	if _, _, err := create.network(imageNode[T](8)); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
+	create.network(imageNode[T](8))
 	n.deviceUse = deviceUse{dtype: op.Dtype[T](), compile: func(on *deviceParams) (forward, error) {
 		return n.compileForward(on, false)
 	}}
@@ -110,16 +106,11 @@ func imageNode[T op.Float](size int) *gorgonia.Node {
 
 // compileForward compiles a program for images of any size. It computes their
 // representations, or the output of the head.
-func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (forward, error) {
+func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (_ forward, err error) {
+	defer kind.Catch(&err)
 	x := imageNode[T](8)
-	y, z, nodes, err := n.graph(on, x, op.Float32)
-	if err != nil {
-		return forward{}, err
-	}
-	if head {
-		y = z
-	}
-	return newForward(on, x, y, nodes, n.parameters)
+	y, z, nodes := n.graph(on, x, op.Float32)
+	return newForward(on, x, selection.If(head, z, y), nodes, n.parameters), nil
 }
 
 // Options returns the widths.
@@ -151,14 +142,11 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 // graph adds the network to a graph, for a program that runs where the copies are, with
 // convolutions in a precision: x [N, 3, H, W] are images, h [N, Width()] their
 // representations and z [N, Out] the head's output for these. nodes are the parameters,
-// in the order of Parameters.
-func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node,
-	nodes gorgonia.Nodes, err error) {
+// in the order of Parameters. It fails as kind.Need does.
+func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node, nodes gorgonia.Nodes) {
 	b := builder[T]{net: n, on: on, precision: precision}
-	if h, z, err = b.network(x); err != nil {
-		return nil, nil, nil, fmt.Errorf("model: %w", err)
-	}
-	return h, z, b.nodes, nil
+	h, z = b.network(x)
+	return h, z, b.nodes
 }
 
 // Evaluate sets whether all batch normalisations use their running statistics and do not
@@ -194,19 +182,13 @@ func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 // WithOutput returns a copy of the network on the CPU. Its head has out outputs, at least
 // 1. If the width changes, the head's last layer, fc2, is initialised as by NewResNet
 // with seed.
-func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
-	if out < 1 {
-		return nil, kind.Errorf(ErrInput, "model: width of the output: got %d, want 1 or more", out)
-	}
-	if err := n.onDevice.pull(); err != nil {
-		return nil, err
-	}
+func (n *ResNet[T]) WithOutput(out int, seed uint64) (_ *ResNet[T], err error) {
+	defer kind.Catch(&err)
+	kind.Need(out >= 1, ErrInput, "model: width of the output: got %d, want 1 or more", out)
+	kind.Check(n.onDevice.pull())
 	options := n.options
 	options.Out = out
-	c, err := NewResNet[T](options, seed)
-	if err != nil {
-		return nil, err
-	}
+	c := kind.Got(NewResNet[T](options, seed))
 	from := n.Tensors()
 	for name, to := range c.Tensors() {
 		if out == n.options.Out || Module(name) != outputLayer {
@@ -231,33 +213,26 @@ func Module(name string) string {
 
 // evaluate runs a program of the network on images, with the running statistics, and
 // copies its output: width values for each.
-func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) error {
+func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) (err error) {
+	defer kind.Catch(&err)
 	size := 3 * height * columns
-	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*width {
-		return kind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images),
-			len(dst), height, columns, width)
-	}
+	kind.Need(size >= 1 && len(images)%size == 0 && len(dst) == len(images)/size*width, ErrInput,
+		"model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, columns, width)
 	if len(images) == 0 {
 		return nil
 	}
-	batch, err := op.ArrayOf(images, len(images)/size, 3, height, columns)
-	if err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
+	batch := kind.Got(op.ArrayOf(images, len(images)/size, 3, height, columns))
 	before := n.norms[0].stats.Evaluate
 	n.Evaluate(true)
 	defer n.Evaluate(before)
-	y, err := f.run(batch)
-	if err != nil {
-		return err
-	}
+	y := kind.Got(f.run(batch))
 	copy(dst, op.Data[T](y))
 	return nil
 }
 
 // A builder adds a network to a graph. With create it also makes the network's
-// parameters; without create, it uses the existing ones in order. After an error its
-// methods do nothing and return nil.
+// parameters; without create, it uses the existing ones in order. Its methods fail as kind.Need
+// does.
 type builder[T op.Float] struct {
 	net    *ResNet[T]
 	on     *deviceParams // nil: the CPU
@@ -266,25 +241,16 @@ type builder[T op.Float] struct {
 	graph  *gorgonia.ExprGraph
 	nodes  gorgonia.Nodes
 	norms  int
-	err    error // the first
 
 	precision op.Precision // of the convolutions
 }
 
-// add adds a node, unless there was an error.
-func (b *builder[T]) add(node func() (*gorgonia.Node, error)) (n *gorgonia.Node) {
-	if b.err == nil {
-		n, b.err = node()
-	}
-	return n
-}
-
 // network adds stem, stages and head.
-func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) {
+func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node) {
 	b.graph = x.Graph()
 	o := b.net.options
 	shape := shapes[o.Small]
-	h = b.add(func() (*gorgonia.Node, error) { return op.ChannelsLast(x) })
+	h = kind.Got(op.ChannelsLast(x))
 	h = b.batchNorm(b.convolve(h, "conv1", 3, o.Width, shape.stem, shape.stride), "bn1", o.Width, op.ReLUActivation)
 	in := o.Width
 	for stage, stride := range shape.stages {
@@ -294,10 +260,9 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 			in, stride = out, 1
 		}
 	}
-	h = b.add(func() (*gorgonia.Node, error) { return op.GlobalAvgPool(h) })
+	h = kind.Got(op.GlobalAvgPool(h))
 	z = b.linear(h, "fc1", in, o.Hidden, op.ReLUActivation)
-	z = b.linear(z, outputLayer, o.Hidden, o.Out, op.NoActivation)
-	return h, z, b.err
+	return h, b.linear(z, outputLayer, o.Hidden, o.Out, op.NoActivation)
 }
 
 // block adds two convolutions with a shortcut around them.
@@ -308,67 +273,58 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) *
 	if stride != 1 || in != out {
 		x = b.batchNorm(b.convolve(x, name+".shortcut.0", in, out, 1, stride), name+".shortcut.1", out, op.NoActivation)
 	}
-	return b.add(func() (*gorgonia.Node, error) { return op.BatchNormAddReLU(y, scale, shift, x, stats) })
+	return kind.Got(op.BatchNormAddReLU(y, scale, shift, x, stats))
 }
 
 func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) *gorgonia.Node {
 	deviation := math.Sqrt(2 / float64(out*size*size))
 	w := b.parameter(name+".weight", func(s *rng.Stream) float64 { return deviation * s.Normal() }, out, in, size, size)
-	return b.add(func() (*gorgonia.Node, error) { return op.Conv2d(x, w, stride, (size-1)/2, b.precision) })
+	return kind.Got(op.Conv2d(x, w, stride, (size-1)/2, b.precision))
 }
 
 func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) *gorgonia.Node {
 	scale, shift, stats := b.norm(name, channels)
-	return b.add(func() (*gorgonia.Node, error) { return op.BatchNorm(x, scale, shift, stats, act) })
+	return kind.Got(op.BatchNorm(x, scale, shift, stats, act))
 }
 
 // norm adds the parameters of a batch normalisation.
 func (b *builder[T]) norm(name string, channels int) (scale, shift *gorgonia.Node, stats *op.BatchStats) {
 	scale = b.parameter(name+".weight", func(*rng.Stream) float64 { return 1 }, channels)
 	shift = b.parameter(name+".bias", func(*rng.Stream) float64 { return 0 }, channels)
-	if b.create && b.err == nil {
-		stats, b.err = op.NewBatchStats(nil, op.Dtype[T](), channels)
-		b.net.norms = append(b.net.norms, norm{name: name, stats: stats})
+	if b.create {
+		b.net.norms = append(b.net.norms, norm{name, kind.Got(op.NewBatchStats(nil, op.Dtype[T](), channels))})
 	}
-	if b.err == nil {
-		stats, b.err = b.on.statsOf(b.net.norms[b.norms].stats)
-		b.norms++
-	}
-	return scale, shift, stats
+	b.norms++
+	return scale, shift, b.on.statsOf(b.net.norms[b.norms-1].stats)
 }
 
 func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) *gorgonia.Node {
 	bound := 1 / math.Sqrt(float64(in))
 	uniform := func(s *rng.Stream) float64 { return bound * (float64(2*s.Float64()) - 1) }
 	w, bias := b.parameter(name+".weight", uniform, out, in), b.parameter(name+".bias", uniform, out)
-	return b.add(func() (*gorgonia.Node, error) { return op.Linear(x, w, bias, act) })
+	return kind.Got(op.Linear(x, w, bias, act))
 }
 
 // parameter adds a parameter's node, and makes the parameter if it is not there.
 func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) *gorgonia.Node {
-	return b.add(func() (*gorgonia.Node, error) {
-		number := len(b.nodes)
-		if b.create {
-			a, err := op.NewArray(nil, op.Dtype[T](), shape...)
-			if err != nil {
-				return nil, err
+	number := len(b.nodes)
+	if b.create {
+		a := kind.Got(op.NewArray(nil, op.Dtype[T](), shape...))
+		if b.seed != nil {
+			stream := rng.New(*b.seed, rng.Init, uint64(number))
+			values := op.Data[T](a)
+			for i := range values {
+				values[i] = T(start(&stream))
 			}
-			if b.seed != nil {
-				stream := rng.New(*b.seed, rng.Init, uint64(number))
-				values := op.Data[T](a)
-				for i := range values {
-					values[i] = T(start(&stream))
-				}
-			}
-			b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
 		}
-		if p := b.net.parameters[number]; p.Name != name {
-			return nil, fmt.Errorf("parameter %d: got %s, want %s", number, p.Name, name)
-		}
-		node := gorgonia.NewTensor(b.graph, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
-		b.nodes = append(b.nodes, node)
-		return node, nil
-	})
+		b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
+	}
+	if p := b.net.parameters[number]; p.Name != name {
+		kind.Check(fmt.Errorf("model: parameter %d: got %s, want %s", number, p.Name, name))
+	}
+	node := gorgonia.NewTensor(b.graph, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+	b.nodes = append(b.nodes, node)
+	return node
 }
 
 // resNetStem is the tensor that identifies the state of a ResNet.

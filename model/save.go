@@ -216,7 +216,7 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	}
 	for key, v := range values {
 		if err := f.PutValue(key, v); err != nil {
-			return fmt.Errorf("model: %w", err)
+			return err
 		}
 	}
 	f.Seal(modelKind, modelFormat)
