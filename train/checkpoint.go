@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"cne/internal/kind"
 	"cne/internal/safetensors"
+	"cne/internal/selection"
 	"cne/model"
 	"cne/model/op"
 )
@@ -158,40 +158,32 @@ func (r *run) checkpoint() *Checkpoint {
 
 func (p *Progress) position() position { return position{p.Epochs, p.Batches} }
 
+// usable fails as kind.Need does, with an error that wraps ErrCheckpoint, unless ok.
+func usable(ok bool, format string, args ...any) {
+	kind.Need(ok, ErrCheckpoint, ErrCheckpoint.Error()+": "+format, args...)
+}
+
 // restore puts the run into the state of a checkpoint.
-func (r *run) restore(c *Checkpoint) error {
+func (r *run) restore(c *Checkpoint) (err error) {
+	defer kind.Catch(&err)
 	p := &c.Progress
-	for _, x := range []struct {
-		what       string
-		saved, now uint64
-	}{
-		{"seed", p.Seed, r.Seed},
-		{"batch size", uint64(p.BatchSize), uint64(r.size)},
-		{"number of epochs before it", uint64(p.Follows), uint64(r.Follows.Epochs)},
-		{"number of points", uint64(p.Points), uint64(r.n)},
-		{"number of edges", uint64(p.Edges), uint64(r.edges)},
-	} {
-		if x.saved != x.now {
-			return fmt.Errorf("%w: %s of its run: got %d, want %d", ErrCheckpoint, x.what, x.saved, x.now)
-		}
+	same := func(what string, saved, now any) {
+		usable(saved == now, "%s of its run: got %v, want %v", what, saved, now)
 	}
-	if saved, now := cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(r.model), op.Float32.String()); saved != now {
-		return fmt.Errorf("%w: precision of its run: got %s, want %s", ErrCheckpoint, saved, now)
-	}
+	same("seed", p.Seed, r.Seed)
+	same("batch size", p.BatchSize, r.size)
+	same("number of epochs before it", p.Follows, r.Follows.Epochs)
+	same("number of points", p.Points, r.n)
+	same("number of edges", p.Edges, r.edges)
+	same("precision", cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(r.model), op.Float32.String()))
 	for i, phase := range r.Phases {
-		if phase.ExaggerateEarly && p.Total != r.epochs {
-			return fmt.Errorf("%w: epochs of its run: got %d, want %d, as phase %d exaggerates a share of them", ErrCheckpoint, p.Total, r.epochs,
-				i+1)
-		}
+		usable(!phase.ExaggerateEarly || p.Total == r.epochs,
+			"epochs of its run: got %d, want %d, as phase %d exaggerates a share of them", p.Total, r.epochs, i+1)
 	}
-	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= r.batches || p.Epochs > r.epochs || p.Epochs == r.epochs && p.Batches > 0 {
-		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches,
-			r.epochs, r.batches)
-	}
+	inRun := p.Epochs >= p.Follows && p.Epochs <= r.epochs && p.Batches >= 0 && p.Batches < r.batches && (p.Epochs < r.epochs || p.Batches == 0)
+	usable(inRun, "got %d epochs and %d batches, want at most %d epochs of %d batches", p.Epochs, p.Batches, r.epochs, r.batches)
 	for i, n := range p.Retries {
-		if n > 0 && i >= len(r.Phases) {
-			return fmt.Errorf("%w: phase %d of its run, which diverged: want one of at most %d phases", ErrCheckpoint, i+1, len(r.Phases))
-		}
+		usable(n <= 0 || i < len(r.Phases), "phase %d of its run, which diverged: want one of at most %d phases", i+1, len(r.Phases))
 		for range n {
 			r.lowerRate(i)
 		}
@@ -211,10 +203,9 @@ func (r *run) restore(c *Checkpoint) error {
 }
 
 // copyFrom takes over the arrays and the position of a checkpoint.
-func (r *run) copyFrom(c *Checkpoint) error {
-	if err := restore(r.engine.arrays(), c.arrays); err != nil {
-		return err
-	}
+func (r *run) copyFrom(c *Checkpoint) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(restore(r.engine.arrays(), c.arrays))
 	p := &c.Progress
 	r.epochState.position = p.position()
 	r.epochState.sum, r.epochState.elapsed, r.lowestLoss = p.Sum, p.ElapsedSince, p.Least
@@ -224,28 +215,21 @@ func (r *run) copyFrom(c *Checkpoint) error {
 }
 
 // restore copies the elements of a checkpoint's arrays to the arrays of a run.
-func restore(want, arrays []NamedArray) error {
+func restore(want, arrays []NamedArray) (err error) {
+	defer kind.Catch(&err)
 	saved := make(map[string]*op.Array, len(arrays))
 	for _, s := range arrays {
 		saved[s.Name] = s.Value
 	}
 	for _, s := range want {
 		from, ok := saved[s.Name]
-		if !ok {
-			return fmt.Errorf("%w: got no %s, which the model and the optimisers of this run have", ErrCheckpoint, s.Name)
-		}
-		if !ofOneType(s.Name, from, s.Value) || !slices.Equal(from.Shape(), s.Value.Shape()) {
-			return fmt.Errorf("%w: %s: got %v of shape %v, want %v of shape %v",
-				ErrCheckpoint, s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
-		}
+		usable(ok, "got no %s, which the model and the optimisers of this run have", s.Name)
+		usable(ofOneType(s.Name, from, s.Value) && slices.Equal(from.Shape(), s.Value.Shape()), "%s: got %v of shape %v, want %v of shape %v",
+			s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
 	}
-	if len(saved) != len(want) {
-		return fmt.Errorf("%w: got %d arrays, want %d for the model and the optimisers of this run", ErrCheckpoint, len(saved), len(want))
-	}
+	usable(len(saved) == len(want), "got %d arrays, want %d for the model and the optimisers of this run", len(saved), len(want))
 	for _, s := range want {
-		if err := copyArray(s.Value, saved[s.Name]); err != nil {
-			return err
-		}
+		kind.Check(copyArray(s.Value, saved[s.Name]))
 	}
 	return nil
 }
@@ -259,81 +243,58 @@ func ofOneType(name string, from, to *op.Array) bool {
 
 // copyArray copies the elements of an array to one of the same shape, wherever they
 // are, and rounds them to its type.
-func copyArray(to, from *op.Array) error {
+func copyArray(to, from *op.Array) (err error) {
+	defer kind.Catch(&err)
 	if to.Dtype() == from.Dtype() {
 		return op.Copy(to, from)
 	}
-	source, err := onHost(from)
-	if err != nil {
-		return err
-	}
-	rounded, err := op.NewArray(nil, to.Dtype(), from.Shape()...)
-	if err != nil {
-		return err
-	}
-	convert(op.Data[float64](rounded), op.Data[float32](source))
-	convert(op.Data[float32](rounded), op.Data[float64](source))
+	source, rounded := onHost(from), kind.Got(op.NewArray(nil, to.Dtype(), from.Shape()...))
+	// Of each pair, one has no elements of its type: then neither has the other.
+	selection.Convert(op.Data[float64](rounded), op.Data[float32](source))
+	selection.Convert(op.Data[float32](rounded), op.Data[float64](source))
 	return op.Copy(to, rounded)
 }
 
-// convert converts elements. Either slice is nil if its array is of another type.
-func convert[T, S op.Float](to []T, from []S) {
-	for i := range min(len(to), len(from)) {
-		to[i] = T(from[i])
-	}
-}
-
-// onHost returns an array in the host's memory: the array itself, or a copy.
-func onHost(a *op.Array) (*op.Array, error) {
+// onHost returns an array in the host's memory: the array itself, or a copy. It fails as
+// kind.Need does.
+func onHost(a *op.Array) *op.Array {
 	if a.Device().OnHost() {
-		return a, nil
+		return a
 	}
 	return hostCopy(a)
 }
 
-// hostCopy returns a copy of an array in the host's memory.
-func hostCopy(a *op.Array) (*op.Array, error) {
-	copied, err := op.NewArray(nil, a.Dtype(), a.Shape()...)
-	if err != nil {
-		return nil, err
-	}
-	return copied, op.Copy(copied, a)
+// hostCopy returns a copy of an array in the host's memory, or fails as kind.Need does.
+func hostCopy(a *op.Array) *op.Array {
+	copied := kind.Got(op.NewArray(nil, a.Dtype(), a.Shape()...))
+	kind.Check(op.Copy(copied, a))
+	return copied
 }
 
-// numberOf returns the only element of an array.
-func numberOf(a *op.Array) (float64, error) {
-	a, err := onHost(a)
-	if err != nil {
-		return 0, err
-	}
-	if v := op.Data[float64](a); v != nil {
-		return v[0], nil
-	}
-	return float64(op.Data[float32](a)[0]), nil
+// numberOf returns the only element of an array, or fails as kind.Need does.
+func numberOf(a *op.Array) float64 {
+	number := kind.Got(op.ArrayOf([]float64{0}, 1))
+	kind.Check(copyArray(number, a))
+	return op.Data[float64](number)[0]
 }
 
 // Clone returns a copy that shares no memory with the run. Several runs can continue from
 // it, one after the other or at the same time: the runs of a spectrum, for example, from
 // the end of the early phase that they share.
-func (c *Checkpoint) Clone() (*Checkpoint, error) {
+func (c *Checkpoint) Clone() (_ *Checkpoint, err error) {
+	defer kind.Catch(&err)
 	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), arrays: make([]NamedArray, len(c.arrays))}
 	for i, s := range c.arrays {
-		a, err := hostCopy(s.Value)
-		if err != nil {
-			return nil, err
-		}
-		copied.arrays[i] = NamedArray{s.Name, a}
+		copied.arrays[i] = NamedArray{s.Name, hostCopy(s.Value)}
 	}
 	return copied, nil
 }
 
 // WriteFile writes the checkpoint to a file, atomically, with a checksum over its
 // contents.
-func (c *Checkpoint) WriteFile(path string) error {
-	progress, err := json.Marshal(c.Progress)
-	if err != nil {
-		return fmt.Errorf("train: writing the progress: %w", err)
-	}
+func (c *Checkpoint) WriteFile(path string) (err error) {
+	defer kind.Catch(&err)
+	progress := kind.Got(json.Marshal(c.Progress))
 	f := &safetensors.File{
 		Metadata: map[string]string{progressKey: string(progress)},
 		Tensors:  make(map[string]safetensors.Tensor, len(c.arrays)),
@@ -342,10 +303,7 @@ func (c *Checkpoint) WriteFile(path string) error {
 		f.Metadata[notePrefix+k] = v
 	}
 	for _, s := range c.arrays {
-		a, err := onHost(s.Value)
-		if err != nil {
-			return fmt.Errorf("train: writing %s: %w", s.Name, err)
-		}
+		a := onHost(s.Value)
 		if v := op.Data[float64](a); v != nil {
 			f.Tensors[s.Name] = safetensors.New(v, a.Shape()...)
 		} else {

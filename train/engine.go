@@ -48,11 +48,10 @@ type settings struct {
 }
 
 // newSettings checks the options of a run and fills their defaults in.
-func newSettings(m model.Model, n, edges int, options Options) (*settings, error) {
+func newSettings(m model.Model, n, edges int, options Options) (_ *settings, err error) {
+	defer kind.Catch(&err)
 	s := &settings{Options: options, model: m, objective: m.Objective(), n: n, edges: edges}
-	if err := s.Check(s.objective, n, edges); err != nil {
-		return nil, err
-	}
+	kind.Check(s.Check(s.objective, n, edges))
 	s.Phases = slices.Clone(s.Phases) // retries change the rates
 	s.LRZ = cmp.Or(s.LRZ, 0.001)
 	if s.Optimizer == nil {
@@ -61,9 +60,7 @@ func newSettings(m model.Model, n, edges int, options Options) (*settings, error
 	if s.OptimizerZ == nil {
 		s.OptimizerZ = new(SGD)
 	}
-	if s.Optimizer == s.OptimizerZ {
-		return nil, kind.Errorf(ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
-	}
+	kind.Need(s.Optimizer != s.OptimizerZ, ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
 	s.size, s.batches = s.batchSize(edges), s.Options.batches(edges)
 	s.edgesPerEpoch = min(edges, s.size*s.batches)
 	s.epochs = s.Follows.Epochs
@@ -201,15 +198,10 @@ type hostEngine struct {
 	whole      *wholeBatch // nil without phases of All negatives
 }
 
-func newHostEngine(s *settings, edges []edge) (*hostEngine, error) {
-	value, err := op.ArrayOf([]float64{s.LogZ}, 1)
-	if err != nil {
-		return nil, err
-	}
-	grad, err := op.NewArray(nil, value.Dtype(), 1)
-	if err != nil {
-		return nil, err
-	}
+func newHostEngine(s *settings, edges []edge) (_ *hostEngine, err error) {
+	defer kind.Catch(&err)
+	value := kind.Got(op.ArrayOf([]float64{s.LogZ}, 1))
+	grad := kind.Got(op.NewArray(nil, value.Dtype(), 1))
 	h := &hostEngine{
 		settings: s, params: s.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: s.LogZ,
 		list: edges, sampler: negativeSampler{seed: s.Seed, how: s.Sampling},
@@ -218,9 +210,7 @@ func newHostEngine(s *settings, edges []edge) (*hostEngine, error) {
 		memory.UseHugePages(op.Data[float32](p.Value))
 		memory.UseHugePages(op.Data[float64](p.Value))
 	}
-	if h.whole, err = newWholeBatch(s, edges, h.params[0].Value); err != nil {
-		return nil, err
-	}
+	h.whole = kind.Got(newWholeBatch(s, edges, h.params[0].Value))
 	return h, errors.Join(s.Optimizer.Init(h.params), s.OptimizerZ.Init([]model.Parameter{h.paramZ}))
 }
 
@@ -237,8 +227,9 @@ func (h *hostEngine) arrays() []NamedArray {
 }
 
 func (h *hostEngine) restored() (err error) {
-	h.z, err = numberOf(h.paramZ.Value)
-	return err
+	defer kind.Catch(&err)
+	h.z = numberOf(h.paramZ.Value)
+	return nil
 }
 
 func (h *hostEngine) close(err error) error {

@@ -203,9 +203,10 @@ func (r *deviceEngine) arrays() []NamedArray {
 }
 
 func (r *deviceEngine) restored() (err error) {
+	defer kind.Catch(&err)
 	r.compiled.MarkStale()
-	r.z, err = numberOf(r.paramZ.Value)
-	return err
+	r.z = numberOf(r.paramZ.Value)
+	return nil
 }
 
 // close frees the memory on the device. If the device was lost (ErrLost), freeing fails

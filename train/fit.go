@@ -131,23 +131,14 @@ var (
 // batches. The model keeps what it has learnt. If the last checkpoint cannot be saved, its
 // error is joined to the returned one. If a hook fails or the run diverges
 // (DivergedError), Fit also returns the result so far, but saves no checkpoint.
-func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
-	if m == nil {
-		return Result{}, kind.Errorf(ErrInput, "train: model: got nil")
-	}
+func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (_ Result, err error) {
+	defer kind.Catch(&err)
+	kind.Need(m != nil, ErrInput, "train: model: got nil")
 	n, _ := m.Points()
-	edges, err := packEdges(heads, tails, n)
-	if err == nil {
-		err = checkWeights(options.Weights, len(edges))
-	}
-	if err != nil {
-		return Result{}, err
-	}
+	edges := packEdges(heads, tails, n)
+	checkWeights(options.Weights, len(edges))
 	memory.FreeGarbage(len(edges)) // heads, unless the caller keeps them
-	r, err := newRun(m, n, edges, options)
-	if err != nil {
-		return Result{}, err
-	}
+	r := kind.Got(newRun(m, n, edges, options))
 	err = r.trainPhases(ctx)
 	if r.engine != nil {
 		err = r.engine.close(err)
@@ -180,23 +171,17 @@ type run struct {
 	coordinates []float32
 }
 
-func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
-	o, err := newSettings(m, n, len(edges), options)
-	if err != nil {
-		return nil, err
-	}
+func newRun(m model.Model, n int, edges []edge, options Options) (_ *run, err error) {
+	defer kind.Catch(&err)
+	o := kind.Got(newSettings(m, n, len(edges), options))
 	before := o.Follows
 	r := &run{
 		settings: o, edgeList: edges, retries: make([]int, len(o.Phases)), saves: saves{last: time.Now()},
 		result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed},
 	}
 	r.epochState.epoch = before.Epochs
-	if r.pull, err = newPull(o); err != nil {
-		return nil, err
-	}
-	if r.engine, err = r.newEngine(); err != nil {
-		return nil, err
-	}
+	r.pull = kind.Got(newPull(o))
+	r.engine = kind.Got(r.newEngine())
 	if o.Resume != nil {
 		if err := r.restore(o.Resume); err != nil {
 			return nil, r.engine.close(err)
@@ -213,21 +198,18 @@ func (r *run) newEngine() (engine, error) {
 }
 
 // trainPhases runs the rest of the phases.
-func (r *run) trainPhases(ctx context.Context) error {
+func (r *run) trainPhases(ctx context.Context) (err error) {
+	defer kind.Catch(&err)
 	first := r.Follows.Epochs // the first epoch of the phase
 	for i := range r.Phases {
 		end := first + r.Phases[i].Epochs
-		if err := r.keepStart(position{epoch: first}); err != nil {
-			return err
-		}
+		kind.Check(r.keepStart(position{epoch: first}))
 		for r.epochState.epoch < end {
 			err := r.epoch(ctx, i, r.epochState.epoch-first)
 			if diverged, ok := errors.AsType[*DivergedError](err); ok {
 				err = r.beginAgain(i, diverged, err)
 			}
-			if err != nil {
-				return err
-			}
+			kind.Check(err)
 		}
 		first = end
 	}
@@ -236,16 +218,15 @@ func (r *run) trainPhases(ctx context.Context) error {
 }
 
 // epoch runs an epoch of a phase, or the rest of it, and then the hooks.
-func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
+func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) (err error) {
+	defer kind.Catch(&err)
 	e := &r.epochState
 	e.Phase, e.phaseEpoch, e.spectrum = &r.Phases[phase], phaseEpoch, spectrumAt(&r.Phases[phase], phaseEpoch)
 	e.clock, e.trained = time.Now(), 0
 	from := e.batch
 	first := from == 0 && (phaseEpoch == 0 || e.ExaggerateEarly && phaseEpoch == EarlyEpochs(e.Epochs))
 	if e.LogZ != nil && phaseEpoch == 0 && from == 0 {
-		if err := r.engine.setLogZ(*e.LogZ); err != nil {
-			return err
-		}
+		kind.Check(r.engine.setLogZ(*e.LogZ))
 	}
 	for e.batch < r.batches {
 		if err := ctx.Err(); err != nil {
@@ -254,15 +235,11 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 		}
 		if c := r.Checkpoints; c != nil && c.Interval > 0 && time.Since(r.saves.last) >= c.Interval {
 			e.pause()
-			if err := r.saveIf(true); err != nil {
-				return err
-			}
+			kind.Check(r.saveIf(true))
 			e.clock = time.Now()
 		}
 		e.single = first
-		if err := r.engine.advance(e); err != nil {
-			return err
-		}
+		kind.Check(r.engine.advance(e))
 		if first {
 			before := r.firstLoss
 			r.firstEdges, first = min(r.edges, e.batch*r.size), false
@@ -277,9 +254,7 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 			r.OnBatch(e.epoch+1, e.batch, r.batches, e.sum/float64(min(r.edges, e.batch*r.size)))
 		}
 	}
-	if err := r.pullPoints(); err != nil {
-		return err
-	}
+	kind.Check(r.pullPoints())
 	e.pause()
 	trained := max(e.trained, time.Microsecond) // Windows' clock may not have moved
 	speed := float64(r.edgesPerEpoch-from*r.size) / trained.Seconds()
@@ -287,23 +262,15 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 	r.result.Loss = e.sum / float64(r.edgesPerEpoch)
 	r.result.Elapsed += e.elapsed
 	e.position, e.sum, e.elapsed = position{epoch: e.epoch + 1}, 0, 0
-	if err := r.checkSpread(); err != nil {
-		return err
-	}
-	if err := r.checkLoss(phaseEpoch); err != nil {
-		return err
-	}
-	if err := r.checkFinite(); err != nil {
-		return err
-	}
+	kind.Check(r.checkSpread())
+	kind.Check(r.checkLoss(phaseEpoch))
+	kind.Check(r.checkFinite())
 	state := State{
 		Epoch: r.result.Epochs, Epochs: r.epochs, Phase: phase, LR: e.lr, Loss: r.result.Loss, LogZ: r.engine.logZ(),
 		Elapsed: r.result.Elapsed, EdgesPerSecond: speed, Model: r.model,
 	}
 	for _, h := range r.Hooks {
-		if err := h.AfterEpoch(&state); err != nil {
-			return err
-		}
+		kind.Check(h.AfterEpoch(&state))
 	}
 	return r.saveIf(r.Checkpoints != nil && r.Checkpoints.Epochs > 0 && r.result.Epochs%r.Checkpoints.Epochs == 0)
 }
@@ -375,7 +342,8 @@ func (r *run) checkLoss(phaseEpoch int) error {
 // checkFinite checks that all parameters and state are finite. A finite loss does not
 // imply this: it depends neither on running statistics nor on the last step's result. A
 // Stateful model is checked after every epoch, other models only after the last.
-func (r *run) checkFinite() error {
+func (r *run) checkFinite() (err error) {
+	defer kind.Catch(&err)
 	if _, ok := r.model.(Stateful); !ok && r.result.Epochs < r.epochs {
 		return nil
 	}
@@ -385,10 +353,7 @@ func (r *run) checkFinite() error {
 		if !parameter && !state {
 			continue
 		}
-		v, err := onHost(a.Value)
-		if err != nil {
-			return err
-		}
+		v := onHost(a.Value)
 		if !simd.AllFinite(op.Data[float32](v)) || !simd.AllFinite(op.Data[float64](v)) {
 			return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%s is not finite", name)}
 		}
@@ -544,26 +509,20 @@ func (r *run) keepStart(first position) (err error) {
 	return err
 }
 
-// beginAgain returns to the start of a phase that ended with err because it diverged, with a
-// lower learning rate. It returns err if there are no retries left.
-func (r *run) beginAgain(phase int, cause *DivergedError, err error) error {
+// beginAgain returns to the start of a phase that ended with failed because it diverged, with a
+// lower learning rate. It returns failed if there are no retries left.
+func (r *run) beginAgain(phase int, cause *DivergedError, failed error) (err error) {
+	defer kind.Catch(&err)
 	if cause.Phase, cause.Retries = phase, r.retries[phase]; r.start == nil || cause.Retries >= r.Retries {
-		return err
+		return failed
 	}
 	closed := r.engine.close(nil)
-	if r.engine = nil; closed != nil {
-		return closed
-	}
-	next, err := r.newEngine()
-	if err != nil {
-		return err
-	}
-	r.engine = next
+	r.engine = nil
+	kind.Check(closed)
+	r.engine = kind.Got(r.newEngine())
 	r.lowerRate(phase)
 	elapsed := r.result.Elapsed
-	if err := r.copyFrom(r.start); err != nil {
-		return err
-	}
+	kind.Check(r.copyFrom(r.start))
 	r.result.Elapsed = elapsed
 	if r.OnRetry == nil {
 		return nil

@@ -72,21 +72,16 @@ const FewestToImitate = 10
 // points. o may be nil.
 //
 // Errors about points that are too few, sparse, or all equal wrap ErrInput.
-func Imitate(ctx context.Context, points, positions *data.Matrix, o *Imitation) (*model.MLP[float32], error) {
+func Imitate(ctx context.Context, points, positions *data.Matrix, o *Imitation) (_ *model.MLP[float32], err error) {
+	defer kind.Catch(&err)
 	o = cmp.Or(o, new(Imitation))
-	if points.CSR != nil || points.N < FewestToImitate || points.N != positions.N {
-		return nil, kind.Errorf(ErrInput, "train: a network learns a map of at least %d dense points", FewestToImitate)
-	}
+	kind.Need(points.CSR == nil && points.N >= FewestToImitate && points.N == positions.N, ErrInput,
+		"train: a network learns a map of at least %d dense points", FewestToImitate)
 	x := &data.Matrix{N: points.N, D: points.D, X: points.X} // without an Offset
 	var components *pca.PCA
 	if x.D > mostValues {
-		var err error
-		if components, err = pca.Fit(ctx, x, min(mostValues, x.N), nil); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		if x, err = components.Transform(ctx, x, nil); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
+		components = kind.Got(pca.Fit(ctx, x, min(mostValues, x.N), nil))
+		x = kind.Got(components.Transform(ctx, x, nil))
 	}
 	stream := rng.New(o.Seed, rng.Rows, 1)
 	rows := different(x, stream.Perm(x.N))
@@ -97,26 +92,17 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, o *Imitation) 
 		i.in = inUnits(chosen)
 	}
 	i.in.unit = nearest(x, chosen)
-	if !(i.in.unit > 0) || !(i.out.unit > 0) {
-		return nil, kind.Errorf(ErrInput, "train: all points are equal, or have equal positions, which a network cannot learn")
-	}
+	kind.Need(i.in.unit > 0 && i.out.unit > 0, ErrInput, "train: all points are equal, or have equal positions, which a network cannot learn")
 	spread := i.in.limit / farthest / i.in.unit
 	i.in.apply(chosen.X, chosen.X)
 	i.out.apply(at.X, at.X)
-	network, err := model.NewLandmarkMLP(model.Landmarks{
+	network := kind.Got(model.NewLandmarkMLP(model.Landmarks{
 		Points: chosen, Positions: at, Sharpness: sharpness, Hidden: hiddenWidth, Spread: spread, Seed: o.Seed,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := i.train(ctx, network); err != nil {
-		return nil, err
-	}
+	}))
+	kind.Check(i.train(ctx, network))
 	network.Refer(i.in.center, i.in.unit, i.out.center, i.out.unit)
 	if components != nil {
-		if network, err = network.After(components.Axes, components.Mean); err != nil {
-			return nil, err
-		}
+		network = kind.Got(network.After(components.Axes, components.Mean))
 	}
 	network.Freeze()
 	return network, nil
@@ -183,18 +169,13 @@ func unitsOf(y *data.Matrix) units {
 // probe returns the row of n of the i-th of count probes.
 func probe(i, count, n int) int { return int(int64(i) * int64(n) / int64(count)) }
 
-func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) error {
-	graph, err := model.NewImitation(network)
-	if err != nil {
-		return err
-	}
+func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) (err error) {
+	defer kind.Catch(&err)
+	graph := kind.Got(model.NewImitation(network))
 	n := len(m.rows)
 	size := min(n, imitationBatch)
 	steps := min(mostSteps, max(leastSteps, imitationPasses*n/size))
-	learnt, err := op.ArrayOf(m.y.X, m.y.N, m.y.D)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
+	learnt := kind.Got(op.ArrayOf(m.y.X, m.y.N, m.y.D))
 	state := Checkpoint{Progress: Progress{Seed: m.Seed, Total: steps}, arrays: []NamedArray{{"map", learnt}}}
 	// Two parameters for each layer: three before the landmarks, the weights of landmarks, and
 	// the positions.
@@ -208,9 +189,7 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) erro
 	}
 	for i := range parts {
 		p := &parts[i]
-		if err := p.Init(p.params); err != nil {
-			return err
-		}
+		kind.Check(p.Init(p.params))
 		for _, x := range p.params {
 			state.arrays = append(state.arrays, NamedArray{parameterPrefix + x.Name, x.Value})
 		}
@@ -220,9 +199,7 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) erro
 	}
 	begun := 0
 	if m.Resume != nil {
-		if err := m.Resume.restoreImitation(&state); err != nil {
-			return err
-		}
+		kind.Check(m.Resume.restoreImitation(&state))
 		begun = m.Resume.Progress.Epochs
 	}
 	var order []int
@@ -244,9 +221,7 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) erro
 			state.Progress.Epochs, saved = t, time.Now()
 			err = errors.Join(err, c.Save(&state))
 		}
-		if err != nil {
-			return err
-		}
+		kind.Check(err)
 		for i, k := range rows {
 			m.out.apply(y.Row(i), m.y.Row(m.rows[k]))
 			m.in.apply(x.Row(i), m.x.Row(m.rows[k]))
@@ -254,10 +229,7 @@ func (m *imitation) train(ctx context.Context, network *model.MLP[float32]) erro
 		for i, v := range x.X {
 			x.X[i] = v + float32(float64(most*(2*m.stream.Float64()-1)))
 		}
-		loss, err := graph.Step(x.X, y.X)
-		if err != nil {
-			return err
-		}
+		loss := kind.Got(graph.Step(x.X, y.X))
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return fmt.Errorf("train: the network diverged in step %d", t+1)
 		}

@@ -114,7 +114,7 @@ func zerosLike(a *op.Array) (*op.Array, error) {
 		err = zeros.Zero()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, err
 	}
 	return zeros, nil
 }
@@ -178,18 +178,12 @@ type Adam struct {
 }
 
 // Init implements Optimizer.
-func (o *Adam) Init(params []model.Parameter) error {
-	if err := checkDecay(o.WeightDecay); err != nil {
-		return err
-	}
+func (o *Adam) Init(params []model.Parameter) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(checkDecay(o.WeightDecay))
 	o.factors = simd.Adam{WeightDecay: o.WeightDecay, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-	if err := o.restart(params, true, o.piece, "adam.m", "adam.v"); err != nil {
-		return err
-	}
-	var err error
-	if o.steps, err = op.ArrayOf([]float64{0}, 1); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
+	kind.Check(o.restart(params, true, o.piece, "adam.m", "adam.v"))
+	o.steps = kind.Got(op.ArrayOf([]float64{0}, 1))
 	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
 	return nil
 }
@@ -263,18 +257,15 @@ type SGD struct {
 }
 
 // Init implements Optimizer.
-func (o *SGD) Init(params []model.Parameter) error {
-	if !(o.Momentum >= 0 && o.Momentum <= 1) {
-		return kind.Errorf(ErrInput, "train: momentum: got %g, want 0 to 1", o.Momentum)
-	}
-	if err := checkDecay(o.WeightDecay); err != nil {
-		return err
-	}
+func (o *SGD) Init(params []model.Parameter) (err error) {
+	defer kind.Catch(&err)
+	kind.Need(o.Momentum >= 0 && o.Momentum <= 1, ErrInput, "train: momentum: got %g, want 0 to 1", o.Momentum)
+	kind.Check(checkDecay(o.WeightDecay))
 	var names []string
 	if !o.plain() {
 		names = []string{"sgd.momentum"}
 	}
-	err := o.restart(params, !o.plain(), o.piece, names...)
+	err = o.restart(params, !o.plain(), o.piece, names...)
 	if o.Momentum == 0 {
 		o.state = nil // buf is the gradient of the last step, so it need not be kept
 	}

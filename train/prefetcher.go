@@ -311,18 +311,16 @@ func resize[E any](s []E, n int) []E {
 	return grown
 }
 
-// packEdges checks a list of directed edges and packs it.
-func packEdges(heads, tails []int32, n int) ([]edge, error) {
-	if len(heads) != len(tails) {
-		return nil, kind.Errorf(ErrInput, "train: edges: got %d heads and %d tails, want as many of both", len(heads), len(tails))
-	}
+// packEdges checks a list of directed edges and packs it. It fails as kind.Need does.
+func packEdges(heads, tails []int32, n int) []edge {
+	kind.Need(len(heads) == len(tails), ErrInput, "train: edges: got %d heads and %d tails, want as many of both", len(heads), len(tails))
 	edges := make([]edge, len(heads))
 	for i, h := range heads {
 		t := tails[i]
 		if h < 0 || int(h) >= n || t < 0 || int(t) >= n || h == t {
-			return nil, kind.Errorf(ErrInput, "train: edge %d: got points %d and %d, want two different ones below %d", i, h, t, n)
+			kind.Fail(ErrInput, "train: edge %d: got points %d and %d, want two different ones below %d", i, h, t, n)
 		}
 		edges[i] = packEdge(h, t)
 	}
-	return edges, nil
+	return edges
 }

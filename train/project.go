@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -65,32 +64,24 @@ type Projector struct {
 //
 // If ctx is done while the search is prepared, the error is ctx's.
 func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int,
-	training model.FitInfo) (*Projector, error) {
-	if points == nil {
-		return nil, kind.Errorf(ErrInput, "train: training points: got nil")
-	}
-	if d < 1 || len(table) != points.N*d || points.N == 0 {
-		return nil, kind.Errorf(ErrInput, "train: positions: got %d coordinates for %d points in %d dimensions", len(table), points.N, d)
-	}
-	if training.Neighbors < 1 || training.Negatives < 1 {
-		return nil, kind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors,
-			training.Negatives)
-	}
-	if !(math.Abs(training.LogConst) <= maxLogConst*2) {
-		return nil, kind.Errorf(ErrInput, "train: got a constant of exp(%g), want an exponent within ±%d", training.LogConst, 2*maxLogConst)
-	}
+	training model.FitInfo) (_ *Projector, err error) {
+	defer kind.Catch(&err)
+	kind.Need(points != nil, ErrInput, "train: training points: got nil")
+	kind.Need(d >= 1 && len(table) == points.N*d && points.N != 0, ErrInput,
+		"train: positions: got %d coordinates for %d points in %d dimensions", len(table), points.N, d)
+	kind.Need(training.Neighbors >= 1 && training.Negatives >= 1, ErrInput,
+		"train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors, training.Negatives)
+	kind.Need(math.Abs(training.LogConst) <= maxLogConst*2, ErrInput,
+		"train: got a constant of exp(%g), want an exponent within ±%d", training.LogConst, 2*maxLogConst)
 	if i := simd.FirstNotFinite(table); i >= 0 {
 		return nil, kind.Errorf(ErrInput, "train: coordinate %d of position %d (both counted from 0): got %v", i%d, i/d, table[i])
 	}
 	if _, err := op.NewSlopes(training.Objective, training.Negatives, training.LogConst); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, err
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	search := selection.If(on.OnHost() && points.N >= approximateFrom, neighbors.Approximate, neighbors.Auto)
-	index, err := neighbors.NewIndex(ctx, points, neighbors.Options{Search: search, Rough: true, Seed: training.Seed, Device: on})
-	if err != nil {
-		return nil, err
-	}
+	index := kind.Got(neighbors.NewIndex(ctx, points, neighbors.Options{Search: search, Rough: true, Seed: training.Seed, Device: on}))
 	p := &Projector{steps: projectionSteps, training: training, table: table, rows: table, d: d, points: points, index: index}
 	if training.Objective.Metric == op.Cosine {
 		p.rows = slices.Clone(table)
@@ -116,19 +107,16 @@ func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, ta
 func (p *Projector) Size() (in, out int) { return p.points.D, p.d }
 
 // ProjectTo implements model.Mapper.
-func (p *Projector) ProjectTo(dst, x []float32) error {
+func (p *Projector) ProjectTo(dst, x []float32) (err error) {
+	defer kind.Catch(&err)
 	width := p.points.D
 	rows := len(x) / width
-	if len(x) != rows*width || len(dst) != rows*p.d {
-		return kind.Errorf(ErrInput, "train: got %d values for %d results, want points of %d and %d for each", len(x), len(dst), width, p.d)
-	}
+	kind.Need(len(x) == rows*width && len(dst) == rows*p.d, ErrInput,
+		"train: got %d values for %d results, want points of %d and %d for each", len(x), len(dst), width, p.d)
 	if rows == 0 {
 		return nil
 	}
-	near, err := p.index.Search(context.Background(), &data.Matrix{N: rows, D: width, X: x, Offset: p.points.Offset}, p.training.Neighbors)
-	if err != nil {
-		return err
-	}
+	near := kind.Got(p.index.Search(context.Background(), &data.Matrix{N: rows, D: width, X: x, Offset: p.points.Offset}, p.training.Neighbors))
 	parallel.For(rows, projectionRows, func(_, lo, hi int) {
 		w := p.works.Get()
 		defer p.works.Put(w)

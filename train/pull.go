@@ -28,24 +28,20 @@ const (
 )
 
 // newPull returns the pull of a run; nil if there is none.
-func newPull(s *settings) (*pull, error) {
+func newPull(s *settings) (_ *pull, err error) {
+	defer kind.Catch(&err)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Pull > 0 }) {
 		return nil, nil
 	}
 	_, single := s.model.(*model.Embedding[float32])
 	_, double := s.model.(*model.Embedding[float64])
 	_, d := s.model.Points()
-	if !single && !double {
-		return nil, kind.Errorf(ErrInput, "train: a pull: got %T, want positions without a network", s.model)
-	}
-	if len(s.Towards) != s.n*d || !simd.AllFinite(s.Towards) {
-		return nil, kind.Errorf(ErrInput, "train: a pull: got %d coordinates to pull towards, want %d finite ones", len(s.Towards), s.n*d)
-	}
+	kind.Need(single || double, ErrInput, "train: a pull: got %T, want positions without a network", s.model)
+	kind.Need(len(s.Towards) == s.n*d && simd.AllFinite(s.Towards), ErrInput,
+		"train: a pull: got %d coordinates to pull towards, want %d finite ones", len(s.Towards), s.n*d)
 	towards := withoutOutliers(s.Towards, d)
 	mean, squares := quality.Spread(towards, d, false)
-	if squares == 0 {
-		return nil, kind.Errorf(ErrInput, "train: a pull: got equal positions to pull towards, want different ones")
-	}
+	kind.Need(squares != 0, ErrInput, "train: a pull: got equal positions to pull towards, want different ones")
 	p := &pull{towards: make([]float32, len(towards)), squares: squares}
 	for i, v := range towards {
 		p.towards[i] = float32(float64(v) - mean[i%d])
@@ -73,15 +69,13 @@ func withoutOutliers(x []float32, d int) []float32 {
 }
 
 // pullPoints takes the step after an epoch.
-func (r *run) pullPoints() error {
+func (r *run) pullPoints() (err error) {
+	defer kind.Catch(&err)
 	if r.epochState.Pull == 0 {
 		return nil
 	}
 	table := r.engine.arrays()[0].Value // the only parameter
-	value, err := onHost(table)
-	if err != nil {
-		return err
-	}
+	value := onHost(table)
 	pullTo(r, op.Data[float32](value))
 	pullTo(r, op.Data[float64](value))
 	if value == table {

@@ -300,20 +300,14 @@ func (d *edgeDrawer) draw(epoch int) []edge {
 	return d.list
 }
 
-// checkWeights returns an error unless weights is empty or has one weight per edge.
-func checkWeights(weights []float32, edges int) error {
-	if weights == nil {
-		return nil
-	}
-	if len(weights) != edges {
-		return kind.Errorf(ErrInput, "train: weights: got %d, want %d, one for each edge", len(weights), edges)
-	}
+// checkWeights fails as kind.Need does unless weights is nil or has one weight per edge.
+func checkWeights(weights []float32, edges int) {
+	kind.Need(weights == nil || len(weights) == edges, ErrInput, "train: weights: got %d, want %d, one for each edge", len(weights), edges)
 	for e, w := range weights {
 		if !(w > 0) || w > math.MaxFloat32 {
-			return kind.Errorf(ErrInput, "train: weight of edge %d: got %v, want a finite number above 0", e, w)
+			kind.Fail(ErrInput, "train: weight of edge %d: got %v, want a finite number above 0", e, w)
 		}
 	}
-	return nil
 }
 
 // Full, as a number of negatives, means every endpoint of the batch's other edges, once:
