@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/data/images"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/internal/simd"
@@ -39,140 +40,99 @@ type Split struct{ Train, Test []int32 }
 
 // OfficialSplit returns the published split of images. The error wraps ErrSplit if there is
 // none, or one of its parts is empty.
-func OfficialSplit(images *images.Set) (Split, error) {
-	if images == nil {
-		return Split{}, fmt.Errorf("%w: images: got none", ErrSplit)
-	}
-	if images.Train == nil {
-		return Split{}, fmt.Errorf("%w: %s: got no published split, want folders train and test, or a stratified or random split",
-			ErrSplit, images.Name)
-	}
+func OfficialSplit(images *images.Set) (_ Split, err error) {
+	defer kind.Catch(&err)
+	kind.Expect(images != nil, ErrSplit, "images: got none")
+	kind.Expect(images.Train != nil, ErrSplit,
+		"%s: got no published split, want folders train and test, or a stratified or random split", images.Name)
 	n := len(images.Train)
 	s := Split{
 		Train: selection.Where(n, func(i int32) bool { return images.Train[i] }),
 		Test:  selection.Where(n, func(i int32) bool { return !images.Train[i] }),
 	}
-	if n != images.N || len(s.Train) == 0 || len(s.Test) == 0 {
-		return Split{}, fmt.Errorf("%w: %s: got %d images for training and %d for testing, want some of both", ErrSplit,
-			images.Name, len(s.Train), len(s.Test))
-	}
+	kind.Expect(n == images.N && len(s.Train) > 0 && len(s.Test) > 0, ErrSplit,
+		"%s: got %d images for training and %d for testing, want some of both", images.Name, len(s.Train), len(s.Test))
 	return s, nil
 }
 
 // Sample draws a smaller, stratified split of at most train training images and test test
 // images; the share of each class is kept to within one. The draw depends on the seed.
 // Errors wrap ErrLabels or ErrSplit.
-func (s Split) Sample(images *images.Set, train, test int, seed uint64) (Split, error) {
-	if err := checkLabels(images); err != nil {
-		return Split{}, err
-	}
+func (s Split) Sample(images *images.Set, train, test int, seed uint64) (_ Split, err error) {
+	defer kind.Catch(&err)
+	checkLabels(images)
 	parts := [2][]int32{s.Train, s.Test}
 	for i, count := range [2]int{train, test} {
 		if count >= len(parts[i]) {
 			continue
 		}
-		_, drawn, err := images.Labels.Split(parts[i], count, seed)
-		if err != nil {
-			return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
-		}
-		parts[i] = drawn
+		_, parts[i], err = images.Labels.Split(parts[i], count, seed)
+		kind.Expect(err == nil, ErrSplit, "%w", err)
 	}
 	return Split{Train: parts[0], Test: parts[1]}, nil
 }
 
-// check returns an error unless classifiers of the images can be trained and
+// check fails as kind.Expect does unless classifiers of the images can be trained and
 // tested on the split.
-func (s Split) check(images *images.Set) error {
-	if err := checkLabels(images); err != nil {
-		return err
-	}
-	if err := s.checkRows(images.N); err != nil {
-		return err
-	}
+func (s Split) check(images *images.Set) {
+	checkLabels(images)
+	s.checkRows(images.N)
 	names := images.Labels.Names
-	return checkClasses(images.Labels.Class, s.Train, len(names), func(c int) string { return fmt.Sprintf("class %q", names[c]) })
+	checkClasses(images.Labels.Class, s.Train, len(names), func(c int) string { return fmt.Sprintf("class %q", names[c]) })
 }
 
-// checkRows returns an error unless both parts have rows of the n images, and no row
+// checkRows fails as kind.Expect does unless both parts have rows of the n images, and no row
 // twice.
-func (s Split) checkRows(n int) error {
+func (s Split) checkRows(n int) {
 	seen := make([]bool, n)
 	for _, part := range [...]struct {
 		name string
 		rows []int32
 	}{{"training", s.Train}, {"test", s.Test}} {
-		if len(part.rows) == 0 {
-			return fmt.Errorf("%w: %s images: got none", ErrSplit, part.name)
-		}
+		kind.Expect(len(part.rows) > 0, ErrSplit, "%s images: got none", part.name)
 		for _, row := range part.rows {
-			switch {
-			case row < 0 || int(row) >= n:
-				return fmt.Errorf("%w: %s image: got %d, want 0 to %d", ErrSplit, part.name, row, n-1)
-			case seen[row]:
-				return fmt.Errorf("%w: image %d (counted from 0): got it twice", ErrSplit, row)
-			}
+			kind.Expect(row >= 0 && int(row) < n, ErrSplit, "%s image: got %d, want 0 to %d", part.name, row, n-1)
+			kind.Expect(!seen[row], ErrSplit, "image %d (counted from 0): got it twice", row)
 			seen[row] = true
 		}
 	}
-	return nil
 }
 
-// checkLabels returns an error unless every image has a label.
-func checkLabels(images *images.Set) error {
-	if images == nil {
-		return fmt.Errorf("%w: images: got none", ErrLabels)
-	}
-	switch l := images.Labels; {
-	case l == nil:
-		return fmt.Errorf("%w: %s: got no classes, want a folder for each class, or a file of labels", ErrLabels, images.Name)
-	case len(l.Class) != images.N:
-		return fmt.Errorf("%w: %s: got %d labels, want %d, one for each image", ErrLabels, images.Name, len(l.Class), images.N)
-	}
-	return nil
+// checkLabels fails as kind.Expect does unless every image has a label.
+func checkLabels(images *images.Set) {
+	kind.Expect(images != nil, ErrLabels, "images: got none")
+	l := images.Labels
+	kind.Expect(l != nil, ErrLabels, "%s: got no classes, want a folder for each class, or a file of labels", images.Name)
+	kind.Expect(len(l.Class) == images.N, ErrLabels, "%s: got %d labels, want %d, one for each image", images.Name, len(l.Class), images.N)
 }
 
-// checkClasses returns an error unless there are at least two classes and each has a
+// checkClasses fails as kind.Expect does unless there are at least two classes and each has a
 // training row. name returns the name of a class.
-func checkClasses(classes, rows []int32, count int, name func(c int) string) error {
-	if count < 2 {
-		return fmt.Errorf("%w: classes: got %d, want 2 or more", ErrLabels, count)
-	}
+func checkClasses(classes, rows []int32, count int, name func(c int) string) {
+	kind.Expect(count >= 2, ErrLabels, "classes: got %d, want 2 or more", count)
 	size := make([]int, count)
 	for _, row := range rows {
-		if row < 0 || int(row) >= len(classes) {
-			return fmt.Errorf("%w: training row: got %d, want 0 to %d", ErrSplit, row, len(classes)-1)
-		}
+		kind.Expect(row >= 0 && int(row) < len(classes), ErrSplit, "training row: got %d, want 0 to %d", row, len(classes)-1)
 		c := classes[row]
-		if c < 0 || int(c) >= count {
-			return fmt.Errorf("%w: class of image %d (counted from 0): got %d, want 0 to %d", ErrLabels, row, c, count-1)
-		}
+		kind.Expect(c >= 0 && int(c) < count, ErrLabels, "class of image %d (counted from 0): got %d, want 0 to %d", row, c, count-1)
 		size[c]++
 	}
 	for c, n := range size {
-		if n == 0 {
-			return fmt.Errorf("%w: %s: got no training images", ErrSplit, name(c))
-		}
+		kind.Expect(n > 0, ErrSplit, "%s: got no training images", name(c))
 	}
-	return nil
 }
 
-// checkFeatures returns an error unless the features are finite, and there is a
+// checkFeatures fails as kind.Expect does unless the features are finite, and there is a
 // class for each row.
-func checkFeatures(features *data.Matrix, classes []int32) error {
-	if features == nil {
-		return fmt.Errorf("%w: features: got none", ErrShape)
-	}
-	if features.N < 1 || features.D < 1 || len(features.X) != features.N*features.D {
-		return fmt.Errorf("%w: features: got %d values, want %d images with %d each", ErrShape, len(features.X), features.N, features.D)
-	}
-	if len(classes) != features.N {
-		return fmt.Errorf("%w: classes: got %d, want %d, one for each image", ErrLabels, len(classes), features.N)
-	}
+func checkFeatures(features *data.Matrix, classes []int32) {
+	kind.Expect(features != nil, ErrShape, "features: got none")
+	kind.Expect(features.N >= 1 && features.D >= 1 && len(features.X) == features.N*features.D, ErrShape,
+		"features: got %d values, want %d images with %d each", len(features.X), features.N, features.D)
+	kind.Expect(len(classes) == features.N, ErrLabels, "classes: got %d, want %d, one for each image", len(classes), features.N)
 	if at := simd.FirstNotFinite(features.X); at >= 0 {
-		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v, want a finite number", ErrFeatures,
+		kind.Expect(false, ErrFeatures, "feature %d of image %d (both counted from 0): got %v, want a finite number",
 			at%features.D, at/features.D, features.X[at])
 	}
-	return nil
 }
 
 // An Evaluation measures the accuracy of classifiers on frozen features. The zero value is
@@ -202,22 +162,17 @@ type Evaluation struct {
 // training. The number of test images of each class is proportional to its size, to within
 // one, or with Random left to chance: the paper's program draws 10 000 of CIFAR-10's 60 000
 // images in this way. Errors wrap ErrLabels or ErrSplit.
-func (e *Evaluation) Draw(images *images.Set, seed uint64) (Split, error) {
-	if err := checkLabels(images); err != nil {
-		return Split{}, err
-	}
+func (e *Evaluation) Draw(images *images.Set, seed uint64) (_ Split, err error) {
+	defer kind.Catch(&err)
+	checkLabels(images)
 	test := e.TestOf(images.N)
-	if images.N > 1 && (test < 1 || test >= images.N) {
-		return Split{}, fmt.Errorf("%w: test images: got %d, want 1 to %d", ErrSplit, test, images.N-1)
-	}
+	kind.Expect(images.N <= 1 || test >= 1 && test < images.N, ErrSplit, "test images: got %d, want 1 to %d", test, images.N-1)
 	strata := images.Labels
 	if e.Random {
 		strata = &data.Labels{Class: make([]int32, images.N), Names: []string{"image"}}
 	}
 	train, held, err := strata.Split(nil, test, seed)
-	if err != nil {
-		return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
-	}
+	kind.Expect(err == nil, ErrSplit, "%w", err)
 	return Split{Train: train, Test: held}, nil
 }
 
@@ -261,15 +216,11 @@ type Result struct {
 // Run evaluates features: row i is image i, by Features or Pixels. Errors wrap ErrOption,
 // ErrShape, ErrLabels, ErrSplit or ErrFeatures, or come from ctx or the device. All
 // options are checked before anything is computed.
-func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *images.Set) (Result, error) {
-	splits, k, err := e.prepare(images)
-	if err != nil {
-		return Result{}, err
-	}
+func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *images.Set) (_ Result, err error) {
+	defer kind.Catch(&err)
+	splits, k := e.prepare(images)
 	classes := images.Labels.Class
-	if err := checkFeatures(features, classes); err != nil {
-		return Result{}, err
-	}
+	checkFeatures(features, classes)
 	r := Result{K: k, Official: len(e.Seeds) == 0, Random: e.Random, Train: len(splits[0].Train), Test: len(splits[0].Test)}
 	progress := func(done int) {
 		if e.Progress != nil {
@@ -284,18 +235,10 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 		if !r.Official {
 			one.Seed = e.Seeds[i]
 		}
-		if one.KNN, err = KNNAccuracy(ctx, features, classes, s, k, e.Device); err != nil {
-			return Result{}, err
-		}
+		one.KNN = kind.Got(KNNAccuracy(ctx, features, classes, s, k, e.Device))
 		progress(2*i + 1)
-		l, err := FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), logistic)
-		if err != nil {
-			return Result{}, err
-		}
-		found, err := l.Classify(features, s.Test)
-		if err != nil {
-			return Result{}, err
-		}
+		l := kind.Got(FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), logistic))
+		found := kind.Got(l.Classify(features, s.Test))
 		right := 0
 		for j, c := range found {
 			if c == classes[s.Test[j]] {
@@ -314,22 +257,15 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 
 // Plane is Run's kNN classifier on positions, such as a Projection's, with Euclidean
 // distance. If classes tie, the class with the nearest member wins. Errors are as for Run.
-func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *images.Set) (Score, error) {
-	splits, k, err := e.prepare(images)
-	if err != nil {
-		return Score{}, err
-	}
-	if err := checkFeatures(positions, images.Labels.Class); err != nil {
-		return Score{}, err
-	}
+func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *images.Set) (_ Score, err error) {
+	defer kind.Catch(&err)
+	splits, k := e.prepare(images)
+	checkFeatures(positions, images.Labels.Class)
 	var found []float64
 	for _, s := range splits {
 		known, knownClasses := pick(positions, images.Labels.Class, s.Train)
 		test, testClasses := pick(positions, images.Labels.Class, s.Test)
-		accuracy, err := quality.HeldOutAccuracy(ctx, known, knownClasses, test, testClasses, k, e.Device)
-		if err != nil {
-			return Score{}, err
-		}
+		accuracy := kind.Got(quality.HeldOutAccuracy(ctx, known, knownClasses, test, testClasses, k, e.Device))
 		found = append(found, accuracy)
 	}
 	return score(found), nil
@@ -342,35 +278,28 @@ func pick(features *data.Matrix, classes, rows []int32) (*data.Matrix, []int32) 
 
 // Check returns the errors of Run about the images and the options. It needs no features,
 // so it can be called before a long training.
-func (e *Evaluation) Check(images *images.Set) error {
-	_, _, err := e.prepare(images)
-	return err
+func (e *Evaluation) Check(images *images.Set) (err error) {
+	defer kind.Catch(&err)
+	e.prepare(images)
+	return nil
 }
 
 // prepare returns the splits to evaluate on, at least one and all usable, and the number
-// of neighbours that vote.
-func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err error) {
-	if err := checkLabels(images); err != nil {
-		return nil, 0, err
-	}
-	if e.Random && len(e.Seeds) == 0 {
-		return nil, 0, fmt.Errorf("%w: seeds of random splits: got none, want at least one", ErrOption)
-	}
+// of neighbours that vote, or fails as kind.Need does.
+func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int) {
+	checkLabels(images)
+	kind.Expect(!e.Random || len(e.Seeds) > 0, ErrOption, "seeds of random splits: got none, want at least one")
 	k, splits = cmp.Or(e.K, defaultK), make([]Split, max(1, len(e.Seeds)))
 	for i := range splits {
 		if len(e.Seeds) == 0 {
-			splits[i], err = OfficialSplit(images)
+			splits[i] = kind.Got(OfficialSplit(images))
 		} else {
-			splits[i], err = e.Draw(images, e.Seeds[i])
+			splits[i] = kind.Got(e.Draw(images, e.Seeds[i]))
 		}
-		if err == nil {
-			err = cmp.Or(splits[i].check(images), checkNeighbors(k, splits[i]))
-		}
-		if err != nil {
-			return nil, 0, err
-		}
+		splits[i].check(images)
+		splits[i].checkNeighbors(k)
 	}
-	return splits, k, nil
+	return splits, k
 }
 
 // score returns mean and standard deviation.
@@ -398,33 +327,23 @@ func score(x []float64) Score {
 // The search is exact for the features scaled to unit length in float32, and the result is
 // the same on any device; nil is the CPU. Errors wrap ErrOption, ErrShape, ErrLabels,
 // ErrSplit or ErrFeatures, or come from ctx or the device.
-func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int, on *model.Device) (float64, error) {
-	if err := checkFeatures(features, classes); err != nil {
-		return 0, err
-	}
-	if err := cmp.Or(split.checkRows(features.N), checkNeighbors(k, split)); err != nil {
-		return 0, err
-	}
+func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int, on *model.Device) (_ float64, err error) {
+	defer kind.Catch(&err)
+	checkFeatures(features, classes)
+	split.checkRows(features.N)
+	split.checkNeighbors(k)
 	features = features.Relative(nil) // directions are those from the origin
 	base := directions(features, split.Train, true)
-	index, err := neighbors.NewIndex(ctx, base, neighbors.Options{Search: neighbors.Exact, Device: on})
-	if err != nil {
-		return 0, err
-	}
+	index := kind.Got(neighbors.NewIndex(ctx, base, neighbors.Options{Search: neighbors.Exact, Device: on}))
 	defer index.Free()
 	first := selection.UpTo[int32](k) // equally near to a query without a direction are all
 	right := 0
 	const queries = 4096
 	for lo := 0; lo < len(split.Test); lo += queries {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
+		kind.Check(ctx.Err())
 		test := split.Test[lo:min(lo+queries, len(split.Test))]
 		to := directions(features, test, false)
-		nb, err := index.Search(ctx, to, k)
-		if err != nil {
-			return 0, err
-		}
+		nb := kind.Got(index.Search(ctx, to, k))
 		votes := map[int32]int{}
 		for i, row := range test {
 			clear(votes)
@@ -449,15 +368,10 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 // defaultK is the number of neighbours that vote.
 const defaultK = 15
 
-// checkNeighbors returns an error unless the split has k training images.
-func checkNeighbors(k int, split Split) error {
-	if k < 1 {
-		return fmt.Errorf("%w: neighbours: got %d, want 1 or more", ErrOption, k)
-	}
-	if k > len(split.Train) {
-		return fmt.Errorf("%w: neighbours: got %d, want at most %d, the number of training images", ErrOption, k, len(split.Train))
-	}
-	return nil
+// checkNeighbors fails as kind.Expect does unless the split has k training images.
+func (s Split) checkNeighbors(k int) {
+	kind.Expect(k >= 1, ErrOption, "neighbours: got %d, want 1 or more", k)
+	kind.Expect(k <= len(s.Train), ErrOption, "neighbours: got %d, want at most %d, the number of training images", k, len(s.Train))
 }
 
 // directions returns the given rows scaled to unit length. One more column is 1 for the
@@ -510,35 +424,27 @@ type Monitor struct {
 // Hook returns the hook for a run whose State.Model is an Encoder. It checks the images
 // and the options before training; errors wrap ErrOption, ErrShape, ErrLabels or ErrSplit.
 // A measurement stops when ctx is done.
-func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
+func (m *Monitor) Hook(ctx context.Context) (_ train.Hook, err error) {
+	defer kind.Catch(&err)
 	k := cmp.Or(m.K, defaultK)
-	if err := cmp.Or(checkImages(m.Images), m.Augmentation.Check(), checkLabels(m.Images)); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(m.Split.checkRows(m.Images.N), checkNeighbors(k, m.Split)); err != nil {
-		return nil, err
-	}
+	checkImages(m.Images)
+	kind.Check(m.Augmentation.Check())
+	checkLabels(m.Images)
+	m.Split.checkRows(m.Images.N)
+	m.Split.checkNeighbors(k)
 	// Only the images of the split have features; they are numbered anew.
 	rows := slices.Concat(m.Split.Train, m.Split.Test)
 	classes := selection.Pick(m.Images.Labels.Class, rows)
 	numbers := selection.UpTo[int32](len(rows))
 	split := Split{Train: numbers[:len(m.Split.Train)], Test: numbers[len(m.Split.Train):]}
-	return train.HookFunc(func(s *train.State) error {
+	return train.HookFunc(func(s *train.State) (err error) {
+		defer kind.Catch(&err)
 		if s.Epoch%max(1, m.Every) != 0 && s.Epoch != s.Epochs {
 			return nil
 		}
 		encoder, ok := s.Model.(Encoder)
-		if !ok {
-			return fmt.Errorf("%w: model: got a %T, want one of images", ErrOption, s.Model)
-		}
-		features, err := Features(ctx, encoder, m.Augmentation, m.Images, rows, nil)
-		if err != nil {
-			return err
-		}
-		accuracy, err := KNNAccuracy(ctx, features, classes, split, k, nil)
-		if err != nil {
-			return err
-		}
-		return m.Report(s.Epoch, accuracy)
+		kind.Expect(ok, ErrOption, "model: got a %T, want one of images", s.Model)
+		features := kind.Got(Features(ctx, encoder, m.Augmentation, m.Images, rows, nil))
+		return m.Report(s.Epoch, kind.Got(KNNAccuracy(ctx, features, classes, split, k, nil)))
 	}), nil
 }

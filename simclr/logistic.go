@@ -39,13 +39,13 @@ type LogisticOptions struct {
 	Device *model.Device
 }
 
-// complete returns the options with the defaults filled in.
-func (o LogisticOptions) complete() (LogisticOptions, error) {
+// complete returns the options with the defaults filled in, or fails as kind.Expect does.
+func (o LogisticOptions) complete() LogisticOptions {
 	o.Tolerance, o.Iterations = cmp.Or(o.Tolerance, 1e-4), cmp.Or(o.Iterations, 1000)
-	if !(o.Penalty >= 0 && o.Penalty <= 1e9) || !(o.Tolerance > 0 && o.Tolerance <= 1) || o.Iterations < 1 {
-		return o, fmt.Errorf("%w: logistic regression: got penalty %g, tolerance %g and %d steps, want a penalty of at least 0, a tolerance in (0, 1] and at least 1 step", ErrOption, o.Penalty, o.Tolerance, o.Iterations)
-	}
-	return o, nil
+	kind.Expect(o.Penalty >= 0 && o.Penalty <= 1e9 && o.Tolerance > 0 && o.Tolerance <= 1 && o.Iterations >= 1, ErrOption,
+		"logistic regression: got penalty %g, tolerance %g and %d steps, want a penalty of at least 0, a tolerance in (0, 1] and at least 1 step",
+		o.Penalty, o.Tolerance, o.Iterations)
+	return o
 }
 
 // A Logistic is a multinomial logistic regression on standardised features: the
@@ -80,66 +80,51 @@ type Logistic struct {
 // ErrFeatures, or come from ctx or the device. It is not an error if the tolerance is not
 // met.
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int,
-	options LogisticOptions) (*Logistic, error) {
-	options, err := options.complete()
-	if err := cmp.Or(err, checkFeatures(features, classes)); err != nil {
-		return nil, err
-	}
+	options LogisticOptions) (_ *Logistic, err error) {
+	defer kind.Catch(&err)
+	options = options.complete()
+	checkFeatures(features, classes)
 	if rows == nil {
 		rows = selection.UpTo[int32](features.N)
 	}
-	if err := checkClasses(classes, rows, count, func(c int) string { return fmt.Sprint("class ", c) }); err != nil {
-		return nil, err
-	}
+	checkClasses(classes, rows, count, func(c int) string { return fmt.Sprint("class ", c) })
 	o := &objective{n: len(rows), d: features.D, k: count, penalty: options.Penalty}
 	var x *data.Matrix
 	x, o.class = pick(features, classes, rows)
 	scaler, err := (&data.Dataset{Points: x}).Scale(ctx, data.ScaleStandard)
-	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return nil, err
-	}
+	kind.Check(cmp.Or(err, ctx.Err()))
 	o.x = x.X
 	o.prepare()
 	if !options.Device.OnHost() {
-		if o.onDevice, err = newDeviceObjective(options.Device, o); err != nil {
-			return nil, err
-		}
+		o.onDevice = kind.Got(newDeviceObjective(options.Device, o))
 		defer o.onDevice.memory.Free()
 	}
 	l := &Logistic{Scaler: scaler}
-	theta, err := o.minimize(ctx, options, l)
-	if err != nil {
-		return nil, err
-	}
+	theta := kind.Got(o.minimize(ctx, options, l))
 	l.Weights, l.Bias = theta[:count*o.d], theta[count*o.d:]
 	return l, nil
 }
 
 // Classify returns the most probable class of each row of features given (nil: all). For
 // features of another width the error wraps ErrShape.
-func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error) {
+func (l *Logistic) Classify(features *data.Matrix, rows []int32) (_ []int32, err error) {
+	defer kind.Catch(&err)
 	d, k := len(l.Scaler.Mean), len(l.Bias)
 	if rows == nil {
 		rows = selection.UpTo[int32](features.N)
 	}
-	if features.D != d || len(features.X) != features.N*d {
-		return nil, fmt.Errorf("%w: features: got %d values each, want %d", ErrShape, features.D, d)
-	}
+	kind.Expect(features.D == d && len(features.X) == features.N*d, ErrShape, "features: got %d values each, want %d", features.D, d)
 	w := make([]float32, k*d)
 	selection.Convert(w, l.Weights)
 	for _, row := range rows {
-		if row < 0 || int(row) >= features.N {
-			return nil, fmt.Errorf("%w: row: got %d, want 0 to %d", ErrShape, row, features.N-1)
-		}
+		kind.Expect(row >= 0 && int(row) < features.N, ErrShape, "row: got %d, want 0 to %d", row, features.N-1)
 	}
 	found := make([]int32, len(rows))
 	const chunk = 1024
 	for lo := 0; lo < len(rows); lo += chunk {
 		hi := min(lo+chunk, len(rows))
 		x, _ := pick(features, nil, rows[lo:hi])
-		if err := l.Scaler.Apply(x); err != nil {
-			return nil, err
-		}
+		kind.Check(l.Scaler.Apply(x))
 		z := make([]float32, (hi-lo)*k)
 		blas.Gemm(false, true, hi-lo, k, d, 1, x.X, d, w, d, 0, z, k)
 		for i := range hi - lo {
@@ -278,15 +263,13 @@ const memory = 20
 const noise = 1e-7
 
 // minimize finds the minimum, starting from θ = 0, and sets the results in l.
-func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
+func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Logistic) (_ []float64, err error) {
+	defer kind.Catch(&err)
 	size := o.k*o.d + o.k
 	theta, gradient := make([]float64, size), make([]float64, size)
 	next, nextGradient := make([]float64, size), make([]float64, size)
 	direction := make([]float64, size)
-	loss, err := o.evaluate(theta, gradient)
-	if err != nil {
-		return nil, err
-	}
+	loss := kind.Got(o.evaluate(theta, gradient))
 	l.Loss = loss
 	h := &history{precondition: o.precondition, scale: float64(o.k)}
 	for {
@@ -305,9 +288,7 @@ func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Lo
 			h.steps = h.steps[:0]
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
+		kind.Check(err)
 		h.add(theta, next, gradient, nextGradient)
 		theta, next = next, theta
 		gradient, nextGradient = nextGradient, gradient
@@ -324,23 +305,19 @@ var errNoStep = errors.New("no step decreases the objective")
 // rounding of the objective. If the decrease is smaller than the rounding, the gradient
 // decides.
 func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64,
-	next, gradient []float64) (float64, error) {
+	next, gradient []float64) (_ float64, err error) {
+	defer kind.Catch(&err)
 	const decrease, curvature = 1e-4, 0.9
 	if !(slope < 0) {
 		return 0, errNoStep
 	}
 	lo, hi, step := 0.0, math.Inf(1), 1.0
 	for range 30 {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
+		kind.Check(ctx.Err())
 		for i, v := range theta {
 			next[i] = v + float64(step*direction[i])
 		}
-		reached, err := o.evaluate(next, gradient)
-		if err != nil {
-			return 0, err
-		}
+		reached := kind.Got(o.evaluate(next, gradient))
 		switch at := dot(direction, gradient); {
 		case !(reached <= loss+float64(decrease*step*slope)+float64(noise*math.Abs(loss))) || at > -curvature*slope:
 			hi = step
@@ -456,14 +433,9 @@ const (
 )
 
 // newDeviceObjective uploads the features and classes, which do not change.
-func newDeviceObjective(d *device.Device, o *objective) (r *deviceObjective, err error) {
-	r = &deviceObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
-	defer func() {
-		if err != nil {
-			r.memory.Free()
-		}
-	}()
-	defer kind.Catch(&err)
+func newDeviceObjective(d *device.Device, o *objective) (_ *deviceObjective, err error) {
+	r := &deviceObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
+	defer kind.Undo(&err, func() { r.memory.Free() })
 	blocks := parallel.Pieces(o.n, deviceImages)
 	r.weights, r.lossOf, r.sums = make([]float32, o.k*r.wide), make([]float64, blocks), make([]float64, o.k*r.wide)
 	r.memory = kind.Got(d.AllocPieces(

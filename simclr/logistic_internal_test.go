@@ -143,9 +143,8 @@ func TestMinimiseWithoutWhitening(t *testing.T) {
 		if i == 1 {
 			o.inverse = nil
 		}
-		options, err := LogisticOptions{Tolerance: 1e-6}.complete()
-		must(t, err)
-		fits[i], err = o.minimize(t.Context(), options, &losses[i])
+		var err error
+		fits[i], err = o.minimize(t.Context(), LogisticOptions{Tolerance: 1e-6}.complete(), &losses[i])
 		must(t, err)
 		if !losses[i].Converged {
 			t.Fatalf("fit %d: %+v", i, losses[i])

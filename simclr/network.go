@@ -1,7 +1,6 @@
 package simclr
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 
 	"cne/data"
 	"cne/data/images"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
@@ -31,37 +31,23 @@ type Network struct {
 }
 
 // prepare checks the options and the images of some rows, and returns the rows. nil means
-// all rows.
-func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error) {
-	if images != nil && images.C != 3 {
-		return nil, fmt.Errorf("%w: images: got %d values per pixel, want 3", ErrShape, images.C)
-	}
-	if err := checkImages(images); err != nil {
-		return nil, err
-	}
-	if images.H*images.W == 1 {
-		return nil, fmt.Errorf("%w: images: got a single pixel each, want more", ErrShape)
-	}
-	rows, err := rowsOf(images, rows)
-	return rows, cmp.Or(err, p.Check(len(rows)), p.checkFrom())
-}
-
-// checkFrom returns an error if the widths of the initial network differ from the wanted
-// widths.
-func (p *Pretraining) checkFrom() error {
-	if p.From == nil {
-		return nil
-	}
-	has := p.From.Options()
-	for _, x := range []struct {
-		what         string
-		wanted, have int
-	}{{"Network.Width", p.Network.Width, has.Width}, {"Network.Hidden", p.Network.Hidden, has.Hidden}} {
-		if x.wanted != 0 && x.wanted != x.have {
-			return fmt.Errorf("%w: network to begin with: got %s %d, want %d", ErrOption, x.what, x.have, x.wanted)
+// all rows. It fails as kind.Need does.
+func (p *Pretraining) prepare(images *images.Set, rows []int32) []int32 {
+	kind.Expect(images != nil, ErrShape, "images: got none")
+	kind.Expect(images.C == 3, ErrShape, "images: got %d values per pixel, want 3", images.C)
+	checkImages(images)
+	kind.Expect(images.H*images.W != 1, ErrShape, "images: got a single pixel each, want more")
+	rows = rowsOf(images, rows)
+	kind.Check(p.Check(len(rows)))
+	if p.From != nil {
+		same := func(what string, have, wanted int) {
+			kind.Expect(wanted == 0 || wanted == have, ErrOption, "network to begin with: got %s %d, want %d", what, have, wanted)
 		}
+		has := p.From.Options()
+		same("Network.Width", has.Width, p.Network.Width)
+		same("Network.Hidden", has.Hidden, p.Network.Hidden)
 	}
-	return nil
+	return rows
 }
 
 // edges returns the edges between the two views of n images.
@@ -75,21 +61,17 @@ func edges(n int) (heads, tails []int32) {
 
 // stage returns the initial network of stage i for the images of the given rows: the
 // network of the stage before, with the stage's output; if before is nil, From or a new one.
-func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *images.Set, rows []int32) (*Network, error) {
+func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *images.Set, rows []int32) (_ *Network, err error) {
+	defer kind.Catch(&err)
 	s, loss := stages[i], p.Loss
 	// The streams of new outputs differ from the streams of a new network.
 	stream := rng.New(p.Seed, rng.Init, 0, uint64(i))
 	var net *model.ResNet[float32]
-	var err error
 	switch {
 	case before != nil:
 		loss = before.Objective()
-		if net, err = before.WithOutput(s.Out, stream.Uint64()); err == nil {
-			err = before.UseDevice(nil) // what it takes on a device is free for the next
-		}
-		if err != nil {
-			return nil, err
-		}
+		net = kind.Got(before.WithOutput(s.Out, stream.Uint64()))
+		kind.Check(before.UseDevice(nil)) // what it takes on a device is free for the next
 	case p.From != nil:
 		net, err = p.From.WithOutput(s.Out, stream.Uint64())
 	default:
@@ -97,15 +79,11 @@ func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *imag
 		widths.Out = s.Out
 		net, err = model.NewResNet[float32](widths, p.Seed)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOption, err)
-	}
+	kind.Expect(err == nil, ErrOption, "%w", err)
 	augmentation := p.Augmentation
 	augmentation.Size = s.Size
 	m, err := model.NewConvolutional(net, 2*len(rows), s.Size, loss, s.frozen(), p.Precision)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOption, err)
-	}
+	kind.Expect(err == nil, ErrOption, "%w", err)
 	return &Network{Convolutional: m, augmentation: augmentation, views: p.views(), seed: p.Seed, images: images, rows: rows}, nil
 }
 
@@ -161,16 +139,15 @@ func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
 // EmbedTo implements model.Model. It writes the head's output for whole images, at the
 // size of views, with running statistics. The output is the same for both views of an
 // image.
-func (n *Network) EmbedTo(dst []float32) error {
+func (n *Network) EmbedTo(dst []float32) (err error) {
+	defer kind.Catch(&err)
 	points, d := n.Points()
-	if len(dst) != points*d {
-		return fmt.Errorf("%w: destination: got %d values, want %d points of %d", ErrShape, len(dst), points, d)
-	}
-	err := n.augmentation.eachBlock(n.images, n.rows, func(lo, hi int, plain []float32) error {
-		return n.ProjectTo(dst[lo*d:hi*d], plain)
+	kind.Expect(len(dst) == points*d, ErrShape, "destination: got %d values, want %d points of %d", len(dst), points, d)
+	n.augmentation.eachBlock(n.images, n.rows, func(lo, hi int, plain []float32) {
+		kind.Check(n.ProjectTo(dst[lo*d:hi*d], plain))
 	})
 	copy(dst[len(n.rows)*d:], dst[:len(n.rows)*d])
-	return err
+	return nil
 }
 
 // State implements train.Stateful: the running statistics of the normalisations, and
@@ -233,22 +210,18 @@ const (
 )
 
 // eachBlock prepares the images of some rows as EvalBatchTo does, and calls each for the
-// images that pass a network at a time: plain are the prepared images of rows[lo:hi].
-func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo, hi int, plain []float32) error) error {
+// images that pass a network at a time: plain are the prepared images of rows[lo:hi]. It
+// fails as kind.Need does.
+func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo, hi int, plain []float32)) {
 	size := 3 * a.Size * a.Size
 	step := max(1, min(featureBatch, featurePixels/(a.Size*a.Size)))
 	block := make([]float32, min(step, len(rows))*size)
 	for lo := 0; lo < len(rows); lo += step {
 		hi := min(lo+step, len(rows))
 		plain := block[:(hi-lo)*size]
-		if err := a.EvalBatchTo(plain, images, rows[lo:hi]); err != nil {
-			return err
-		}
-		if err := each(lo, hi, plain); err != nil {
-			return err
-		}
+		kind.Check(a.EvalBatchTo(plain, images, rows[lo:hi]))
+		each(lo, hi, plain)
 	}
-	return nil
 }
 
 // Features returns the representations of the images whose rows are given (nil: all), as a
@@ -259,36 +232,23 @@ func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo,
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or come from ctx
 // or e.
 func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Set, rows []int32,
-	progress func(done, all int)) (*data.Matrix, error) {
-	if e == nil {
-		return nil, fmt.Errorf("%w: encoder: got nil", ErrOption)
-	}
-	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
-		return nil, err
-	}
+	progress func(done, all int)) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	kind.Expect(e != nil, ErrOption, "encoder: got nil")
+	kind.Check(a.Check())
+	checkImages(images)
 	a = a.whole()
-	rows, err := rowsOf(images, rows)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: images: got none", ErrShape)
-	}
+	rows = rowsOf(images, rows)
+	kind.Expect(len(rows) > 0, ErrShape, "images: got none")
 	d := e.Width()
 	m := data.NewMatrix(len(rows), d)
-	err = a.eachBlock(images, rows, func(lo, hi int, plain []float32) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		err := e.RepresentTo(m.Rows(lo, hi).X, plain, a.Size, a.Size)
-		if err == nil && progress != nil {
+	a.eachBlock(images, rows, func(lo, hi int, plain []float32) {
+		kind.Check(ctx.Err())
+		kind.Check(e.RepresentTo(m.Rows(lo, hi).X, plain, a.Size, a.Size))
+		if progress != nil {
 			progress(hi, len(rows))
 		}
-		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0): got %v; training has diverged",
 			ErrFeatures, at%d, rows[at/d], m.X[at])
@@ -299,19 +259,13 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 // Pixels returns the pixels of the images whose rows are given (nil: all) as points
 // [len(rows), H·W·C] in [0, 1], in the order of their bytes, for comparison with a
 // network's features. Errors wrap ErrShape.
-func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
-	if images == nil {
-		return nil, fmt.Errorf("%w: images: got none", ErrShape)
-	}
-	rows, err := rowsOf(images, rows)
-	if err != nil {
-		return nil, err
-	}
+func Pixels(images *images.Set, rows []int32) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	kind.Expect(images != nil, ErrShape, "images: got none")
+	rows = rowsOf(images, rows)
 	d := images.H * images.W * images.C
-	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
-		return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d with %d colours", ErrShape, len(images.Pixels),
-			images.N, images.H, images.W, images.C)
-	}
+	kind.Expect(d >= 1 && len(rows) > 0 && len(images.Pixels) == images.N*d, ErrShape,
+		"images: got %d bytes, want %d images of %d×%d with %d colours", len(images.Pixels), images.N, images.H, images.W, images.C)
 	m := data.NewMatrix(len(rows), d)
 	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {

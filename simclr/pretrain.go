@@ -165,11 +165,9 @@ func (p *Pretraining) batchSize() int { return cmp.Or(p.BatchSize, 1024) }
 // reads their labels. When a run ends early, with one of the errors of train.Fit, the
 // network keeps what it has learnt; errors that wrap ErrOption or ErrShape come without a
 // network. The same seed gives the same network.
-func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32) (*Network, train.Result, error) {
-	rows, err := p.prepare(images, rows)
-	if err != nil {
-		return nil, train.Result{}, err
-	}
+func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32) (_ *Network, _ train.Result, err error) {
+	defer kind.Catch(&err)
+	rows = p.prepare(images, rows)
 	stages := p.stages()
 	first := 0
 	for i := range stages {

@@ -142,35 +142,30 @@ func (a *Augmentation) whole() *Augmentation {
 	return &whole
 }
 
-// checkImages returns an error that wraps ErrShape if the images do not have three
+// checkImages fails as kind.Expect does, with ErrShape, if the images do not have three
 // colours, or do not have the bytes that their sizes need.
-func checkImages(m *images.Set) error {
-	if m == nil {
-		return fmt.Errorf("%w: images: got none", ErrShape)
-	}
-	size := 0
+func checkImages(m *images.Set) {
+	kind.Expect(m != nil, ErrShape, "images: got none")
+	whole := m.N == 0 && len(m.Pixels) == 0
 	if m.C == 3 && m.N > 0 && m.H > 0 && m.W > 0 && m.H <= len(m.Pixels)/m.W {
-		size = 3 * m.H * m.W
+		size := 3 * m.H * m.W
+		whole = len(m.Pixels)%size == 0 && len(m.Pixels)/size == m.N
 	}
-	if m.N < 0 || size == 0 && m.N > 0 || m.N > 0 && (len(m.Pixels)%size != 0 || len(m.Pixels)/size != m.N) || m.N == 0 && len(m.Pixels) > 0 {
-		return fmt.Errorf("%w: images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", ErrShape,
-			len(m.Pixels), m.N, m.H, m.W, m.C)
-	}
-	return nil
+	kind.Expect(whole, ErrShape, "images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", len(m.Pixels), m.N, m.H, m.W, m.C)
 }
 
-// rowsOf returns the given rows of images, or all if rows is nil. The error wraps
-// ErrShape if a row is out of range.
-func rowsOf(m *images.Set, rows []int32) ([]int32, error) {
+// rowsOf returns the given rows of images, or all if rows is nil. It fails as kind.Expect
+// does, with ErrShape, if a row is out of range.
+func rowsOf(m *images.Set, rows []int32) []int32 {
 	if rows == nil {
 		rows = selection.UpTo[int32](m.N)
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= m.N {
-			return nil, fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, row, m.N-1)
+			kind.Expect(false, ErrShape, "row %d: got image %d, want 0 to %d", i, row, m.N-1)
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // grain is the number of views that one core draws at a time, about a third of
@@ -196,18 +191,14 @@ func (a *Augmentation) EvalBatchTo(dst []float32, images *images.Set, index []in
 
 // each checks the arguments and calls write for every image of a batch, with its part
 // of dst.
-func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, write func(ws *workspace, dst []float32, image int)) error {
-	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
-		return err
-	}
-	if _, err := rowsOf(images, index); err != nil {
-		return err
-	}
+func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, write func(ws *workspace, dst []float32, image int)) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(a.Check())
+	checkImages(images)
+	rowsOf(images, index)
 	size := 3 * a.Size * a.Size
-	if len(dst) != len(index)*size {
-		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, len(dst), len(index)*size,
-			len(index), a.Size, a.Size)
-	}
+	kind.Expect(len(dst) == len(index)*size, ErrShape, "destination: got %d values, want %d, %d views of %d×%d pixels",
+		len(dst), len(index)*size, len(index), a.Size, a.Size)
 	parallel.For(len(index), grain, func(_, lo, hi int) {
 		ws := workspaces.Get().(*workspace)
 		for i := lo; i < hi; i++ {
@@ -356,28 +347,17 @@ type DeviceViews struct {
 // NewDeviceViews copies images to an accelerator. Views are made of the images that
 // rows names (nil: all), with random numbers from seed. Errors wrap ErrOption or
 // ErrShape, or are a *model.MemoryError. Close frees the memory.
-func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
-	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
-		return nil, err
-	}
-	if rows, err = rowsOf(images, rows); err != nil {
-		return nil, err
-	}
-	if len(rows) > math.MaxInt32/2 || images.H > math.MaxInt32/max(1, images.W) {
-		return nil, fmt.Errorf("%w: images: got %d of %d×%d pixels, want fewer or smaller ones for views on an accelerator",
-			ErrShape, len(rows), images.H, images.W)
-	}
-	if most := (d.Properties().SharedPerBlock - 1024) / tapBytes; a.Size > most {
-		return nil, fmt.Errorf("%w: Size: got %d on %s, want at most %d", ErrOption, a.Size, d.Name(), most)
-	}
-	v = &DeviceViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
-	defer func() {
-		if err != nil {
-			v.Close()
-			v = nil
-		}
-	}()
+func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augmentation, seed uint64) (_ *DeviceViews, err error) {
 	defer kind.Catch(&err)
+	kind.Check(a.Check())
+	checkImages(images)
+	rows = rowsOf(images, rows)
+	kind.Expect(len(rows) <= math.MaxInt32/2 && images.H <= math.MaxInt32/max(1, images.W), ErrShape,
+		"images: got %d of %d×%d pixels, want fewer or smaller ones for views on an accelerator", len(rows), images.H, images.W)
+	most := (d.Properties().SharedPerBlock - 1024) / tapBytes
+	kind.Expect(a.Size <= most, ErrOption, "Size: got %d on %s, want at most %d", a.Size, d.Name(), most)
+	v := &DeviceViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
+	defer kind.Undo(&err, v.Close)
 	settings, normal := a.settings(), make([]float32, 6)
 	for c := range 3 {
 		normal[c], normal[3+c] = a.Mean[c], 1/a.Std[c]
@@ -390,8 +370,8 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 	kind.Check(device.Upload(d, v.memory.At(1), rows))
 	kind.Check(device.Upload(d, v.memory.At(2), settings))
 	kind.Check(device.Upload(d, v.memory.At(3), normal))
-	v.choices, err = op.NewArray(d, tensor.Int32, 0)
-	return v, err
+	v.choices = kind.Got(op.NewArray(d, tensor.Int32, 0))
+	return v, nil
 }
 
 // settings returns the numbers of the kernel views_draw: the bounds of the area's share
@@ -438,19 +418,16 @@ func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 
 // launch makes views of the choices of a kernel, whose arguments come between the choices and
 // the size of an image.
-func (v *DeviceViews) launch(dst *op.Array, count int, kernel string, args ...device.Arg) error {
+func (v *DeviceViews) launch(dst *op.Array, count int, kernel string, args ...device.Arg) (err error) {
+	defer kind.Catch(&err)
 	size, height, width := v.augmentation.Size, device.Int(v.height), device.Int(v.width)
-	if dst.Len() != count*3*size*size {
-		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, dst.Len(),
-			count*3*size*size, count, size, size)
-	}
+	kind.Expect(dst.Len() == count*3*size*size, ErrShape, "destination: got %d values, want %d, %d views of %d×%d pixels", dst.Len(),
+		count*3*size*size, count, size, size)
 	if err := v.choices.Resize([]int{count, choiceWords}); err != nil || count == 0 {
 		return err
 	}
 	args = append(append([]device.Arg{v.choices.Arg()}, args...), height, width)
-	if err := v.device.Each(kernel, count, args...); err != nil {
-		return err
-	}
+	kind.Check(v.device.Each(kernel, count, args...))
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},
 		dst.Arg(), v.choices.Arg(), v.pixels, v.normal, height, width, device.Int(size))
 }

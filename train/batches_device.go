@@ -67,17 +67,11 @@ type deviceLayout struct {
 }
 
 // newDeviceBatcher returns a batcher for batches of size edges of a graph of n points.
-func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *deviceBatcher, err error) {
-	f = &deviceBatcher{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
-	defer func() {
-		if err != nil {
-			f.close()
-			f = nil
-		}
-	}()
-	defer kind.Catch(&err)
+func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (_ *deviceBatcher, err error) {
+	f := &deviceBatcher{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
+	defer kind.Undo(&err, f.close)
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
-		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d; device.name: cpu takes more", len(edges), size,
+		return nil, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d; device.name: cpu takes more", len(edges), size,
 			math.MaxInt32, math.MaxInt32/2)
 	}
 	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
@@ -103,7 +97,8 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 	if f.bits == 0 {
 		kind.Check(d.Fill(f.seen.Pointer(), math.MaxUint32, n))
 	}
-	return f, device.Upload(d, f.list.Pointer(), edges)
+	kind.Check(device.Upload(d, f.list.Pointer(), edges))
+	return f, nil
 }
 
 // stagedOf returns the number of edges of a bucket that a block holds in shared memory:

@@ -158,17 +158,12 @@ func (r *run) checkpoint() *Checkpoint {
 
 func (p *Progress) position() position { return position{p.Epochs, p.Batches} }
 
-// usable fails as kind.Need does, with an error that wraps ErrCheckpoint, unless ok.
-func usable(ok bool, format string, args ...any) {
-	kind.Need(ok, ErrCheckpoint, ErrCheckpoint.Error()+": "+format, args...)
-}
-
 // restore puts the run into the state of a checkpoint.
 func (r *run) restore(c *Checkpoint) (err error) {
 	defer kind.Catch(&err)
 	p := &c.Progress
 	same := func(what string, saved, now any) {
-		usable(saved == now, "%s of its run: got %v, want %v", what, saved, now)
+		kind.Expect(saved == now, ErrCheckpoint, "%s of its run: got %v, want %v", what, saved, now)
 	}
 	same("seed", p.Seed, r.Seed)
 	same("batch size", p.BatchSize, r.size)
@@ -177,13 +172,15 @@ func (r *run) restore(c *Checkpoint) (err error) {
 	same("number of edges", p.Edges, r.edges)
 	same("precision", cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(r.model), op.Float32.String()))
 	for i, phase := range r.Phases {
-		usable(!phase.ExaggerateEarly || p.Total == r.epochs,
+		kind.Expect(!phase.ExaggerateEarly || p.Total == r.epochs, ErrCheckpoint,
 			"epochs of its run: got %d, want %d, as phase %d exaggerates a share of them", p.Total, r.epochs, i+1)
 	}
 	inRun := p.Epochs >= p.Follows && p.Epochs <= r.epochs && p.Batches >= 0 && p.Batches < r.batches && (p.Epochs < r.epochs || p.Batches == 0)
-	usable(inRun, "got %d epochs and %d batches, want at most %d epochs of %d batches", p.Epochs, p.Batches, r.epochs, r.batches)
+	kind.Expect(inRun, ErrCheckpoint, "got %d epochs and %d batches, want at most %d epochs of %d batches",
+		p.Epochs, p.Batches, r.epochs, r.batches)
 	for i, n := range p.Retries {
-		usable(n <= 0 || i < len(r.Phases), "phase %d of its run, which diverged: want one of at most %d phases", i+1, len(r.Phases))
+		kind.Expect(n <= 0 || i < len(r.Phases), ErrCheckpoint,
+			"phase %d of its run, which diverged: want one of at most %d phases", i+1, len(r.Phases))
 		for range n {
 			r.lowerRate(i)
 		}
@@ -223,11 +220,11 @@ func restore(want, arrays []NamedArray) (err error) {
 	}
 	for _, s := range want {
 		from, ok := saved[s.Name]
-		usable(ok, "got no %s, which the model and the optimisers of this run have", s.Name)
-		usable(ofOneType(s.Name, from, s.Value) && slices.Equal(from.Shape(), s.Value.Shape()), "%s: got %v of shape %v, want %v of shape %v",
-			s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
+		kind.Expect(ok, ErrCheckpoint, "got no %s, which the model and the optimisers of this run have", s.Name)
+		kind.Expect(ofOneType(s.Name, from, s.Value) && slices.Equal(from.Shape(), s.Value.Shape()), ErrCheckpoint,
+			"%s: got %v of shape %v, want %v of shape %v", s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
 	}
-	usable(len(saved) == len(want), "got %d arrays, want %d for the model and the optimisers of this run", len(saved), len(want))
+	kind.Expect(len(saved) == len(want), ErrCheckpoint, "got %d arrays, want %d for the model and the optimisers of this run", len(saved), len(want))
 	for _, s := range want {
 		kind.Check(copyArray(s.Value, saved[s.Name]))
 	}

@@ -71,14 +71,15 @@ type deviceEngine struct {
 const reportHead = 2
 
 // newDeviceEngine returns an engine with the model copied to its device.
-func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
+func newDeviceEngine(s *settings, edges []edge) (_ *deviceEngine, err error) {
+	defer kind.Catch(&err)
 	m, ok := s.model.(interface {
 		OnDevice(*model.Device) (*model.DeviceModel, error)
 	})
 	if !ok {
 		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", s.model, s.Device.Name())
 	}
-	r = &deviceEngine{settings: s, z: s.LogZ, chunk: firstChunk, list: edges}
+	r := &deviceEngine{settings: s, z: s.LogZ, chunk: firstChunk, list: edges}
 	r.optimizer, ok = s.Optimizer.(deviceOptimizer)
 	optimizerZ, okZ := s.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
@@ -91,13 +92,7 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 	if s.learnsZ() {
 		r.optimizerZ = optimizerZ
 	}
-	defer func() {
-		if err != nil {
-			err = r.close(err)
-			r = nil
-		}
-	}()
-	defer kind.Catch(&err)
+	defer kind.Undo(&err, func() { err = r.close(err) })
 	r.compiled = kind.Got(m.OnDevice(s.Device))
 	if source != nil {
 		r.images = kind.Got(source.ImagesOn(s.Device))

@@ -92,34 +92,28 @@ func (o *Options) wantsAll() bool {
 
 // newWholeBatch returns a wholeBatch for points on any device, or nil if no phase has All
 // negatives.
-func newWholeBatch(s *settings, edges []edge, points *op.Array) (w *wholeBatch, err error) {
+func newWholeBatch(s *settings, edges []edge, points *op.Array) (_ *wholeBatch, err error) {
+	defer kind.Catch(&err)
 	if !s.wantsAll() {
 		return nil, nil
 	}
-	if _, ok := s.model.(*model.Embedding[float32]); !ok || points.Cols() != 2 {
-		_, d := s.model.Points()
-		return nil, kind.Errorf(ErrInput,
-			"train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
-	}
-	w = &wholeBatch{settings: s, edges: edges, weights: s.Weights, points: points, extent: -1}
+	_, ok := s.model.(*model.Embedding[float32])
+	_, d := s.model.Points()
+	kind.Need(ok && points.Cols() == 2, ErrInput,
+		"train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
+	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, points: points, extent: -1}
 	if !w.isSymmetric() {
 		w.symmetrize()
 	}
 	w.sort()
-	defer func() {
-		if err != nil {
-			w.close()
-			w = nil
-		}
-	}()
-	defer kind.Catch(&err)
+	defer kind.Undo(&err, w.close)
 	w.velocity, w.divided = kind.Got(zerosLike(points)), kind.Got(zerosLike(points))
 	if points.Device().OnHost() {
 		w.forces = newHostForces(w)
 		return w, nil
 	}
-	w.forces, err = newDeviceForces(w)
-	return w, err
+	w.forces = kind.Got(newDeviceForces(w))
+	return w, nil
 }
 
 // arrays returns the arrays of the state.

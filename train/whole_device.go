@@ -37,11 +37,12 @@ const (
 	coordinatePasses = 8
 )
 
-func newDeviceForces(w *wholeBatch) (f *deviceForces, err error) {
+func newDeviceForces(w *wholeBatch) (_ *deviceForces, err error) {
 	n, edges, cells := w.n, len(w.edges), cellsOf(w.n)
-	f = &deviceForces{wholeBatch: w, device: w.points.Device(), count: len(cells), leaves: parallel.Pieces(n, leafPoints)}
+	f := &deviceForces{wholeBatch: w, device: w.points.Device(), count: len(cells), leaves: parallel.Pieces(n, leafPoints)}
+	defer kind.Undo(&err, f.close)
 	if edges > math.MaxInt32 {
-		return f, fmt.Errorf("train: edges on an accelerator: got %d, want at most %d; device.name: cpu takes more", edges, math.MaxInt32)
+		return nil, fmt.Errorf("train: edges on an accelerator: got %d, want at most %d; device.name: cpu takes more", edges, math.MaxInt32)
 	}
 	parts := []struct {
 		to    *device.Pointer
@@ -53,17 +54,12 @@ func newDeviceForces(w *wholeBatch) (f *deviceForces, err error) {
 		{&f.attracted, 8 * n}, {&f.repelled, 8 * n},
 		{&f.lists, 8 * n}, {&f.spare, 8 * n}, {&f.halves, 4 * n}, {&f.counts, 4 * 2 * digits * parallel.Pieces(n, pointsPerTile)},
 	}
-	var bytes []int
 	for _, p := range parts {
-		bytes = append(bytes, p.bytes)
+		m := kind.Got(f.device.Alloc(p.bytes))
+		f.memory, *p.to = append(f.memory, m), m.Pointer()
 	}
-	if f.memory, err = f.device.AllocPieces(bytes...); err != nil {
-		return f, err
-	}
-	for i, p := range parts {
-		*p.to = f.memory.At(i)
-	}
-	return f, f.upload(cells)
+	kind.Check(f.upload(cells))
+	return f, nil
 }
 
 func (f *deviceForces) close() { f.memory.Free() }

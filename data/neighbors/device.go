@@ -81,12 +81,7 @@ type deviceBlocks struct {
 // newDeviceBlocks uploads the points to a device if there is room.
 func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (_ *deviceBlocks, err error) {
 	b := normalizeOnDevice(d, m)
-	defer func() {
-		if err != nil {
-			b.free()
-		}
-	}()
-	defer kind.Catch(&err)
+	defer kind.Undo(&err, b.free)
 	if d.TF32 && !b.differences {
 		b.forms = []multiplication{single, rounded}
 	}

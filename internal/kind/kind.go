@@ -1,7 +1,7 @@
 // Package kind makes errors that errors.Is recognises by their kind, without the
 // kind in their text, and gives the constants of enumerations their words (Names).
 //
-// Fail, Need, Check, Checkf and Got leave functions with an error, up to the one that has
+// Fail, Need, Expect, Check, Checkf and Got leave functions with an error, up to the one that has
 // deferred Catch and returns it. So steps that may fail follow each other without an if after
 // each, in parsers and in the commands of the program. Deferred functions that change the error
 // too, such as those that close what is open, must be deferred before Catch.
@@ -48,6 +48,13 @@ func Need(ok bool, kind error, format string, args ...any) {
 	}
 }
 
+// Expect is Need for an error whose text begins with its kind's.
+func Expect(ok bool, kind error, format string, args ...any) {
+	if !ok {
+		Check(fmt.Errorf("%w: %w", kind, fmt.Errorf(format, args...)))
+	}
+}
+
 // Check fails with an error as Fail does, unless it is nil.
 func Check(err error) {
 	if err != nil {
@@ -69,9 +76,19 @@ func Got[T any](value T, err error) T {
 	return value
 }
 
-// Catch sets *err to the error of Fail, Need, Check, Checkf or Got. It must be deferred.
-func Catch(err *error) {
-	switch r := recover().(type) {
+// Catch sets *err to the error of Fail, Need, Expect, Check, Checkf or Got. It must be deferred.
+func Catch(err *error) { catch(recover(), err) }
+
+// Undo is Catch, and then calls undo if there was an error.
+func Undo(err *error, undo func()) {
+	catch(recover(), err)
+	if *err != nil {
+		undo()
+	}
+}
+
+func catch(recovered any, err *error) {
+	switch r := recovered.(type) {
 	case nil:
 	case fault:
 		*err = r.error
