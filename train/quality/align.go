@@ -1,10 +1,9 @@
 package quality
 
 import (
-	"fmt"
-
 	"cne/data"
 	"cne/internal/eigen"
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -26,25 +25,19 @@ import (
 // Errors wrap ErrInput or ErrNotFinite; if all points of one embedding coincide, the
 // scale is undefined and the error wraps ErrUndefined.
 func Align(embedding, reference *data.Matrix, directions bool) (scale, disparity float64, err error) {
-	for _, m := range []*data.Matrix{embedding, reference} {
-		if _, err := rows(m, "embedding"); err != nil {
-			return 0, 0, err
-		}
-	}
+	defer kind.Catch(&err)
+	checkDense(embedding, "embedding")
+	checkDense(reference, "embedding")
 	n, d := embedding.N, embedding.D
-	if reference.N != n || reference.D != d {
-		return 0, 0, fmt.Errorf("%w: embedding to align: got %d points with %d coordinates, want %d with %d as in the reference",
-			ErrInput, n, d, reference.N, reference.D)
-	}
+	kind.Expect(reference.N == n && reference.D == d, ErrInput,
+		"embedding to align: got %d points with %d coordinates, want %d with %d as in the reference", n, d, reference.N, reference.D)
 	// Both where they are, however far that is.
 	reference = reference.Relative(nil)
 	copy(embedding.X, embedding.Relative(nil).X)
 	embedding.Offset = nil
 	from, spread := Spread(embedding.X, d, directions)
 	to, wanted := Spread(reference.X, d, directions)
-	if spread == 0 || wanted == 0 {
-		return 0, 0, fmt.Errorf("%w: alignment: all points coincide", ErrUndefined)
-	}
+	kind.Expect(spread != 0 && wanted != 0, ErrUndefined, "alignment: all points coincide")
 	// The orthogonal matrix R that maximises the trace of R·C, where C sums the products of both
 	// positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
 	products := make([]float64, d*d)
@@ -58,9 +51,7 @@ func Align(embedding, reference *data.Matrix, directions bool) (scale, disparity
 		}
 	}
 	turn, trace, ok := eigen.Polar(products, d) // a row x becomes x·turn
-	if !ok {
-		return 0, 0, fmt.Errorf("%w: alignment: the products of the positions are not finite", ErrUndefined)
-	}
+	kind.Expect(ok, ErrUndefined, "alignment: the products of the positions are not finite")
 	row := make([]float64, d)
 	for i := range n {
 		x := embedding.Row(i)

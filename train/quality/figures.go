@@ -11,6 +11,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 )
 
 // A Metric is a figure that Measure returns; several are joined by |.
@@ -75,7 +76,7 @@ type Figure struct {
 	// Of returns the figure and its standard error; each is nil if missing.
 	Of func(f *Figures) (value, standardError *float64)
 
-	measure func(m *measurement, ctx context.Context) error
+	measure func(m *measurement, ctx context.Context) // fails as kind.Need does
 }
 
 // Needs are the inputs of a figure in addition to the embedding, joined by |.
@@ -193,27 +194,15 @@ func (f *Figure) Direction() string {
 // Arrow returns Direction as an arrow after a space.
 func (f *Figure) Arrow() string { return []string{" ↓", "", " ↑"}[1+f.Better] }
 
-func (m *measurement) recall(ctx context.Context) error {
-	near, found, err := m.neighbors(ctx)
-	if err != nil {
-		return err
-	}
+func (m *measurement) recall(ctx context.Context) {
+	near, found := m.nearest(ctx, m.points, &m.Neighbors), m.nearestInEmbedding(ctx)
 	var compare func(q, j int, limit float64) float64
 	tie := 0.
 	if m.points != nil {
 		compare, tie = m.compare(m.points), neighbors.Tie(m.points)
 	}
-	e, err := fairRecall(near, found, m.K, m.embedding.N, m.embedding.N, compare, tie)
-	return keep(e, err, &m.figures.KNNRecall, &m.figures.KNNRecallError)
-}
-
-// neighbors returns the rows of the K nearest of each point of the sample, in the data and in
-// the embedding.
-func (m *measurement) neighbors(ctx context.Context) (near, found []int32, err error) {
-	if near, err = m.nearest(ctx, m.points, &m.Neighbors); err == nil {
-		found, err = m.nearestInEmbedding(ctx)
-	}
-	return near, found, err
+	e := kind.Got(fairRecall(near, found, m.K, m.embedding.N, m.embedding.N, compare, tie))
+	keep(e, &m.figures.KNNRecall, &m.figures.KNNRecallError)
 }
 
 // compare returns neighbors.Compare for the points of the sample and all points.
@@ -227,11 +216,8 @@ func (m *measurement) compare(points *data.Matrix) func(q, j int, limit float64)
 
 // density correlates the logarithms of the local radii, as densMAP does (Narayan, Berger and
 // Cho, 2021), with equal weights of the K nearest. Points with K copies do not count.
-func (m *measurement) density(ctx context.Context) error {
-	near, found, err := m.neighbors(ctx)
-	if err != nil {
-		return err
-	}
+func (m *measurement) density(ctx context.Context) {
+	near, found := m.nearest(ctx, m.points, &m.Neighbors), m.nearestInEmbedding(ctx)
 	inData, inEmbedding := m.compare(m.points), m.compare(m.embedding)
 	var x, y []float64
 	for q := range len(near) / m.K {
@@ -254,7 +240,7 @@ func (m *measurement) density(ctx context.Context) error {
 		xx, yy, xy = xx+float64(x[q]*x[q]), yy+float64(y[q]*y[q]), xy+float64(x[q]*y[q])
 	}
 	if min(xx, yy) <= 1e-10*float64(len(x)) {
-		return nil // all radii of one side are equal but for rounding
+		return // all radii of one side are equal but for rounding
 	}
 	r := xy / math.Sqrt(xx*yy)
 	for q := range x { // the influence of the point on r
@@ -262,113 +248,96 @@ func (m *measurement) density(ctx context.Context) error {
 		x[q] = float64(len(x)) * (float64(a*b) - float64(r/2*(float64(a*a)+float64(b*b))))
 	}
 	e := Estimate{Mean: r, Error: estimateMean(x, m.embedding.N).Error, Exact: m.sample == nil}
-	return keep(e, nil, &m.figures.Density, &m.figures.DensityError)
+	keep(e, &m.figures.Density, &m.figures.DensityError)
 }
 
-func (m *measurement) spearman(ctx context.Context) error {
+func (m *measurement) spearman(ctx context.Context) {
 	if m.points.N < 3 {
-		return nil
+		return
 	}
 	// The same sample for every seed: samples differ more than runs.
 	e, err := spearman(ctx, m.points, m.embedding, *m.SpearmanSample, 0)
 	if errors.Is(err, ErrUndefined) {
-		return nil // all distances of one side are equal
+		return // all distances of one side are equal
 	}
-	return keep(e, err, &m.figures.Spearman, &m.figures.SpearmanError)
+	kind.Check(err)
+	keep(e, &m.figures.Spearman, &m.figures.SpearmanError)
 }
 
-// sum returns the partition function.
-func (m *measurement) sum(ctx context.Context) (z Estimate, err error) {
+// sum returns the partition function, or fails as kind.Need does.
+func (m *measurement) sum(ctx context.Context) Estimate {
 	if m.z != nil {
-		return *m.z, nil
+		return *m.z
 	}
 	x, n, d := m.embedding.X, m.embedding.N, m.embedding.D
 	if m.sample == nil {
-		z.Exact = true
-		z.Mean, err = PartitionFunction(ctx, x, d, m.Device)
-	} else if m.sums, err = overRows(ctx, n, m.sample, similarityTerms(x, n, d, true)); err == nil {
+		m.z = &Estimate{Mean: kind.Got(PartitionFunction(ctx, x, d, m.Device)), Exact: true}
+	} else {
+		m.sums = kind.Got(overRows(ctx, n, m.sample, similarityTerms(x, n, d, true)))
 		mean := estimateMean(m.sums, n)
-		z = Estimate{Mean: mean.Mean * float64(n), Error: mean.Error * float64(n)}
+		m.z = &Estimate{Mean: mean.Mean * float64(n), Error: mean.Error * float64(n)}
 	}
-	if err == nil {
-		m.z = &z
-	}
-	return z, err
+	return *m.z
 }
 
-func (m *measurement) partition(ctx context.Context) error {
-	z, err := m.sum(ctx)
-	return keep(z, err, &m.figures.PartitionFunction, &m.figures.PartitionFunctionError)
+func (m *measurement) partition(ctx context.Context) {
+	keep(m.sum(ctx), &m.figures.PartitionFunction, &m.figures.PartitionFunctionError)
 }
 
-// graph returns the graph. It may have no edges.
-func (m *measurement) graph(ctx context.Context) (*neighbors.Graph, error) {
+func (m *measurement) divergence(ctx context.Context) {
 	if m.Graph == nil {
-		near, err := m.all(ctx, m.points, &m.Neighbors)
-		if err != nil {
-			return nil, err
-		}
-		if m.Graph, err = neighbors.FromNeighbors(near); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInput, err)
-		}
+		graph, err := neighbors.FromNeighbors(m.all(ctx, m.points, &m.Neighbors))
+		kind.Expect(err == nil, ErrInput, "%w", err)
+		m.Graph = graph
 	}
-	return m.Graph, nil
-}
-
-func (m *measurement) divergence(ctx context.Context) error {
-	g, err := m.graph(ctx)
-	if err != nil || g.Edges() == 0 {
-		return err
+	g := m.Graph
+	if g.Edges() == 0 {
+		return
 	}
-	z, err := m.sum(ctx)
-	if err != nil || z.Mean == 0 {
-		return err // z is 0 if all points are too far from each other for single precision
+	z := m.sum(ctx)
+	if z.Mean == 0 {
+		return // all points are too far from each other for single precision
 	}
 	kl := &Estimate{Exact: true}
 	if m.sample == nil {
-		kl.Mean, err = klOf(ctx, g.Heads(), g.Indices, m.embedding.X, m.embedding.D, z.Mean, m.Device)
-	} else if kl, err = m.sampleDivergence(ctx, z.Mean); kl == nil {
-		return err
+		kl.Mean = kind.Got(klOf(ctx, g.Heads(), g.Indices, m.embedding.X, m.embedding.D, z.Mean, m.Device))
+	} else if kl = m.sampleDivergence(ctx, z.Mean); kl == nil {
+		return
 	}
-	return keep(*kl, err, &m.figures.KL, &m.figures.KLError)
+	keep(*kl, &m.figures.KL, &m.figures.KLError)
 }
 
 // accuracy is the share of held-out points that a nearest-neighbour classifier in the
 // embedding gets right. It holds out a share AccuracyTest of the points, 10 000 of MNIST's
 // 70 000, without regard to class, and classifies at most as many as the sample has. The
 // classifier knows the others.
-func (m *measurement) accuracy(ctx context.Context) error {
+func (m *measurement) accuracy(ctx context.Context) {
 	rows, labels := m.Labels.Known()
 	held := int(math.Round(AccuracyTest * float64(len(rows))))
 	if held == 0 || len(rows)-held < AccuracyK || !labels.Categorical() {
-		return nil
+		return
 	}
-	e, err := splitAccuracy(ctx, m.embedding.Take(rows), labels.Class, AccuracyK, held, m.Seed, len(m.sample), m.Device)
-	return keep(e, err, &m.figures.Accuracy, &m.figures.AccuracyError)
+	e := kind.Got(splitAccuracy(ctx, m.embedding.Take(rows), labels.Class, AccuracyK, held, m.Seed, len(m.sample), m.Device))
+	keep(e, &m.figures.Accuracy, &m.figures.AccuracyError)
 }
 
-func (m *measurement) trustworthiness(ctx context.Context) error {
+func (m *measurement) trustworthiness(ctx context.Context) {
 	n := m.points.N
 	if 2*m.K >= n {
-		return nil
+		return
 	}
-	index, err := m.nearestInEmbedding(ctx)
-	if err != nil {
-		return err
-	}
+	index := m.nearestInEmbedding(ctx)
 	var ranks []int32
 	if m.sample == nil {
-		ranks, err = neighbors.Ranks(ctx, m.points, index, m.K, neighbors.Options{Device: m.Device})
+		ranks = kind.Got(neighbors.Ranks(ctx, m.points, index, m.K, neighbors.Options{Device: m.Device}))
 	} else {
 		var some []int32
 		for _, i := range m.ranked {
 			q, _ := slices.BinarySearch(m.sample, i)
 			some = append(some, index[q*m.K:(q+1)*m.K]...)
 		}
-		ranks, err = neighbors.RanksOf(ctx, m.points, m.ranked, some, m.K)
+		ranks = kind.Got(neighbors.RanksOf(ctx, m.points, m.ranked, some, m.K))
 	}
-	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return err
-	}
-	return keep(trustworthiness(ranks, m.K, n), nil, &m.figures.Trustworthiness, &m.figures.TrustworthinessError)
+	kind.Check(ctx.Err())
+	keep(trustworthiness(ranks, m.K, n), &m.figures.Trustworthiness, &m.figures.TrustworthinessError)
 }

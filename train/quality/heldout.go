@@ -3,11 +3,11 @@ package quality
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/selection"
 )
 
@@ -36,66 +36,51 @@ type HeldOutFigures struct {
 // MeasureHeldOut measures the quality of held-out points in an embedding [n, d] of
 // training points [n, D]. points may be nil. It uses the options K, Labels (of the
 // training points), Device and Skip. Errors are Measure's.
-func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held HeldOut, o Options) (*HeldOutFigures, error) {
-	m, err := newMeasurement(points, embedding, o)
-	if err != nil {
-		return nil, err
-	}
-	n, err := rows(held.Embedding, "held-out points' embedding")
-	if err != nil {
-		return nil, err
-	}
-	if err := held.Labels.Check(n); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInput, err)
-	}
+func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held HeldOut, o Options) (f *HeldOutFigures, err error) {
+	defer kind.Catch(&err)
+	m := newMeasurement(points, embedding, o)
+	checkDense(held.Embedding, "held-out points' embedding")
+	n := held.Embedding.N
+	err = held.Labels.Check(n)
+	kind.Expect(err == nil, ErrInput, "%w", err)
 	if held.Points != nil {
-		if of, err := inData(held.Points, "held-out points"); err != nil {
-			return nil, err
-		} else if of != n {
-			return nil, fmt.Errorf("%w: held-out points: got %d, want %d as in their embedding", ErrInput, of, n)
-		}
+		checkData(held.Points, "held-out points")
+		kind.Expect(held.Points.N == n, ErrInput, "held-out points: got %d, want %d as in their embedding", held.Points.N, n)
 		if points != nil && points.CSR == nil {
-			if held.Points, err = held.Points.Dense(); err != nil {
-				return nil, err
-			}
+			held.Points = kind.Got(held.Points.Dense())
 		}
 	}
-	f := &HeldOutFigures{N: n}
+	f = &HeldOutFigures{N: n}
 	if points != nil && held.Points != nil && o.Skip&MetricRecall == 0 {
-		if err := m.heldOutRecall(ctx, held, f); err != nil {
-			return f, err
-		}
+		m.heldOutRecall(ctx, held, f)
 	}
-	if m.Labels == nil || held.Labels == nil || o.Skip&MetricAccuracy != 0 {
-		return f, ctx.Err()
+	if m.Labels != nil && held.Labels != nil && o.Skip&MetricAccuracy == 0 {
+		m.heldOutAccuracy(ctx, held, f)
 	}
-	return f, m.heldOutAccuracy(ctx, held, f)
+	return f, ctx.Err()
 }
 
-func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
-	switch {
-	case held.Points.D != m.points.D || held.Embedding.D != m.embedding.D:
-		return fmt.Errorf("%w: held-out points: got %d values at positions of %d, want %d at positions of %d as of the training points",
-			ErrInput, held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
-	case m.points.N < m.K:
-		return fmt.Errorf("%w: training points: got %d, want %d or more for the neighbours of held-out points", ErrUndefined, m.points.N, m.K)
+// heldOutRecall measures the recall, or fails as kind.Need does.
+func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOutFigures) {
+	kind.Expect(held.Points.D == m.points.D && held.Embedding.D == m.embedding.D, ErrInput,
+		"held-out points: got %d values at positions of %d, want %d at positions of %d as of the training points",
+		held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
+	kind.Expect(m.points.N >= m.K, ErrUndefined, "training points: got %d, want %d or more for the neighbours of held-out points", m.points.N, m.K)
+	search := func(base, queries *data.Matrix) []int32 {
+		found, err := neighbors.Search(ctx, base, queries, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
+		kind.Check(cmp.Or(err, ctx.Err()))
+		return found.Index
 	}
-	near, err := neighbors.Search(ctx, m.points, held.Points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
-	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return err
-	}
-	found, err := neighbors.Search(ctx, m.embedding, held.Embedding, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
-	if err != nil {
-		return err
-	}
-	recall, err := fairRecall(near.Index, found.Index, m.K, m.embedding.N, held.Points.N,
-		neighbors.Compare(held.Points, m.points), neighbors.Tie(m.points))
-	return keep(recall, err, &f.KNNRecall, nil)
+	near, found := search(m.points, held.Points), search(m.embedding, held.Embedding)
+	recall := kind.Got(fairRecall(near, found, m.K, m.embedding.N, held.Points.N,
+		neighbors.Compare(held.Points, m.points), neighbors.Tie(m.points)))
+	keep(recall, &f.KNNRecall, nil)
 }
 
-func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
+// heldOutAccuracy measures the accuracy, if it is defined, or fails as kind.Need does.
+func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *HeldOutFigures) {
 	if _, known := m.Labels.Known(); !known.Categorical() {
-		return nil
+		return
 	}
 	rows, known := data.JoinLabels(m.Labels, held.Labels).Known()
 	// The training points come first.
@@ -105,12 +90,12 @@ func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *Held
 	train := classified{m.embedding.Take(rows[:first]), known.Class[:first]}
 	test := classified{held.Embedding.Take(tests), known.Class[first:]}
 	if train.N < AccuracyK || test.N == 0 {
-		return nil
+		return
 	}
 	if !slices.ContainsFunc(test.class, func(c int32) bool { return slices.Contains(train.class, c) }) {
 		f.OtherLabels = true
-		return nil
+		return
 	}
-	share, err := HeldOutAccuracy(ctx, train.Matrix, train.class, test.Matrix, test.class, AccuracyK, m.Device)
-	return keep(Estimate{Mean: share, Exact: true}, err, &f.Accuracy, nil)
+	share := kind.Got(HeldOutAccuracy(ctx, train.Matrix, train.class, test.Matrix, test.class, AccuracyK, m.Device))
+	keep(Estimate{Mean: share, Exact: true}, &f.Accuracy, nil)
 }

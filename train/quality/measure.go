@@ -3,12 +3,12 @@ package quality
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 	"time"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/option"
 )
 
@@ -77,28 +77,22 @@ type Options struct {
 // Errors wrap ErrInput, ErrNotFinite or, if there are too few points for K neighbours
 // each, ErrUndefined; or they are the device's. If ctx is done, Measure returns ctx.Err()
 // and the figures measured so far.
-func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
-	m, err := newMeasurement(points, embedding, o)
-	if err != nil {
-		return nil, err
-	}
+func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (f *Figures, err error) {
+	defer kind.Catch(&err)
+	m := newMeasurement(points, embedding, o)
+	f = &m.figures
 	for _, figure := range table {
 		if m.Skip&figure.Metric != 0 || !m.has(figure.Needs) {
 			continue
 		}
 		start, before := time.Now(), m.figures
-		err := ctx.Err()
-		if err == nil {
-			err = figure.measure(m, ctx)
-		}
-		if err != nil {
-			return &m.figures, err
-		}
+		kind.Check(ctx.Err())
+		figure.measure(m, ctx)
 		if o.Measured != nil && !reflect.DeepEqual(m.figures, before) {
 			o.Measured(figure.Metric, time.Since(start))
 		}
 	}
-	return &m.figures, nil
+	return f, nil
 }
 
 // A measurement is one call of Measure. Values that several figures need are computed for
@@ -114,44 +108,35 @@ type measurement struct {
 	figures           Figures
 }
 
-func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, error) {
-	n, err := rows(embedding, "embedding")
-	if err != nil {
-		return nil, err
-	}
+// newMeasurement checks the arguments of Measure. It fails as kind.Need does.
+func newMeasurement(points, embedding *data.Matrix, o Options) *measurement {
+	checkDense(embedding, "embedding")
+	n := embedding.N
 	if points != nil {
-		if of, err := inData(points, "data"); err != nil {
-			return nil, err
-		} else if of != n {
-			return nil, fmt.Errorf("%w: data: got %d points, want %d as in the embedding", ErrInput, of, n)
-		}
+		checkData(points, "data")
+		kind.Expect(points.N == n, ErrInput, "data: got %d points, want %d as in the embedding", points.N, n)
 	}
 	o.K, o.SpearmanSample = cmp.Or(o.K, DefaultK), cmp.Or(o.SpearmanSample, new(DefaultSpearmanSample))
 	if *o.SpearmanSample == 0 {
 		o.Skip |= MetricSpearman
 	}
-	if err := option.Check(o); err != nil {
-		return nil, fmt.Errorf("%w: quality.%w", ErrInput, err)
-	}
+	err := option.Check(o)
+	kind.Expect(err == nil, ErrInput, "quality.%w", err)
 	if o.Graph != nil {
-		if o.Graph.N != n {
-			return nil, fmt.Errorf("%w: graph: got %d points, want %d as in the embedding", ErrInput, o.Graph.N, n)
-		}
-		if err := o.Graph.Validate(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInput, err)
-		}
+		kind.Expect(o.Graph.N == n, ErrInput, "graph: got %d points, want %d as in the embedding", o.Graph.N, n)
+		err = o.Graph.Validate()
 	}
-	if err := o.Labels.Check(n); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInput, err)
-	}
+	err = cmp.Or(err, o.Labels.Check(n))
+	kind.Expect(err == nil, ErrInput, "%w", err)
 	for _, nb := range []*neighbors.Neighbors{o.Neighbors, o.Found} {
-		if nb != nil && (nb.N != n || nb.K < o.K || len(nb.Index) != n*nb.K) {
-			return nil, fmt.Errorf("%w: known neighbours: got %d of %d points, want %d or more of %d", ErrInput, nb.K, nb.N, o.K, n)
+		if nb != nil {
+			kind.Expect(nb.N == n && nb.K >= o.K && len(nb.Index) == n*nb.K, ErrInput,
+				"known neighbours: got %d of %d points, want %d or more of %d", nb.K, nb.N, o.K, n)
 		}
 	}
 	m := &measurement{Options: o, points: points, embedding: embedding}
 	m.sample, m.ranked = o.drawSample(n)
-	return m, nil
+	return m
 }
 
 // has reports whether the inputs of a figure are available.
@@ -173,55 +158,45 @@ func (m *measurement) has(needs Needs) bool {
 }
 
 // keep stores a figure in mean, and its error in standardError if it is estimated.
-func keep(e Estimate, err error, mean, standardError **float64) error {
-	if err == nil {
-		*mean = &e.Mean
-		if !e.Exact {
-			*standardError = &e.Error
-		}
+func keep(e Estimate, mean, standardError **float64) {
+	*mean = &e.Mean
+	if !e.Exact {
+		*standardError = &e.Error
 	}
-	return err
 }
 
 // all returns the K nearest neighbours of all points. known holds at least K neighbours,
-// or nil; all stores the neighbours there if it searches for them.
-func (m *measurement) all(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) (*neighbors.Neighbors, error) {
+// or nil; all stores the neighbours there if it searches for them. It fails as kind.Need does.
+func (m *measurement) all(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) *neighbors.Neighbors {
 	if *known == nil {
-		if points.N <= m.K {
-			return nil, fewPoints(points.N, m.K)
-		}
-		found, err := neighbors.KNN(ctx, points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
-		if err != nil {
-			return nil, err
-		}
-		*known = found
+		m.checkCount(points)
+		*known = kind.Got(neighbors.KNN(ctx, points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device}))
 	}
-	return (*known).Nearest(m.K), ctx.Err()
+	kind.Check(ctx.Err())
+	return (*known).Nearest(m.K)
 }
 
-// nearest returns the rows of the K nearest neighbours of each point of the sample.
-func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) ([]int32, error) {
+// checkCount fails as kind.Expect does for points without enough others.
+func (m *measurement) checkCount(points *data.Matrix) {
+	kind.Expect(points.N > m.K, ErrUndefined, "points: got %d, want more than %d, the number of neighbours", points.N, m.K)
+}
+
+// nearest returns the rows of the K nearest neighbours of each point of the sample, or fails as
+// kind.Need does.
+func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) []int32 {
 	if m.sample == nil {
-		nb, err := m.all(ctx, points, known)
-		if err != nil {
-			return nil, err
-		}
-		return nb.Index, nil
+		return m.all(ctx, points, known).Index
 	}
 	index := make([]int32, 0, len(m.sample)*m.K)
 	if *known != nil {
 		for _, i := range m.sample {
 			index = append(index, (*known).Of(i)[:m.K]...)
 		}
-		return index, ctx.Err()
+		kind.Check(ctx.Err())
+		return index
 	}
-	if points.N <= m.K {
-		return nil, fewPoints(points.N, m.K)
-	}
-	found, err := neighbors.Search(ctx, points, points.Take(m.sample), m.K+1, neighbors.Options{Device: m.Device})
-	if err != nil {
-		return nil, err
-	}
+	m.checkCount(points)
+	found := kind.Got(neighbors.Search(ctx, points, points.Take(m.sample), m.K+1, neighbors.Options{Device: m.Device}))
 	for q, i := range m.sample {
 		// The point itself is among them, unless more than K others are identical to it.
 		others := 0
@@ -232,18 +207,14 @@ func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **
 			}
 		}
 	}
-	return index, ctx.Err()
-}
-
-// fewPoints is the error about points without enough others.
-func fewPoints(n, k int) error {
-	return fmt.Errorf("%w: points: got %d, want more than %d, the number of neighbours", ErrUndefined, n, k)
+	kind.Check(ctx.Err())
+	return index
 }
 
 // nearestInEmbedding is nearest in the embedding. It searches the embedding only once.
-func (m *measurement) nearestInEmbedding(ctx context.Context) (index []int32, err error) {
+func (m *measurement) nearestInEmbedding(ctx context.Context) []int32 {
 	if m.found == nil {
-		m.found, err = m.nearest(ctx, m.embedding, &m.Found)
+		m.found = m.nearest(ctx, m.embedding, &m.Found)
 	}
-	return m.found, err
+	return m.found
 }

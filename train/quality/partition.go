@@ -5,8 +5,10 @@ import (
 	"math"
 
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
+	"cne/internal/simd"
 )
 
 // PartitionFunction returns
@@ -22,18 +24,20 @@ import (
 // for large d. For float64 they are computed in double precision, and always on the CPU.
 // A device's result agrees with the CPU's to 1e-6. Errors wrap ErrInput or ErrNotFinite,
 // or are ctx's or the device's.
-func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *Device) (float64, error) {
-	n, err := points(embedding, d, "embedding")
-	if err != nil || n < 2 {
-		return 0, err
+func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *Device) (_ float64, err error) {
+	defer kind.Catch(&err)
+	kind.Expect(d >= 1 && len(embedding)%d == 0, ErrInput, "embedding: got %d values, want points of %d coordinates", len(embedding), d)
+	if i := simd.FirstNotFinite(embedding); i >= 0 {
+		kind.Expect(false, ErrNotFinite, notFinite, i/d, "embedding", embedding[i], i%d)
 	}
-	var sum float64
+	n := len(embedding) / d
+	if n < 2 {
+		return 0, nil
+	}
 	if e, single := any(embedding).([]float32); single && !on.OnHost() {
-		sum, err = devicePairs(ctx, on, e, n, d)
-	} else {
-		sum, err = overTiles(ctx, n, similarityTerms(embedding, n, d, false))
+		return 2 * kind.Got(devicePairs(ctx, on, e, n, d)), nil
 	}
-	return 2 * sum, err
+	return 2 * kind.Got(overTiles(ctx, n, similarityTerms(embedding, n, d, false))), nil
 }
 
 // klOf returns the Kullback–Leibler divergence in nats, at least 0,
@@ -50,12 +54,9 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 //
 // On a device, nil for the CPU, the result agrees to 1e-6 with the CPU's, and errors may be the
 // device's. Embeddings of float64 stay on the CPU.
-func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (float64, error) {
-	attraction, err := attractionOf(ctx, heads, tails, embedding, d, on)
-	if err != nil {
-		return 0, err
-	}
-	edges := float64(len(heads))
+func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (_ float64, err error) {
+	defer kind.Catch(&err)
+	attraction, edges := kind.Got(attractionOf(ctx, heads, tails, embedding, d, on)), float64(len(heads))
 	return attraction/edges + elementary.Log(partition) - elementary.Log(edges), nil
 }
 

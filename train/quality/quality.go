@@ -23,17 +23,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
 	"cne/data"
 	"cne/internal/device"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
-	"cne/internal/simd"
 )
 
 // ErrInput is wrapped by errors about sizes, indices and parameters that do
@@ -54,38 +53,21 @@ type Device = device.Device
 // Float is the type of an embedding's coordinates.
 type Float interface{ float32 | float64 }
 
-// points returns the number of points that a row-major slice of width d holds. It checks
-// that all coordinates are finite. what names the slice in errors.
-func points[T Float](x []T, d int, what string) (int, error) {
-	if d < 1 || len(x)%d != 0 {
-		return 0, fmt.Errorf("%w: %s: got %d values, want points of %d coordinates", ErrInput, what, len(x), d)
-	}
-	if i := simd.FirstNotFinite(x); i >= 0 {
-		return 0, notFinite(i/d, what, x[i], i%d)
-	}
-	return len(x) / d, nil
+// checkData fails as kind.Expect does unless all coordinates of some points, which may be
+// sparse, are finite. what names them in errors.
+func checkData(m *data.Matrix, what string) { check(m, m.Check(), what) }
+
+// checkDense is checkData for points that may not be sparse.
+func checkDense(m *data.Matrix, what string) { check(m, data.CheckDense(m), what) }
+
+// check is checkData for points with an error of their sizes.
+func check(m *data.Matrix, err error, what string) {
+	kind.Expect(err == nil, ErrInput, "%s: %w", what, err)
+	i, j, v, bad := m.FirstNotFinite()
+	kind.Expect(!bad, ErrNotFinite, notFinite, i, what, v, j)
 }
 
-// inData is rows for points, which may be sparse.
-func inData(m *data.Matrix, what string) (int, error) { return checked(m, m.Check(), what) }
-
-// rows is points for a matrix.
-func rows(m *data.Matrix, what string) (int, error) { return checked(m, data.CheckDense(m), what) }
-
-// checked is points for a matrix with an error of its sizes.
-func checked(m *data.Matrix, err error, what string) (int, error) {
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrInput, what, err)
-	}
-	if i, j, v, bad := m.FirstNotFinite(); bad {
-		return 0, notFinite(i, what, v, j)
-	}
-	return m.N, nil
-}
-
-func notFinite(point int, what string, v any, coordinate int) error {
-	return fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, point, what, v, coordinate)
-}
+const notFinite = "point %d of the %s (counted from 0): got %v as coordinate %d"
 
 // ExactPoints is the largest number of points that Measure measures exactly. Above, it
 // uses a sample (Options.Sample). Figures over all pairs take some seconds at this
@@ -167,11 +149,12 @@ func isNear(e []float32, d int) bool {
 // −log q over edges is a quotient of two sums over heads, and the partition function z
 // another sum. The error is the first-order error of all three (delta method), including
 // their covariances. Like all errors here it misses the effect of few points, such as the
-// long edges of a single outlier. It returns nil if none of the points has an edge.
-func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
+// long edges of a single outlier. It returns nil if none of the points has an edge, and fails
+// as kind.Need does.
+func (m *measurement) sampleDivergence(ctx context.Context, z float64) *Estimate {
 	// The sum of −log q over the edges whose head a point is, and the number of these edges.
 	lengths, edges := make([]float64, len(m.sample)), make([]float64, len(m.sample))
-	if err := parallel.ForContext(ctx, len(m.sample), 64, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, len(m.sample), 64, func(_, lo, hi int) {
 		for q := lo; q < hi; q++ {
 			head, tails := m.embedding.Row(m.sample[q]), m.Graph.Tails(m.sample[q])
 			edges[q] = float64(len(tails))
@@ -179,12 +162,10 @@ func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimat
 				lengths[q] += elementary.Log1p(squaredDistance(head, m.embedding.Row(int(j))))
 			}
 		}
-	}); err != nil {
-		return nil, err
-	}
+	}))
 	length, count := selection.Sum(lengths), selection.Sum(edges)
 	if count == 0 {
-		return nil, nil
+		return nil
 	}
 	attraction, meanEdges, meanSum := length/count, count/float64(len(edges)), z/float64(m.embedding.N)
 	linear := make([]float64, len(edges))
@@ -192,5 +173,5 @@ func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimat
 		linear[q] = (lengths[q]-float64(attraction*e))/meanEdges + m.sums[q]/meanSum
 	}
 	kl := attraction + elementary.Log(z) - elementary.Log(float64(m.Graph.Edges()))
-	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}, nil
+	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}
 }

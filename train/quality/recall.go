@@ -3,12 +3,12 @@ package quality
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
@@ -23,15 +23,14 @@ import (
 // neighbors.Tie. Where several points are as near as the k-th, any of them counts as one of
 // the k nearest.
 func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, j int, limit float64) float64,
-	tie float64) (Estimate, error) {
+	tie float64) (_ Estimate, err error) {
+	defer kind.Catch(&err)
 	hits := make([]int, len(inData)/k)
-	if len(hits) == 0 {
-		return Estimate{}, fmt.Errorf("%w: recall: got no points", ErrUndefined)
-	}
+	kind.Expect(len(hits) > 0, ErrUndefined, "recall: got no points")
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
 			if j < 0 || int(j) >= points {
-				return Estimate{}, fmt.Errorf("%w: neighbour of point %d (counted from 0): got %d, want 0 to %d", ErrInput, e/k, j, points-1)
+				kind.Expect(false, ErrInput, "neighbour of point %d (counted from 0): got %d, want 0 to %d", e/k, j, points-1)
 			}
 		}
 	}
@@ -92,7 +91,8 @@ func tied(nearest, others []int32, distance func(j int32, limit float64) float64
 // splitAccuracy is accuracy for held points, which are drawn, or for at most most of them,
 // if most is not 0, with the others as known points.
 func splitAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k, held int, seed uint64, most int,
-	on *Device) (Estimate, error) {
+	on *Device) (_ Estimate, err error) {
+	defer kind.Catch(&err)
 	stream := rng.New(seed, rng.Split)
 	order := stream.Perm(len(classes))
 	test, known := order[:held], order[held:]
@@ -101,12 +101,12 @@ func splitAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32,
 		test = test[:min(held, most)] // in random order
 	}
 	pick := func(rows []int) classified { return classified{embedding.Take(rows), selection.Pick(classes, rows)} }
-	share, err := accuracy(ctx, pick(known), pick(test), k, on)
+	share := accuracy(ctx, pick(known), pick(test), k, on)
 	e := Estimate{Mean: share, Exact: len(test) == held}
 	if size := float64(len(test)); !e.Exact {
 		e.Error = math.Sqrt((1 - size/float64(held)) * share * (1 - share) / (size - 1))
 	}
-	return e, err
+	return e, nil
 }
 
 // classified are points with known classes.
@@ -115,13 +115,10 @@ type classified struct {
 	class []int32
 }
 
-// check returns an error unless the points are finite and have a class each.
-func (c classified) check(what string) error {
-	n, err := rows(c.Matrix, what)
-	if err == nil && len(c.class) != n {
-		err = fmt.Errorf("%w: classes: got %d, want one for each of the %d points of the %s", ErrInput, len(c.class), n, what)
-	}
-	return err
+// check fails as kind.Expect does unless the points are finite and have a class each.
+func (c classified) check(what string) {
+	checkDense(c.Matrix, what)
+	kind.Expect(len(c.class) == c.N, ErrInput, "classes: got %d, want one for each of the %d points of the %s", len(c.class), c.N, what)
 }
 
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
@@ -136,37 +133,29 @@ func (c classified) check(what string) error {
 // Errors wrap ErrInput or ErrNotFinite, ErrUndefined if there are no held-out points, or are
 // the context's or the device's.
 func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32,
-	k int, on *Device) (float64, error) {
-	if held != nil && held.N == 0 {
-		return 0, fmt.Errorf("%w: accuracy: got no points", ErrUndefined)
-	}
+	k int, on *Device) (_ float64, err error) {
+	defer kind.Catch(&err)
+	kind.Expect(held == nil || held.N > 0, ErrUndefined, "accuracy: got no points")
 	known, tests := classified{train, trainClasses}, classified{held, heldClasses}
-	if err := cmp.Or(known.check("training points' embedding"), tests.check("held-out points' embedding")); err != nil {
-		return 0, err
-	}
-	switch {
-	case held.D != train.D:
-		return 0, fmt.Errorf("%w: held-out points: got %d coordinates, want %d as of the training points", ErrInput, held.D, train.D)
-	case k < 1 || k > train.N:
-		return 0, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of training points", ErrInput, k, train.N)
-	}
-	return accuracy(ctx, known, tests, k, on)
+	known.check("training points' embedding")
+	tests.check("held-out points' embedding")
+	kind.Expect(held.D == train.D, ErrInput, "held-out points: got %d coordinates, want %d as of the training points", held.D, train.D)
+	kind.Expect(k >= 1 && k <= train.N, ErrInput, "neighbours: got %d, want 1 to %d, the number of training points", k, train.N)
+	return accuracy(ctx, known, tests, k, on), nil
 }
 
 // accuracy returns the share of the tests that get their class by a vote of their k
-// nearest among the known points.
-func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (float64, error) {
+// nearest among the known points, or fails as kind.Need does.
+func accuracy(ctx context.Context, known, tests classified, k int, on *Device) float64 {
 	found, err := neighbors.Search(ctx, known.Matrix, tests.Matrix, k, neighbors.Options{Search: neighbors.Exact, Device: on})
-	if err := cmp.Or(ctx.Err(), err); err != nil {
-		return 0, err
-	}
+	kind.Check(cmp.Or(ctx.Err(), err))
 	right := 0
 	for i, class := range tests.class {
 		if vote(found.Of(i), known.class) == class {
 			right++
 		}
 	}
-	return float64(right) / float64(tests.N), nil
+	return float64(right) / float64(tests.N)
 }
 
 // vote returns the most frequent class among rows. Rows are in order of distance; ties go

@@ -2,13 +2,13 @@ package quality
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
@@ -24,22 +24,14 @@ import (
 //
 // It takes up to 32 bytes of memory per pair. The error wraps ErrUndefined if all distances of
 // one side are equal, as in a collapsed embedding, or is ctx's.
-func spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64) (Estimate, error) {
+func spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64) (_ Estimate, err error) {
+	defer kind.Catch(&err)
 	a, b := sampled(x, y, sample, seed)
-	inData, err := allDistances(ctx, a)
-	if err != nil {
-		return Estimate{}, err
-	}
-	inEmbedding, err := allDistances(ctx, b)
-	if err != nil {
-		return Estimate{}, err
-	}
+	keys := [2][]uint32{kind.Got(allDistances(ctx, a)), kind.Got(allDistances(ctx, b))}
 	var sides [2]ranking
-	parallel.For(2, 1, func(side, _, _ int) { sides[side] = rank([][]uint32{inData, inEmbedding}[side]) })
+	parallel.For(2, 1, func(side, _, _ int) { sides[side] = rank(keys[side]) })
 	e, ok := correlate(sides[0], sides[1], a.N, x.N)
-	if !ok {
-		return e, fmt.Errorf("%w: rank correlation: all distances are equal in the data or in the embedding", ErrUndefined)
-	}
+	kind.Expect(ok, ErrUndefined, "rank correlation: all distances are equal in the data or in the embedding")
 	return e, ctx.Err()
 }
 
