@@ -130,8 +130,8 @@ func checkFeatures(features *data.Matrix, classes []int32) {
 		"features: got %d values, want %d images with %d each", len(features.X), features.N, features.D)
 	kind.Expect(len(classes) == features.N, ErrLabels, "classes: got %d, want %d, one for each image", len(classes), features.N)
 	if at := simd.FirstNotFinite(features.X); at >= 0 {
-		kind.Expect(false, ErrFeatures, "feature %d of image %d (both counted from 0): got %v, want a finite number",
-			at%features.D, at/features.D, features.X[at])
+		kind.Check(fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v, want a finite number", ErrFeatures,
+			at%features.D, at/features.D, features.X[at]))
 	}
 }
 

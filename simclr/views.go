@@ -162,7 +162,7 @@ func rowsOf(m *images.Set, rows []int32) []int32 {
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= m.N {
-			kind.Expect(false, ErrShape, "row %d: got image %d, want 0 to %d", i, row, m.N-1)
+			kind.Check(fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, row, m.N-1))
 		}
 	}
 	return rows

@@ -213,7 +213,7 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 			if points == nil {
 				points = c.base
 			}
-			must(t, newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil}))
+			newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil})
 			same(t, got, want)
 			if !c.again(again) || !c.improved(improved) {
 				t.Errorf("%d queries were looked at again, and %d in the tree", again, improved)
@@ -268,15 +268,13 @@ func TestNeighborsOnDeviceInSegments(t *testing.T) {
 					points = c.base
 				}
 				want := newNeighbors(points.N, 5)
-				must(t, newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil}))
+				newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil})
 				got, _, _ := searchOnDevice(t, d, c.base, c.points, 5)
 				same(t, got, want)
 				b, err := newDeviceBlocks(t.Context(), d, c.base)
 				must(t, err)
 				defer b.free()
-				p, err := b.newPlan(points.N, 5+slack)
-				must(t, err)
-				if want := (plan{c.group, c.room}); p != want {
+				if p, want := b.newPlan(points.N, 5+slack), (plan{c.group, c.room}); p != want {
 					t.Errorf("the plan is %v, want %v", p, want)
 				}
 			})

@@ -2,7 +2,6 @@ package neighbors
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -102,17 +102,15 @@ func descentSettingsFor(k int) descentSettings {
 	return s
 }
 
-// approximateKNN finds k near points of every point of m.
-func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*Neighbors, error) {
+// approximateKNN finds k near points of every point of m, or fails as kind.Need does.
+func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) *Neighbors {
 	d, _, err := descend(ctx, m, descentSettingsFor(k), seed)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	d.starts, d.sizes, d.newCounts, d.limits = nil, nil, nil, nil
 	near := d.takeNumbers()
 	memory.FreeGarbage(len(near)) // for the result, about as large
 	nb := newNeighbors(m.N, k)
-	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		row := newNeighbors(1, k)
 		fetch := func(p int) {
 			simd.Fetch(d.x, d.width, near[p*d.listLen:][:d.listLen])
@@ -129,11 +127,8 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 			copy(nb.Index[first:first+k], row.Index)
 			copy(nb.Dist2[first:first+k], row.Dist2)
 		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return d.measure.finish(nb), nil
+	}))
+	return d.measure.finish(nb)
 }
 
 // rank sets row to the nearest of some points of p. Their order is nearly right, so
@@ -175,11 +170,9 @@ func (d *descent) takeNumbers() []int32 {
 }
 
 // descend returns the lists, and the first of the trees that initialised them.
-func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64) (*descent, []*forestTree, error) {
-	if m.N > maxPoints {
-		return nil, nil, fmt.Errorf("neighbors: %w: approximate search: got %d points, want at most %d",
-			ErrInput, m.N, maxPoints)
-	}
+func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64) (_ *descent, trees []*forestTree, err error) {
+	defer kind.Catch(&err)
+	kind.Expect(m.N <= maxPoints, ErrInput, "approximate search: got %d points, want at most %d", m.N, maxPoints)
 	s.listLen = min(s.listLen, m.N-1)
 	if m.N <= allPairsPoints {
 		s.leaf = allPairsPoints
@@ -187,26 +180,19 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	c := newPointSet(m)
 	d := &descent{pointSet: c, descentSettings: s}
 	d.works.New = d.newWork
-	var trees []*forestTree
 	order := c.index
 	for t := 1; ; t++ {
 		g := c.newGrower(s.leaf, rng.Mix(seed)+uint64(t-1), order)
-		if err := g.grow(ctx); err != nil {
-			return nil, nil, err
-		}
+		g.grow(ctx)
 		tree := g.forestTree
 		if t == 1 {
-			if err := c.arrange(ctx, tree); err != nil {
-				return nil, nil, err
-			}
+			c.arrange(ctx, tree)
 			d.keys = make([]uint64, c.n*s.listLen)
 		}
 		if len(trees) < s.keptTrees {
 			trees = append(trees, tree)
 		}
-		if err := d.compareLeaves(ctx, tree, t == 1); err != nil {
-			return nil, nil, err
-		}
+		d.compareLeaves(ctx, tree, t == 1)
 		if t == s.trees || c.n <= s.leaf {
 			break
 		}
@@ -215,23 +201,20 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		}
 	}
 	c.scratch = [2][]uint32{}
-	if c.n <= s.leaf {
-		return d, trees, nil // all pairs have been compared
+	if c.n > s.leaf { // otherwise all pairs have been compared
+		d.joinRounds(ctx, seed)
 	}
-	return d, trees, d.joinRounds(ctx, seed)
+	return d, trees, nil
 }
 
-// joinRounds runs the rounds until few entries are new.
-func (d *descent) joinRounds(ctx context.Context, seed uint64) error {
+// joinRounds runs the rounds until few entries are new. It fails as kind.Need does.
+func (d *descent) joinRounds(ctx context.Context, seed uint64) {
 	d.limits = make([]uint32, d.n)
 	for round := range d.rounds {
 		ended := 0 // parts with few new entries
 		for part := range parts {
 			first, last := part*d.n/parts, (part+1)*d.n/parts
-			news, err := d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round)))
-			if err != nil {
-				return err
-			}
+			news := kind.Got(d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round))))
 			if float64(news) <= d.delta*float64((last-first)*d.listLen) {
 				ended++
 				continue
@@ -241,24 +224,18 @@ func (d *descent) joinRounds(ctx context.Context, seed uint64) error {
 					d.limits[p] = math.Float32bits(below(worst(d.list(p))))
 				}
 			})
-			if err := parallel.ForContext(ctx, last-first, descentGrain, d.joinRows); err != nil {
-				return err
-			}
+			kind.Check(parallel.ForContext(ctx, last-first, descentGrain, func(_, lo, hi int) {
+				w := d.works.Get()
+				defer d.works.Put(w)
+				w.next(d, lo, hi)
+				for r := lo; r < hi; r++ {
+					d.join(w, r, hi)
+				}
+			}))
 		}
 		if ended == parts {
 			break
 		}
-	}
-	return nil
-}
-
-// joinRows joins the candidates of rows lo to hi−1.
-func (d *descent) joinRows(_, lo, hi int) {
-	w := d.works.Get()
-	defer d.works.Put(w)
-	w.next(d, lo, hi)
-	for r := lo; r < hi; r++ {
-		d.join(w, r, hi)
 	}
 }
 
@@ -370,10 +347,10 @@ func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2
 }
 
 // compareLeaves compares all points of each leaf of a tree; the lists are empty before the
-// first.
-func (d *descent) compareLeaves(ctx context.Context, t *forestTree, first bool) error {
+// first. It fails as kind.Need does.
+func (d *descent) compareLeaves(ctx context.Context, t *forestTree, first bool) {
 	leaves := t.leaves(d.n)
-	return parallel.ForContext(ctx, len(leaves), 1, func(_, leaf, _ int) {
+	kind.Check(parallel.ForContext(ctx, len(leaves), 1, func(_, leaf, _ int) {
 		w := d.works.Get()
 		defer d.works.Put(w)
 		n := leaves[leaf].size()
@@ -401,7 +378,7 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree, first bool) 
 			add(a, b, d2)
 			add(b, a, d2)
 		})
-	})
+	}))
 }
 
 // fillLists sets the lists of the first n columns to the nearest of them. This is faster
@@ -431,6 +408,7 @@ func (d *descent) fillLists(w *descentWork, n int) {
 // and removes the marks of the list entries that are in them. It returns the number of new
 // entries, or ctx's error if ctx is done.
 func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
+	defer kind.Catch(&err)
 	rows := last - first
 	if cap(d.sizes) < rows {
 		most := max((d.n+parts-1)/parts, rows)
@@ -439,7 +417,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 	d.first, d.starts, d.sizes, d.newCounts = first, d.starts[:rows+1], d.sizes[:rows], d.newCounts[:rows]
 	clear(d.sizes)
 	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
-	err = parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			list := d.list(p)
 			if r := p - first; uint(r) < uint(rows) {
@@ -452,10 +430,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 			}
 			d.eachReverse(p, func(_ int, r int) { atomic.AddUint32(&d.sizes[r], 1) })
 		}
-	})
-	if err != nil {
-		return 0, err
-	}
+	}))
 	news = selection.Sum(counts)
 	own := min(d.listLen, d.maxNew+d.maxOld)
 	for r, size := range d.sizes {
@@ -469,7 +444,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 		d.candidates = make([]int32, max(total+total/spareRows, len(d.keys)))
 	}
 	clear(d.sizes)
-	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			list := d.list(p)
 			d.eachReverse(p, func(e, r int) {
@@ -478,10 +453,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 				list[e] &^= newReverse
 			})
 		}
-	})
-	if err != nil {
-		return 0, err
-	}
+	}))
 	return news, parallel.ForContext(ctx, rows, descentGrain, func(_, lo, hi int) {
 		w := d.works.Get()
 		defer d.works.Put(w)

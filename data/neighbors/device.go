@@ -299,18 +299,17 @@ func (p plan) smaller() plan {
 // newPlan plans a search for n queries. If all base points are on the device, each block
 // of queries is compared with all of them, and ranked during the next block's comparison.
 // Otherwise as many queries as fit into half of the free memory are compared with one
-// segment after the other, so segments are uploaded rarely.
-func (b *deviceBlocks) newPlan(n, keep int) (_ plan, err error) {
-	defer kind.Catch(&err)
+// segment after the other, so segments are uploaded rarely. It fails as kind.Need does.
+func (b *deviceBlocks) newPlan(n, keep int) plan {
 	if b.all != nil {
-		return plan{min(n, queryBlock), b.n}, nil
+		return plan{min(n, queryBlock), b.n}
 	}
 	free := b.freeMemory()*3/4 - b.bytesOfProducts(n, b.n) // allocations may be an eighth larger
 	blocks := func(bytes int64, of, size int) int { return max(1, int(bytes/int64(of)/int64(size))) * size }
 	p := plan{queries: min(n, blocks(free/2, b.bytesOf(1)+8*keep+12, queryBlock))}
 	free -= int64(p.queries) * int64(b.bytesOf(1)+8*keep+12)
 	p.points = min(b.n, blocks(free, b.bytesOf(1), pointBlock))
-	return p, nil
+	return p
 }
 
 // find implements candidates. It calls rank for one block of queries at a time, possibly
@@ -318,7 +317,7 @@ func (b *deviceBlocks) newPlan(n, keep int) (_ plan, err error) {
 // for half of the queries, now or before, it uses the first form.
 func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) (err error) {
 	defer kind.Catch(&err)
-	p := kind.Got(b.newPlan(q.count(), k+slack))
+	p := b.newPlan(q.count(), k+slack)
 	s, err := b.newSearch(q, p, k+slack)
 	for ; errors.As(err, new(*device.MemoryError)) && p.smaller() != p; s, err = b.newSearch(q, p, k+slack) {
 		p = p.smaller() // others have taken memory meanwhile
@@ -370,9 +369,10 @@ type deviceSearch struct {
 type rankCount struct{ ranked, retried int }
 
 // newSearch allocates the memory of a search.
-func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, err error) {
-	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan rankCount, 1)}
+func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (_ *deviceSearch, err error) {
+	s := &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan rankCount, 1)}
 	s.busy <- rankCount{}
+	defer kind.Undo(&err, s.free)
 	rows := min(p.queries, queryBlock)
 	sizes := []int{int(b.bytesOfProducts(p.queries, p.points)), p.queries * keep * 8, p.queries * 4, p.queries * 4}
 	if q.own {
@@ -381,9 +381,7 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	if b.all != nil {
 		sizes = append(sizes, p.queries*keep*8)
 	}
-	if s.memory, err = b.device.AllocPieces(sizes...); err != nil {
-		return nil, err
-	}
+	s.memory = kind.Got(b.device.AllocPieces(sizes...))
 	s.products, s.keys, s.count, s.threshold = s.memory.At(0), s.memory.At(1), s.memory.At(2), s.memory.At(3)
 	if q.own {
 		s.which = s.memory.At(4)
@@ -391,14 +389,10 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	if b.all != nil {
 		s.dist2 = s.memory.At(len(s.memory) - 1)
 	}
-	s.queries, err = b.newSegment(p.queries, b.all != nil && !q.own, single)
-	if err == nil && b.all == nil {
+	s.queries = kind.Got(b.newSegment(p.queries, b.all != nil && !q.own, single))
+	if b.all == nil {
 		s.unused = make([]float64, p.points)
-		s.points, err = b.newSegment(p.points, false, single)
-	}
-	if err != nil {
-		s.free()
-		return nil, err
+		s.points = kind.Got(b.newSegment(p.points, false, single))
 	}
 	for i := range s.lists {
 		s.lists[i] = candidateLists{stride: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
@@ -438,7 +432,7 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 		kind.Check(device.Upload(s.device, s.which, s.of.numbers(lo, hi)))
 	}
 	if s.all != nil {
-		kind.Check(s.compare(f, 0, s.block(f, 0, hi-lo), s.all))
+		s.compare(f, 0, s.block(f, 0, hi-lo), s.all)
 		kind.Check(s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
 			device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
 	} else {
@@ -485,48 +479,47 @@ func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n 
 		s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first])
 		for at := 0; at < n; at += queryBlock {
 			kind.Check(ctx.Err())
-			kind.Check(s.compare(f, at, s.block(f, at, n), s.points))
+			s.compare(f, at, s.block(f, at, n), s.points)
 		}
 	}
 }
 
 // compare offers the points of a segment to a block of queries. The queries' candidates
-// begin at position at.
-func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
+// begin at position at. It fails as kind.Need does.
+func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) {
 	capacity := warpCapacity(s.keep)
 	warps := min(maxWarps, maxShared/(8*capacity))
 	l := device.Launch{Grid: (q.n + warps - 1) / warps, Block: warps * warp, Shared: warps * capacity * 8}
 	keys, count, threshold := s.keys.At(at*s.keep, 8), s.count.At(at, 4), s.threshold.At(at, 4)
 	if s.differences {
 		l.Shared += nearTile * s.width * 4
-		return s.device.Launch("neighbors_differences", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
+		kind.Check(s.device.Launch("neighbors_differences", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(points.z[f]), device.Arg(q.z), device.Int(points.n), device.Int(s.width), device.Int(q.n),
-			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(capacity))
+			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(capacity)))
+		return
 	}
-	return s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) error {
+	s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) {
 		begin := selection.If(points.first+first == 0, 1, 0)
-		return s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
+		kind.Check(s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(s.products), device.Arg(points.h[f].At(first, 4)), device.Arg(q.h), device.Int(q.n),
 			device.Arg(q.which), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),
-			device.Int(s.keep), device.Int(capacity), device.Int(begin))
+			device.Int(s.keep), device.Int(capacity), device.Int(begin)))
 	})
 }
 
 // multiply computes products [queries, stride] of z·z' for queries and all points of a
 // segment, a block of stride points at a time, and calls use with the block's first point and
-// its number of columns.
+// its number of columns. It fails as kind.Need does.
 func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segment, products device.Pointer, stride int,
-	use func(first, columns int) error) (err error) {
-	defer kind.Catch(&err)
+	use func(first, columns int)) {
 	for first := 0; first < points.n; first += stride {
 		n := min(stride, points.n-first)
 		kind.Check(b.device.Multiply(device.Product{
 			TransB: true, M: q.n, N: n, K: b.width, Alpha: 1, A: q.z, LDA: b.width,
 			B: points.z[f].At(first*b.width, 4), LDB: b.width, C: products, LDC: stride, Exact: f == single,
 		}))
-		kind.Check(use(first, columns(n)))
+		use(first, columns(n))
 	}
-	return nil
 }
 
 // download copies the candidates of n of a group's queries, starting with number at. It fails

@@ -32,14 +32,12 @@ const (
 // distances of the points (or their angles), or, where points decide nothing, if some
 // exceed 1. why says which. points may be nil, and else must have as many points as g.
 func AreDistances(ctx context.Context, g *Graph, points *data.Dataset, angular bool) (are bool, why string, err error) {
+	defer kind.Catch(&err)
 	if len(g.Weights) == 0 || slices.Max(g.Weights) == slices.Min(g.Weights) {
 		return false, AllEqual, nil
 	}
 	if n, d := points.Dims(); n == g.N && d > 0 {
-		share, pairs, err := g.concordance(ctx, points, angular)
-		switch {
-		case err != nil:
-			return false, "", err
+		switch share, pairs := g.concordance(ctx, points, angular); {
 		case pairs >= fewestPairs && share >= clearShare:
 			return true, "are larger for farther points", nil
 		case pairs >= fewestPairs && share <= 1-clearShare:
@@ -53,8 +51,9 @@ func AreDistances(ctx context.Context, g *Graph, points *data.Dataset, angular b
 }
 
 // concordance returns the share of pairs of edges from one point whose weights have the
-// order of their lengths, among the pairs that differ in both, of some points.
-func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular bool) (share float64, pairs int, err error) {
+// order of their lengths, among the pairs that differ in both, of some points. It fails as
+// kind.Need does.
+func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular bool) (share float64, pairs int) {
 	_, d := points.Dims()
 	heads := min(g.N, sampledHeads, max(4, sampledValues/d*g.N/(g.N+len(g.Indices))))
 	var rows []int
@@ -67,18 +66,12 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 	}
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
-	some, err := points.Take(rows)
-	if err != nil {
-		return 0, 0, err
-	}
+	some := kind.Got(points.Take(rows))
 	if some.Stored != nil {
-		some.Points, err = data.Collect(ctx, some.Stored)
+		some.Points = kind.Got(data.Collect(ctx, some.Stored))
 	}
-	if err == nil && angular { // points of zeros are equally far from all
-		err = data.Cosine.Apply(some.Points, nil, make([]bool, len(rows)))
-	}
-	if err != nil {
-		return 0, 0, err
+	if angular { // points of zeros are equally far from all
+		kind.Check(data.Cosine.Apply(some.Points, nil, make([]bool, len(rows))))
 	}
 	compare := Compare(some.Points, some.Points)
 	at := func(i int) int {
@@ -104,12 +97,13 @@ func (g *Graph) concordance(ctx context.Context, points *data.Dataset, angular b
 			}
 		}
 	}
-	return float64(agree) / float64(max(1, pairs)), pairs, nil
+	return float64(agree) / float64(max(1, pairs)), pairs
 }
 
-// findGiven sets nb to the nearest neighbours of queries that list their distances.
-func (x *Index) findGiven(ctx context.Context, nb *Neighbors, q queries) error {
-	return parallel.ForContext(ctx, q.points.N, searchGrain, func(_, lo, hi int) {
+// findGiven sets nb to the nearest neighbours of queries that list their distances. It fails as
+// kind.Need does.
+func (x *Index) findGiven(ctx context.Context, nb *Neighbors, q queries) {
+	kind.Check(parallel.ForContext(ctx, q.points.N, searchGrain, func(_, lo, hi int) {
 		best := newTopK(nb.K)
 		for i := lo; i < hi; i++ {
 			best.resetAll()
@@ -120,7 +114,7 @@ func (x *Index) findGiven(ctx context.Context, nb *Neighbors, q queries) error {
 			}
 			best.store(nb, i)
 		}
-	})
+	}))
 }
 
 // givenRanks is RanksOf for points that list their distances. least is 1 less their Tie.
@@ -160,6 +154,6 @@ func (g *Graph) fromDistances(k int, weighted bool) (_ *Graph, most int) {
 	if !weighted {
 		return l.graph(), most
 	}
-	kind.Check(l.check())
+	l.check()
 	return l.fuzzy(), most
 }

@@ -23,9 +23,7 @@ import (
 
 // checkValid fails as kind.Need does for an error of a file, which then wraps ErrInvalidGraph.
 func checkValid(err error) {
-	if err != nil {
-		kind.Check(fmt.Errorf("%w: %w", ErrInvalidGraph, err))
-	}
+	kind.Need(err == nil, ErrInvalidGraph, "invalid graph: %w", err)
 }
 
 // dropZeros removes the edges of weight 0, and the weights if they are then all equal.
@@ -265,10 +263,8 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Gr
 	if distances == nil {
 		return l.graph(), most, nil
 	}
-	if len(distances) != n*width {
-		checkValid(fmt.Errorf("distances.npy: got %d numbers, want %d as in indices.npy", len(distances), n*width))
-	}
-	kind.Check(l.check())
+	kind.Need(len(distances) == n*width, ErrInvalidGraph, "distances.npy: got %d numbers, want %d as in indices.npy", len(distances), n*width)
+	l.check()
 	kind.Need(!belowZero(least, largest), ErrInvalidGraph, "distances.npy: got %.6g, want at least 0", least)
 	return l.fuzzy(), most, nil
 }

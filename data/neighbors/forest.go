@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
@@ -67,19 +68,19 @@ func newPointSet(m *data.Matrix) *pointSet {
 }
 
 // arrange copies the points in the order of the first tree. The tree then numbers them in this
-// order. If ctx is done first, the error is ctx's.
-func (c *pointSet) arrange(ctx context.Context, t *forestTree) error {
+// order. It fails as kind.Need does.
+func (c *pointSet) arrange(ctx context.Context, t *forestTree) {
 	from := c.x
 	c.x = make([]float32, c.n*c.width)
 	rank := make([]int32, c.n)
-	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
 		simd.Fetch(from, c.width, c.index[lo:hi])
 		for p := lo; p < hi; p++ {
 			i := c.index[p]
 			rank[i] = int32(p)
 			copy(c.row(int32(p)), from[int(i)*c.width:])
 		}
-	})
+	}))
 	for s := range t.splits {
 		t.splits[s].a, t.splits[s].b = rank[t.splits[s].a], rank[t.splits[s].b]
 	}
@@ -87,7 +88,6 @@ func (c *pointSet) arrange(ctx context.Context, t *forestTree) error {
 	if c.measure == jaccard {
 		c.sizes = sizes(c.x, c.width)
 	}
-	return err
 }
 
 // newGrower returns the grower of a tree of the points, whose order is written to order.
@@ -185,8 +185,8 @@ type growerWork struct {
 	some        [growChunk]int32
 }
 
-// grow makes the tree.
-func (g *grower) grow(ctx context.Context) error {
+// grow makes the tree, or fails as kind.Need does.
+func (g *grower) grow(ctx context.Context) {
 	n := len(g.order)
 	for i := range g.order {
 		g.order[i] = int32(i)
@@ -205,15 +205,11 @@ func (g *grower) grow(ctx context.Context) error {
 				pieces = append(pieces, span{s.node, lo, min(s.hi, lo+growPiece)})
 			}
 		}
-		if err := parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.projectSpan(pieces[p]) }); err != nil {
-			return err
-		}
-		if err := parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) }); err != nil {
-			return err
-		}
+		kind.Check(parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.projectSpan(pieces[p]) }))
+		kind.Check(parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) }))
 		spans = halved(spans, g.leaf)
 	}
-	return parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) })
+	kind.Check(parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) }))
 }
 
 // below splits a node and all below it.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -15,7 +16,7 @@ import (
 
 // ErrInvalidGraph is wrapped by errors about graphs whose parts do not fit together, in
 // memory or in a file.
-var ErrInvalidGraph = errors.New("invalid graph")
+var ErrInvalidGraph = errors.New("neighbors: invalid graph")
 
 // A Graph is a directed graph without self loops, in compressed sparse rows: the tails
 // of the edges with head i are
@@ -71,59 +72,36 @@ func (g *Graph) Heads() []int32 {
 // order of Indptr, the bounds and order of each row, no duplicate edges, and no self
 // loops. The graph need not be symmetric, nor need every point have an edge. Errors wrap
 // ErrInvalidGraph; rows are counted from 0.
-func (g *Graph) Validate() error {
-	if g == nil {
-		return fmt.Errorf("neighbors: %w: got nil", ErrInvalidGraph)
+func (g *Graph) Validate() (err error) {
+	defer kind.Catch(&err)
+	kind.Expect(g != nil, ErrInvalidGraph, "got nil")
+	kind.Expect(g.N >= 0 && g.N <= math.MaxInt32, ErrInvalidGraph, "N: got %d, want 0 to %d", g.N, math.MaxInt32)
+	kind.Expect(len(g.Indptr)-1 == g.N, ErrInvalidGraph, "Indptr: got %d entries, want %d", len(g.Indptr), g.N+1)
+	kind.Expect(g.Indptr[0] == 0, ErrInvalidGraph, "indptr: got %d first, want 0", g.Indptr[0])
+	for i, end := range g.Indptr[1:] {
+		if start := g.Indptr[i]; end < start {
+			kind.Check(fmt.Errorf("%w: indptr: got %d, then %d at row %d (counted from 0), want no decrease", ErrInvalidGraph, start, end, i))
+		}
 	}
-	if g.N < 0 || g.N > math.MaxInt32 {
-		return fmt.Errorf("neighbors: %w: N: got %d, want 0 to %d", ErrInvalidGraph, g.N, math.MaxInt32)
-	}
-	if len(g.Indptr)-1 != g.N {
-		return fmt.Errorf("neighbors: %w: Indptr: got %d entries, want %d", ErrInvalidGraph, len(g.Indptr), g.N+1)
-	}
-	if err := checkIndptr(g.Indptr, int64(len(g.Indices))); err != nil {
-		return fmt.Errorf("neighbors: %w: %w", ErrInvalidGraph, err)
-	}
-	if g.Weights != nil && len(g.Weights) != len(g.Indices) {
-		return fmt.Errorf("neighbors: %w: weights: got %d, want %d, one for each edge", ErrInvalidGraph, len(g.Weights), len(g.Indices))
-	}
+	edges := len(g.Indices)
+	kind.Expect(g.Indptr[g.N] == int64(edges), ErrInvalidGraph, "indptr: got %d last, want %d, the number of indices", g.Indptr[g.N], edges)
+	kind.Expect(g.Weights == nil || len(g.Weights) == edges, ErrInvalidGraph, "weights: got %d, want %d, one for each edge", len(g.Weights), edges)
 	for e, w := range g.Weights {
 		if !(w > 0) || w > math.MaxFloat32 {
-			return fmt.Errorf("neighbors: %w: weight of edge %d: got %v, want a finite number above 0", ErrInvalidGraph, e, w)
+			kind.Check(fmt.Errorf("%w: weight of edge %d: got %v, want a finite number above 0", ErrInvalidGraph, e, w))
 		}
 	}
 	for i := range g.N {
 		last := int32(-1)
 		for _, j := range g.Tails(i) {
-			switch {
-			case j < 0 || int(j) >= g.N:
-				return fmt.Errorf("neighbors: %w: row %d: got an edge to point %d, want 0 to %d",
-					ErrInvalidGraph, i, j, g.N-1)
-			case int(j) == i:
-				return fmt.Errorf("neighbors: %w: row %d: got an edge to itself", ErrInvalidGraph, i)
-			case j == last:
-				return fmt.Errorf("neighbors: %w: row %d: got the edge to point %d twice", ErrInvalidGraph, i, j)
-			case j < last:
-				return fmt.Errorf("neighbors: %w: row %d: got point %d after point %d, want ascending order", ErrInvalidGraph, i, j, last)
+			if j <= last || int(j) >= g.N || int(j) == i {
+				kind.Expect(j >= 0 && int(j) < g.N, ErrInvalidGraph, "row %d: got an edge to point %d, want 0 to %d", i, j, g.N-1)
+				kind.Expect(int(j) != i, ErrInvalidGraph, "row %d: got an edge to itself", i)
+				kind.Expect(j != last, ErrInvalidGraph, "row %d: got the edge to point %d twice", i, j)
+				kind.Check(fmt.Errorf("%w: row %d: got point %d after point %d, want ascending order", ErrInvalidGraph, i, j, last))
 			}
 			last = j
 		}
-	}
-	return nil
-}
-
-// checkIndptr returns an error unless the row bounds ascend from 0 to edges.
-func checkIndptr(indptr []int64, edges int64) error {
-	if indptr[0] != 0 {
-		return fmt.Errorf("indptr: got %d first, want 0", indptr[0])
-	}
-	for i, end := range indptr[1:] {
-		if end < indptr[i] {
-			return fmt.Errorf("indptr: got %d, then %d at row %d (counted from 0), want no decrease", indptr[i], end, i)
-		}
-	}
-	if last := indptr[len(indptr)-1]; last != edges {
-		return fmt.Errorf("indptr: got %d last, want %d, the number of indices", last, edges)
 	}
 	return nil
 }
@@ -163,10 +141,9 @@ func (g *Graph) Symmetrized() *Graph {
 //
 // The error wraps ErrInvalidGraph if the sizes do not fit together, or if a neighbour is
 // out of range or the point itself.
-func FromNeighbors(nb *Neighbors) (*Graph, error) {
-	if err := checkNeighbors(nb); err != nil {
-		return nil, err
-	}
+func FromNeighbors(nb *Neighbors) (_ *Graph, err error) {
+	defer kind.Catch(&err)
+	checkNeighbors(nb)
 	return symmetric(nb.N, unweighted(nb.Of), false), nil
 }
 
@@ -180,30 +157,19 @@ func unweighted(of func(i int) []int32) func(i int, dst []uint64) []uint64 {
 	}
 }
 
-// checkNeighbors returns an error if no graph can be made from the neighbours.
-func checkNeighbors(nb *Neighbors) error {
-	if nb == nil {
-		return fmt.Errorf("neighbors: %w: neighbours: got nil", ErrInvalidGraph)
-	}
+// checkNeighbors fails as kind.Expect does if no graph can be made from the neighbours.
+func checkNeighbors(nb *Neighbors) {
+	kind.Expect(nb != nil, ErrInvalidGraph, "neighbours: got nil")
 	n, k := nb.N, nb.K
-	switch {
-	case n < 0 || k < 0 || n > math.MaxInt32:
-		return fmt.Errorf("neighbors: %w: neighbours: got %d for each of %d points", ErrInvalidGraph, k, n)
-	case k == 0 && len(nb.Index) != 0 || k > 0 && (len(nb.Index)%k != 0 || len(nb.Index)/k != n):
-		return fmt.Errorf("neighbors: %w: Index: got %d entries, want %d for each of %d points",
-			ErrInvalidGraph, len(nb.Index), k, n)
-	}
+	kind.Expect(n >= 0 && k >= 0 && n <= math.MaxInt32, ErrInvalidGraph, "neighbours: got %d for each of %d points", k, n)
+	fits := k == 0 && len(nb.Index) == 0 || k > 0 && len(nb.Index)%k == 0 && len(nb.Index)/k == n
+	kind.Expect(fits, ErrInvalidGraph, "Index: got %d entries, want %d for each of %d points", len(nb.Index), k, n)
 	for e, j := range nb.Index {
-		switch i := e / k; {
-		case j < 0 || int(j) >= n:
-			return fmt.Errorf("neighbors: %w: neighbour %d of point %d (both counted from 0): got %d, want 0 to %d",
-				ErrInvalidGraph, e%k, i, j, n-1)
-		case int(j) == i:
-			return fmt.Errorf("neighbors: %w: point %d (counted from 0): got itself as a neighbour",
-				ErrInvalidGraph, i)
+		if i := e / k; j < 0 || int(j) >= n || int(j) == i {
+			kind.Expect(int(j) != i, ErrInvalidGraph, "point %d (counted from 0): got itself as a neighbour", i)
+			kind.Check(fmt.Errorf("%w: neighbour %d of point %d (both counted from 0): got %d, want 0 to %d", ErrInvalidGraph, e%k, i, j, n-1))
 		}
 	}
-	return nil
 }
 
 // symmetric makes the symmetric graph of n points. of appends the neighbours of a point,
@@ -308,27 +274,23 @@ func union(a, b []uint64, f func(a, b uint64)) {
 //
 // Errors are as for FromNeighbors. It also fails if nb has no squared distances, or if
 // one is negative, infinite or NaN.
-func FuzzyGraph(nb *Neighbors) (*Graph, error) {
-	l, err := nb.lists()
-	if err != nil {
-		return nil, err
-	}
-	return l.fuzzy(), nil
+func FuzzyGraph(nb *Neighbors) (_ *Graph, err error) {
+	defer kind.Catch(&err)
+	return nb.lists().fuzzy(), nil
 }
 
-// lists returns the neighbours with their distances, or an error if they are invalid.
-func (nb *Neighbors) lists() (*lists, error) {
-	if err := checkNeighbors(nb); err != nil {
-		return nil, err
-	}
-	if len(nb.Dist2) != len(nb.Index) {
-		return nil, fmt.Errorf("neighbors: %w: squared distances: got %d, want %d, one for each neighbour", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
-	}
+// lists returns the neighbours with their distances, or fails as kind.Expect does if they are
+// invalid.
+func (nb *Neighbors) lists() *lists {
+	checkNeighbors(nb)
+	kind.Expect(len(nb.Dist2) == len(nb.Index), ErrInvalidGraph,
+		"squared distances: got %d, want %d, one for each neighbour", len(nb.Dist2), len(nb.Index))
 	l := &lists{index: nb.Index, dist2: nb.Dist2}
 	for i := range nb.N + 1 {
 		l.start = append(l.start, i*nb.K)
 	}
-	return l, l.check()
+	l.check()
+	return l
 }
 
 // lists are the neighbours of points. Point i has the neighbours
@@ -344,17 +306,16 @@ func (l *lists) graph() *Graph {
 	return symmetric(len(l.start)-1, unweighted(func(i int) []int32 { return l.index[l.start[i]:l.start[i+1]] }), false)
 }
 
-// check returns an error if a squared distance is invalid.
-func (l *lists) check() error {
+// check fails as kind.Expect does if a squared distance is invalid.
+func (l *lists) check() {
 	for i := range len(l.start) - 1 {
 		for e, d2 := range l.dist2[l.start[i]:l.start[i+1]] {
 			if !(d2 >= 0) || math.IsInf(d2, 1) {
-				return fmt.Errorf("neighbors: %w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
-					ErrInvalidGraph, i, e, d2)
+				kind.Check(fmt.Errorf("%w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
+					ErrInvalidGraph, i, e, d2))
 			}
 		}
 	}
-	return nil
 }
 
 // fuzzy returns the graph with UMAP's weights: see FuzzyGraph. The lists must be valid.
@@ -412,14 +373,10 @@ const (
 //
 // The error wraps ErrInvalidGraph if nb has another number of points than g, or squared
 // distances that are missing, negative or not finite.
-func (g *Graph) KeepDensity(nb *Neighbors, power float64) error {
-	l, err := nb.lists()
-	switch {
-	case err != nil:
-		return err
-	case nb.N != g.N:
-		return fmt.Errorf("neighbors: %w: neighbours: got %d points, want %d", ErrInvalidGraph, nb.N, g.N)
-	}
+func (g *Graph) KeepDensity(nb *Neighbors, power float64) (err error) {
+	defer kind.Catch(&err)
+	l := nb.lists()
+	kind.Expect(nb.N == g.N, ErrInvalidGraph, "neighbours: got %d points, want %d", nb.N, g.N)
 	factors := make([]float64, g.N) // the mean squared distances at first
 	for i := range factors {
 		own := l.dist2[l.start[i]:l.start[i+1]]

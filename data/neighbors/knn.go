@@ -18,11 +18,11 @@ import (
 var (
 	// ErrInput is wrapped by errors about arguments that do not fit together, about no
 	// points, and about k below 1.
-	ErrInput = errors.New("bad input")
+	ErrInput = errors.New("neighbors: bad input")
 	// ErrTooFewPoints is wrapped by errors about fewer than k possible neighbours.
-	ErrTooFewPoints = errors.New("too few points for the number of neighbours")
+	ErrTooFewPoints = errors.New("neighbors: too few points for the number of neighbours")
 	// ErrNotFinite is wrapped by errors about coordinates that are NaN or infinite.
-	ErrNotFinite = errors.New("not a finite number")
+	ErrNotFinite = errors.New("neighbors: not a finite number")
 )
 
 // Options are the options of a search. The zero value searches on the CPU, exactly
@@ -110,78 +110,51 @@ const treeMaxD = 8
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if k < 1;
 // ErrTooFewPoints if n ≤ k; and ErrNotFinite if a value is NaN or infinite. If ctx is done
 // first, the error is ctx's.
-func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, error) {
-	if err := check(m, k); err != nil {
-		return nil, err
-	}
+func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (_ *Neighbors, err error) {
+	defer kind.Catch(&err)
+	checkSizes(m, "matrix")
+	checkK(k)
+	kind.Expect(m.N > k, ErrTooFewPoints, "k: got %d for %d points, want at most %d", k, m.N, m.N-1)
+	checkFinite(m, "")
 	opt.Device = deviceFor(opt.Device, m)
 	if m.Metric != data.Precomputed && m.CSR == nil && opt.Search.Approximates(opt.Device, m.N, m.D, k) {
-		nb, err := approximateKNN(ctx, lift(m), k, opt.Seed)
-		runtime.GC() // the caller's next arrays get the memory of the search
-		return nb, err
+		defer runtime.GC() // the caller's next arrays get the memory of the search
+		return approximateKNN(ctx, lift(m), k, opt.Seed), nil
 	}
 	nb := newNeighbors(m.N, k)
-	x, err := newIndex(ctx, m, k, opt)
-	if err != nil {
-		return nil, err
-	}
+	x := newIndex(ctx, m, k, opt)
 	defer x.Free()
-	if err := x.find(ctx, nb, queries{points: x.base, own: true}); err != nil {
-		return nil, err
-	}
+	x.find(ctx, nb, queries{points: x.base, own: true})
 	return x.measure.finish(nb), nil
 }
 
-func check(m *data.Matrix, k int) error {
-	if err := checkSizes(m, "matrix"); err != nil {
-		return err
-	}
-	switch {
-	case k < 1:
-		return errK(k)
-	case m.N <= k:
-		return fmt.Errorf("neighbors: %w: k: got %d for %d points, want at most %d", ErrTooFewPoints, k, m.N, m.N-1)
-	}
-	return checkFinite(m, "")
-}
+func checkK(k int) { kind.Expect(k >= 1, ErrInput, "k: got %d, want 1 or more", k) }
 
-func errK(k int) error {
-	return fmt.Errorf("neighbors: %w: k: got %d, want 1 or more", ErrInput, k)
-}
-
-// checkSizes checks the fields of a matrix against each other. what names the matrix in
-// errors.
-func checkSizes(m *data.Matrix, what string) error {
-	switch {
-	case m == nil:
-		return fmt.Errorf("neighbors: %w: %s: got nil", ErrInput, what)
-	case m.N < 1 || m.D < 1:
-		return fmt.Errorf("neighbors: %w: %s: got %d points of %d values, want 1 or more of each", ErrInput, what, m.N, m.D)
-	case m.N > math.MaxInt32:
-		return fmt.Errorf("neighbors: %w: points: got %d, want at most %d", ErrInput, m.N, math.MaxInt32)
-	case m.CSR != nil && !m.Metric.Sparse():
-		return fmt.Errorf("neighbors: %w: %s: %w", ErrInput, what, data.CheckDense(m))
-	case m.CSR != nil:
-		if err := m.Check(); err != nil {
-			return fmt.Errorf("neighbors: %w: %s: %w", ErrInput, what, err)
+// checkSizes fails as kind.Expect does unless the fields of a matrix fit each other. what names
+// the matrix in errors.
+func checkSizes(m *data.Matrix, what string) {
+	kind.Expect(m != nil, ErrInput, "%s: got nil", what)
+	kind.Expect(m.N >= 1 && m.D >= 1, ErrInput, "%s: got %d points of %d values, want 1 or more of each", what, m.N, m.D)
+	kind.Expect(m.N <= math.MaxInt32, ErrInput, "points: got %d, want at most %d", m.N, math.MaxInt32)
+	if m.CSR != nil {
+		err := m.Check()
+		if !m.Metric.Sparse() {
+			err = data.CheckDense(m)
 		}
-	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
-		return fmt.Errorf("neighbors: %w: %s: got %d values, want %d points of %d", ErrInput, what, len(m.X), m.N, m.D)
-	case m.Metric == data.Precomputed && what != "query matrix" && m.D != m.N:
-		return fmt.Errorf("neighbors: %w: %s: got %d×%d distances, want a square matrix", ErrInput, what, m.N, m.D)
-	case m.Metric == data.Haversine && m.D != 2:
-		return fmt.Errorf("neighbors: %w: %s: got %d values for a latitude and a longitude, want 2", ErrInput, what, m.D)
+		kind.Expect(err == nil, ErrInput, "%s: %w", what, err)
+		return
 	}
-	return nil
+	kind.Expect(len(m.X)%m.D == 0 && len(m.X)/m.D == m.N, ErrInput, "%s: got %d values, want %d points of %d", what, len(m.X), m.N, m.D)
+	kind.Expect(m.Metric != data.Precomputed || what == "query matrix" || m.D == m.N, ErrInput,
+		"%s: got %d×%d distances, want a square matrix", what, m.N, m.D)
+	kind.Expect(m.Metric != data.Haversine || m.D == 2, ErrInput, "%s: got %d values for a latitude and a longitude, want 2", what, m.D)
 }
 
-// checkFinite returns an error for the first value that is NaN or infinite. what, empty
+// checkFinite fails as kind.Expect does for the first value that is NaN or infinite. what, empty
 // or with a space at its end, names the points.
-func checkFinite(m *data.Matrix, what string) error {
-	if row, column, v, found := m.FirstNotFinite(); found {
-		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0): got %v", ErrNotFinite, column, what, row, v)
-	}
-	return nil
+func checkFinite(m *data.Matrix, what string) {
+	row, column, v, found := m.FirstNotFinite()
+	kind.Expect(!found, ErrNotFinite, "value %d of %spoint %d (both counted from 0): got %v", column, what, row, v)
 }
 
 // dist2 returns the squared distance of two points, or some value above limit if the
@@ -320,23 +293,17 @@ const recallBlock = 1 << 17
 // The error wraps ErrInput if nb does not fit m, and data.ErrSparse for sparse points, among
 // which KNN is exact. Other errors are as for Search. If ctx is
 // done first, the error is ctx's.
-func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uint64, opt Options) (*Recall, error) {
-	if err := checkSizes(m, "matrix"); err != nil {
-		return nil, err
-	}
-	if m.CSR != nil {
-		return nil, fmt.Errorf("neighbors: %w: matrix: %w", ErrInput, data.CheckDense(m))
-	}
-	if nb == nil || nb.N != m.N || nb.K < 1 || nb.K >= m.N || len(nb.Dist2) != nb.N*nb.K {
-		return nil, fmt.Errorf("neighbors: %w: neighbours: got inconsistent sizes, want the neighbours of %d points", ErrInput, m.N)
-	}
+func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uint64, opt Options) (_ *Recall, err error) {
+	defer kind.Catch(&err)
+	checkSizes(m, "matrix")
+	err = data.CheckDense(m)
+	kind.Expect(err == nil, ErrInput, "matrix: %w", err)
+	fits := nb != nil && nb.N == m.N && nb.K >= 1 && nb.K < m.N && len(nb.Dist2) == nb.N*nb.K
+	kind.Expect(fits, ErrInput, "neighbours: got inconsistent sizes, want the neighbours of %d points", m.N)
 	count := min(recallPoints, m.N)
 	stream := rng.New(seed, rng.Sample, recallPoints)
 	rows := stream.Choose(m.N, count)
-	limits, err := farthest(ctx, m, rows, nb.K, opt.Device)
-	if err != nil {
-		return nil, err
-	}
+	limits := farthest(ctx, m, rows, nb.K, opt.Device)
 	var sum, squares float64
 	for r, i := range rows {
 		found := selection.Count(nb.Dist2[i*nb.K:(i+1)*nb.K], func(d2 float64) bool { return d2 <= limits[r] })
@@ -353,8 +320,8 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 }
 
 // farthest returns the squared distances to the k-th nearest others of some rows of m. It takes
-// about as much memory as recallBlock points.
-func farthest(ctx context.Context, m *data.Matrix, rows []int, k int, on *device.Device) ([]float64, error) {
+// about as much memory as recallBlock points. It fails as kind.Need does.
+func farthest(ctx context.Context, m *data.Matrix, rows []int, k int, on *device.Device) []float64 {
 	k++ // One of the nearest is the point itself, or a duplicate.
 	best := make([]*topK, len(rows))
 	for r := range best {
@@ -367,10 +334,7 @@ func farthest(ctx context.Context, m *data.Matrix, rows []int, k int, on *device
 		if hi = lo + block; hi+block > m.N {
 			hi = m.N
 		}
-		nearest, err := Search(ctx, m.Rows(lo, hi), queries, k, Options{Search: Exact, Device: on})
-		if err != nil {
-			return nil, err
-		}
+		nearest := kind.Got(Search(ctx, m.Rows(lo, hi), queries, k, Options{Search: Exact, Device: on}))
 		for e, d2 := range nearest.Dist2 {
 			best[e/k].offer(d2, int32(lo)+nearest.Index[e])
 		}
@@ -379,5 +343,5 @@ func farthest(ctx context.Context, m *data.Matrix, rows []int, k int, on *device
 	for r, b := range best {
 		limits[r] = b.limit
 	}
-	return limits, nil
+	return limits
 }

@@ -70,7 +70,7 @@ func blockedIndex(base *data.Matrix) *Index {
 func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
 	nb := newNeighbors(m.N, k)
-	must(t, newTreeIndex(m).find(t.Context(), nb, queries{points: m, own: true}))
+	newTreeIndex(m).find(t.Context(), nb, queries{points: m, own: true})
 	return nb
 }
 
@@ -86,7 +86,7 @@ func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved in
 // points there are. It returns how many queries had to be searched in the tree.
 func rankCandidates(t testing.TB, x *Index, nb *Neighbors, q queries) int {
 	t.Helper()
-	rows := need(x.findAmongCandidates(t.Context(), nb, q))(t)
+	rows := x.findAmongCandidates(t.Context(), nb, q)
 	x.improve(nb, q, rows)
 	return len(rows)
 }

@@ -29,17 +29,14 @@ import (
 // The error wraps ErrInput if m is empty, if its sizes do not fit together or if index
 // does not fit m, and ErrNotFinite if a value is NaN or infinite. If ctx is done first,
 // the error is ctx's.
-func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
-	if err := checkSizes(m, "matrix"); err != nil {
-		return nil, err
-	}
+func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) (_ []int32, err error) {
+	defer kind.Catch(&err)
+	checkSizes(m, "matrix")
 	all := selection.UpTo[int](m.N)
 	if deviceFor(opt.Device, m).OnHost() {
 		return RanksOf(ctx, m, all, index, k)
 	}
-	if err := checkRanks(m, all, index, k); err != nil {
-		return nil, err
-	}
+	checkRanks(m, all, index, k)
 	return ranksOnDevice(ctx, opt.Device, m, index, k)
 }
 
@@ -49,10 +46,9 @@ func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Option
 //
 // Errors are as for Ranks. The error also wraps ErrInput if rows is empty or has a row
 // that m does not have.
-func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
-	if err := checkRanks(m, rows, index, k); err != nil {
-		return nil, err
-	}
+func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) (_ []int32, err error) {
+	defer kind.Catch(&err)
+	checkRanks(m, rows, index, k)
 	least := 1 - Tie(m)
 	if m.Metric == data.Precomputed {
 		return givenRanks(ctx, m, rows, index, k, least)
@@ -67,39 +63,29 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 		r.norms[b] = slices.Max(r.panels.norm[b*blockSize : b*blockSize+r.panels.rows(b)])
 	}
 	pool := parallel.Pool[rankWork]{New: r.newWork}
-	err := parallel.ForContext(ctx, len(rows), blockSize, func(_, first, last int) {
+	kind.Check(parallel.ForContext(ctx, len(rows), blockSize, func(_, first, last int) {
 		w := pool.Get()
 		r.rank(ctx, first, last, w)
 		pool.Put(w)
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return r.ranks, nil
 }
 
-func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
-	if err := checkSizes(m, "matrix"); err != nil {
-		return err
-	}
-	switch n := len(rows); {
-	case k < 1:
-		return errK(k)
-	case n == 0:
-		return fmt.Errorf("neighbors: %w: rows: got none", ErrInput)
-	case len(index)/k != n || len(index)%k != 0:
-		return fmt.Errorf("neighbors: %w: indices: got %d, want %d for each of %d points", ErrInput, len(index), k, n)
-	}
+// checkRanks fails as kind.Expect does for invalid arguments of RanksOf.
+func checkRanks(m *data.Matrix, rows []int, index []int32, k int) {
+	checkSizes(m, "matrix")
+	checkK(k)
+	n := len(rows)
+	kind.Expect(n > 0, ErrInput, "rows: got none")
+	kind.Expect(len(index)/k == n && len(index)%k == 0, ErrInput, "indices: got %d, want %d for each of %d points", len(index), k, n)
 	for e, j := range index {
 		i := rows[e/k]
-		if i < 0 || i >= m.N {
-			return fmt.Errorf("neighbors: %w: row: got %d, want 0 to %d", ErrInput, i, m.N-1)
-		}
-		if j < 0 || int(j) >= m.N || int(j) == i {
-			return fmt.Errorf("neighbors: %w: point to rank for point %d: got %d, want another from 0 to %d", ErrInput, i, j, m.N-1)
+		if i < 0 || i >= m.N || j < 0 || int(j) >= m.N || int(j) == i {
+			kind.Expect(i >= 0 && i < m.N, ErrInput, "row: got %d, want 0 to %d", i, m.N-1)
+			kind.Check(fmt.Errorf("%w: point to rank for point %d: got %d, want another from 0 to %d", ErrInput, i, j, m.N-1))
 		}
 	}
-	return checkFinite(m, "")
+	checkFinite(m, "")
 }
 
 // A ranking counts, for each point i and each j to be ranked, the points nearer to i than
@@ -234,12 +220,12 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 		kind.Check(cmp.Or(device.Upload(d, dist2, limits[:n*k]), d.Zero(targets, n*k*4)))
 		q := deviceQueries{z: base.all.z[single].At(lo*base.width, 4), h: base.all.h[single].At(lo, 4), n: n}
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
-		kind.Check(base.multiply(single, q, base.all, products, stride, func(first, columns int) error {
-			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.all.h[single].At(first, 4)),
+		base.multiply(single, q, base.all, products, stride, func(first, columns int) {
+			kind.Check(d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.all.h[single].At(first, 4)),
 				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(first/stride*boundWidth, 8)), device.Arg(points), device.Int(m.D),
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
-				device.Int(stride), device.Int(k))
-		}))
+				device.Int(stride), device.Int(k)))
+		})
 		kind.Check(device.Download(d, all[lo*k:(lo+n)*k], ranks))
 	}
 	for e := range all {

@@ -1,7 +1,6 @@
 package neighbors
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"sync"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 )
@@ -40,23 +40,17 @@ type Index struct {
 //
 // The error wraps ErrInput if base is empty or its sizes do not fit together, and
 // ErrNotFinite if a value is NaN or infinite. If ctx is done first, the error is ctx's.
-func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, error) {
-	if err := checkSizes(base, "base"); err != nil {
-		return nil, err
-	}
-	if err := checkFinite(base, "base "); err != nil {
-		return nil, err
-	}
+func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (_ *Index, err error) {
+	defer kind.Catch(&err)
+	checkSizes(base, "base")
+	checkFinite(base, "base ")
 	opt.Device = deviceFor(opt.Device, base)
 	if base.Metric != data.Precomputed && base.CSR == nil && opt.Search.Approximates(opt.Device, base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
-		var err error
-		if x.graph, err = newSearchGraph(ctx, base, x.base, opt); err != nil {
-			return nil, err
-		}
+		x.graph = newSearchGraph(ctx, base, x.base, opt)
 		return x, nil
 	}
-	return newIndex(ctx, base, 1, opt)
+	return newIndex(ctx, base, 1, opt), nil
 }
 
 // newTreeIndex returns an index without candidates or graph.
@@ -67,8 +61,8 @@ func newTreeIndex(base *data.Matrix) *Index {
 }
 
 // newIndex returns an exact index of usable points for searches of k or more
-// neighbours.
-func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Index, error) {
+// neighbours. It fails as kind.Need does.
+func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) *Index {
 	x := newTreeIndex(unlessFilled(base))
 	base = x.base
 	switch on := opt.Device; {
@@ -76,10 +70,7 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 		x.sparse = newSparseIndex(base, true)
 	case tooFew(base.N, k), x.measure == given:
 	case !on.OnHost() && k <= deviceMaxK:
-		b, err := newDeviceBlocks(ctx, on, base)
-		if err != nil {
-			return nil, err
-		}
+		b := kind.Got(newDeviceBlocks(ctx, on, base))
 		x.candidates, x.normalization, x.maxK = b, &b.normalization, deviceMaxK
 	case base.D > treeMaxD || x.measure == jaccard:
 		p := newPanels(base, nearby(base))
@@ -87,9 +78,9 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 	}
 	if err := ctx.Err(); err != nil {
 		x.Free()
-		return nil, err
+		kind.Check(err)
 	}
-	return x, nil
+	return x
 }
 
 // Free frees the memory of the index on a device, if any. The index must not be used any
@@ -103,11 +94,9 @@ func (x *Index) Free() {
 // Search finds the k nearest base points of every query point, by the Metric of base, and
 // is exact or approximate as KNN is. Use NewIndex for a base that is searched more than
 // once.
-func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options) (*Neighbors, error) {
-	x, err := NewIndex(ctx, base, opt)
-	if err != nil {
-		return nil, err
-	}
+func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options) (_ *Neighbors, err error) {
+	defer kind.Catch(&err)
+	x := kind.Got(NewIndex(ctx, base, opt))
 	defer x.Free()
 	return x.Search(ctx, queries, k)
 }
@@ -122,32 +111,21 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 // they have another width than the base, or if k < 1. It wraps ErrTooFewPoints if the base
 // has fewer than k points, and ErrNotFinite if a value is NaN or infinite. If ctx is done
 // first, the error is ctx's.
-func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighbors, error) {
-	if err := checkSizes(points, "query matrix"); err != nil {
-		return nil, err
-	}
-	switch {
-	case points.D != x.width:
-		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d", ErrInput, points.D, x.width)
-	case k < 1:
-		return nil, errK(k)
-	case k > x.base.N:
-		return nil, fmt.Errorf("neighbors: %w: k: got %d, want at most %d, the number of base points", ErrTooFewPoints, k, x.base.N)
-	}
-	if err := checkFinite(points, "query "); err != nil {
-		return nil, err
-	}
+func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (_ *Neighbors, err error) {
+	defer kind.Catch(&err)
+	checkSizes(points, "query matrix")
+	kind.Expect(points.D == x.width, ErrInput, "query points: got %d values each, want %d", points.D, x.width)
+	checkK(k)
+	kind.Expect(k <= x.base.N, ErrTooFewPoints, "k: got %d, want at most %d, the number of base points", k, x.base.N)
+	checkFinite(points, "query ")
 	if x.sparse == nil {
-		var err error
 		if points, err = points.Dense(); err != nil {
 			return nil, fmt.Errorf("neighbors: query matrix: %w", err)
 		}
 	}
 	nb, relative := newNeighbors(points.N, k), *points.Relative(x.offset)
 	relative.Metric = x.base.Metric
-	if err := x.find(ctx, nb, queries{points: lift(&relative)}); err != nil {
-		return nil, err
-	}
+	x.find(ctx, nb, queries{points: lift(&relative)})
 	return x.measure.finish(nb), nil
 }
 
@@ -255,17 +233,16 @@ func far(norm float64) bool { return !(norm <= farQuery) }
 // from candidates.
 func tooFew(n, k int) bool { return n/4-slack < k }
 
-// find sets nb to the nearest neighbours of all queries.
-func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
+// find sets nb to the nearest neighbours of all queries, or fails as kind.Need does.
+func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) {
 	var rows []int32 // to be searched in the tree
-	var err error
 	switch {
 	case x.measure == given:
-		return x.findGiven(ctx, nb, q)
+		x.findGiven(ctx, nb, q)
 	case x.sparse != nil:
-		return x.sparse.find(ctx, nb, q)
+		x.sparse.find(ctx, nb, q)
 	case x.graph != nil:
-		rows, err = x.findInGraph(ctx, nb, q.points)
+		rows = x.findInGraph(ctx, nb, q.points)
 	case x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K):
 		if q.own {
 			rows = x.tree().index // in the tree's order, consecutive searches visit the same nodes
@@ -276,22 +253,22 @@ func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
 			nb.unlimit(i)
 		}
 	default:
-		rows, err = x.findAmongCandidates(ctx, nb, q)
+		rows = x.findAmongCandidates(ctx, nb, q)
 	}
-	if err = cmp.Or(err, ctx.Err()); err != nil || len(rows) == 0 {
-		return err
+	kind.Check(ctx.Err())
+	if len(rows) > 0 {
+		x.tree() // is made by all cores
+		kind.Check(parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) { x.improve(nb, q, rows[lo:hi]) }))
 	}
-	x.tree() // is made by all cores
-	return parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) { x.improve(nb, q, rows[lo:hi]) })
 }
 
 // findAmongCandidates is find by ranking candidates. It returns the queries whose
-// candidates do not suffice.
-func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q queries) (rows []int32, err error) {
+// candidates do not suffice, or fails as kind.Need does.
+func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q queries) (rows []int32) {
 	for {
 		pieces := parallel.Pieces(q.count(), blockSize)
 		unproved := [2][][]int32{make([][]int32, pieces), make([][]int32, pieces)} // of full and of low precision
-		err := x.candidates.find(ctx, q, nb.K, func(lo, hi int, s *candidateLists) (again int) {
+		kind.Check(x.candidates.find(ctx, q, nb.K, func(lo, hi int, s *candidateLists) (again int) {
 			parallel.For(hi-lo, blockSize, func(piece, from, to int) {
 				if ctx.Err() != nil {
 					return // find reports it
@@ -314,13 +291,10 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q querie
 				again += len(unproved[1][lo/blockSize+piece])
 			}
 			return again
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		rows = append(rows, slices.Concat(unproved[0]...)...)
 		if q.rows = slices.Concat(unproved[1]...); len(q.rows) == 0 {
-			return rows, nil
+			return rows
 		}
 	}
 }

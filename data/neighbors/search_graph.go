@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -62,14 +63,13 @@ type searchGraph struct {
 	works parallel.Pool[searchWork]
 }
 
-// newSearchGraph makes the graph of points and what lift made of them.
-func newSearchGraph(ctx context.Context, base, lifted *data.Matrix, opt Options) (*searchGraph, error) {
+// newSearchGraph makes the graph of points and what lift made of them, or fails as kind.Need
+// does.
+func newSearchGraph(ctx context.Context, base, lifted *data.Matrix, opt Options) *searchGraph {
 	s := descentSettingsFor(searchListLen)
 	s.listLen, s.keptTrees, s.leaf = searchListLen, searchTrees, searchLeaf
 	d, trees, err := descend(ctx, lifted, s, opt.Seed)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	d.maxNew, d.maxOld, d.maxReverse = searchEdges, searchEdges, searchReverse
 	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
 		for e := lo; e < hi; e++ {
@@ -78,9 +78,7 @@ func newSearchGraph(ctx context.Context, base, lifted *data.Matrix, opt Options)
 	})
 	d.sizes = nil
 	d.works = parallel.Pool[descentWork]{New: d.newWork}
-	if _, err := d.findCandidates(ctx, 0, d.n, opt.Seed); err != nil {
-		return nil, err
-	}
+	kind.Got(d.findCandidates(ctx, 0, d.n, opt.Seed))
 	g := &searchGraph{pointSet: d.pointSet, edges: make([]int32, d.n*searchRow)}
 	memory.UseHugePages(g.edges)
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
@@ -93,7 +91,8 @@ func newSearchGraph(ctx context.Context, base, lifted *data.Matrix, opt Options)
 		g.trees = append(g.trees, g.newSearchTree(t))
 	}
 	g.works.New = g.newWork
-	return g, g.calibrate(ctx, base, lifted, opt.Rough)
+	g.calibrate(ctx, base, lifted, opt.Rough)
+	return g
 }
 
 // A searchTree has the lines [nodes, width] of the splits of a tree, and where they split.
@@ -132,24 +131,22 @@ func dot(x, y []float32) float64 {
 }
 
 // calibrate chooses what the search compares and how many points it keeps, by the share of
-// the nearest neighbours that it finds for some of the base points themselves.
-func (g *searchGraph) calibrate(ctx context.Context, base, lifted *data.Matrix, rough bool) error {
+// the nearest neighbours that it finds for some of the base points themselves. It fails as
+// kind.Need does.
+func (g *searchGraph) calibrate(ctx context.Context, base, lifted *data.Matrix, rough bool) {
 	points, k, want := min(g.n, calibratedPoints), min(g.n-1, calibratedK), calibratedShare
 	g.kept = leastKept
 	if rough {
 		want, g.kept = roughShare, leastRough
 	}
 	if k == 0 {
-		return nil
+		return
 	}
 	rows := make([]int, points)
 	for i := range rows {
 		rows[i] = int(g.index[i*g.n/points])
 	}
-	limits, err := farthest(ctx, base, rows, k, nil)
-	if err != nil {
-		return err
-	}
+	limits := farthest(ctx, base, rows, k, nil)
 	share := func() float64 {
 		nb := newNeighbors(points, k)
 		nb.Dist2 = slices.Repeat([]float64{math.Inf(1)}, points*k)
@@ -182,7 +179,6 @@ func (g *searchGraph) calibrate(ctx context.Context, base, lifted *data.Matrix, 
 		before, g.kept = found, min(mostKept, inEights(g.kept+g.kept/4))
 		found = share()
 	}
-	return nil
 }
 
 // inEights rounds the length of a list up to what is fastest for simd.InsertWord.
@@ -438,15 +434,15 @@ func (w *searchWork) rank(g *searchGraph, best *topK, nb *Neighbors, i int, base
 
 // findInGraph is find with the graph. It returns the queries that the graph does not
 // suffice for. Queries are visited in the order of their first leaves, so consecutive
-// queries need the same points.
-func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32, err error) {
+// queries need the same points. It fails as kind.Need does.
+func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32) {
 	g := x.graph
 	type start struct {
 		leaf  span
 		query int
 	}
 	order := make([]start, queries.N)
-	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		for i := lo; i < hi; i++ {
@@ -455,14 +451,11 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 				order[i].leaf = w.leafOf(g, &g.trees[0])
 			}
 		}
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	slices.SortFunc(order, func(a, b start) int { return cmp.Or(a.leaf.lo-b.leaf.lo, a.query-b.query) })
 	kept := inEights(max(g.kept*max(nb.K, calibratedK)/calibratedK, nb.K+searchMinSpare))
 	var mu sync.Mutex
-	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		best := newTopK(nb.K)
@@ -475,6 +468,6 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 				mu.Unlock()
 			}
 		}
-	})
-	return failed, err
+	}))
+	return failed
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 )
@@ -252,14 +253,14 @@ func (x *sparseIndex) newWork() *sparseWork {
 	return &sparseWork{values: make([]float64, len(x.weight)), frequent: make([]float64, len(x.often))}
 }
 
-// find sets nb to the nearest neighbours of all queries.
-func (x *sparseIndex) find(ctx context.Context, nb *Neighbors, q queries) error {
+// find sets nb to the nearest neighbours of all queries, or fails as kind.Need does.
+func (x *sparseIndex) find(ctx context.Context, nb *Neighbors, q queries) {
 	points, frequent := q.points.Sparse().CSR, x.frequent
 	if !q.own {
 		frequent = points.SelectColumns(x.often, q.points.D)
 	}
 	pool := parallel.Pool[sparseWork]{New: x.newWork}
-	return parallel.ForContext(ctx, nb.N, searchGrain, func(_, lo, hi int) {
+	kind.Check(parallel.ForContext(ctx, nb.N, searchGrain, func(_, lo, hi int) {
 		w, best := pool.Get(), newTopK(nb.K)
 		defer pool.Put(w)
 		for i := lo; i < hi && ctx.Err() == nil; i++ {
@@ -277,7 +278,7 @@ func (x *sparseIndex) find(ctx context.Context, nb *Neighbors, q queries) error 
 			}
 			best.store(nb, i)
 		}
-	})
+	}))
 }
 
 // settle sets best to the nearest base points of row i of points, which has the values of

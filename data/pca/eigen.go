@@ -43,8 +43,9 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 		// eigenOf cannot be interrupted; if ctx is done, it continues in the background.
 		var found [2][]float64
 		found, err = ctxio.Await(ctx, func() (r [2][]float64, err error) {
-			r[0], r[1], err = eigenOf(a, n)
-			return r, err
+			defer kind.Catch(&err)
+			r[0], r[1] = eigenOf(a, n)
+			return r, nil
 		})
 		values, vectors = found[0], found[1]
 	}
@@ -65,20 +66,22 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 // algorithm loses a few per row.
 func noiseOf(n int) float64 { return ulp * (256 + float64(8*float64(n))) }
 
-// eigenOf returns all eigenvalues and eigenvectors, as package eigen does.
-func eigenOf(a []float64, n int) (values, vectors []float64, err error) {
+// eigenOf returns all eigenvalues and eigenvectors, as package eigen does, or fails as kind.Need
+// does.
+func eigenOf(a []float64, n int) (values, vectors []float64) {
 	values, vectors, ok := eigen.Symmetric(a, n)
 	if !ok {
-		err = fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
+		kind.Check(fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n))
 	}
-	return values, vectors, err
+	return values, vectors
 }
 
 // subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns
 // nil if the wanted eigenvalues are hardly larger than the others, because computing all
 // eigenvectors is then as fast. A device computes the products of the matrix, if its
 // memory suffices.
-func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
+func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (_, _ []float64, err error) {
+	defer kind.Catch(&err)
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
 	for i := range n {
@@ -86,26 +89,24 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device
 			a[i*n+j] = a[j*n+i]
 		}
 	}
-	multiply := func(to, from []float64) error {
+	multiply := func(to, from []float64) {
 		blas.Gemm(true, false, n, width, n, 1, a, n, from, width, 0, to, width)
-		return ctx.Err()
+		kind.Check(ctx.Err())
 	}
 	if !on.OnHost() {
 		onDevice, memory, err := deviceMultiply(ctx, on, a, n, width)
 		defer memory.Free()
-		switch {
-		case errors.As(err, new(*device.MemoryError)):
+		if errors.As(err, new(*device.MemoryError)) {
 			on.Note(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
-		case err != nil:
-			return nil, nil, err
-		default:
+		} else {
+			kind.Check(err)
 			multiply = onDevice
 		}
 	}
 	s := newSubspace(n, width, rng.New(uint64(n), rng.Components), multiply)
-	values, converged, err := s.eigen(k, ulp*float64(16+n/32), 0, 16*n/width)
+	values, converged := s.eigen(k, ulp*float64(16+n/32), 0, 16*n/width)
 	if !converged {
-		return nil, nil, err
+		return nil, nil, nil
 	}
 	return values[:k], eigen.Transposed(s.basis, n, width)[:k*n], nil
 }
@@ -118,10 +119,10 @@ type subspace struct {
 	// basis [n, width] holds random vectors at first. eigen turns them into the eigenvectors.
 	// image is the matrix times the basis.
 	basis, image, spare []float64
-	multiply            func(to, from []float64) error // by the matrix
+	multiply            func(to, from []float64) // by the matrix; it fails as kind.Need does
 }
 
-func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float64) error) *subspace {
+func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float64)) *subspace {
 	s := &subspace{n: n, width: width, multiply: multiply}
 	for _, x := range []*[]float64{&s.basis, &s.image, &s.spare} {
 		*x = make([]float64, n*width)
@@ -140,18 +141,14 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 // need more than most products in total. A residual must be at most tolerance times the
 // largest eigenvalue and, if own > 0, own times its own eigenvalue, but not below
 // rounding. The subspace has more directions than wanted, so repeated eigenvalues are
-// found as often as they occur. Errors come from multiply.
-func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
+// found as often as they occur. It fails as multiply does.
+func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []float64, converged bool) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {
 		eigen.Orthonormalize(s.basis, s.n, s.width)
-		if err := s.multiply(s.image, s.basis); err != nil {
-			return nil, false, err
-		}
+		s.multiply(s.image, s.basis)
 		products++
-		if values, err = s.rotate(); err != nil {
-			return nil, false, err
-		}
+		values = s.rotate()
 		size := max(values[0], -values[s.width-1])
 		converged = true
 		for i, r := range s.residuals(values[:k]) {
@@ -173,29 +170,24 @@ func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []floa
 			bounded = max(1, int(elementary.Log(maxGrowth)/apart))
 		}
 		if converged || products+bounded > most {
-			return values, converged, nil
+			return values, converged
 		}
-		if err := s.filter(bounded, high/2); err != nil {
-			return nil, false, err
-		}
+		s.filter(bounded, high/2)
 		products += bounded - 1
 	}
 }
 
 // rotate turns the basis and its image into the best approximations of eigenvectors in
 // the subspace (Rayleigh–Ritz), and returns their eigenvalues in descending order.
-func (s *subspace) rotate() ([]float64, error) {
+func (s *subspace) rotate() []float64 {
 	within := make([]float64, s.width*s.width)
 	blas.Gemm(true, false, s.width, s.width, s.n, 1, s.basis, s.width, s.image, s.width, 0, within, s.width)
-	values, vectors, err := eigenOf(within, s.width)
-	if err != nil {
-		return nil, err
-	}
+	values, vectors := eigenOf(within, s.width)
 	for _, x := range []*[]float64{&s.basis, &s.image} {
 		blas.Gemm(false, true, s.n, s.width, s.width, 1, *x, s.width, vectors, s.width, 0, s.spare, s.width)
 		*x, s.spare = s.spare, *x
 	}
-	return values, nil
+	return values
 }
 
 // residuals returns the lengths of image − value·basis of the first vectors.
@@ -216,23 +208,20 @@ func (s *subspace) residuals(values []float64) []float64 {
 
 // filter replaces the basis by T((A−c)/c) times it, where A is the matrix and T Chebyshev's
 // polynomial of a degree of at least 1: from 0 to 2c it stays between −1 and 1.
-func (s *subspace) filter(degree int, c float64) error {
+func (s *subspace) filter(degree int, c float64) {
 	before, now, next := s.basis, s.image, s.spare
 	for i, v := range before {
 		now[i] = now[i]/c - v
 	}
 	for range degree - 1 {
 		// T(j+1) = 2·(A−c)/c·T(j) − T(j−1)
-		if err := s.multiply(next, now); err != nil {
-			return err
-		}
+		s.multiply(next, now)
 		for i, v := range now {
 			next[i] = float64(2*(next[i]/c-v)) - before[i]
 		}
 		before, now, next = now, next, before
 	}
 	s.basis, s.image, s.spare = now, before, next
-	return nil
 }
 
 // productSlices is the number of slices into which a device cuts the sums of a product of
@@ -242,19 +231,18 @@ const productSlices = 4
 // deviceMultiply uploads a symmetric matrix, given in full, and returns a function that
 // multiplies it by vectors [n, width], and the memory to free after use.
 func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64,
-	n, width int) (multiply func(to, from []float64) error, memory device.Pieces, err error) {
+	n, width int) (multiply func(to, from []float64), memory device.Pieces, err error) {
 	if memory, err = d.AllocPieces(len(matrix)*8, n*width*8, productSlices*n*width*8); err != nil {
 		return nil, nil, err
 	}
 	tiles := (n + deviceTile - 1) / deviceTile * ((width + deviceTile - 1) / deviceTile)
-	return func(to, from []float64) (err error) {
-		defer kind.Catch(&err)
+	return func(to, from []float64) {
 		kind.Check(ctx.Err())
 		kind.Check(device.Upload(d, memory.At(1), from))
 		sums := device.Arg(memory.At(2))
 		kind.Check(d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads}, sums,
 			device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)))
 		kind.Check(d.Each("components_add_slices", len(to), sums, device.Int(productSlices), device.Int(len(to))))
-		return device.Download(d, to, memory.At(2))
+		kind.Check(device.Download(d, to, memory.At(2)))
 	}, memory, device.Upload(d, memory.At(0), matrix)
 }

@@ -64,22 +64,15 @@ type PCA struct {
 // The error wraps data.ErrOption for k below 1 or above min(n, D), data.ErrEmpty for fewer
 // than two points, data.ErrNotFinite for a value that is NaN or infinite, or
 // data.ErrSparse for sparse points (see FitSparse), or it is the device's or ctx's.
-func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PCA, error) {
-	if err := data.CheckDense(points); err != nil {
-		return nil, err
-	}
+func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (_ *PCA, err error) {
+	defer kind.Catch(&err)
+	kind.Check(data.CheckDense(points))
 	n, d := points.Dims()
-	if err := checkComponents(n, d, k); err != nil {
-		return nil, err
-	}
+	checkComponents(n, d, k)
 	mean, constant, err := data.ColumnMeans(ctx, points)
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	if simd.FirstNotFinite(mean) >= 0 { // sums of finite float32 values are finite
-		if err := data.CheckFinite(ctx, points); err != nil {
-			return nil, err
-		}
+		kind.Check(data.CheckFinite(ctx, points))
 	}
 	f := &pcaFit{points: points, n: n, device: on}
 	for j, m := range mean {
@@ -94,24 +87,18 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PC
 	}
 	found := 0
 	if len(f.columns) > 0 { // otherwise all points are equal
-		if found, err = f.fit(ctx, pca); err != nil {
-			return nil, err
-		}
+		found = f.fit(ctx, pca)
 	}
 	pca.finish(found)
 	return pca, nil
 }
 
-// checkComponents returns an error unless n points of d values have k principal
+// checkComponents fails as kind.Need does unless n points of d values have k principal
 // components.
-func checkComponents(n, d, k int) error {
-	if n < 2 {
-		return kind.Errorf(data.ErrEmpty, "pca: got %d points, want at least 2", n)
-	}
-	if limit := min(n, d); k < 1 || k > limit {
-		return kind.Errorf(data.ErrOption, "pca: components of %d points of %d values: got %d, want 1 to %d", n, d, k, limit)
-	}
-	return nil
+func checkComponents(n, d, k int) {
+	kind.Need(n >= 2, data.ErrEmpty, "pca: got %d points, want at least 2", n)
+	limit := min(n, d)
+	kind.Need(k >= 1 && k <= limit, data.ErrOption, "pca: components of %d points of %d values: got %d, want 1 to %d", n, d, k, limit)
 }
 
 // newPCA returns k axes that are still zeros.
@@ -143,37 +130,24 @@ type pcaFit struct {
 
 // fit sets the axes and variances of pca and returns how many axes it has found. With the
 // centred points X, the axes are the eigenvectors of XᵀX. If XXᵀ is smaller, they come
-// from its eigenvectors: if XXᵀ·u = λ·u, then Xᵀ·u/√λ is an axis.
-func (f *pcaFit) fit(ctx context.Context, pca *PCA) (int, error) {
+// from its eigenvectors: if XXᵀ·u = λ·u, then Xᵀ·u/√λ is an axis. It fails as kind.Need does.
+func (f *pcaFit) fit(ctx context.Context, pca *PCA) (found int) {
 	width, order := len(f.columns), len(f.columns)
 	wide := width > f.n
 	if wide {
-		order = f.n
-		m, err := data.Collect(ctx, f.points)
-		if err != nil {
-			return 0, err
-		}
-		f.points = m
+		order, f.points = f.n, kind.Got(data.Collect(ctx, f.points))
 	}
-	products, err := f.products(ctx, order, wide)
-	if err != nil {
-		return 0, err
-	}
+	products := f.products(ctx, order, wide)
 	for i := range order {
 		pca.TotalVariance += products[i*order+i] / float64(f.n-1)
 	}
 	values, vectors, err := largestEigen(ctx, products, order, min(pca.K, order), f.device)
-	if err != nil {
-		return 0, err
-	}
-	found := 0
+	kind.Check(err)
 	for found < len(values) && values[found] > 0 {
 		found++
 	}
 	if wide && found > 0 {
-		if vectors, found, err = f.across(ctx, values[:found], vectors); err != nil {
-			return 0, err
-		}
+		vectors, found = f.across(ctx, values[:found], vectors)
 	}
 	for a, v := range values[:found] {
 		pca.Variance[a] = v / float64(f.n-1)
@@ -181,33 +155,34 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (int, error) {
 			pca.Axes[a*pca.D+int(j)] = vectors[a*width+b]
 		}
 	}
-	return found, nil
+	return found
 }
 
 // products returns the upper triangle of XᵀX or, if wide, of XXᵀ, for the centred points X.
-// The values left of the diagonal are unspecified.
-func (f *pcaFit) products(ctx context.Context, order int, wide bool) ([]float64, error) {
+// The values left of the diagonal are unspecified. It fails as kind.Need does.
+func (f *pcaFit) products(ctx context.Context, order int, wide bool) []float64 {
 	if !f.device.OnHost() {
 		return f.deviceProducts(ctx, wide)
 	}
 	sum := make([]float64, order*order)
-	return sum, f.chunks(ctx, wide, func(_, rows int, x []float64) {
+	f.chunks(ctx, wide, func(_, rows int, x []float64) {
 		// Compute one strip after the other, each from the diagonal to the right. The chunks are
 		// added one by one, so the order is fixed.
 		parallel.For(order, tile, func(_, from, to int) {
 			blas.GemmSerial(true, false, to-from, order-from, rows, 1, x[from:], order, x[from:], order, 1, sum[from*order+from:], order)
 		})
 	})
+	return sum
 }
 
 // chunks calls each with consecutive rows of X or, if across, of Xᵀ, and with the number of
-// the first row. For Xᵀ the points must be in memory.
-func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int, x []float64)) error {
+// the first row. For Xᵀ the points must be in memory. It fails as kind.Need does.
+func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int, x []float64)) {
 	width := len(f.columns)
 	if !across {
 		chunk := min(f.n, data.BlockRows(width))
 		x := make([]float64, chunk*width)
-		return f.points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
+		kind.Check(f.points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
 			parallel.For(block.N, fillGrain, func(_, from, to int) {
 				for i := from; i < to; i++ {
 					row, out := block.Row(i), x[i*width:(i+1)*width]
@@ -218,15 +193,14 @@ func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int
 			})
 			each(lo, block.N, x)
 			return nil
-		})
+		}))
+		return
 	}
 	m := f.points.(*data.Matrix)
 	chunk := min(width, data.BlockRows(f.n))
 	x := make([]float64, chunk*f.n)
 	for lo := 0; lo < width; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		kind.Check(ctx.Err())
 		rows := min(chunk, width-lo)
 		parallel.For(rows, fillGrain, func(_, from, to int) {
 			for i := range f.n {
@@ -238,27 +212,24 @@ func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int
 		})
 		each(lo, rows, x)
 	}
-	return nil
 }
 
 // across returns the axes for eigenvectors of XXᵀ, and how many of them are above rounding
-// noise.
-func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []float64, found int, err error) {
+// noise. It fails as kind.Need does.
+func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []float64, found int) {
 	width, count := len(f.columns), len(values)
 	u := eigen.Transposed(vectors[:count*f.n], count, f.n)
 	columns := make([]float64, width*count)
-	if err := f.chunks(ctx, true, func(lo, rows int, x []float64) {
+	f.chunks(ctx, true, func(lo, rows int, x []float64) {
 		blas.Gemm(false, false, rows, count, f.n, 1, x, f.n, u, count, 0, columns[lo*count:], count)
-	}); err != nil {
-		return nil, 0, err
-	}
+	})
 	// The axes of small eigenvalues have lost some of their orthogonality. Made orthonormal
 	// in the order of the eigenvalues, the good ones stay as they are.
 	lengths := eigen.Orthonormalize(columns, width, count)
 	for found < count && lengths[found] > math.Sqrt(values[found])/2 {
 		found++
 	}
-	return eigen.Transposed(columns, width, count), found, nil
+	return eigen.Transposed(columns, width, count), found
 }
 
 // fixSign negates an axis if its leading component is negative. The leading component is
@@ -276,17 +247,13 @@ func fixSign(axis []float64) {
 // computed on a device, or on the CPU if that is nil or the points are sparse. The results
 // agree up to the rounding of sums in float64. The error wraps data.ErrShape for points of
 // another width than D, or is the device's or ctx's.
-func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (*data.Matrix, error) {
-	if err := data.CheckPoints(points); err != nil {
-		return nil, err
-	}
+func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	kind.Check(data.CheckPoints(points))
 	n, d := points.Dims()
-	if err := p.Check(d); err != nil {
-		return nil, err
-	}
+	kind.Check(p.Check(d))
 	dst := data.NewMatrix(n, p.K)
 	origin := p.origin(points.Block(0).Offset)
-	var err error
 	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
 		err = p.transformSparse(ctx, dst, m.CSR, origin)
 	} else if !on.OnHost() {
@@ -299,9 +266,7 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 			})
 		})
 	}
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	return dst, nil
 }
 
@@ -353,14 +318,11 @@ func (t *Transformer) To(dst, x []float32) {
 
 // Check returns an error wrapping data.ErrShape unless the components fit each other and
 // points of d values. It is for components from a file.
-func (p *PCA) Check(d int) error {
-	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
-		return kind.Errorf(data.ErrShape,
-			"pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
-	}
-	if d != p.D {
-		return kind.Errorf(data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
-	}
+func (p *PCA) Check(d int) (err error) {
+	defer kind.Catch(&err)
+	kind.Need(p.K >= 1 && p.D >= 1 && len(p.Mean) == p.D && len(p.Axes)/p.D == p.K && len(p.Axes)%p.D == 0, data.ErrShape,
+		"pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
+	kind.Need(d == p.D, data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
 	return nil
 }
 
@@ -381,8 +343,7 @@ const (
 var deviceBytes = 256 << 20
 
 // deviceProducts is products on a device.
-func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) (_ []float64, err error) {
-	defer kind.Catch(&err)
+func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) []float64 {
 	d := f.device
 	_, stride := f.points.Dims()
 	// A chunk of points is uploaded at a time; AᵀA is computed of A, rows×width.
@@ -415,7 +376,8 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) (_ []float64, er
 		kind.Check(d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(parts), device.Int(width*width)))
 	}
 	c := make([]float64, width*width)
-	return c, device.Download(d, c, sums)
+	kind.Check(device.Download(d, c, sums))
+	return c
 }
 
 // transformOnDevice is Transform on a device. origin are the coordinates of the mean.

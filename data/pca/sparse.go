@@ -1,7 +1,6 @@
 package pca
 
 import (
-	"cmp"
 	"context"
 	"math"
 
@@ -42,16 +41,12 @@ const (
 // beyond m is about 40·min(n, D)·(k+14) bytes, and 8·D·(k+32).
 //
 // For dense points the error wraps data.ErrOption. Other errors are as for Fit.
-func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, error) {
-	if err := m.Check(); err != nil {
-		return nil, err
-	}
-	if m.CSR == nil {
-		return nil, kind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones")
-	}
-	if err := cmp.Or(checkComponents(m.N, m.D, k), data.CheckFinite(ctx, m)); err != nil {
-		return nil, err
-	}
+func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (_ *PCA, err error) {
+	defer kind.Catch(&err)
+	kind.Check(m.Check())
+	kind.Need(m.CSR != nil, data.ErrOption, "pca: got dense points, want sparse ones")
+	checkComponents(m.N, m.D, k)
+	kind.Check(data.CheckFinite(ctx, m))
 	mean, squares := moments(m.CSR, m.D)
 	pca := newPCA(k, mean)
 	for _, s := range squares {
@@ -62,11 +57,8 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 	if m.N < m.D {
 		size, multiply = m.N, f.multiplyRows
 	}
-	space := newSubspace(size, f.width, rng.New(seed, rng.Components), func(to, from []float64) error { return multiply(ctx, to, from) })
-	values, _, err := space.eigen(k, settled, settledOwn, sparseProducts)
-	if err != nil {
-		return nil, err
-	}
+	space := newSubspace(size, f.width, rng.New(seed, rng.Components), func(to, from []float64) { kind.Check(multiply(ctx, to, from)) })
+	values, _ := space.eigen(k, settled, settledOwn, sparseProducts)
 	found, noise := 0, values[0]*noiseOf(f.width)
 	for found < k && values[found] > noise {
 		pca.Variance[found] = values[found] / float64(m.N-1)

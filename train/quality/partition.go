@@ -2,6 +2,7 @@ package quality
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"cne/internal/elementary"
@@ -28,7 +29,7 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 	defer kind.Catch(&err)
 	kind.Expect(d >= 1 && len(embedding)%d == 0, ErrInput, "embedding: got %d values, want points of %d coordinates", len(embedding), d)
 	if i := simd.FirstNotFinite(embedding); i >= 0 {
-		kind.Expect(false, ErrNotFinite, notFinite, i/d, "embedding", embedding[i], i%d)
+		kind.Check(fmt.Errorf("%w: "+notFinite, ErrNotFinite, i/d, "embedding", embedding[i], i%d))
 	}
 	n := len(embedding) / d
 	if n < 2 {

@@ -3,6 +3,7 @@ package quality
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -30,7 +31,7 @@ func fairRecall(inData, inEmbedding []int32, k, points, of int, compare func(q, 
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
 			if j < 0 || int(j) >= points {
-				kind.Expect(false, ErrInput, "neighbour of point %d (counted from 0): got %d, want 0 to %d", e/k, j, points-1)
+				kind.Check(fmt.Errorf("%w: neighbour of point %d (counted from 0): got %d, want 0 to %d", ErrInput, e/k, j, points-1))
 			}
 		}
 	}
