@@ -124,7 +124,9 @@ func (p *Preprocessing) ApplyInPlace(m *data.Matrix, skipped []bool) (_ *data.Ma
 	kind.Check(m.Check())
 	m, _, err = m.Select(p.Columns)
 	kind.Check(err)
-	kind.Need(m.D == p.Width, data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
+	if m.D != p.Width { // as of other calls, the arguments of Need would take memory
+		kind.Fail(data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
+	}
 	if p.Scaler != nil {
 		kind.Check(p.Scaler.Apply(m))
 	}
