@@ -40,7 +40,8 @@ type Embedding[T op.Float] struct {
 // metric of op.Cosine puts Normalize before the loss.
 func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (_ *Embedding[T], err error) {
 	defer kind.Catch(&err)
-	kind.Need(d >= 1 && len(table) != 0 && len(table)%d == 0, ErrInput, "model: table: got %d coordinates, want a multiple of %d", len(table), d)
+	kind.Need(d >= 1 && len(table) != 0 && len(table)%d == 0, ErrInput,
+		"model: table: got %d coordinates, want a multiple of %d", len(table), d)
 	n := len(table) / d
 	e := &Embedding[T]{n: n, d: d, objective: options}
 	e.table = kind.Got(op.ArrayOf(table, n, d))

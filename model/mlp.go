@@ -331,7 +331,8 @@ func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.
 	defer kind.Catch(&err)
 	kind.Need(network != nil, ErrInput, "model: network: got nil")
 	in, _ := network.Size()
-	kind.Need(points != nil && points.CSR != nil && points.N >= 1 && points.D == in, ErrInput, "model: points: want sparse ones of %d values", in)
+	kind.Need(points != nil && points.CSR != nil && points.N >= 1 && points.D == in, ErrInput,
+		"model: points: want sparse ones of %d values", in)
 	kind.Need(in <= MaxSparseWidth, ErrInput,
 		"model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
 	held := kind.Got(op.SparseOf(points.CSR.Start, points.CSR.Column, points.CSR.Value, in))

@@ -151,7 +151,8 @@ func checkImages(m *images.Set) {
 		size := 3 * m.H * m.W
 		whole = len(m.Pixels)%size == 0 && len(m.Pixels)/size == m.N
 	}
-	kind.Expect(whole, ErrShape, "images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", len(m.Pixels), m.N, m.H, m.W, m.C)
+	kind.Expect(whole, ErrShape,
+		"images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", len(m.Pixels), m.N, m.H, m.W, m.C)
 }
 
 // rowsOf returns the given rows of images, or all if rows is nil. It fails as kind.Expect

@@ -224,7 +224,8 @@ func restore(want, arrays []NamedArray) (err error) {
 		kind.Expect(ofOneType(s.Name, from, s.Value) && slices.Equal(from.Shape(), s.Value.Shape()), ErrCheckpoint,
 			"%s: got %v of shape %v, want %v of shape %v", s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
 	}
-	kind.Expect(len(saved) == len(want), ErrCheckpoint, "got %d arrays, want %d for the model and the optimisers of this run", len(saved), len(want))
+	kind.Expect(len(saved) == len(want), ErrCheckpoint,
+		"got %d arrays, want %d for the model and the optimisers of this run", len(saved), len(want))
 	for _, s := range want {
 		kind.Check(copyArray(s.Value, saved[s.Name]))
 	}

@@ -89,7 +89,8 @@ func decodeCSR(r io.ReaderAt, size int64) *Graph {
 		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
 	})
 	checkValid(err)
-	kind.Need(!belowZero(least, largest), ErrInvalidGraph, "data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (g.multiply(g > 0))", atLeast[0], atLeast[1], least)
+	kind.Need(!belowZero(least, largest), ErrInvalidGraph,
+		"data.npy: row %d, column %d (counted from 0): got %.6g, want weights or distances of at least 0 (g.multiply(g > 0))", atLeast[0], atLeast[1], least)
 	return g
 }
 

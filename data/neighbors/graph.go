@@ -85,7 +85,8 @@ func (g *Graph) Validate() (err error) {
 	}
 	edges := len(g.Indices)
 	kind.Expect(g.Indptr[g.N] == int64(edges), ErrInvalidGraph, "indptr: got %d last, want %d, the number of indices", g.Indptr[g.N], edges)
-	kind.Expect(g.Weights == nil || len(g.Weights) == edges, ErrInvalidGraph, "weights: got %d, want %d, one for each edge", len(g.Weights), edges)
+	kind.Expect(g.Weights == nil || len(g.Weights) == edges, ErrInvalidGraph,
+		"weights: got %d, want %d, one for each edge", len(g.Weights), edges)
 	for e, w := range g.Weights {
 		if !(w > 0) || w > math.MaxFloat32 {
 			kind.Check(fmt.Errorf("%w: weight of edge %d: got %v, want a finite number above 0", ErrInvalidGraph, e, w))

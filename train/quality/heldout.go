@@ -65,7 +65,8 @@ func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOu
 	kind.Expect(held.Points.D == m.points.D && held.Embedding.D == m.embedding.D, ErrInput,
 		"held-out points: got %d values at positions of %d, want %d at positions of %d as of the training points",
 		held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
-	kind.Expect(m.points.N >= m.K, ErrUndefined, "training points: got %d, want %d or more for the neighbours of held-out points", m.points.N, m.K)
+	kind.Expect(m.points.N >= m.K, ErrUndefined,
+		"training points: got %d, want %d or more for the neighbours of held-out points", m.points.N, m.K)
 	search := func(base, queries *data.Matrix) []int32 {
 		found, err := neighbors.Search(ctx, base, queries, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
 		kind.Check(cmp.Or(err, ctx.Err()))
