@@ -392,23 +392,16 @@ func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
 
 // inferShape answers gorgonia.Op's InferShape from a kernel's ResultShape, so
 // each operation states its shapes once.
-func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
-	shapes, err := gorgonia.DimSizersToShapes(sizes)
-	if err != nil {
-		return nil, err
-	}
+func inferShape(k Kernel, sizes []gorgonia.DimSizer) (_ tensor.Shape, err error) {
+	defer kind.Catch(&err)
+	shapes := kind.Got(gorgonia.DimSizersToShapes(sizes))
 	in := make([]*Array, len(shapes))
 	for i, s := range shapes {
-		if len(s) > MaxDims {
-			return nil, kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", s, MaxDims)
-		}
+		kind.Need(len(s) <= MaxDims, ErrInput, "op: shape: got %v, want at most %d dimensions", s, MaxDims)
 		in[i] = &Array{dims: len(s)}
 		copy(in[i].shape[:], s)
 	}
-	shape, err := k.ResultShape(nil, in)
-	if err != nil {
-		return nil, err
-	}
+	shape := kind.Got(k.ResultShape(nil, in))
 	if len(shape) == 0 {
 		return tensor.ScalarShape(), nil
 	}

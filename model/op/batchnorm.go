@@ -38,17 +38,11 @@ type BatchStats struct {
 // NewBatchStats returns the statistics of a layer before its first run, means of 0 and
 // variances of 1, on the layer's device (nil: the CPU). The dtype is the type of the
 // layer's input, tensor.Float32 or Float64.
-func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
-	if dtype != tensor.Float32 && dtype != tensor.Float64 {
-		return nil, kind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
-	}
-	s := new(BatchStats)
-	var errMean, errVar error
-	s.Mean, errMean = NewArray(d, dtype, channels)
-	s.Var, errVar = NewArray(d, dtype, channels)
-	if err := cmp.Or(errMean, errVar); err != nil {
-		return nil, err
-	}
+func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (_ *BatchStats, err error) {
+	defer kind.Catch(&err)
+	kind.Need(dtype == tensor.Float32 || dtype == tensor.Float64, ErrInput,
+		"op: batch statistics: got type %v, want float32 or float64", dtype)
+	s := &BatchStats{Mean: kind.Got(NewArray(d, dtype, channels)), Var: kind.Got(NewArray(d, dtype, channels))}
 	if !d.OnHost() {
 		return s, cmp.Or(s.Mean.Zero(), d.Fill(s.Var.Pointer(), math.Float32bits(1), channels))
 	}
@@ -66,60 +60,47 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 // The gradient nodes use state of the last run. Therefore do not run one graph on two
 // machines at once, do not switch between training and evaluation between the two passes
 // of a step, and differentiate only one scalar of a graph.
-func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
-	o, err := newBatchNorm(x, stats, act)
-	if err != nil {
-		return nil, err
-	}
-	y, err := apply(o, x, scale, shift)
-	if err != nil {
-		return nil, err
-	}
-	return y, o.addDone(y)
+func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (_ *gorgonia.Node, err error) {
+	defer kind.Catch(&err)
+	o := newBatchNorm(x, stats, act)
+	y := kind.Got(apply(o, x, scale, shift))
+	o.addDone(y)
+	return y, nil
 }
 
-// newBatchNorm returns the operation for images x.
-func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNorm, error) {
-	if stats == nil || stats.Mean == nil || stats.Var == nil {
-		return nil, kind.Errorf(ErrInput, "op: batch_norm: got no batch statistics, want some of NewBatchStats")
-	}
-	if stats.Mean.dtype != x.Dtype() || stats.Var.dtype != x.Dtype() {
-		return nil, kind.Errorf(ErrInput, "op: batch_norm: got statistics of %v and %v, want %v", stats.Mean.dtype, stats.Var.dtype, x.Dtype())
-	}
-	if err := checkActivation(act); err != nil {
-		return nil, err
-	}
+// newBatchNorm returns the operation for images x, or fails as kind.Need does.
+func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) *batchNorm {
+	kind.Need(stats != nil && stats.Mean != nil && stats.Var != nil, ErrInput,
+		"op: batch_norm: got no batch statistics, want some of NewBatchStats")
+	kind.Need(stats.Mean.dtype == x.Dtype() && stats.Var.dtype == x.Dtype(), ErrInput,
+		"op: batch_norm: got statistics of %v and %v, want %v", stats.Mean.dtype, stats.Var.dtype, x.Dtype())
+	kind.Check(checkActivation(act))
 	floor := selection.If(act == NoActivation, math.Inf(-1), 0)
 	o := &batchNorm{base: newStateful("batch_norm", images, vector, vector, images), stats: stats,
 		onHost: newNormalization[float32](floor), onDevice: deviceNorm{floor: floor}}
 	if x.Dtype() == tensor.Float64 {
 		o.onHost = newNormalization[float64](floor)
 	}
-	return o, nil
+	return o
 }
 
 // addDone adds the batchNormDone node of the layer's result y. It is made with the
-// result, not with the gradient, so it runs soon after the result.
-func (o *batchNorm) addDone(y *gorgonia.Node) (err error) {
-	o.done, err = apply(&batchNormDone{newStateful("batch_norm_done", images, real)}, y)
-	return err
+// result, not with the gradient, so it runs soon after the result. It fails as kind.Need does.
+func (o *batchNorm) addDone(y *gorgonia.Node) {
+	o.done = kind.Got(apply(&batchNormDone{newStateful("batch_norm_done", images, real)}, y))
 }
 
 // BatchNormAddReLU returns ReLU(BatchNorm(x) + residual), with residual of x's shape: the
 // end of a residual block. It keeps one result instead of two, and takes fewer passes over
 // memory on an accelerator. The result has the same bits as BatchNorm, a sum and a ReLU,
 // except where an accelerator stores bfloat16: there only the sum is rounded.
-func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStats) (*gorgonia.Node, error) {
-	n, err := newBatchNorm(x, stats, NoActivation)
-	if err != nil {
-		return nil, err
-	}
+func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStats) (_ *gorgonia.Node, err error) {
+	defer kind.Catch(&err)
+	n := newBatchNorm(x, stats, NoActivation)
 	o := &batchNormAdd{newRowwise(addReLU[float32], addReLU[float64], "batch_norm_add_relu", images, vector, vector, images, images), n}
-	y, err := apply(o, x, scale, shift, residual)
-	if err != nil {
-		return nil, err
-	}
-	return y, n.addDone(y)
+	y := kind.Got(apply(o, x, scale, shift, residual))
+	n.addDone(y)
+	return y, nil
 }
 
 type batchNorm struct {
@@ -330,27 +311,21 @@ func addReLU[T Float](dst *Array, in []*Array, lo, hi int) {
 	simd.AddReLU(sums, sums, rowsIn[T](in[3], lo, hi))
 }
 
-func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	through, err := apply(newReLUGrad(typeOf(out.Dims())), out, grad)
-	if err != nil {
-		return nil, err
-	}
+func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (_ gorgonia.Nodes, err error) {
+	defer kind.Catch(&err)
+	through := kind.Got(apply(newReLUGrad(typeOf(out.Dims())), out, grad))
 	grads, err := o.norm.SymDiff(in[:3], nil, through)
 	return append(grads, through), err
 }
 
-func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (_ gorgonia.Nodes, err error) {
+	defer kind.Catch(&err)
 	g := &batchNormGrad{newStateful("batch_norm_grad", images, vector, images, real, images), o}
-	dx, err := apply(g, in[0], in[1], grad, o.done)
-	if err != nil {
-		return nil, err
-	}
+	dx := kind.Got(apply(g, in[0], in[1], grad, o.done))
 	out := gorgonia.Nodes{dx, nil, nil}
 	for i, name := range []string{"batch_norm_grad_scale", "batch_norm_grad_shift"} {
 		s := &batchNormSums{newStateful(name, vector, images, vector), o, i == 0}
-		if out[1+i], err = apply(s, in[1+i], dx); err != nil {
-			return nil, err
-		}
+		out[1+i] = kind.Got(apply(s, in[1+i], dx))
 	}
 	return out, nil
 }

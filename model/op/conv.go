@@ -42,14 +42,12 @@ const MaxConvSize = 1 << 15
 // An accelerator computes all products in bfloat16, with any number of channels. It
 // stores the result and the images' gradient in bfloat16, and may also round the weights'
 // gradient. See ResultDtype.
-func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
-	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
-		return nil, kind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
-	}
-	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
-		return nil, kind.Errorf(ErrInput,
-			"op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
-	}
+func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (_ *gorgonia.Node, err error) {
+	defer kind.Catch(&err)
+	kind.Need(precision != BFloat16 || x.Dtype() == tensor.Float32, ErrInput,
+		"op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
+	kind.Need(stride >= 1 && pad >= 0 && stride <= MaxConvSize && pad <= MaxConvSize, ErrInput,
+		"op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	return apply(&conv2d{convPass{
 		base: newBase(fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), images, images, images),
 		of:   convResult, stride: stride, pad: pad, precision: precision,

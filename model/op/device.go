@@ -116,16 +116,15 @@ func part[E any](s []E, first, n int) []E {
 // Copy gives dst the shape and elements of src, from any device to any other. Their types
 // must be equal, or float32 and bfloat16: elements are widened, or rounded to the nearest
 // bfloat16, ties to even.
-func Copy(dst, src *Array) error {
+func Copy(dst, src *Array) (err error) {
+	defer kind.Catch(&err)
 	if src.half() && dst.dtype == tensor.Float32 || dst.half() && src.dtype == tensor.Float32 {
 		return convert(dst, src)
 	}
 	if src.dtype != dst.dtype {
 		return fmt.Errorf("op: value: got type %v, want %v", src.dtype, dst.dtype)
 	}
-	if err := dst.Resize(src.Shape()); err != nil {
-		return err
-	}
+	kind.Check(dst.Resize(src.Shape()))
 	to, from := dst.on.device, src.on.device
 	switch {
 	case to == nil && from == nil:
@@ -149,9 +148,7 @@ func Copy(dst, src *Array) error {
 	}
 	var between Array
 	between.dtype = src.dtype
-	if err := Copy(&between, src); err != nil {
-		return err
-	}
+	kind.Check(Copy(&between, src))
 	return Copy(dst, &between)
 }
 
@@ -310,7 +307,8 @@ func (a *Array) bytesEach() int {
 
 // convert is Copy between float32 and bfloat16, on one accelerator or between it and the
 // program's memory.
-func convert(dst, src *Array) error {
+func convert(dst, src *Array) (err error) {
+	defer kind.Catch(&err)
 	half, wide := src, dst
 	if dst.half() {
 		half, wide = dst, src
@@ -318,22 +316,15 @@ func convert(dst, src *Array) error {
 	d := half.on.device
 	switch wide.on.device {
 	case d:
-		if err := dst.Resize(src.Shape()); err != nil {
-			return err
-		}
+		kind.Check(dst.Resize(src.Shape()))
 		return launchConversion(d, dst, src)
 	case nil:
 	default:
 		return fmt.Errorf("op: an array of bfloat16 on %s cannot be copied to or from one on another accelerator", d.Name())
 	}
-	there, err := NewArray(d, tensor.Float32, src.Shape()...)
-	if err != nil {
-		return err
-	}
+	there := kind.Got(NewArray(d, tensor.Float32, src.Shape()...))
 	defer there.Free()
-	if err := Copy(there, src); err != nil {
-		return err
-	}
+	kind.Check(Copy(there, src))
 	return Copy(dst, there)
 }
 

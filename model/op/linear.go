@@ -181,7 +181,8 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
+func (o *linear) Launch(d *Device, dst *Array, in []*Array) (err error) {
+	defer kind.Catch(&err)
 	if o.act == SoftmaxActivation {
 		return kind.Errorf(ErrInput, "op: %s has no kernel for devices", o.name)
 	}
@@ -193,13 +194,10 @@ func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
 		return d.Each("linear_narrow", rows<<lanes, dst.Arg(), x.Arg(), addressOf(index), w.Arg(), b.Arg(),
 			device.Int(rows), device.Int(cols), device.Int(out), device.Int(int(o.act)), device.Int(lanes))
 	}
-	err := o.each(d, &o.block, x, index, func(x Pointer, first, n int) error {
+	kind.Check(o.each(d, &o.block, x, index, func(x Pointer, first, n int) error {
 		return d.Multiply(device.Product{TransB: true, M: n, N: out, K: cols, Alpha: 1,
 			A: x, LDA: cols, B: w.Pointer(), LDB: cols, C: dst.Pointer().At(first*out, elementSize), LDC: out})
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	lanes := device.Lanes(out)
 	return d.Each("add_bias", rows<<lanes, dst.Arg(), b.Arg(), device.Int(rows), device.Int(out), device.Int(int(o.act)), device.Int(lanes))
 }
@@ -224,32 +222,23 @@ func (o *linear) DiffWRT(int) []bool {
 	return wrt
 }
 
-func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	var err error
+func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (_ gorgonia.Nodes, err error) {
+	defer kind.Catch(&err)
 	switch o.act {
 	case ReLUActivation:
-		grad, err = apply(newReLUGrad(matrix), out, grad)
+		grad = kind.Got(apply(newReLUGrad(matrix), out, grad))
 	case SoftmaxActivation:
-		grad, err = apply(newSoftmaxGrad(), out, grad)
-	}
-	if err != nil {
-		return nil, err
+		grad = kind.Got(apply(newSoftmaxGrad(), out, grad))
 	}
 	grads, input := make(gorgonia.Nodes, len(in)), in[2:]
 	if o.sparse == nil {
-		if grads[2], err = apply(&inputGrad{newBase("product", matrix, matrix, matrix)}, grad, in[0]); err != nil {
-			return nil, err
-		}
+		grads[2] = kind.Got(apply(&inputGrad{newBase("product", matrix, matrix, matrix)}, grad, in[0]))
 		if o.indexed {
-			if grads[2], err = ScatterAdd(grads[2], input[1], input[0]); err != nil {
-				return nil, err
-			}
+			grads[2] = kind.Got(ScatterAdd(grads[2], input[1], input[0]))
 		}
 	}
-	if grads[0], err = apply(&weightGrad{base: newStateful("weight_grad", o.operation(matrix)...), layerInput: o.layerInput},
-		append(gorgonia.Nodes{grad}, input...)...); err != nil {
-		return nil, err
-	}
+	grads[0] = kind.Got(apply(&weightGrad{base: newStateful("weight_grad", o.operation(matrix)...), layerInput: o.layerInput},
+		append(gorgonia.Nodes{grad}, input...)...))
 	grads[1], err = apply(newColumnSums(), grad)
 	return grads, err
 }

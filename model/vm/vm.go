@@ -19,6 +19,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/simd"
 	"cne/model/op"
@@ -83,14 +84,12 @@ type input struct {
 // time, and are of about the same size, share memory; outputs have memory of their own.
 // The result of an op.Recomputer is dropped, and computed again, if it is not needed for
 // many steps, unless it is stored in bfloat16 (op.ResultDtype).
-func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
+func Compile(d *op.Device, outputs ...*gorgonia.Node) (_ *Program, err error) {
+	defer kind.Catch(&err)
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: outputs: got none")
 	}
-	order, err := executionOrder(outputs)
-	if err != nil {
-		return nil, err
-	}
+	order := kind.Got(executionOrder(outputs))
 	stored := storedTypes(d, order)
 	uses := usesOf(order, outputs, stored)
 	p := &Program{device: d, outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
@@ -104,22 +103,18 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 			p.arrays[n] = a
 			if n.Op() == nil {
 				p.inputs = append(p.inputs, input{n, a})
-			} else if err := setConstant(a, n); err != nil {
-				return nil, err
+			} else {
+				kind.Check(setConstant(a, n))
 			}
 			continue
 		}
 		operands := operandsOf(n)
 		for _, c := range operands {
 			if uses[c].again == i {
-				if err := p.compute(c, stored[c], &spare); err != nil {
-					return nil, err
-				}
+				kind.Check(p.compute(c, stored[c], &spare))
 			}
 		}
-		if err := p.compute(n, stored[n], &spare); err != nil {
-			return nil, err
-		}
+		kind.Check(p.compute(n, stored[n], &spare))
 		for _, c := range operands {
 			if u := uses[c]; (u.last == i || u.before == i) && computed(c) {
 				spare.free = append(spare.free, p.arrays[c])
@@ -349,68 +344,53 @@ func (p *Program) Output(n *gorgonia.Node) *op.Array {
 }
 
 // Run computes the outputs from the inputs.
-func (p *Program) Run() error {
+func (p *Program) Run() (err error) {
+	defer kind.Catch(&err)
 	for i := range p.steps {
-		if err := p.steps[i].run(); err != nil {
-			return err
-		}
+		p.steps[i].run()
 	}
 	return nil
 }
 
 // RunChecked is Run with a check of every result. It stops with a NonFiniteError at the
 // first result that has a NaN or an infinity.
-func (p *Program) RunChecked() error {
+func (p *Program) RunChecked() (err error) {
+	defer kind.Catch(&err)
 	for _, in := range p.inputs {
-		if err := checkFinite(in.array, NonFiniteError{Input: in.node.Name()}); err != nil {
-			return err
-		}
+		checkFinite(in.array, NonFiniteError{Input: in.node.Name()})
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
-		if err := s.run(); err != nil {
-			return err
-		}
-		if err := checkFinite(s.out, NonFiniteError{Op: s.op.String()}); err != nil {
-			return err
-		}
+		s.run()
+		checkFinite(s.out, NonFiniteError{Op: s.op.String()})
 	}
 	return nil
 }
 
-func (s *step) run() error {
+// run runs the step, or fails as kind.Need does.
+func (s *step) run() {
 	if s.kernel == nil {
-		return s.runGorgonia()
+		kind.Check(s.runGorgonia())
+		return
 	}
-	shape, err := s.kernel.ResultShape(s.shape[:0], s.in)
-	if err != nil {
-		return err
+	shape := kind.Got(s.kernel.ResultShape(s.shape[:0], s.in))
+	// The array is allocated at once for the largest of its nodes, if that grows with the batch
+	// as the step's own node does. If arrays grew step by step, memory that they outgrew would
+	// stay allocated for a while.
+	if n := tensor.ProdInts(shape); s.size > 0 && n > s.out.Cap() {
+		kind.Check(s.out.Reserve(n * s.most / s.size))
 	}
-	if err := s.reserve(shape); err != nil {
-		return err
-	}
-	if err := s.out.Resize(shape); err != nil {
-		return err
-	}
+	kind.Check(s.out.Resize(shape))
 	switch {
 	case s.launcher != nil && s.again != nil:
-		return s.again.RecomputeOnDevice(s.device, s.out, s.in)
+		kind.Check(s.again.RecomputeOnDevice(s.device, s.out, s.in))
 	case s.launcher != nil:
-		return s.launcher.Launch(s.device, s.out, s.in)
+		kind.Check(s.launcher.Launch(s.device, s.out, s.in))
 	case s.again != nil:
-		return s.again.Recompute(s.out, s.in)
+		kind.Check(s.again.Recompute(s.out, s.in))
+	default:
+		kind.Check(s.kernel.Run(s.out, s.in))
 	}
-	return s.kernel.Run(s.out, s.in)
-}
-
-// reserve allocates an array at once for the largest of its nodes. It assumes that this
-// node grows with the batch as the step's own node does. If arrays grew step by step,
-// memory that they outgrew would stay allocated for a while.
-func (s *step) reserve(shape []int) error {
-	if n := tensor.ProdInts(shape); s.size > 0 && n > s.out.Cap() {
-		return s.out.Reserve(n * s.most / s.size)
-	}
-	return nil
 }
 
 // runGorgonia runs an operation without a kernel on Gorgonia's values.
@@ -423,29 +403,23 @@ func (s *step) runGorgonia() error {
 	return s.out.CopyValue(v)
 }
 
-// checkFinite returns e with the first row of a that has a NaN or an infinity, or nil if
-// there is none.
-func checkFinite(a *op.Array, e NonFiniteError) error {
+// checkFinite fails with e and the first row of a that has a NaN or an infinity, if there is
+// one.
+func checkFinite(a *op.Array, e NonFiniteError) {
 	if !a.Device().OnHost() {
 		dtype := a.Dtype()
 		if dtype == op.DtypeBFloat16 {
 			dtype = tensor.Float32 // Copy widens
 		}
-		here, err := op.NewArray(nil, dtype)
-		if err != nil {
-			return err
-		}
-		if err := op.Copy(here, a); err != nil {
-			return err
-		}
+		here := kind.Got(op.NewArray(nil, dtype))
+		kind.Check(op.Copy(here, a))
 		a = here
 	}
 	at := max(simd.FirstNotFinite(op.Data[float32](a)), simd.FirstNotFinite(op.Data[float64](a))) // one of them is empty
-	if at < 0 {
-		return nil
+	if at >= 0 {
+		e.Row = at / max(1, a.Cols())
+		kind.Check(&e)
 	}
-	e.Row = at / max(1, a.Cols())
-	return &e
 }
 
 // RunAll runs the program on the values that are bound to the input nodes and

@@ -8,6 +8,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/train/quality"
@@ -30,17 +31,12 @@ const (
 // graph has several components, each has its own principal components, and they lie side
 // by side, in the arrangement of the principal components of all points. Errors come from
 // Components, or are ctx.Err() if ctx is done.
-func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int) (*data.Matrix, error) {
-	all, err := Components(ctx, points, dim)
-	if err != nil {
-		return nil, err
-	}
+func Diffusion(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	all := kind.Got(Components(ctx, points, dim))
 	g = g.Symmetrized()
 	members := connected(g.Indptr, g.Indices)
-	x, err := ownComponents(ctx, points, all, members)
-	if err != nil {
-		return nil, err
-	}
+	x := kind.Got(ownComponents(ctx, points, all, members))
 	mean, next := selection.As[float64](x.X), make([]float64, len(x.X))
 	for range diffusionSteps {
 		if ctx.Err() != nil {

@@ -8,6 +8,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/elementary"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/selection"
@@ -33,11 +34,9 @@ type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, 
 // points start at their principal components, at most dim. Components of the graph start
 // side by side, as in Diffusion. Errors come from Components or
 // embed, or are ctx.Err() if ctx is done.
-func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
-	all, err := Components(ctx, points, dim)
-	if err != nil {
-		return nil, err
-	}
+func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	all := kind.Got(Components(ctx, points, dim))
 	var graphs []*neighbors.Graph // of the groups, from small ones to large ones
 	var groups [][]int32          // of the points of the graph before
 	for (g.N > fewGroups || len(graphs) == 0) && ctx.Err() == nil {
@@ -49,18 +48,13 @@ func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, di
 		g = coarse
 	}
 	members := componentsBelow(g, groups)
-	positions, err := ownComponents(ctx, points, all, members)
-	if err != nil {
-		return nil, err
-	}
+	positions := kind.Got(ownComponents(ctx, points, all, members))
 	setApart(positions, all, members)
 	for level, group := range groups {
 		positions = meansOf(positions, group, graphs[level].N)
 	}
 	for level, g := range slices.Backward(graphs) {
-		if positions, err = embed(ctx, g, positions, level == len(graphs)-1); err != nil {
-			return nil, err
-		}
+		positions = kind.Got(embed(ctx, g, positions, level == len(graphs)-1))
 		positions = scatter(positions, groups[level], seed)
 	}
 	return positions, ctx.Err()

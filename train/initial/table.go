@@ -41,14 +41,12 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 // the first column is constant, all columns are drawn, with standard deviation std. Errors
 // wrap ErrInput. They occur if coordinates is not a dense matrix or not finite, or for the
 // reasons given at Random.
-func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) ([]T, error) {
-	if err := data.CheckDense(coordinates); err != nil {
-		return nil, kind.Errorf(ErrInput, "initial: coordinates: %w", err)
-	}
+func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) (_ []T, err error) {
+	defer kind.Catch(&err)
+	err = data.CheckDense(coordinates)
+	kind.Need(err == nil, ErrInput, "initial: coordinates: %w", err)
 	n, width := coordinates.N, coordinates.D
-	if err := checkTable[T](n, d, std); err != nil {
-		return nil, err
-	}
+	checkTable[T](n, d, std)
 	first := deviation(coordinates.X, width, 0)
 	if first == 0 {
 		return Random[T](n, d, std, seed)
@@ -79,10 +77,9 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 // Random returns positions [n, d]: normally distributed coordinates with mean 0 and
 // standard deviation std. The error wraps ErrInput if n or d is below 1, if n·d exceeds
 // the range of int32, or if the square of std is not positive and finite in type T.
-func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error) {
-	if err := checkTable[T](n, d, std); err != nil {
-		return nil, err
-	}
+func Random[T float32 | float64](n, d int, std float64, seed uint64) (_ []T, err error) {
+	defer kind.Catch(&err)
+	checkTable[T](n, d, std)
 	table := make([]T, n*d)
 	s := rng.New(seed, rng.Init)
 	for i := range table {
@@ -91,16 +88,13 @@ func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error
 	return table, nil
 }
 
-func checkTable[T float32 | float64](n, d int, std float64) error {
-	switch {
-	case n < 1 || d < 1:
-		return kind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at least 1 of each", n, d)
-	case d > math.MaxInt32/n:
-		return kind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at most %d numbers", n, d, math.MaxInt32)
-	case !(T(std*std) > 0) || math.IsInf(float64(T(std*std)), 0):
-		return kind.Errorf(ErrInput, "initial: standard deviation: got %g, want a positive number whose square is finite", std)
-	}
-	return nil
+// checkTable fails as kind.Need does for invalid arguments of Random.
+func checkTable[T float32 | float64](n, d int, std float64) {
+	kind.Need(n >= 1 && d >= 1, ErrInput, "initial: table: got %d points of width %d, want at least 1 of each", n, d)
+	kind.Need(d <= math.MaxInt32/n, ErrInput, "initial: table: got %d points of width %d, want at most %d numbers", n, d, math.MaxInt32)
+	square := float64(T(std * std))
+	kind.Need(square > 0 && !math.IsInf(square, 0), ErrInput,
+		"initial: standard deviation: got %g, want a positive number whose square is finite", std)
 }
 
 // deviation returns the standard deviation of column j.
@@ -116,23 +110,20 @@ var ErrInput = errors.New("initial: bad input")
 // none has, it waits until its neighbours get positions. Points that no path connects to
 // earlier points start at random around the mean of all. New points are moved at random
 // by a ten-thousandth of the earlier spread, so no two coincide. Errors wrap ErrInput.
-func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
-	if err := data.CheckDense(earlier); err != nil {
-		return nil, kind.Errorf(ErrInput, "initial: earlier embedding: %w", err)
-	}
+func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	err = data.CheckDense(earlier)
+	kind.Need(err == nil, ErrInput, "initial: earlier embedding: %w", err)
 	n, d := g.N, earlier.D
 	if rows == nil {
-		if earlier.N > n {
-			return nil, kind.Errorf(ErrInput, "initial: earlier embedding: got %d points, want at most %d unless their rows are given", earlier.N, n)
-		}
+		kind.Need(earlier.N <= n, ErrInput,
+			"initial: earlier embedding: got %d points, want at most %d unless their rows are given", earlier.N, n)
 		rows = slices.Repeat([]int{-1}, n)
 		for i := range earlier.N {
 			rows[i] = i
 		}
 	}
-	if len(rows) != n {
-		return nil, kind.Errorf(ErrInput, "initial: rows: got %d, want %d, one for each point", len(rows), n)
-	}
+	kind.Need(len(rows) == n, ErrInput, "initial: rows: got %d, want %d, one for each point", len(rows), n)
 	from := earlier.Relative(nil)
 	start := data.NewMatrix(n, d)
 	placed := make([]bool, n)
@@ -147,9 +138,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 			front = append(front, int32(i))
 		}
 	}
-	if len(front) == 0 {
-		return nil, kind.Errorf(ErrInput, "initial: rows: got no point of the earlier embedding, want one or more")
-	}
+	kind.Need(len(front) != 0, ErrInput, "initial: rows: got no point of the earlier embedding, want one or more")
 	middle, square := start.Moments(front)
 	spread := math.Sqrt(square / float64(len(front)*d))
 	if spread == 0 {
