@@ -250,45 +250,47 @@ func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
 		for i := lo; i < hi; i++ {
 			_, row := m.stored(i)
 			whole = slices.Grow(whole[:0], len(row))[:len(row)]
-			if metric.direction(whole, row, offset) {
-				selection.Convert(row, whole)
-			} else {
+			length := metric.direction(whole, row, offset)
+			if length == 0 {
 				clear(row)
 				skipped[i] = true
+				continue
+			}
+			for j, v := range whole {
+				row[j] = float32(v / length)
 			}
 		}
 	})
 }
 
-// direction writes a point's values plus the offset to dst, at length 1. It returns false
-// for a zero vector (Cosine) or a constant vector (Correlation).
-func (metric Metric) direction(dst []float64, point []float32, offset []float64) bool {
-	equal, sum := true, 0.
+// direction writes a point's values plus the offset to dst, for Correlation less their mean, and
+// returns their length: 0 for a zero vector (Cosine) or a constant vector (Correlation).
+func (metric Metric) direction(dst []float64, point []float32, offset []float64) (length float64) {
 	for j, v := range point {
 		dst[j] = float64(v)
 		if offset != nil {
 			dst[j] += offset[j]
 		}
-		equal = equal && dst[j] == dst[0]
-		sum += dst[j]
 	}
-	if equal && (metric == Correlation || sum == 0) {
-		return false
+	if metric == Correlation {
+		equal, sum := true, 0.
+		for _, v := range dst {
+			equal = equal && v == dst[0]
+			sum += v
+		}
+		if equal {
+			return 0
+		}
+		mean := sum / float64(len(dst))
+		for j := range dst {
+			dst[j] -= mean
+		}
 	}
-	mean := selection.If(metric == Correlation, sum/float64(len(dst)), 0)
 	squares := 0.
-	for j := range dst {
-		dst[j] -= mean
-		squares += float64(dst[j] * dst[j])
+	for _, v := range dst {
+		squares += float64(v * v)
 	}
-	length := math.Sqrt(squares)
-	if length == 0 {
-		return false
-	}
-	for j := range dst {
-		dst[j] /= length
-	}
-	return true
+	return math.Sqrt(squares)
 }
 
 // left returns the offset that scaled points are still relative to, or nil if there is
