@@ -61,3 +61,32 @@ func TestParseWord(t *testing.T) {
 		t.Errorf("got %s and %v, want sour and %s", f, err, want)
 	}
 }
+
+func TestUndo(t *testing.T) {
+	var undone []string
+	fails := func(first, second bool) (err error) {
+		defer Catch(&err)
+		Expect(!first, errWord, "first %d", 1)
+		defer Undo(&err, func() { undone = append(undone, "second") })
+		Need(!second, errWord, "second %d", 2)
+		return nil
+	}
+	if err := fails(false, false); err != nil || undone != nil {
+		t.Errorf("error %v, undone %v, want neither", err, undone)
+	}
+	if err := fails(true, true); !errors.Is(err, errWord) || err.Error() != "bad word: first 1" || undone != nil {
+		t.Errorf("error %v, undone %v", err, undone)
+	}
+	if err := fails(false, true); !errors.Is(err, errWord) || err.Error() != "second 2" || len(undone) != 1 {
+		t.Errorf("error %v, undone %v", err, undone)
+	}
+	defer func() {
+		if r := recover(); r != "other" {
+			t.Errorf("another panic: got %v", r)
+		}
+	}()
+	_ = func() (err error) {
+		defer Catch(&err)
+		panic("other")
+	}()
+}
