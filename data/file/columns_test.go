@@ -121,6 +121,20 @@ func TestColumnsLeftOut(t *testing.T) {
 	}
 }
 
+// What codes say goes where the names of new points want it, also if their columns
+// have another order.
+func TestCodedColumnsInOrder(t *testing.T) {
+	const training, others = "x,is,y\n1,true,10\n2,false,20\n3,true,30\n", "is,y,x\ntrue,10,1\nfalse,20,2\ntrue,30,3\n"
+	want := need(file.Decode(strings.NewReader(training), file.Options{}))(t)
+	got := need(file.Decode(strings.NewReader(others), file.Options{Columns: want.Points.Columns, Codings: want.Codings}))(t)
+	if !slices.Equal(got.Points.X, want.Points.X) {
+		t.Errorf("got %v, want %v", got.Points.X, want.Points.X)
+	}
+	if !slices.Equal(got.Codings[0].Values, want.Codings[0].Values) || got.Codings[0].First != 1 {
+		t.Errorf("the codings are %+v, want %+v", got.Codings, want.Codings)
+	}
+}
+
 // A first column without a name, or the words of word vectors, may be a category.
 func TestIndexAsCategory(t *testing.T) {
 	for _, content := range []string{",x,y\nb,0.1,2\na,3,4\nb,5,6\n", "b 0.1 2\na 3 4\nb 5 6\n"} {

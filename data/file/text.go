@@ -614,8 +614,8 @@ func (l *layout) findPositions(h *head, o *Options) {
 	if len(o.Columns) > 0 && l.names != nil && !slices.Equal(h.columns, o.Columns) {
 		l.match(h, o.Columns, of)
 	}
-	for i, c := range l.codings {
-		if c.Kind != "" && (l.roles[i] == roleData || c.Kind == data.CodingText) {
+	for i := range l.codings {
+		if c := &l.codings[i]; c.Kind != "" && (l.roles[i] == roleData || c.Kind == data.CodingText) {
 			c.First = l.position[i]
 			h.used = append(h.used, c.Coding)
 		}
