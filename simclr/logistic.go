@@ -117,7 +117,9 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) (_ []int32, err
 	w := make([]float32, k*d)
 	selection.Convert(w, l.Weights)
 	for _, row := range rows {
-		kind.Expect(row >= 0 && int(row) < features.N, ErrShape, "row: got %d, want 0 to %d", row, features.N-1)
+		if row < 0 || int(row) >= features.N {
+			kind.Expect(false, ErrShape, "row: got %d, want 0 to %d", row, features.N-1)
+		}
 	}
 	found := make([]int32, len(rows))
 	const chunk = 1024
