@@ -94,8 +94,11 @@ func scriptEnv(ts *testscript.TestScript) []string {
 // scriptWarned runs the program, which has to warn with a text, and follows its advice.
 func scriptWarned(ts *testscript.TestScript, _ bool, args []string) {
 	env := scriptEnv(ts)
-	ts.Check(ts.Exec("cne", args[1:]...))
-	for line := range strings.Lines(ts.ReadFile("stderr")) {
+	code, _, stderr := runIn(ts, env, args[1:])
+	if code != exitOK {
+		ts.Fatalf("exit status %d", code)
+	}
+	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "warning: ") && strings.Contains(line, args[0]) {
 			follow(ts, env, quoted(append(args[1:], "--force")), line, 1)
 			return

@@ -156,13 +156,10 @@ func runDocumented(t *testing.T, shell, folder, bin, command string) {
 // program itself.
 func writeDocumentFiles(t *testing.T) (folder, bin string) {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
 	configs, err := filepath.Abs("../../configs")
 	must(t, err)
-	folder, bin = t.TempDir(), t.TempDir()
+	folder, bin = t.TempDir(), programFolder(t)
 	at := func(name string) string { return filepath.Join(folder, name) }
-	must(t, os.Symlink(self, filepath.Join(bin, "cne")))
 	must(t, os.Symlink(configs, at("configs")))
 
 	const n = 120

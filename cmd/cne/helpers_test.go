@@ -59,6 +59,16 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &stderr
 }
 
+// programFolder makes a folder for PATH with the program, which needs mainVariable.
+func programFolder(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	folder := t.TempDir()
+	must(t, os.Symlink(self, filepath.Join(folder, "cne")))
+	return folder
+}
+
 // waitWithin waits for a process, which it kills after some seconds.
 func waitWithin(t *testing.T, cmd *exec.Cmd, seconds int) error {
 	t.Helper()

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io/fs"
@@ -32,20 +33,33 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
 	}
-	if _, set := os.LookupEnv("CNE_PRESET"); !set { // as in the processes of scripts
+	if _, set := os.LookupEnv("CNE_PRESET"); !set {
 		os.Setenv("CNE_PRESET", "paper") // which most tests are about; presets.txtar is about the others
 	}
 	if _, set := os.LookupEnv("CNE_OUTPUT_PLOT"); !set {
 		os.Setenv("CNE_OUTPUT_PLOT", "false") // a picture takes longer than most runs
 	}
 	debug.SetGCPercent(garbage)
-	testscript.Main(m, map[string]func(){"cne": main})
+	os.Exit(m.Run())
+}
+
+// sequential is a test whose scripts run one after the other, as commands in this process have
+// its folder and its variables.
+type sequential struct{ *testing.T }
+
+func (sequential) Parallel() {}
+
+func (sequential) Verbose() bool { return testing.Verbose() }
+
+func (t sequential) Run(name string, f func(testscript.T)) {
+	t.T.Run(name, func(t *testing.T) { f(sequential{t}) })
 }
 
 // TestScript runs the scripts of testdata/script, each in a folder of its own with the
 // file points.csv: 60 points of five columns f0 to f4 in three clusters, and their kind.
 // Their commands, in addition to package testscript's:
 //
+//	cne ARGUMENT...                runs the program in this process; "exec cne" starts one
 //	refused TEXT ARGUMENT...       cne exits with 1, changes no file, and its one error has the
 //	                               text; what it advises works (see follow)
 //	misused TEXT ARGUMENT...       the same with exit code 2, for wrong usage
@@ -61,7 +75,6 @@ func TestMain(m *testing.M) {
 //	readers PIPE...                waits until each pipe has a reader; writes nothing to it
 //	signal NAME                    sends a signal to what runs in the background
 func TestScript(t *testing.T) {
-	t.Parallel() // most of the time, scripts wait
 	points := filepath.Join(t.TempDir(), "points.csv")
 	writePoints(t, points, 60, 5)
 	content := readText(t, points)
@@ -69,16 +82,21 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
+	bin := programFolder(t)
+	testscript.RunT(sequential{t}, testscript.Params{
 		Dir:             "testdata/script",
 		ContinueOnError: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CNE_GRAPH_K", "5")
 			e.Setenv("CNE_OUTPUT_PLOT", "false")
+			e.Setenv("CNE_PRESET", "paper")
 			e.Setenv("HDF5", hdf5)
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv(mainVariable, "1")
 			return os.WriteFile(filepath.Join(e.WorkDir, "points.csv"), []byte(content), 0o666)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"cne":     scriptCne,
 			"refused": func(ts *testscript.TestScript, _ bool, args []string) { refused(ts, exitFailure, args) },
 			"misused": func(ts *testscript.TestScript, _ bool, args []string) { refused(ts, exitUsage, args) },
 			"warned":  scriptWarned,
@@ -149,6 +167,42 @@ func TestScript(t *testing.T) {
 	})
 }
 
+// runIn runs the program in this process, with a script's folder and variables. Its output is
+// the script's.
+func runIn(ts *testscript.TestScript, env, args []string) (code int, stdout, stderr string) {
+	folder, err := os.Getwd()
+	ts.Check(err)
+	own := os.Environ()
+	defer func() {
+		ts.Check(os.Chdir(folder))
+		ts.Check(setEnviron(own))
+	}()
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	ts.Check(setEnviron(env))
+	code, stdout, stderr = runCne(context.Background(), args...)
+	fmt.Fprint(ts.Stdout(), stdout)
+	fmt.Fprint(ts.Stderr(), stderr)
+	return code, stdout, stderr
+}
+
+// setEnviron sets all environment variables.
+func setEnviron(env []string) error {
+	os.Clearenv()
+	for _, line := range env {
+		name, value, _ := strings.Cut(line, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scriptCne(ts *testscript.TestScript, neg bool, args []string) {
+	if code, _, _ := runIn(ts, scriptEnv(ts), args); (code != exitOK) != neg {
+		ts.Fatalf("exit status %d", code)
+	}
+}
+
 // crash matches what only a crash prints.
 var crash = regexp.MustCompile(`goroutine |panic|fatal error|runtime error|internal error`)
 
@@ -158,14 +212,14 @@ func refused(ts *testscript.TestScript, code int, args []string) {
 	before := scriptFiles(ts)
 	ts.Setenv(debugVariable, "")
 	env := scriptEnv(ts)
-	err := ts.Exec("cne", args[1:]...)
-	stdout, stderr := ts.ReadFile("stdout"), strings.TrimSuffix(ts.ReadFile("stderr"), "\n")
+	got, stdout, stderr := runIn(ts, env, args[1:])
+	stderr = strings.TrimSuffix(stderr, "\n")
 	last := stderr[strings.LastIndexByte(stderr, '\n')+1:]
 	switch {
-	case err == nil:
+	case got == exitOK:
 		ts.Fatalf("it is not refused")
-	case err.Error() != fmt.Sprintf("exit status %d", code):
-		ts.Fatalf("%v, not %d", err, code)
+	case got != code:
+		ts.Fatalf("exit status %d, not %d", got, code)
 	case stdout != "" || !strings.HasPrefix(last, "cne: ") || strings.Count("\n"+stderr, "\ncne: ") != 1 || len(last) > 1500:
 		ts.Fatalf("it is not refused in one short sentence")
 	case crash.MatchString(stderr) || strings.ContainsFunc(strings.NewReplacer("\n", "", "\t", "").Replace(stderr), text.Unsafe):
