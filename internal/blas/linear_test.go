@@ -159,7 +159,7 @@ func TestRowsDoNotDependOnEachOther(t *testing.T) {
 }
 
 func testRowsAlone[T Float](t *testing.T) {
-	for _, size := range [][3]int{{450, 100, 784}, {200, 530, 33}, {37, 2, 1100}, {40, 1100, 5}} {
+	for _, size := range [][3]int{{390, 37, 520}, {200, 530, 33}, {37, 2, 1100}, {40, 1100, 5}} {
 		l := newLayer[T](size[0], size[1], size[2], 1, false, true, true)
 		m, n, k := l.m, l.n, l.k
 		l.rows = make([]int32, m)
@@ -218,7 +218,7 @@ func testAllocations[T Float](t *testing.T) {
 	for _, procs := range []int{1, 2} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 		if procs == 1 {
-			if allocs := testing.AllocsPerRun(20, step); allocs != 0 {
+			if allocs := testing.AllocsPerRun(5, step); allocs != 0 {
 				t.Errorf("GOMAXPROCS 1: %g allocations", allocs)
 			}
 			continue
