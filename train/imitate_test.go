@@ -1,8 +1,10 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -32,38 +34,57 @@ func spiral(n int, seed uint64) (x, y *data.Matrix) {
 	return x, y
 }
 
-// A network places points of a curve that it has not seen where the map has their neighbours,
-// with the same bits on any number of cores.
+// A network places points of a curve that it has not seen where the map has their neighbours.
 func TestImitate(t *testing.T) {
 	x, y := spiral(1000, 1)
 	others, want := spiral(300, 2)
-	var before []float32
+	calls, last := 0, 0.0
+	network, err := train.Imitate(t.Context(), x, y, &train.Imitation{Seed: 1, Step: func(done, of int, loss float64) {
+		calls++
+		if last = loss; done != calls || of != 300 {
+			t.Errorf("step %d of %d after %d calls", done, of, calls)
+		}
+	}})
+	must(t, err)
+	got := make([]float32, len(want.X))
+	must(t, network.ProjectTo(got, others.X))
+	var far []float32
+	for i := range want.N {
+		far = append(far, max(got[2*i]-want.X[2*i], want.X[2*i]-got[2*i]))
+	}
+	slices.Sort(far)
+	if median := far[len(far)/2]; median > 0.3 || last > 0.0026 { // a network that has not learnt has 0.0028
+		t.Errorf("the median distance is %v of a map 50 wide, the loss %v", median, last)
+	}
+}
+
+// A network has the same bits on any number of cores.
+func TestImitateOnAnyNumberOfCores(t *testing.T) {
+	x, y := spiral(1000, 1)
+	folder := t.TempDir()
+	var before []byte
 	for _, procs := range []int{1, 3} {
-		func() {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			calls, last := 0, 0.0
-			network, err := train.Imitate(t.Context(), x, y, &train.Imitation{Seed: 1, Step: func(done, of int, loss float64) {
-				calls++
-				if last = loss; done != calls || of != 300 {
-					t.Errorf("step %d of %d after %d calls", done, of, calls)
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		ctx, cancel := context.WithCancel(t.Context())
+		path := filepath.Join(folder, "learning.safetensors")
+		_, err := train.Imitate(ctx, x, y, &train.Imitation{
+			Seed: 1,
+			Step: func(done, _ int, _ float64) {
+				if done == 25 {
+					cancel()
 				}
-			}})
-			must(t, err)
-			got := make([]float32, len(want.X))
-			must(t, network.ProjectTo(got, others.X))
-			var far []float32
-			for i := range want.N {
-				far = append(far, max(got[2*i]-want.X[2*i], want.X[2*i]-got[2*i]))
-			}
-			slices.Sort(far)
-			if median := far[len(far)/2]; median > 0.3 || last > 0.0026 { // a network that has not learnt has 0.0028
-				t.Errorf("the median distance is %v of a map 50 wide, the loss %v", median, last)
-			}
-			if before != nil && !slices.Equal(got, before) {
-				t.Errorf("%d cores give other bits", procs)
-			}
-			before = got
-		}()
+			},
+			Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		must(t, err)
+		if before != nil && !bytes.Equal(got, before) {
+			t.Errorf("%d cores give other bits", procs)
+		}
+		before = got
 	}
 }
 

@@ -139,7 +139,7 @@ func TestProjectorPlacesTrainingPointsNearTheirPositions(t *testing.T) {
 // The position of a point has the same bits by itself and among others, wherever it
 // stands, however many cores there are and however many others project.
 func TestProjectorOneByOne(t *testing.T) {
-	const n = 1100 // more than two blocks
+	const n = 1030 // more than two blocks
 	x := clustered(n, trainedWidth, 3, 4)
 	for name, training := range projectorOptions() {
 		t.Run(name, func(t *testing.T) {

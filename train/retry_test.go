@@ -71,7 +71,7 @@ func TestRetriedRunEndsLikeOneWithTheLowerRate(t *testing.T) {
 			sameOutcome(t, "the run with the lower rate", got, r.outcome(t, straight))
 
 			o.Checkpoints = nil
-			for k := 1; k <= saved; k += 1 + saved/12 {
+			for k := 1; k <= saved; k += 1 + saved/8 {
 				resumed := r.options()
 				resumed.Phases, resumed.Retries, resumed.Resume = o.Phases, o.Retries, readCheckpoint(t, filepath.Join(dir, strconv.Itoa(k)))
 				sameOutcome(t, "resumed at "+strconv.Itoa(k), r.outcome(t, resumed), got)

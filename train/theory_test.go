@@ -23,7 +23,7 @@ func fitSimplex(t *testing.T, d int, place train.SpectrumParam, m int) float64 {
 	}
 	e := tableOf[float64](t, d+1, d, 7, op.ContrastiveOptions{Clamp: 1e-10})
 	trained(t, e, heads, tails, train.Options{
-		BatchSize: len(heads), Seed: 3, Phases: []train.Phase{{Epochs: 10000, LR: 0.01, Spectrum: place, Negatives: m}},
+		BatchSize: len(heads), Seed: 3, Phases: []train.Phase{{Epochs: 4000, LR: 0.01, Spectrum: place, Negatives: m}},
 	})
 	z, err := quality.PartitionFunction(t.Context(), e.Table(), d, nil)
 	must(t, err)

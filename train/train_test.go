@@ -87,7 +87,7 @@ func placeFor(zBar float64) train.SpectrumParam { return train.FromZBar(zBar * 9
 // which three points cannot reach, they all meet.
 func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	for _, zBar := range []float64{0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 5.7} {
-		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
+		y := fitToy(t, op.Neg, placeFor(zBar), 0, 12000)
 		z, err := quality.PartitionFunction(t.Context(), y, 2, nil)
 		must(t, err)
 		if math.Abs(z/zBar-1) > 0.01 {
@@ -95,7 +95,7 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 		}
 	}
 	for _, zBar := range []float64{6.5, 9} {
-		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
+		y := fitToy(t, op.Neg, placeFor(zBar), 0, 12000)
 		if z, err := quality.PartitionFunction(t.Context(), y, 2, nil); err != nil || z < 5.98 {
 			t.Errorf("Z̄ = %g: partition function %.4f, want 6 (%v)", zBar, z, err)
 		}
@@ -392,7 +392,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 				runtime.GOMAXPROCS(procs)
 				m := tableOf[float32](t, 2000, 2, 5, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 				got := trained(t, m, heads, tails, train.Options{
-					BatchSize: tc.size, Clip: 4, Seed: 9, Phases: phase(3, train.SpectrumParam{}, tc.m)})
+					BatchSize: tc.size, Clip: 4, Seed: 9, Phases: phase(2, train.SpectrumParam{}, tc.m)})
 				got.Elapsed = 0
 				if want == nil {
 					want, wantResult = m.Table(), got
