@@ -21,6 +21,7 @@ import (
 type coded struct {
 	data.Coding
 	width   int            // numbers of a field
+	na      marks          // of a missing value
 	index   map[string]int // of the values of a category
 	unknown string         // the first value that is not among them
 }
@@ -107,6 +108,13 @@ func (c *coded) put(dst []float64, field string) error {
 		if dst[0], _ = text.ParseFloat(number, 64); !ok {
 			return fieldError{errorf(data.ErrFormat, "column %s: got %.40q, want %s, as in the rows before", text.Quote(c.Column),
 				field, cmp.Or(wanted[c.Kind], "a number"))}
+		}
+	}
+	if c.na.numbers != nil && (c.Kind == data.CodingVector || groups[c.Kind] != nil) {
+		for k, v := range dst {
+			if slices.Contains(c.na.numbers, float32(v)) {
+				dst[k] = math.NaN()
+			}
 		}
 	}
 	return nil
@@ -333,9 +341,10 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		points, commas, semicolons = points || point && !comma, commas || comma && !point, semicolons || s.semicolons
 	}
 	commas = commas && !points
+	na := newMarks(o.NA)
 	for i := range l.codings {
 		c, s := &l.codings[i], columns[i]
-		c.Coding, c.width = data.CodingOf(o.Codings, l.nameOf(i)), 1
+		c.Coding, c.width, c.na = data.CodingOf(o.Codings, l.nameOf(i)), 1, na
 		switch {
 		case c.Kind == data.CodingCategory:
 			c.width, c.index = len(c.Values), make(map[string]int)

@@ -2,9 +2,12 @@ package file
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 
 	"cne/data"
 	"cne/internal/kind"
+	"cne/internal/text"
 )
 
 // Options says how to read files where their content leaves a choice. The zero value
@@ -50,7 +53,8 @@ type Options struct {
 	// Categories lists columns that become a column of 0 and 1 for each of their values, at
 	// most 1000. Each is given as in LabelColumn. The files are read twice.
 	Categories []string `key:"categories" as:"columns"`
-	// NA lists further words, and numbers, for a missing value.
+	// NA lists further words for a missing value, and numbers, which may be written in any
+	// way: -999 is also -999.0.
 	NA []string `key:"na" as:"columns"`
 	// Codings says how columns become numbers, as Dataset.Codings of earlier points.
 	Codings []data.Coding
@@ -132,4 +136,30 @@ func (o *Options) CheckColumns(labeled bool) error {
 		return nil
 	}
 	return errorf(data.ErrOption, "columns: got a label column or columns to take or drop, categories or dates, want a table (CSV or Parquet), not an array or cells")
+}
+
+// marks are the words and numbers of Options.NA.
+type marks struct {
+	words   []string
+	numbers []float32
+}
+
+func newMarks(words []string) marks {
+	m := marks{words: words}
+	for _, word := range words {
+		if v, err := text.ParseFloat(strings.TrimSpace(word), 32); err == nil {
+			m.numbers = append(m.numbers, float32(v))
+		}
+	}
+	return m
+}
+
+// has reports whether a field stands for a missing value.
+func (m *marks) has(field string) bool {
+	field = strings.TrimSpace(field)
+	if m.numbers != nil && !slices.Contains(m.words, field) {
+		v, err := text.ParseFloat(field, 32)
+		return err == nil && slices.Contains(m.numbers, float32(v))
+	}
+	return slices.Contains(m.words, field)
 }

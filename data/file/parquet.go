@@ -39,8 +39,7 @@ type parquetReader struct {
 	list   bool
 	label  *parquetColumn
 	coded  []parquetColumn // of text that becomes numbers
-	na     []string        // words for a missing value
-	naFor  []float32       // of them the numbers
+	na     marks           // of a missing value
 	// missing reports whether NaN means a missing label.
 	missing bool
 	done    int // rows read
@@ -59,12 +58,7 @@ type parquetColumn struct {
 func newParquet(in *Input, o *Options) *parquetReader {
 	in.packed = true
 	f := kind.Got(parquet.Open(in.at, in.size))
-	r := &parquetReader{head: head{in: in, n: f.Rows}, file: f, na: o.NA}
-	for _, word := range o.NA {
-		if v, err := text.ParseFloat(word, 32); err == nil {
-			r.naFor = append(r.naFor, float32(v))
-		}
-	}
+	r := &parquetReader{head: head{in: in, n: f.Rows}, file: f, na: newMarks(o.NA)}
 	r.names = selection.Map(f.Columns, func(c parquet.Column) string { return text.ValidName(c.Name) })
 	return r
 }
@@ -267,12 +261,7 @@ func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampl
 					return
 				}
 				c.float32s(out, raw)
-				for i, v := range out {
-					if r.naFor != nil && slices.Contains(r.naFor, v) && !c.IsMissing(i) {
-						c.Missing = append(c.Missing, i)
-						slices.Sort(c.Missing)
-					}
-				}
+				c.mark(r.na, out)
 				for i := 0; far && i < len(out); i++ {
 					out[i] = float32(c.minus(raw, i, r.offset[j]))
 				}
@@ -291,6 +280,20 @@ func (r *parquetReader) readColumns(dst []float32, rows int, picked []int, sampl
 		}
 	})
 	kind.Check(cmp.Or(faults...))
+}
+
+// mark adds values that stand for missing ones to c.Missing.
+func (c *parquetColumn) mark(na marks, values []float32) {
+	if na.numbers == nil {
+		return
+	}
+	for i, v := range values {
+		if slices.Contains(na.numbers, v) {
+			c.Missing = append(c.Missing, i)
+		}
+	}
+	slices.Sort(c.Missing)
+	c.Missing = slices.Compact(c.Missing)
 }
 
 // putColumns transposes n values of count columns, stored parquetStride values apart, into
@@ -327,6 +330,8 @@ func (r *parquetReader) readLists(dst []float32, rows int) {
 		count := min(tile, rows-from)
 		kind.Check(r.short(c.Numbers(raw[:count*d*c.size])))
 		values := dst[from*d : (from+count)*d]
+		c.float32s(values, raw)
+		c.mark(r.na, values)
 		for _, i := range c.Missing {
 			if copy(raw[i*c.size:], make([]byte, c.size)); c.kind == 'f' && c.size == 8 { // for the sample
 				binary.LittleEndian.PutUint64(raw[i*8:], math.Float64bits(math.NaN()))
@@ -375,7 +380,7 @@ func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) []str
 			kind.Fail(data.ErrFormat,
 				"row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), field)
 		}
-		if field = strings.TrimSpace(field); text.IsMissing(field) || slices.Contains(r.na, field) {
+		if field = strings.TrimSpace(field); text.IsMissing(field) || r.na.has(field) {
 			field = ""
 		}
 		to[had+i] = field

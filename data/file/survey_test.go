@@ -2,6 +2,7 @@ package file_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -124,5 +125,40 @@ func TestParquetNA(t *testing.T) {
 		if (i == 5) != math.IsNaN(float64(row[0])) || (i == 7) != math.IsNaN(float64(row[1])) {
 			t.Errorf("row %d is %v", i, row)
 		}
+	}
+}
+
+// A number among the words for missing values stands for every way to write it.
+func TestNumbersForMissing(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, tc := range []struct {
+		content string
+		opt     file.Options
+		want    []float32
+	}{
+		{"a\n-999\n -999.0\n-9.99e2\n−999.00\n-998.5\n7\n", file.Options{}, []float32{nan, nan, nan, nan, -998.5, 7}},
+		{"a,b\n1,-999.0\n2,-999\n3,u\n", file.Options{Only: []string{"b"}, Categories: []string{"b"}}, []float32{nan, nan, 1}},
+		{"a;b\n-999,0;1\n2,5;1\n-999,00;2\n", file.Options{Only: []string{"a"}}, []float32{nan, 2.5, nan}},
+		{"a\n\"[1, -999.0]\"\n\"[-999, 2]\"\n", file.Options{}, []float32{1, nan, nan, 2}},
+		{"a\n1700000000.25\n1700000000.5\n-999.0\n", file.Options{Offset: []float64{1.7e9}}, []float32{.25, .5, nan}},
+		{"a\n-3.4028234663852886e+38\n-3.40282347E38\n1e20\n5\n", file.Options{NA: []string{"-3.4028235e+38", "1.0000000200408773e+20"}}, []float32{nan, nan, nan, 5}},
+	} {
+		o := tc.opt
+		if o.AllowMissing = true; o.NA == nil {
+			o.NA = []string{"-999", "-"}
+		}
+		ds := need(file.Read(t.Context(), []string{writeFile(t, "t.csv", tc.content)}, o))(t)
+		if got := ds.Points.X; fmt.Sprint(got) != fmt.Sprint(tc.want) {
+			t.Errorf("%q: got %v, want %v", tc.content, got, tc.want)
+		}
+	}
+	labels := writeFile(t, "t.csv", "a,kind\n1,-999.0\n2,x\n3,-999\n")
+	ds := need(file.Read(t.Context(), []string{labels}, file.Options{NA: []string{"-999"}, LabelColumn: "kind"}))(t)
+	if !slices.Equal(ds.Labels.Names, []string{"", "x"}) {
+		t.Errorf("got the classes %q, want x and none", ds.Labels.Names)
+	}
+	lists := need(file.Read(t.Context(), []string{parquetFile("arrow-list")}, file.Options{LabelColumn: "kind", NA: []string{"5e-1", "-1"}, AllowMissing: true}))(t)
+	if row := lists.Points.Row(1); row[0] == row[0] || row[3] == row[3] || row[1] != row[1] {
+		t.Errorf("got the list %v, want its first and last value missing", row)
 	}
 }

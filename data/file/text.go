@@ -57,7 +57,7 @@ type textReader struct {
 	single     string    // the first line, if nothing separates fields in it
 	blanks     bool      // they separate the fields
 	texts      error     // that columns are text; returned by read
-	na         []string  // words for a missing value
+	na         marks     // of a missing value
 	coded      []float64 // numbers of a field
 
 	row      []string // the next row, or nil with the reason in err
@@ -76,7 +76,7 @@ func openText(in *Input, o *Options) reader {
 	t.labeled = slices.Contains(t.roles, roleLabel)
 	t.texts = t.settle(t, &t.head, o, func(i int, add func(field string, where func() string)) {
 		for k, row := range t.first {
-			if i < len(row) && !slices.Contains(t.na, strings.TrimSpace(row[i])) {
+			if i < len(row) && !t.na.has(row[i]) {
 				add(strings.TrimSpace(row[i]), func() string { return fmt.Sprintf("line %d", t.firstLines[k]) })
 			}
 		}
@@ -133,7 +133,7 @@ func (e *lineError) Unwrap() error { return e.error }
 // newRows returns a reader of a table's rows after the header, if any.
 func newRows(in *Input, opt *Options) *textReader {
 	skipBOM(in)
-	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, na: opt.NA, interned: make(map[string]string)}
+	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, na: newMarks(opt.NA), interned: make(map[string]string)}
 	t.limit.r = in
 	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
@@ -303,13 +303,16 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 // nil. It returns the label of the row, or "" if the table has none.
 func (t *textReader) parse(row []string, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
-		if t.na != nil && slices.Contains(t.na, strings.TrimSpace(field)) {
+		if t.na.words != nil && slices.Contains(t.na.words, strings.TrimSpace(field)) {
 			field = ""
 		}
 		switch t.roles[i] {
 		case roleData:
 			k, c := t.position[i], &t.codings[i]
 			if c.Kind != "" {
+				if t.na.has(field) {
+					field = ""
+				}
 				if err := c.write(dst, t.offset, sampled, t.coded, strings.TrimSpace(field)); err != nil {
 					return "", &lineError{t.line(), err}
 				}
@@ -327,7 +330,17 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 				// A number that float32 can hold fits float64, too.
 				sampled[k], _ = parseFloat(field, 64)
 			}
+			isFar := t.offset != nil && t.offset[k] != 0
+			if t.na.numbers != nil && (isFar && t.na.has(field) || !isFar && slices.Contains(t.na.numbers, dst[k])) {
+				dst[k] = float32(math.NaN())
+				if sampled != nil {
+					sampled[k] = math.NaN()
+				}
+			}
 		case roleLabel:
+			if t.na.has(field) {
+				field = ""
+			}
 			label = intern(t.interned, strings.TrimSpace(field))
 			if !utf8.ValidString(label) {
 				return "", &lineError{t.line(), notUTF8(fmt.Sprintf("column %d: ", i+1), label)}
@@ -801,7 +814,7 @@ func (t *textReader) scan(columns []int, each func(where func() string, fields [
 	fields := make([]string, len(columns))
 	for ; t.err == nil; t.advance() {
 		for k, i := range columns {
-			if fields[k] = strings.TrimSpace(t.row[i]); text.IsMissing(fields[k]) || slices.Contains(t.na, fields[k]) {
+			if fields[k] = strings.TrimSpace(t.row[i]); text.IsMissing(fields[k]) || t.na.has(fields[k]) {
 				fields[k] = ""
 			}
 		}

@@ -45,7 +45,7 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	case m.N == m.D && !metric.Direct() && set.CheckDistances() == nil && slices.Max(m.X) > 0:
 		in.log.Warn("the points are a square, symmetric matrix with zeros on its diagonal; if it holds distances, set graph.metric to precomputed (--set graph.metric=precomputed)")
 	}
-	if v, column, times := placeholder(m); times > 0 {
+	if v, column, times := placeholder(m, in.Config.Data.NA); times > 0 {
 		in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", column, "points", times)
 	}
 	for j, name := range m.Columns {
@@ -75,14 +75,20 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 
 // placeholder returns the smallest or largest value of a column, the column's number, and how many
 // points have the value: two or more, while all others are much closer to each other. It has only
-// nines as digits, such as -99 and 999, or is 10¹⁹ or more in magnitude. Without such a column it
-// returns 0 points.
-func placeholder(m *data.Matrix) (v float64, column, times int) {
+// nines as digits, such as -99 and 999, or is 10¹⁹ or more in magnitude, and is none of na. Without
+// such a column it returns 0 points.
+func placeholder(m *data.Matrix, na []string) (v float64, column, times int) {
 	lowest, highest := slices.Clone(m.Row(0)), slices.Clone(m.Row(0))
 	for i := range m.N { // one row after the other is far faster
 		for j, x := range m.Row(i) {
 			lowest[j], highest[j] = min(lowest[j], x), max(highest[j], x)
 		}
+	}
+	isNamed := func(v float64) bool {
+		return slices.ContainsFunc(na, func(word string) bool {
+			w, err := text.ParseFloat(word, 32)
+			return err == nil && float32(w) == float32(v)
+		})
 	}
 	for j := range m.D {
 		base := 0.0
@@ -91,7 +97,7 @@ func placeholder(m *data.Matrix) (v float64, column, times int) {
 		}
 		low, high := base+float64(lowest[j]), base+float64(highest[j])
 		for _, v := range []float64{low, high} {
-			if size := math.Abs(v); low == high || size < 1e19 && (v < 999 && v > -99 || strings.Trim(fmt.Sprint(size), "9") != "") {
+			if size := math.Abs(v); low == high || size < 1e19 && (v < 999 && v > -99 || strings.Trim(fmt.Sprint(size), "9") != "") || isNamed(v) {
 				continue
 			}
 			others := slices.DeleteFunc(selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) }), func(w float64) bool { return w == v })
