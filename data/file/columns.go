@@ -283,8 +283,8 @@ func readItems(ctx context.Context, path string, missing bool) (items []string, 
 	return items, false, named(path, err)
 }
 
-// readTextLines reads text with one item on each line, without the space around it. Empty
-// lines at the end are items only if names may be missing there.
+// readTextLines reads text with one item on each line, without the space and the quotation
+// marks around it. Empty lines at the end are items only if names may be missing there.
 func readTextLines(in *Input, missing bool) ([]string, error) {
 	skipBOM(in)
 	from := io.Reader(in.r)
@@ -294,22 +294,34 @@ func readTextLines(in *Input, missing bool) ([]string, error) {
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, readBuffer)
 	var lines []string
+	last := 0 // lines up to the last one that is not empty
 	for line := 1; scanner.Scan(); line++ {
 		item := strings.TrimSpace(scanner.Text())
+		if missing || item != "" {
+			last = line
+		}
+		item = unquote(item)
 		if !utf8.ValidString(item) {
 			return nil, &lineError{line, notUTF8("", item)}
 		}
 		lines = append(lines, item)
-	}
-	for !missing && len(lines) > 0 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
 	}
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, &lineError{len(lines) + 1, errorf(data.ErrFormat, "got more than %d bytes, want one item on each line", readBuffer)}
 	} else if err != nil {
 		return nil, explain(err)
 	}
-	return lines, nil
+	return lines[:last], nil
+}
+
+// unquote returns an item without the quotation marks around it, as a table has fields: inside,
+// each is doubled.
+func unquote(item string) string {
+	n := len(item)
+	if n < 2 || item[0] != '"' || item[n-1] != '"' || strings.Contains(strings.ReplaceAll(item[1:n-1], `""`, ""), `"`) {
+		return item
+	}
+	return strings.TrimSpace(strings.ReplaceAll(item[1:n-1], `""`, `"`))
 }
 
 // looksLikeHeader reports whether the first label may be a heading: it occurs nowhere else,

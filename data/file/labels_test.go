@@ -18,6 +18,9 @@ func TestReadLabels(t *testing.T) {
 		{"kind\na\nb\na\n", "", "aba"},
 		{"id,kind\n1,a\n2,\n3,c\n", ":kind", "ac"},
 		{"1,a\n2,b\n3,c\n", ":-1", "abc"},
+		{"\"kind\"\n\"a\"\n\" b\"\n\"\"\n", "", "ab"}, // R and pandas
+		{"\"\"\r\n\"a, b\"\r\n\"\"\r\n\r\n", "", "a, b"},
+		{"\"a \"\"b\"\"\"\n\"c\" or \"d\"\n\"\n", "", `a "b""c" or "d""`},
 		{"x, y\nx, y\nz, y\n", "", "x, yx, yz, y"}, // lines of a few points may have commas
 	} {
 		path := put(t, t.TempDir(), "l:1.txt", []byte(tc.content)) + tc.column
