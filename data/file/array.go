@@ -146,16 +146,16 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 	}
 }
 
-// label returns value i of b as a label. NaN is "" if labels may be missing.
-func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
+// label returns value i of b as a label. NaN is "".
+func (t scalarType) label(b []byte, i int) (string, error) {
 	switch {
 	case t.kind == 'f':
 		v := t.float(b, i)
-		if missing && math.IsNaN(v) {
+		if math.IsNaN(v) {
 			return "", nil
 		}
 		if !simd.IsFinite(v) {
-			return "", errorf(data.ErrNotFinite, "got %v, want a finite number", v)
+			return "", errorf(data.ErrFormat, "got %v, want a finite number, or NaN for none", v)
 		}
 		return strconv.FormatFloat(v, 'g', -1, max(32, 8*t.size)), nil
 	case t.kind == 'b':
@@ -270,11 +270,10 @@ type valueBytes interface {
 type arrayReader struct {
 	head
 	array
-	values  valueBytes // in C order
-	total   int        // values that the header announces
-	done    int        // values read so far
-	buf     []byte
-	missing bool // labels may be NaN; they are then empty
+	values valueBytes // in C order
+	total  int        // values that the header announces
+	done   int        // values read so far
+	buf    []byte
 }
 
 // newArrayReader begins to read an array. It first checks that the input can hold the
@@ -415,7 +414,7 @@ func (r *arrayReader) allLabels() ([]string, error) {
 			return nil, err
 		}
 		for i := range n {
-			label, err := r.label(src, i, r.missing)
+			label, err := r.label(src, i)
 			if err != nil {
 				return nil, fmt.Errorf("label %d: %w", len(labels)+1, err)
 			}

@@ -156,7 +156,7 @@ func texts(d *hdf5.Dataset) (list []string) {
 	}
 	raw, t := numbers(d)
 	for i := range d.Shape[0] {
-		label, err := t.label(raw, i, true)
+		label, err := t.label(raw, i)
 		kind.Need(err == nil, data.ErrNotFinite, "%s: value %d: %w", d.Path, i+1, err)
 		list = append(list, label)
 	}

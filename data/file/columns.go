@@ -257,8 +257,7 @@ func miscounted(labels, points int, counts ...string) error {
 // ReadLines reads one line per point from a text file or from an array of one dimension
 // (IDX, npy, npz). Lines may be empty, and NaN becomes an empty line. heading reports
 // whether the first line may be a heading, as for Options.Labels. Errors name the file.
-// They wrap data.ErrFormat for text that is not UTF-8, and data.ErrNotFinite for an
-// infinite value.
+// They wrap data.ErrFormat for text that is not UTF-8, and for an infinite value.
 func ReadLines(ctx context.Context, path string) (lines []string, heading bool, err error) {
 	return readItems(ctx, path, true)
 }
@@ -276,9 +275,7 @@ func readItems(ctx context.Context, path string, missing bool) (items []string, 
 	}
 	err = caught(func() {
 		kind.Need(f.labels != nil, data.ErrUnsupported, "labels: got a table, want an array of one dimension")
-		array := f.labels(in)
-		array.missing = missing
-		items = kind.Got(array.allLabels())
+		items = kind.Got(f.labels(in).allLabels())
 	})
 	return items, false, named(path, err)
 }

@@ -176,7 +176,7 @@ func TestOpenErrors(t *testing.T) {
 		{"labels: images", tree{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2, 2}, 1, 2, 3, 4)}, []string{"a.csv"}, file.Options{Labels: []string{"l"}}, data.ErrShape, "l: labels: got an array of shape 2×2, want one dimension; are these the points?"},
 		{"labels: truncated", tree{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2}, 1)}, []string{"a.csv"}, file.Options{Labels: []string{"l"}}, data.ErrFormat, "l: values: got 1, want 2 (shape 2); the file is truncated"},
 		{"labels: endless line", tree{"a.csv": []byte("1\n"), "l.txt": bytes.Repeat([]byte("a"), 1<<17)}, []string{"a.csv"}, file.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt:1: got more than 65536 bytes, want one item on each line"},
-		{"labels: NaN", tree{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0xc0, 0x7f)}, []string{"a.csv"}, file.Options{Labels: []string{"l.npy"}}, data.ErrNotFinite, "l.npy: label 1: got NaN"},
+		{"labels: infinity", tree{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0x80, 0x7f)}, []string{"a.csv"}, file.Options{Labels: []string{"l.npy"}}, data.ErrFormat, "l.npy: label 1: got +Inf, want a finite number, or NaN for none"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Chdir(plant(t, tc.files))

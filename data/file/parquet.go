@@ -40,9 +40,7 @@ type parquetReader struct {
 	label  *parquetColumn
 	coded  []parquetColumn // of text that becomes numbers
 	na     marks           // of a missing value
-	// missing reports whether NaN means a missing label.
-	missing bool
-	done    int // rows read
+	done   int             // rows read
 }
 
 // A parquetColumn is a column that is being read.
@@ -367,7 +365,7 @@ func (r *parquetReader) readTexts(c *parquetColumn, to []string, rows int) []str
 		for i := range count {
 			label, err := "", error(nil)
 			if !c.IsMissing(i) {
-				label, err = c.scalarType.label(raw, i, r.missing)
+				label, err = c.scalarType.label(raw, i)
 			}
 			if err != nil {
 				kind.Check(fmt.Errorf("row %d, column %s: %w", r.done+len(to)-had+1, text.Quote(c.name), err))
@@ -445,7 +443,6 @@ func (r *parquetReader) check(i int) error {
 
 // scan implements table.
 func (r *parquetReader) scan(columns []int, each func(where func() string, fields []string) error) {
-	r.missing = true
 	all := make([][]string, len(columns))
 	for k, i := range columns {
 		kind.Check(r.check(i))
