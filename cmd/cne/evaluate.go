@@ -17,6 +17,7 @@ import (
 	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/app/cli"
+	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
@@ -264,6 +265,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (_ *
 	}
 	files, set, err := rundir.OpenEmbedding(ctx, paths, o)
 	kind.Check(err)
+	points.WarnOfCounts(a.Log, set.Points, func(string) string { return "leave it out of the file, or name the coordinates x and y" })
 	s := &candidate{path: path, file: files[0], positions: set.Points, labels: set.Labels}
 	if len(paths) > 1 {
 		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)

@@ -15,9 +15,11 @@ import (
 
 	"cne"
 	"cne/configs"
+	"cne/data"
 	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/app/cli"
+	"cne/internal/app/points"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/kind"
@@ -251,15 +253,23 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) (err error) {
 			p.titles = make([]string, len(inputs))
 		}
 		o.Panels = kind.Got(report.OpenPanels(ctx, inputs, p.titles, p.data))
+		for _, panel := range o.Panels {
+			warnOfCounts(log, panel.Embedding)
+		}
 		return report.Map{}.SavePicture(log, p.output, o)
 	}
 	p.leaveOut(ctx)
 	files, m, err := report.OpenMap(ctx, p.inputs, p.data)
 	kind.Check(err)
+	warnOfCounts(log, m.Positions)
 	if p.isHTML() {
 		return m.SavePage(p.output, kind.Got(p.page(ctx, log, &m, files)))
 	}
 	return m.SavePicture(log, p.output, o)
+}
+
+func warnOfCounts(log *slog.Logger, m *data.Matrix) {
+	points.WarnOfCounts(log, m, func(name string) string { return "--drop " + text.Quote(name) + " leaves it out" })
 }
 
 // leaveOut drops the columns that --names and --color name, except the column of labels.

@@ -3,6 +3,7 @@ package points
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"regexp"
 	"slices"
@@ -48,6 +49,15 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 	if v, column, times := placeholder(m, in.Config.Data.NA); times > 0 {
 		in.log.Warn("a value that may stand for missing ones is far from all others of its column; data.na of a table, or NaN, marks it as missing", "value", v, "column", column, "points", times)
 	}
+	WarnOfCounts(in.log, m, func(name string) string { return setting("data.drop", name) + " leaves it out" })
+}
+
+// WarnOfCounts warns of columns that count the points, or have the name of an identifier; remedy
+// says how to leave one out.
+func WarnOfCounts(log *slog.Logger, m *data.Matrix, remedy func(name string) string) {
+	if m.N < fewestNumbered {
+		return
+	}
 	for j, name := range m.Columns {
 		low, high, ascending, changes, i := math.Inf(1), math.Inf(-1), true, 0, 0
 		for last := math.NaN(); i < m.N && m.At(i, j) == math.Trunc(m.At(i, j)); i++ {
@@ -67,8 +77,8 @@ func (in *Inputs) warnOfRowNumbers(set *data.Dataset) {
 		counted := changes == m.N && ascending && high-low == float64(m.N-1) ||
 			m.N >= fewestAscending && (ascending && 2*(changes-1) >= m.N || 10*len(seen) >= 9*m.N)
 		if counted || high-low > 1 && identifier.MatchString(name) {
-			in.log.Warn(fmt.Sprintf("column %s looks like %s and is part of all distances; %s leaves it out", text.Quote(name),
-				selection.If(counted, "row numbers", "an identifier"), setting("data.drop", name)))
+			log.Warn(fmt.Sprintf("column %s looks like %s and is part of all distances; %s", text.Quote(name),
+				selection.If(counted, "row numbers", "an identifier"), remedy(name)))
 		}
 	}
 }

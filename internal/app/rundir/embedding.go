@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -149,7 +150,8 @@ func WritePositions(paths []string, d int, labeled, named bool, run func(write P
 
 // OpenEmbedding reads an embedding from the EmbeddingFile of each path, one below the other,
 // and returns these files, too. In a table, a column file.LabelColumn is never a coordinate:
-// it gives the labels unless o has others. Nor is a column file.NameColumn.
+// it gives the labels unless o has others. Nor is a column file.NameColumn, nor others if some
+// have the names of coordinates.
 func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (files []string, set *data.Dataset, err error) {
 	files = make([]string, len(paths))
 	for i, path := range paths {
@@ -167,7 +169,41 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (files [
 	case err == nil && set.Points.CSR != nil:
 		err = fmt.Errorf("%s: got sparse points, want an embedding with a value for each coordinate (m.toarray())", files[0])
 	}
+	if err == nil && len(o.Only) == 0 {
+		if columns := coordinates(set.Points.Columns); columns != nil {
+			set.Points, _, err = set.Points.Select(columns)
+		}
+	}
 	return files, set, err
+}
+
+// coordinate matches the names of coordinates: x, x1, UMAP_1, X_umap-0, tsne_x.
+var coordinate = regexp.MustCompile(`(?i)^(|((x_)?(umap|t-?sne|pacmap|trimap|phate|mds|pca?|dim|dimension|coord|coordinate|comp|component|axis|emb|embedding)|x)[ ._-]*)([xyz]|\d{1,4})$`)
+
+// coordinates returns the names of coordinates among a map's columns: two or more that begin
+// equally and end in x, y and z, or numbers. It returns nil if there are none or several such series.
+func coordinates(columns []string) (names []string) {
+	series := make(map[string][]string)
+	for _, name := range columns {
+		m := coordinate.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		isLetter := strings.Contains("xyzXYZ", m[5])
+		if key := strings.ToLower(m[1]) + selection.If(isLetter, " x", ""); key != "" {
+			series[key] = append(series[key], name)
+		}
+	}
+	for _, list := range series {
+		switch {
+		case len(list) < 2:
+		case names != nil:
+			return nil
+		default:
+			names = list
+		}
+	}
+	return names
 }
 
 // OpenHeldOut reads the positions of a run's held-out points from the file next to its
