@@ -299,7 +299,9 @@ type TextError struct {
 	Numbers bool
 	// Missing reports whether other columns lack values.
 	Missing bool
-	top     int // line of the table's first row, if it is text
+	// Unsure reports whether the first row, though taken for a point, may be a header.
+	Unsure bool
+	top    int // line of the table's first row, if it is text
 }
 
 func (e *TextError) Error() string {
@@ -385,5 +387,15 @@ func (l *layout) nameOf(i int) string {
 	if l.names != nil && l.names[i] != "" && !l.repeated[l.names[i]] {
 		return l.names[i]
 	}
-	return strconv.Itoa(i + 1)
+	return l.numberOf(i)
+}
+
+// numberOf returns the number of a column, counted from 1, or from the end if it is the name of
+// a column.
+func (l *layout) numberOf(i int) string {
+	number := strconv.Itoa(i + 1)
+	if _, taken := l.repeated[number]; taken || l.repeated == nil && slices.Contains(l.names, number) {
+		return strconv.Itoa(i - len(l.names))
+	}
+	return number
 }

@@ -3,9 +3,12 @@ package file_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,7 +49,7 @@ func TestReadCSV(t *testing.T) {
 		{"R's write.table", "\"a\" \"b\" \"kind\"\n\"1\" 0.5 2 \"T cell\"\n\"2\" 1.5 NA \"the \\\"rest\\\"\"\n", file.Options{LabelColumn: "kind", AllowMissing: true}, matrix(2, 2, .5, 2, 1.5, float32(math.NaN())), []string{"T cell", "the \"rest\""}},
 		{"GloVe", "the 1 2 3\n\" 4 5 6\n7 7 8 9\n'' 1 2 3\n# 4 5 6\n\"s 1 1 1\n", file.Options{}, matrix(6, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 1, 1, 1), nil},
 		{"GloVe, with a comma first", ", 1 2 3\nthe 4 5 6\na,b 7 8 9\n", file.Options{}, matrix(3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9), nil},
-		{"an empty first field", ", 2, 3\n1, 4, 5\n", file.Options{Only: []string{"2", "3"}}, matrix(2, 2, 2, 3, 4, 5), nil},
+		{"an empty first field", ", 2, 3\n1, 4, 5\n, 6, 7\n", file.Options{Only: []string{"2", "3"}}, matrix(3, 2, 2, 3, 4, 5, 6, 7), nil},
 		{"word2vec", "2 3\n</s> 1 2 3 \nthe 4 5 6 \n", file.Options{}, matrix(2, 3, 1, 2, 3, 4, 5, 6), nil},
 		{"one column, no end of the last line", "1\n2", file.Options{}, matrix(2, 1, 1, 2), nil},
 		{"Windows lines, mark and empty lines", "\ufeffx,y\r\n\r\n1,2\r\n\r\n3,4\r\n\r\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
@@ -340,6 +343,54 @@ func TestCountingHeader(t *testing.T) {
 		set, err := file.Decode(strings.NewReader(text), file.Options{DropText: true, AllowMissing: true})
 		if err != nil || set.Points.N != want {
 			t.Errorf("%q: %v points, %v; want %d", text, set, err, want)
+		}
+	}
+}
+
+// A first line of numbers, and first columns without names, are read as the programs that write
+// them mean them.
+func TestUnnamedAndNumberedColumns(t *testing.T) {
+	// rows returns lines with a name, by its number, and values.
+	rows := func(n int, format string) (text string) {
+		for i := range n {
+			text += strings.ReplaceAll(format, "#", strconv.Itoa(i+1)) + fmt.Sprintf(",%d,%v,%v\n", i*7%5, .25+float64(i*5%7), i*3%8)
+		}
+		return text
+	}
+	long := make([]string, 12000)
+	for i := range long {
+		long[i] = fmt.Sprintf("%q", fmt.Sprint(400.5+float64(i)*1.25))
+	}
+	for _, tc := range []struct {
+		name, text string
+		n, d       int
+		log        string
+	}{
+		{"a quoted header", "\"7\",\"3\",\"5\",\"1e2\"\n" + rows(9, "#"), 9, 4, "the first line is in quotation marks, unlike numbers below, and is taken for column names"},
+		{"over a column of text", "\"7\",\"3\",\"5\",\"9\"\n" + rows(9, "\"#\""), 9, 4, "in quotation marks"},
+		{"all is quoted", "\"7\",\"3\"\n\"8\",\"3\"\n", 2, 2, ""},
+		{"long lines", strings.Join(long, ",") + "\n" + strings.Repeat("1.5"+strings.Repeat(",2.5", len(long)-1)+"\n", 2), 2, len(long), "in quotation marks"},
+		{"an empty first field", ",7,3,5\n" + rows(9, "c#"), 9, 3, "the first line begins with an empty field, unlike the others, and is taken for column names"},
+		{"which may be missing", ",0,0,5\n" + rows(9, "#"), 10, 4, "--set data.header=yes"},
+		{"which is elsewhere, too", ",1,2.5,5\n" + rows(4, "#") + rows(4, ""), 9, 4, ""},
+		{"one field fewer", "7,3,5\n" + rows(9, "c#"), 9, 3, "the first line is one field shorter than the others, and is taken for column names"},
+		{"one field fewer, of words", "a,b,c\n" + rows(9, "\"1.#\""), 9, 3, "the first column has no name"},
+		{"years above fractions", "1990,1991,1992,1993,1994\n.5,2.5,14,.25,.5\n1.5,3.5,1.5,2.25,.5\n", 2, 5, "follow each other"},
+		{"wavelengths", "400.5,402,403.25,405\n" + rows(9, "#"), 10, 4, "--set data.header=yes"},
+		{"falling ones beside a word", "id,405,403,400\n" + rows(9, "c#"), 10, 3, "--set data.header=yes"},
+		{"a row like the others", "1,2,3.25,5\n" + rows(9, "#"), 10, 4, ""},
+		{"rising rows", "1,2,3.5\n5,6,8\n6,7,9\n7,8,9.5\n8,9,12\n9,10,12.5\n", 6, 3, ""},
+		{"quoted row names", ",a,b,c\n" + rows(9, "\"1.1\""), 9, 3, "the first column has no name"},
+		{"rising row names", ",a,b,c\n" + rows(12, "#.5"), 12, 3, "the first column has no name"},
+		{"row names with some numbers", ",a,b,c\n" + rows(9, "c#") + rows(3, "#"), 12, 3, "the first column has no name"},
+		{"numbers", ",a,b,c\n" + rows(9, "1.#") + rows(9, "1.#"), 18, 4, "are part of all distances: 1; if they are row names or classes, --set data.drop=1 leaves"},
+		{"two indices", ",,b,c\n" + rows(9, "c"), 9, 3, "are part of all distances: 2;"},
+		{"two indices, of which one repeats", "\"\",\"\",\"b\",\"c\",\"d\"\n" + rows(9, "1,#"), 9, 4, "are part of all distances: 1;"},
+	} {
+		var log strings.Builder
+		set, err := file.Decode(strings.NewReader(tc.text), file.Options{DropText: true, AllowMissing: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil || set.Points.N != tc.n || set.Points.D != tc.d || !strings.Contains(log.String(), tc.log) || tc.log == "" && strings.Contains(log.String(), "first line") {
+			t.Errorf("%s: %v, %v; want %d points of %d values, and %q in the log %s", tc.name, set, err, tc.n, tc.d, tc.log, log.String())
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"cne/data"
 	"cne/internal/hdf5"
@@ -460,15 +461,21 @@ func (o *Options) logReading(h *head, first bool) {
 			o.Log.Info(message, "file", h.name, "columns", text.Few(columns, text.Printable))
 		}
 	}
-	info(h.counted, "the numbers in the first line follow each other, and are taken for column names; "+
+	info(h.counted != "", h.counted+" taken for column names; "+
 		"if the line is a point, set the header to no "+headerKeys, nil)
 	if h.doubtful {
-		o.Log.Warn("the first line has evenly spaced numbers beside words, and is taken for a point; if it has names, set the header to yes "+headerKeys, "file", h.name)
+		o.Log.Warn("the first line may have numbers as column names, and is taken for a point; if it has names, --set data.header=yes "+
+			"(--header yes of cne project) says so", "file", h.name)
 	}
 	if !first {
 		return
 	}
-	info(h.indexed, "the first column has no name and holds row numbers or names; it is left out, unless columns are listed", nil)
+	info(h.indexed == 1, "the first column has no name and holds row numbers or names; it is left out, unless columns are listed", nil)
+	info(h.indexed > 1, fmt.Sprintf("%d of the first columns have no names and hold row numbers or names; they are left out, unless columns are listed", h.indexed), nil)
+	if h.unnamed != nil {
+		o.Log.Warn(fmt.Sprintf("columns without names at the beginning are part of all distances: %s; if they are row names or classes, "+
+			"--set data.drop=%s leaves them out", strings.Join(h.unnamed, ", "), strings.Join(h.unnamed, ",")), "file", h.name)
+	}
 	for _, notice := range []struct {
 		kind data.CodingKind
 		read string

@@ -21,6 +21,8 @@ import (
 const (
 	// readBuffer is the number of bytes read and converted at a time.
 	readBuffer = 1 << 16
+	// longBuffer is the number of bytes of the first rows of a table if they are long.
+	longBuffer = 1 << 21
 	// freeValues is the number of values that memory is allocated for when only a header
 	// announces them.
 	freeValues = 1 << 18
@@ -112,7 +114,7 @@ func (s *Input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Peek returns up to n of the next bytes without reading them, at most 65536.
+// Peek returns up to n of the next bytes without reading them, at most as many as are buffered.
 func (s *Input) Peek(n int) []byte {
 	b, _ := s.r.Peek(n)
 	return b

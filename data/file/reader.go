@@ -35,9 +35,10 @@ type head struct {
 	coded    []coded       // all columns of a table
 	used     []data.Coding // of the columns of a table that are not plain numbers
 	sources  []string      // the names, or numbers, of the columns of a table with the values
-	counted  bool          // the header has numbers, as points may
+	counted  string        // why the first row, with numbers as points have, is the header; empty for other headers
 	doubtful bool          // the first row may be such a header
-	indexed  bool          // the first column, without a name, is row numbers or names, and is left out
+	indexed  int           // first columns, without names, that are row numbers or names, and are left out
+	unnamed  []string      // the numbers of the other first columns without names
 	labeled  bool          // the points have labels, in this file or another
 	counts   bool          // the values are counts, see package counts
 	nonzeros int           // values of sparse points

@@ -37,6 +37,7 @@ type layout struct {
 	position []int           // for each column with data, its first position in a point
 	codings  []coded         // of the columns
 	top      int             // line of the first row of text
+	unsure   bool            // head.doubtful
 	repeated map[string]bool // whether several columns have a name
 }
 
@@ -52,6 +53,7 @@ type textReader struct {
 	wide    int        // fields of each row
 	guessed bool       // Header was HeaderAuto
 	first   [][]string // some of the first rows after the header
+	quoted  [][]bool   // which of their fields are in quotation marks
 
 	firstLines []int     // where they begin
 	single     string    // the first line, if nothing separates fields in it
@@ -138,7 +140,12 @@ func newRows(in *Input, opt *Options) *textReader {
 	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
 	t.csv.Comma = t.skipNotes()
-	top := in.Peek(readBuffer)
+	top, size := in.Peek(readBuffer), readBuffer
+	if bytes.Count(top, []byte("\n"))+bytes.Count(top, []byte("\r")) <= fewestBelow { // the rows may be long
+		size = longBuffer
+		in.r = bufio.NewReaderSize(in.r, size)
+		top = in.Peek(size)
+	}
 	if hasReturns(top) {
 		t.limit.r, top = lineEnds{in}, bytes.ReplaceAll(top, []byte("\r"), []byte("\n"))
 	}
@@ -156,69 +163,159 @@ func newRows(in *Input, opt *Options) *textReader {
 	if t.single != "" || isWord {
 		skip, t.blanks = findBlanks(top)
 	}
-	if len(top) == readBuffer {
+	if len(top) == size {
 		top = top[:bytes.LastIndexByte(top, '\n')+1]
 	}
-	first := io.Reader(bytes.NewReader(top))
 	if t.blanks {
-		first = newBlanks(first, skip)
+		top, _ = io.ReadAll(newBlanks(bytes.NewReader(top), skip))
 		t.limit.r, t.csv.Comma, t.csv.LazyQuotes, t.single = newBlanks(t.limit.r, skip), '\t', true, ""
 	}
-	r := csv.NewReader(first)
-	r.Comma, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, -1, t.blanks
-	for row, err := r.Read(); err == nil; row, err = r.Read() {
-		line, _ := r.FieldPos(0)
-		t.first, t.firstLines = append(t.first, row), append(t.firstLines, line+t.notes)
-	}
+	t.findFirst(top)
 	t.advance()
 	kind.Need(t.err != io.EOF, data.ErrEmpty, "table: got no lines, want a point on each line")
 	kind.Check(t.err)
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if t.guessed {
-		t.counted, t.doubtful = counts(t.row, t.first[min(1, len(t.first)):])
+		t.counted, t.doubtful = t.numbered()
+		t.unsure = t.doubtful
 	}
-	if opt.Header == HeaderPresent || t.counted || t.guessed && isHeader(t.row, opt) {
-		t.names, t.doubtful = fieldNames(t.row), false
-		t.first, t.firstLines = t.first[min(1, len(t.first)):], t.firstLines[min(1, len(t.first)):]
+	if short := t.isShort(); opt.Header == HeaderPresent || t.counted != "" || t.guessed && isHeader(t.row, opt) {
+		t.names, t.doubtful, t.unsure = fieldNames(t.row), false, false
+		below := min(1, len(t.first))
+		t.first, t.firstLines, t.quoted = t.first[below:], t.firstLines[below:], t.quoted[below:]
 		t.advance()
+		if len(t.row) == len(t.names)+1 && (short || t.isIndex(0)) { // R's row names have no heading
+			t.names = slices.Insert(t.names, 0, "")
+		}
 	}
 	if len(t.first) == 0 && t.err == nil { // the rows are long
-		t.first, t.firstLines = [][]string{slices.Clone(t.row)}, []int{t.line()}
-	}
-	if t.names != nil && len(t.row) == len(t.names)+1 && t.isIndex() { // R's row names have no heading
-		t.names = slices.Insert(t.names, 0, "")
+		t.first, t.firstLines, t.quoted = [][]string{slices.Clone(t.row)}, []int{t.line()}, [][]bool{make([]bool, len(t.row))}
 	}
 	_, t.wide = t.fields()
 	t.checkWidth()
 	return t
 }
 
-// rolesFor implements table. A first column without a name that isIndex is dropped, and so
+// findFirst sets the first rows, out of whole lines.
+func (t *textReader) findFirst(top []byte) {
+	lines := bytes.Split(top, []byte("\n"))
+	r := csv.NewReader(bytes.NewReader(top))
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, -1, t.blanks
+	for row, err := r.Read(); err == nil; row, err = r.Read() {
+		quoted := make([]bool, len(row))
+		for i := range row {
+			line, column := r.FieldPos(i)
+			quoted[i] = bytes.HasPrefix(lines[line-1][column-1:], []byte(`"`))
+		}
+		line, _ := r.FieldPos(0)
+		t.first, t.firstLines, t.quoted = append(t.first, row), append(t.firstLines, line+t.notes), append(t.quoted, quoted)
+	}
+}
+
+// numbered says why the first row, which has numbers, holds names; why is "" if it does not.
+// doubtful reports whether it may.
+func (t *textReader) numbered() (why string, doubtful bool) {
+	if len(t.first) < 2 || !slices.ContainsFunc(t.row, isPlain) {
+		counted, doubtful := counts(t.row, nil)
+		return selection.If(counted, following, ""), doubtful
+	}
+	below := t.first[1:]
+	names := t.row
+	for len(names) > 0 && strings.TrimSpace(names[0]) == "" {
+		names = names[1:]
+	}
+	unnamed := len(names) < len(t.row) && !slices.ContainsFunc(below, func(row []string) bool { return strings.TrimSpace(row[0]) == "" })
+	counted, doubtful := counts(t.row, below)
+	switch {
+	case !slices.Contains(t.quoted[0], false) && hasBare(below, t.quoted[1:], 0):
+		why = "the first line is in quotation marks, unlike numbers below, and is"
+	case t.isShort():
+		why = "the first line is one field shorter than the others, and is"
+	case unnamed && allDiffer(names):
+		why = "the first line begins with an empty field, unlike the others, and is"
+	case counted:
+		why = following
+	}
+	return why, doubtful || unnamed
+}
+
+// following is why counts takes numbers for names.
+const following = "the numbers in the first line follow each other, and are"
+
+// isShort reports whether the first row lacks the heading of the first column, of row names.
+func (t *textReader) isShort() bool {
+	return len(t.first) > 2 && len(t.row) > 1 &&
+		!slices.ContainsFunc(t.first[1:], func(row []string) bool { return len(row) != len(t.row)+1 }) &&
+		allDiffer(selection.Map(t.first[1:], func(row []string) string { return row[0] }))
+}
+
+// allDiffer reports whether no text repeats.
+func allDiffer(texts []string) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(texts)))) == len(texts)
+}
+
+// isPlain reports whether a field is a number.
+func isPlain(field string) bool { _, ok := plain("", strings.TrimSpace(field)); return ok }
+
+// hasBare reports whether a column of rows, from the given one on, has numbers and nothing in
+// quotation marks.
+func hasBare(rows [][]string, quoted [][]bool, from int) bool {
+	for i := from; i < len(rows[0]); i++ {
+		numbers, marks := 0, 0
+		for k, row := range rows {
+			if i < len(row) && quoted[k][i] {
+				marks++
+			} else if i < len(row) && isPlain(row[i]) {
+				numbers++
+			}
+		}
+		if numbers > 0 && marks == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// rolesFor implements table. First columns without names that isIndex are dropped, and so
 // are the words before word vectors, unless options say how the column becomes numbers.
 func (t *textReader) rolesFor(o *Options) []role {
 	_, columns := t.fields()
 	roles := findRoles(columns, t.names, o)
-	words := t.names == nil && t.blanks && slices.ContainsFunc(t.first, func(row []string) bool { return numbersIn(row[:1]) == 0 })
-	named := t.names != nil && t.names[0] == "" && !slices.Contains(o.Columns, "") && t.isIndex()
-	coded := slices.Contains(indices(slices.Concat(o.Categories, o.Dates), columns, t.names), 0) || data.CodingOf(o.Codings, t.nameOf(0)).Kind != ""
-	if t.indexed = (columns > 2 && words || columns > 1 && named) && roles[0] == roleData && len(o.Only) == 0 && !coded; t.indexed {
-		roles[0] = roleDrop
+	t.indexed, t.unnamed = 0, nil
+	words := columns > 2 && t.names == nil && t.blanks && slices.ContainsFunc(t.first, func(row []string) bool { return numbersIn(row[:1]) == 0 })
+	coded := indices(slices.Concat(o.Categories, o.Dates), columns, t.names)
+	for i := 0; i < columns-1 && len(o.Only) == 0 && (words && i == 0 || t.names != nil && t.names[i] == ""); i++ {
+		name := t.numberOf(i)
+		trained := slices.Contains(o.Columns, "") || slices.Contains(o.Columns, name)
+		switch {
+		case roles[i] != roleData || slices.Contains(coded, i) || data.CodingOf(o.Codings, name).Kind != "":
+		case words || !trained && t.isIndex(i):
+			roles[i] = roleDrop
+			t.indexed++
+		case len(o.Columns) == 0:
+			t.unnamed = append(t.unnamed, name)
+		}
 	}
 	return roles
 }
 
-// isIndex reports whether the first column may be the row numbers or names that pandas and R
-// write: text, or whole numbers that do not repeat.
-func (t *textReader) isIndex() bool {
-	seen := map[string]bool{}
-	for _, row := range t.first {
-		if _, err := strconv.ParseUint(row[0], 10, 64); err != nil || seen[row[0]] {
-			return !slices.ContainsFunc(t.first, func(row []string) bool { _, ok := plain("", row[0]); return ok })
-		}
-		seen[row[0]] = true
+// isIndex reports whether a column may be the row numbers or names that pandas and R write:
+// text, different texts that are mostly no numbers, whole numbers that do not repeat, many
+// numbers that rise or fall, or what is in quotation marks although numbers are not.
+func (t *textReader) isIndex(i int) bool {
+	fields := selection.Map(t.first, func(row []string) string { return row[i] })
+	isWhole := func(field string) bool { _, err := strconv.ParseUint(field, 10, 64); return err == nil }
+	numbers, n := selection.Count(fields, isPlain), len(fields)
+	switch {
+	case n == 0 || numbers == 0:
+		return n > 0
+	case selection.Count(t.quoted, func(row []bool) bool { return row[i] }) == n && hasBare(t.first, t.quoted, i+1):
+		return true
+	case 2*numbers < n || selection.Count(fields, isWhole) == n:
+		return allDiffer(fields)
 	}
-	return len(seen) > 0
+	return numbers == n && n >= 2*fewestBelow && areSorted(fields)
 }
 
 // checkRows fails for a table with only a row of names.
@@ -502,45 +599,67 @@ func isHeader(row []string, opt *Options) bool {
 // rows below. Three or more that count 0, 1, 2, … are the default names of columns; fewer
 // suffice after an empty field, which pandas writes for its index, or if no number below them
 // is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
-// below is whole (as 3 is and 3.0 is not) or, beside words, none is like them or they are many.
-// Where most rows below are evenly spaced, the first is one of them. doubtful reports whether three
-// or more numbers beside words are evenly spaced, for whatever reason they are no names.
+// below is whole (as 3 is and 3.0 is not) or few are and these are no such numbers or many, or,
+// beside words, none is like them or they are many. Where most rows below are evenly spaced, the
+// first is one of them. doubtful reports whether, for whatever reason they are no names, they may
+// be: three or more numbers beside words, or five, are evenly spaced, or three rise or fall, unlike
+// those of most rows below, and are unlike the numbers below them.
 func counts(row []string, below [][]string) (names, doubtful bool) {
 	from, least := 0, 3
 	if strings.TrimSpace(row[0]) == "" {
 		from, least = 1, 1
 	}
 	run, even := evenly(row)
-	if !even {
-		return false, false
-	}
-	whole, words := len(below) == 0, from > 0
+	words, numbers, wholes, others := from > 0, 0, 0, 0
 	few, isEven := len(below) < fewestBelow, func(r []string) bool { run, even := evenly(r); return even && len(run) > 2 }
 	growing := !few && 2*selection.Count(below, isEven) > len(below)
-	alike := few || growing
+	alike, unlike := few || growing, !few
 	for i := from; i < len(row); i++ {
 		field, low, high := strings.TrimSpace(row[i]), math.Inf(1), math.Inf(-1)
 		v, isWhole := plainWhole(field)
 		isValue := func(kind data.CodingKind) bool { _, ok := plain(kind, field); return ok } // such as a date
-		if !isWhole && (slices.ContainsFunc(codingKinds[:], isValue) || text.IsMissingNumber(field)) {
+		x, isNumber := float64(v), isWhole || isValue("")
+		if !isWhole && isNumber {
+			x, _ = parseFloat(field, 64)
+			even = false
+		} else if !isNumber && (slices.ContainsFunc(codingKinds[:], isValue) || text.IsMissingNumber(field)) {
 			return false, false
 		}
 		for _, other := range below {
 			s := strings.TrimSpace(other[min(i, len(other)-1)])
-			if x, err := parseFloat(s, 64); err == nil && x == x {
-				_, w := plainWhole(s)
-				low, high, whole = min(low, x), max(high, x), whole || isWhole && w
-			} else if !isWhole && s == field {
+			if y, err := parseFloat(s, 64); err == nil && y == y {
+				low, high, others = min(low, y), max(high, y), others+1
+				if _, w := plainWhole(s); w && isWhole {
+					wholes++
+				}
+			} else if !isNumber && s == field {
 				return false, false
 			}
 		}
-		words, alike = words || !isWhole, alike || len(run) < 5 && isWhole && low <= float64(v) && float64(v) <= high
+		between := isNumber && low <= x && x <= high
+		words, alike, unlike = words || !isNumber, alike || len(run) < 5 && between, unlike && !between
+		numbers += selection.If(isNumber, 1, 0)
 	}
-	n := len(run)
+	doubtful = unlike && numbers > 2 && areSorted(row) && 2*selection.Count(below, areSorted) <= len(below)
+	if !even {
+		return false, doubtful
+	}
+	n, whole := len(run), len(below) == 0 || wholes > 0
 	isDefault := run[0] == 0 && run[n-1] == n-1 && !growing && (n >= least || n == 2 && !whole)
-	aboveFractions := n >= least && !whole
+	aboveFractions := n >= least && (!whole || n > 2 && others > 0 && 4*wholes <= others && !growing && (n > 4 || unlike))
 	besideWords := n > 2 && words && !alike
-	return isDefault || aboveFractions || besideWords, n > 2 && words && !growing
+	return isDefault || aboveFractions || besideWords, doubtful || n > 2 && (words || n > 4 && !few) && !growing
+}
+
+// areSorted reports whether the numbers among some fields rise, or fall.
+func areSorted(fields []string) bool {
+	v := selection.Map(slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return !isPlain(field) }),
+		func(field string) float64 { v, _ := parseFloat(field, 64); return v })
+	rising, falling := true, true
+	for i := 1; i < len(v); i++ {
+		rising, falling = rising && v[i] > v[i-1], falling && v[i] < v[i-1]
+	}
+	return rising || falling
 }
 
 // evenly returns the whole numbers of a row, and reports whether each is larger by the same than
@@ -690,7 +809,7 @@ func notSeparated(line string) error {
 
 // textError returns the error for the columns with data that are not numbers, or nil.
 func (l *layout) textError(texts map[int]TextColumn) error {
-	e := &TextError{top: l.top}
+	e := &TextError{Unsure: l.unsure, top: l.top}
 	for i, r := range l.roles {
 		if c, ok := texts[i]; ok && r == roleData {
 			e.Columns = append(e.Columns, c)

@@ -265,6 +265,9 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 		if table.Numbers {
 			advice += ", or --drop-text"
 		}
+		if table.Unsure {
+			advice += "; if the first line has the names of the columns, --set data.header=yes first"
+		}
 		return fmt.Errorf("%w; %s", err, advice)
 	case errors.Is(err, data.ErrShape) && in.Config.Embed.GraphMetric == data.Precomputed:
 		return fmt.Errorf("%w; scipy.spatial.distance.squareform(x) makes the square matrix of condensed distances", err)
