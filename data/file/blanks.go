@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
-	"strings"
 
 	"cne/internal/selection"
 	"cne/internal/text"
@@ -26,25 +25,32 @@ func newBlanks(in io.Reader, skip int) *blanks {
 	return &blanks{in: bufio.NewReaderSize(in, readBuffer), skip: skip}
 }
 
-// findBlanks reports whether the fields of a text, whose first bytes are top, are separated
-// by blanks: all rows have as many, after a header at most one more, and two of the last row
-// are numbers. skip is the number of lines before the first row.
+// findBlanks reports whether the fields of a text, which begins with the lines of top, are
+// separated by blanks: all rows have as many, after a header at most one more, and two of the last
+// row, or of most rows, are numbers, missing or in quotation marks. skip is the number of lines
+// before the first row.
 func findBlanks(top []byte) (skip int, ok bool) {
 	var rows [][]string
 	lines := bytes.Split(bytes.TrimRight(top, "\r\n"), []byte("\n"))
-	if len(top) == readBuffer && len(lines) > 1 {
-		lines = lines[:len(lines)-1] // it may be cut
-	}
+	all := make([][]string, len(lines))
+	width, numeric := 0, false
 	for i, line := range lines {
 		r := csv.NewReader(bytes.NewReader(appendTabbed(nil, line)))
 		r.Comma, r.LazyQuotes = '\t', true
-		row, err := r.Read()
-		if err == io.EOF || len(rows) == 0 && len(row) > 0 && strings.HasPrefix(row[0], "#") && numbersIn(row) < 2 {
+		if all[i], _ = r.Read(); len(all[i]) > 0 && !isMarked(all[i][0]) {
+			width, numeric = len(all[i]), isPlain(all[i][0])
+		}
+	}
+	numbers, values := 0, 0
+	for i, row := range all {
+		if len(row) == 0 || isMarked(row[0]) && (width > 0 && len(row) != width || numeric || len(rows) == 0 && numbersIn(row) < 2) {
 			if len(rows) == 0 {
 				skip = i + 1
 			}
 			continue
 		}
+		numbers += numbersIn(row)
+		values += numbersIn(row) + selection.Count(row, text.IsMissing) + bytes.Count(lines[i], []byte(`"`))/2
 		if rows = append(rows, row); len(rows) == 2 && len(rows[0]) == 2 && numbersIn(rows[0]) == 2 &&
 			rows[0][1] == strconv.Itoa(len(row)-1) && numbersIn(row) < len(row) {
 			skip, rows = i, rows[1:]
@@ -55,7 +61,8 @@ func findBlanks(top []byte) (skip int, ok bool) {
 			return 0, false
 		}
 	}
-	return skip, len(rows) > 0 && numbersIn(rows[len(rows)-1]) > 1
+	isTable := len(rows) > 1 && numbers > 0 && values >= 2*(len(rows)-1)
+	return skip, len(rows) > 0 && (isTable || numbersIn(rows[len(rows)-1]) > 1)
 }
 
 // numbersIn returns how many fields are numbers.

@@ -51,6 +51,7 @@ type textReader struct {
 	limit   rowLimit
 	rows    int        // read or skipped so far
 	wide    int        // fields of each row
+	usual   int        // fields of the last of the first rows
 	guessed bool       // Header was HeaderAuto
 	first   [][]string // some of the first rows after the header
 	quoted  [][]bool   // which of their fields are in quotation marks
@@ -149,22 +150,31 @@ func newRows(in *Input, opt *Options) *textReader {
 	if hasReturns(top) {
 		t.limit.r, top = lineEnds{in}, bytes.ReplaceAll(top, []byte("\r"), []byte("\n"))
 	}
+	if end := bytes.LastIndexByte(top, '\n'); len(top) == size && end >= 0 {
+		top = top[:end+1]
+	}
 	line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n"))
-	if !bytes.ContainsAny(line, separators) {
+	for other := range bytes.Lines(top) {
+		if other = bytes.TrimRight(other, "\r\n"); len(other) > 0 && !isMarked(string(other)) {
+			line = other
+			break
+		}
+	}
+	if guessSeparator(line) == 0 {
 		t.single = string(bytes.TrimSpace(line))
 	}
 	// The first word of word vectors may be a comma.
 	word, values, _ := strings.Cut(string(line), " ")
 	isWord := word != "" && strings.Trim(word, separators) == "" && !strings.ContainsAny(values, separators)
 	if t.csv.Comma == 0 {
-		t.csv.Comma = guessSeparator(top)
+		t.csv.Comma = cmp.Or(guessSeparator(top), ',')
 	}
 	skip := 0
 	if t.single != "" || isWord {
 		skip, t.blanks = findBlanks(top)
 	}
-	if len(top) == size {
-		top = top[:bytes.LastIndexByte(top, '\n')+1]
+	if len(top) == size { // without the end of a line
+		top = nil
 	}
 	if t.blanks {
 		top, _ = io.ReadAll(newBlanks(bytes.NewReader(top), skip))
@@ -200,8 +210,21 @@ func newRows(in *Input, opt *Options) *textReader {
 // findFirst sets the first rows, out of whole lines.
 func (t *textReader) findFirst(top []byte) {
 	lines := bytes.Split(top, []byte("\n"))
+	written := slices.DeleteFunc(slices.Clone(lines), func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
+	isNote := func(line []byte) bool { return isMarked(string(line)) }
+	for _, line := range slices.Backward(written) {
+		if first, _, _ := bytes.Cut(line, []byte(string(t.csv.Comma))); !isNote(line) {
+			if k := slices.IndexFunc(written, isNote); k != 0 && isPlain(strings.Trim(string(first), "\"\r")) {
+				t.csv.Comment = rune(written[max(k, 0)][0])
+				if k < 0 {
+					t.csv.Comment = '#'
+				}
+			}
+			break
+		}
+	}
 	r := csv.NewReader(bytes.NewReader(top))
-	r.Comma, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, -1, t.blanks
+	r.Comma, r.Comment, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, t.csv.Comment, -1, t.blanks
 	for row, err := r.Read(); err == nil; row, err = r.Read() {
 		quoted := make([]bool, len(row))
 		for i := range row {
@@ -211,7 +234,25 @@ func (t *textReader) findFirst(top []byte) {
 		line, _ := r.FieldPos(0)
 		t.first, t.firstLines, t.quoted = append(t.first, row), append(t.firstLines, line+t.notes), append(t.quoted, quoted)
 	}
+	for _, row := range t.first {
+		if !isMarked(row[0]) {
+			t.usual = len(row)
+		}
+	}
+	for k := len(t.first) - 1; k > 0; k-- {
+		if t.isNote(t.first[k]) {
+			t.first, t.firstLines, t.quoted = slices.Delete(t.first, k, k+1), slices.Delete(t.firstLines, k, k+1), slices.Delete(t.quoted, k, k+1)
+		}
+	}
 }
+
+// isNote reports whether a row is a comment among rows whose first fields may begin as comments do.
+func (t *textReader) isNote(row []string) bool {
+	return t.usual > 0 && len(row) != t.usual && isMarked(row[0])
+}
+
+// isMarked reports whether a line begins as comments do.
+func isMarked(line string) bool { return line != "" && strings.Contains("#%", line[:1]) }
 
 // numbered says why the first row, which has numbers, holds names; why is "" if it does not.
 // doubtful reports whether it may.
@@ -341,7 +382,9 @@ func (t *textReader) checkWidth() {
 // advance reads the next row.
 func (t *textReader) advance() {
 	t.limit.n = 0
-	t.row, t.err = t.csv.Read()
+	for t.row, t.err = t.csv.Read(); t.err == nil && t.top > 0 && t.isNote(t.row); t.row, t.err = t.csv.Read() {
+		t.limit.n = 0
+	}
 	if bad, ok := errors.AsType[*csv.ParseError](t.err); ok && t.single != "" {
 		t.err = &lineError{bad.StartLine + t.notes, notSeparated(t.single)}
 	} else if ok {
@@ -538,7 +581,7 @@ func notDigits(field string) bool {
 const separators = "|,;\t"
 
 // guessSeparator returns the preferred separator in the first line, outside quotation marks,
-// or a comma.
+// or 0.
 func guessSeparator(head []byte) rune {
 	best, quoted := -1, false
 	for _, c := range bytes.TrimLeft(head, "\r\n") {
@@ -550,14 +593,14 @@ func guessSeparator(head []byte) rune {
 		}
 	}
 	if best < 0 {
-		return ','
+		return 0
 	}
 	return rune(separators[best])
 }
 
 // skipNotes skips the lines before a table, and counts them: sep=; of Excel, whose separator
-// it returns, and comments that begin with # and have other numbers of fields than the first
-// line without.
+// it returns, and comments, which begin with # or %. The last of those that
+// have as many fields as the first line without may be the header.
 func (t *textReader) skipNotes() (separator rune) {
 	top := t.in.Peek(readBuffer)
 	lines := bytes.FieldsFunc(top, func(c rune) bool { return c == '\n' || c == '\r' })
@@ -572,9 +615,20 @@ func (t *textReader) skipNotes() (separator rune) {
 		separator = rune(lines[0][4])
 		skip()
 	}
-	table := slices.IndexFunc(lines, func(line []byte) bool { return line[0] != '#' })
-	fields := func(line []byte) int { return bytes.Count(line, []byte(string(guessSeparator(lines[table])))) }
-	for ; table > 0 && fields(lines[0]) != fields(lines[table]); table-- {
+	isRow := func(line []byte) bool { return !isMarked(string(line)) }
+	table := slices.IndexFunc(lines, isRow)
+	split := func(k int) []string {
+		return strings.Split(string(lines[k]), string(cmp.Or(guessSeparator(lines[table]), ',')))
+	}
+	fits := func(k int) bool { return len(split(k)) == len(split(table)) }
+	again := func() bool {
+		return slices.ContainsFunc(selection.UpTo[int](table)[1:], fits) && isPlain(split(table)[0])
+	}
+	isNamed := func() bool { // by the first line without
+		next := slices.IndexFunc(lines[table+1:], isRow)
+		return next >= 0 && numbersIn(split(table)) == 0 && numbersIn(split(table+1+next)) > 0
+	}
+	for ; table > 0 && (!fits(0) || again() || isNamed()); table-- {
 		skip()
 	}
 	return separator
