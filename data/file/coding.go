@@ -302,6 +302,8 @@ type TextError struct {
 	// Unsure reports whether the first row, though taken for a point, may be a header.
 	Unsure bool
 	top    int // line of the table's first row, if it is text
+	// heading is the last of the lines below that have no numbers, though some are in later ones.
+	heading int
 }
 
 func (e *TextError) Error() string {
@@ -311,21 +313,30 @@ func (e *TextError) Error() string {
 // Unwrap returns data.ErrFormat.
 func (e *TextError) Unwrap() error { return data.ErrFormat }
 
-// WordLine returns one of the first lines, such as of units or names, if it has the only words
-// of two or more columns of numbers, and else "".
-func (e *TextError) WordLine() (line string) {
-	odd := slices.DeleteFunc(slices.Clone(e.Columns), func(c TextColumn) bool { return !c.Number })
-	if at := 0; len(odd) > 1 {
-		if _, err := fmt.Sscanf(odd[0].Fields[0].Where, "line %d", &at); err == nil && at < e.top+3 {
-			line = odd[0].Fields[0].Where
+// WordLine returns one of the first lines, such as of units or names, or more that follow each
+// other, if they have the only words of two or more columns of numbers, and else "".
+func (e *TextError) WordLine() string {
+	first, last, odd := math.MaxInt, 0, 0
+	for _, c := range e.Columns {
+		if !c.Number {
+			continue
+		}
+		odd++
+		for _, f := range c.Fields {
+			at := 0
+			if _, err := fmt.Sscanf(f.Where, "line %d", &at); err != nil || at >= e.top+3 || !strings.ContainsFunc(f.Text, unicode.IsLetter) {
+				return ""
+			}
+			first, last = min(first, at), max(last, at)
 		}
 	}
-	for _, c := range odd {
-		if c.Fields[0].Where != line || len(c.Fields) > 1 || !strings.ContainsFunc(c.Fields[0].Text, unicode.IsLetter) {
-			return ""
-		}
+	switch last = max(last, e.heading); {
+	case odd < 2:
+		return ""
+	case first < last:
+		return fmt.Sprintf("lines %d to %d", first, last)
 	}
-	return line
+	return fmt.Sprintf("line %d", last)
 }
 
 // encode sets the codings of the columns with data, by their first fields or what Options

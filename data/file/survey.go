@@ -60,7 +60,7 @@ func survey(ctx context.Context, list sources, o *Options) (err error) {
 			if l.roles == nil {
 				l.names, l.roles = names, roles
 				if r, ok := t.(*textReader); ok {
-					l.top, l.unsure = r.top, r.unsure
+					l.top, l.heading, l.unsure = r.top, r.heading, r.unsure
 				}
 			}
 			if n != len(l.roles) {

@@ -37,6 +37,7 @@ type layout struct {
 	position []int           // for each column with data, its first position in a point
 	codings  []coded         // of the columns
 	top      int             // line of the first row of text
+	heading  int             // TextError.heading
 	unsure   bool            // head.doubtful
 	repeated map[string]bool // whether several columns have a name
 }
@@ -201,6 +202,9 @@ func newRows(in *Input, opt *Options) *textReader {
 	}
 	if len(t.first) == 0 && t.err == nil { // the rows are long
 		t.first, t.firstLines, t.quoted = [][]string{slices.Clone(t.row)}, []int{t.line()}, [][]bool{make([]bool, len(t.row))}
+	}
+	if k := slices.IndexFunc(t.first, func(row []string) bool { return numbersIn(row) > 0 }); k > 0 && k < 3 {
+		t.heading = t.firstLines[k-1]
 	}
 	_, t.wide = t.fields()
 	t.checkWidth()
@@ -863,7 +867,7 @@ func notSeparated(line string) error {
 
 // textError returns the error for the columns with data that are not numbers, or nil.
 func (l *layout) textError(texts map[int]TextColumn) error {
-	e := &TextError{Unsure: l.unsure, top: l.top}
+	e := &TextError{Unsure: l.unsure, top: l.top, heading: l.heading}
 	for i, r := range l.roles {
 		if c, ok := texts[i]; ok && r == roleData {
 			e.Columns = append(e.Columns, c)

@@ -244,6 +244,8 @@ func inRadians(m *data.Matrix) bool {
 func (in *Inputs) explainTable(err error, drops bool) error {
 	d, table := &in.Config.Data, new(file.TextError)
 	switch {
+	case errors.As(err, &table) && strings.HasPrefix(table.WordLine(), "lines"):
+		return fmt.Errorf("%w; the header has several lines: remove %s, or all but the one with the names of the columns", err, table.WordLine())
 	case errors.As(err, &table) && table.WordLine() != "":
 		return fmt.Errorf("%w; remove %s, or the lines above it if it has the names of the columns", err, table.WordLine())
 	case errors.As(err, &table) && len(d.Only) > 0:
