@@ -220,7 +220,7 @@ func MayBeTable(path string) bool {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return false
 	}
-	return !slices.ContainsFunc(formats, func(f format) bool { return f.table == nil && f.hasEnding(path) })
+	return !slices.ContainsFunc(formats, func(f format) bool { return f.table == nil && f.hasEnding(strings.ToLower(path)) })
 }
 
 // looksLikeTable reports whether most lines differ, and each has as many fields as the first.

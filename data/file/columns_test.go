@@ -135,6 +135,15 @@ func TestCodedColumnsInOrder(t *testing.T) {
 	}
 }
 
+// The names of arrays and counts are none of tables, in any case of their letters.
+func TestMayBeTable(t *testing.T) {
+	for path, want := range map[string]bool{"x.csv": true, "x.GZ": true, "x.npy": false, "x.npy.gz": false, "x.NPY.GZ": false, "folder/x.mtx.Gz": false} {
+		if file.MayBeTable(path) != want {
+			t.Errorf("%s may be a table: got %v, want %v", path, !want, want)
+		}
+	}
+}
+
 // A first column without a name, or the words of word vectors, may be a category.
 func TestIndexAsCategory(t *testing.T) {
 	for _, content := range []string{",x,y\nb,0.1,2\na,3,4\nb,5,6\n", "b 0.1 2\na 3 4\nb 5 6\n"} {
