@@ -155,11 +155,8 @@ func newRows(in *Input, opt *Options) *textReader {
 		top = top[:end+1]
 	}
 	line, _, _ := bytes.Cut(bytes.TrimLeft(top, "\r\n"), []byte("\n"))
-	for other := range bytes.Lines(top) {
-		if other = bytes.TrimRight(other, "\r\n"); len(other) > 0 && !isMarked(string(other)) {
-			line = other
-			break
-		}
+	for rest := top; isMarked(string(line)) && len(rest) > 0; {
+		line, rest, _ = bytes.Cut(bytes.TrimLeft(rest, "\r\n"), []byte("\n"))
 	}
 	if guessSeparator(line) == 0 {
 		t.single = string(bytes.TrimSpace(line))
@@ -214,22 +211,26 @@ func newRows(in *Input, opt *Options) *textReader {
 // findFirst sets the first rows, out of whole lines.
 func (t *textReader) findFirst(top []byte) {
 	lines := bytes.Split(top, []byte("\n"))
-	written := slices.DeleteFunc(slices.Clone(lines), func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
-	isNote := func(line []byte) bool { return isMarked(string(line)) }
-	for _, line := range slices.Backward(written) {
-		if first, _, _ := bytes.Cut(line, []byte(string(t.csv.Comma))); !isNote(line) {
-			if k := slices.IndexFunc(written, isNote); k != 0 && isPlain(strings.Trim(string(first), "\"\r")) {
-				t.csv.Comment = rune(written[max(k, 0)][0])
-				if k < 0 {
-					t.csv.Comment = '#'
-				}
-			}
+	reader := func(top []byte) *csv.Reader {
+		r := csv.NewReader(bytes.NewReader(top))
+		r.Comma, r.Comment, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, t.csv.Comment, -1, t.blanks
+		return r
+	}
+	numeric := false
+	for _, line := range slices.Backward(lines) {
+		if row, err := reader(line).Read(); err == nil && !isMarked(row[0]) {
+			t.usual, numeric = len(row), isPlain(row[0])
 			break
 		}
 	}
-	r := csv.NewReader(bytes.NewReader(top))
-	r.Comma, r.Comment, r.FieldsPerRecord, r.LazyQuotes = t.csv.Comma, t.csv.Comment, -1, t.blanks
+	if numeric && !isMarked(string(bytes.TrimLeft(top, "\r\n"))) {
+		t.csv.Comment = selection.If(bytes.Contains(top, []byte("\n%")), '%', '#')
+	}
+	r := reader(top)
 	for row, err := r.Read(); err == nil; row, err = r.Read() {
+		if len(t.first) > 0 && t.isNote(row) {
+			continue
+		}
 		quoted := make([]bool, len(row))
 		for i := range row {
 			line, column := r.FieldPos(i)
@@ -237,16 +238,6 @@ func (t *textReader) findFirst(top []byte) {
 		}
 		line, _ := r.FieldPos(0)
 		t.first, t.firstLines, t.quoted = append(t.first, row), append(t.firstLines, line+t.notes), append(t.quoted, quoted)
-	}
-	for _, row := range t.first {
-		if !isMarked(row[0]) {
-			t.usual = len(row)
-		}
-	}
-	for k := len(t.first) - 1; k > 0; k-- {
-		if t.isNote(t.first[k]) {
-			t.first, t.firstLines, t.quoted = slices.Delete(t.first, k, k+1), slices.Delete(t.firstLines, k, k+1), slices.Delete(t.quoted, k, k+1)
-		}
 	}
 }
 
@@ -266,18 +257,15 @@ func (t *textReader) numbered() (why string, doubtful bool) {
 		return selection.If(counted, following, ""), doubtful
 	}
 	below := t.first[1:]
-	names := t.row
-	for len(names) > 0 && strings.TrimSpace(names[0]) == "" {
-		names = names[1:]
-	}
-	unnamed := len(names) < len(t.row) && !slices.ContainsFunc(below, func(row []string) bool { return strings.TrimSpace(row[0]) == "" })
+	isEmpty := func(row []string) bool { return strings.TrimSpace(row[0]) == "" }
+	unnamed := isEmpty(t.row) && !slices.ContainsFunc(below, isEmpty)
 	counted, doubtful := counts(t.row, below)
 	switch {
 	case !slices.Contains(t.quoted[0], false) && hasBare(below, t.quoted[1:], 0):
 		why = "the first line is in quotation marks, unlike numbers below, and is"
 	case t.isShort():
 		why = "the first line is one field shorter than the others, and is"
-	case unnamed && allDiffer(names):
+	case unnamed && allDiffer(t.row):
 		why = "the first line begins with an empty field, unlike the others, and is"
 	case counted:
 		why = following
@@ -307,15 +295,8 @@ func isPlain(field string) bool { _, ok := plain("", strings.TrimSpace(field)); 
 // quotation marks.
 func hasBare(rows [][]string, quoted [][]bool, from int) bool {
 	for i := from; i < len(rows[0]); i++ {
-		numbers, marks := 0, 0
-		for k, row := range rows {
-			if i < len(row) && quoted[k][i] {
-				marks++
-			} else if i < len(row) && isPlain(row[i]) {
-				numbers++
-			}
-		}
-		if numbers > 0 && marks == 0 {
+		hasMark := slices.ContainsFunc(quoted, func(row []bool) bool { return i < len(row) && row[i] })
+		if !hasMark && slices.ContainsFunc(rows, func(row []string) bool { return i < len(row) && isPlain(row[i]) }) {
 			return true
 		}
 	}
