@@ -259,13 +259,14 @@ func (t *textReader) numbered() (why string, doubtful bool) {
 	below := t.first[1:]
 	isEmpty := func(row []string) bool { return strings.TrimSpace(row[0]) == "" }
 	unnamed := isEmpty(t.row) && !slices.ContainsFunc(below, isEmpty)
+	names := t.row[max(0, slices.IndexFunc(t.row, func(field string) bool { return strings.TrimSpace(field) != "" })):]
 	counted, doubtful := counts(t.row, below)
 	switch {
 	case !slices.Contains(t.quoted[0], false) && hasBare(below, t.quoted[1:], 0):
 		why = "the first line is in quotation marks, unlike numbers below, and is"
 	case t.isShort():
 		why = "the first line is one field shorter than the others, and is"
-	case unnamed && allDiffer(t.row):
+	case unnamed && allDiffer(names):
 		why = "the first line begins with an empty field, unlike the others, and is"
 	case counted:
 		why = following
