@@ -75,6 +75,11 @@ func (d *Data) FillsMissing() bool {
 	return d.Missing == "mean" || d.Missing == "auto" && (d.DropText || len(d.NA) > 0)
 }
 
+// LeavesOut reports whether some rows may get no position.
+func (d *Data) LeavesOut() bool {
+	return d.Imbalance != "" || d.Missing == "drop" || d.ZeroRows == "drop"
+}
+
 // Refuses reports whether missing values are refused.
 func (d *Data) Refuses() bool { return d.Missing != "drop" && !d.FillsMissing() }
 

@@ -82,12 +82,12 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) (err error) {
 		r := s.at(x)
 		kind.Check(r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }))
 		kind.Check(r.write())
-		if s.in.LeavesOut() {
+		if s.in.ListsRows() {
 			kind.Check(r.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained))
 		}
 		kind.Check(r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics))
 	}
-	if s.in.LeavesOut() {
+	if s.in.ListsRows() {
 		kind.Check(s.dir.WriteRows(rundir.RowsFile, s.in.Division.Trained))
 	}
 	return s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) })

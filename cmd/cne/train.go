@@ -310,7 +310,7 @@ func (t *training) save() (err error) {
 	}
 	kind.Check(t.result().write())
 	t.saved = true
-	if t.in.PageRows() != nil {
+	if t.in.Sampled() || t.in.ListsRows() {
 		_, name := t.in.Files()
 		kind.Check(t.dir.WriteRows(name, t.in.Division.Trained))
 	}

@@ -53,8 +53,11 @@ func (in *Inputs) Sampled() bool { return in.Config.Data.Sampled() }
 
 // LeavesOut reports whether some rows may get no position.
 func (in *Inputs) LeavesOut() bool {
-	return in.Config.Data.Imbalance != "" || in.Config.Data.Missing == "drop" || in.Config.Data.ZeroRows == "drop"
+	return in.Config.Data.LeavesOut()
 }
+
+// ListsRows reports whether the rows of the embedding are listed, since it may lack some.
+func (in *Inputs) ListsRows() bool { return in.LeavesOut() || in.Config.Data.Holdout.Share > 0 }
 
 // PageRows returns the rows of the input that are the points of a page; nil for all.
 func (in *Inputs) PageRows() []int {

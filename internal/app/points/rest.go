@@ -45,7 +45,7 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 	names, err := rundir.TableOf(in.Config).ReadNames(ctx, d.Names, in.Total(), nil)
 	kind.Checkf(err, "data.names: %w", err)
 	names = selection.Pick(names, in.Division.Placed(in.N))
-	if in.LeavesOut() {
+	if in.ListsRows() {
 		kind.Check(dir.WriteRows(rundir.RowsFile, in.Division.Placed(in.N)))
 	}
 	kind.Check(dir.WriteNames(names))

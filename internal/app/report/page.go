@@ -47,10 +47,10 @@ func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, image
 		return pretrainedPage(ctx, log, folder, c, m, images, withImages, w)
 	}
 	// For a run that left points out, rows are the rows that it kept.
-	rows := kind.Got(pageRows(ctx, folder, m))
+	c := runConfig(log, folder, withImages)
+	rows := kind.Got(pageRows(ctx, folder, m, c.Data.Holdout.Share > 0 && !c.Data.LeavesOut()))
 	n := selection.If(rows == nil, m.Positions.N, 0) // 0: the run may have left rows out
 	metrics := rundir.ReadMetrics(folder)
-	c := runConfig(log, folder, withImages)
 	if w.Data != nil {
 		c.Data.Path = w.Data
 	}
@@ -89,11 +89,15 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 }
 
 // pageRows returns the rows of the input of the points in a run's picture. If these are
-// all rows, it returns nil and puts the points into the order of the input.
-func pageRows(ctx context.Context, folder string, m *Map) ([]int, error) {
+// all rows, it returns nil and puts the points into the order of the input. complete reports
+// whether they are, with the held-out points.
+func pageRows(ctx context.Context, folder string, m *Map, complete bool) ([]int, error) {
 	rows, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
 	if err != nil || m.HeldOut == nil {
 		return rows, err
+	}
+	if complete {
+		rows = nil
 	}
 	largest := selection.If(rows != nil, math.MaxInt32, m.Positions.N)
 	path := filepath.Join(folder, rundir.HeldRowsFile)
