@@ -289,7 +289,8 @@ func (c TextColumn) String() string {
 	case !utf8.ValidString(example):
 		reason = ", not UTF-8; iconv -f LATIN1 -t UTF-8 FILE > NEW converts the file"
 	}
-	return fmt.Sprintf("%s (%s: %.40q%s)", text.Printable(c.Name), c.Fields[0].Where, example, reason)
+	length := selection.If(strings.ContainsFunc(example, unicode.IsControl), 10, 40) // escapes are long
+	return fmt.Sprintf("%s (%s: %.*q%s)", text.Printable(c.Name), c.Fields[0].Where, length, example, reason)
 }
 
 // A TextError reports the columns of a table that are not numbers. It wraps data.ErrFormat.

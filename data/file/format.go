@@ -60,15 +60,19 @@ const (
 )
 
 // foreign are unsupported kinds of files that users may try, by their first bytes. In advice,
-// {file} is the path in quotation marks, {open} what opens it as text, {gzip} the import for this,
+// {file} is the path in quotation marks, {open} what opens it in Python as text, {gzip} the import for this,
 // and {table} the path without an ending.
 var foreign = []struct {
 	begins func(top []byte) bool
 	advice string
 }{
-	{regexp.MustCompile(`(?i)^\x{feff}?\s*(%.*\s+)*@relation\s`).Match, "ARFF; convert it with python3 -c \"import {gzip}pandas, scipy.io.arff; " +
-		"t = pandas.DataFrame(scipy.io.arff.loadarff({open})[0]); " +
-		"t.apply(lambda c: c.str.decode('utf8') if c.dtype == object else c).to_csv('{table}.csv', index=False)\""},
+	{regexp.MustCompile(`(?i)^\x{feff}?\s*(%.*\s+)*@relation\s`).Match, "ARFF; convert it with python3 -c \"import csv, {gzip}re; " +
+		`head, rows = re.split(r'(?im)^\s*@data.*', {open}.read(), maxsplit=1); ` +
+		`names = map(''.join, re.findall(r'(?im)^\s*@attribute\s+(?:\x27(.*?)\x27\s|\x22(.*?)\x22\s|(\S+))', head)); ` +
+		`rows = csv.reader([r for r in rows.splitlines() if r.strip() and r[0] not in '%'], quotechar=chr(39), escapechar=chr(92), skipinitialspace=True); ` +
+		`csv.writer(open('{table}.csv', 'w')).writerows([names, *([v.strip('?') and v for v in r] for r in rows)])"`},
+	{regexp.MustCompile(`^SIMPLE  =|^(?i:\x{feff}?\s*(<\?xml[^>]*>\s*)?(?s:<!--.*?-->\s*)*<VOTABLE\b)`).Match, "a FITS file or VOTable; convert it with python3 -c \"" +
+		"from astropy.table import Table; Table.read({file}).write('{table}.csv')\", with the package astropy"},
 	// A time such as 12:30 is no value of a column, unless others beside it are no times.
 	{regexp.MustCompile(`^\x{feff}?([-+]?[.\d]+(e[-+]?\d+)?,?)*( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
 		`*( *(#.*)?\r?\n|` + svmPairs + `{9})`).Match, "in the format of svmlight; convert it with python3 -c \"import scipy.sparse, sklearn.datasets; " +
@@ -152,7 +156,7 @@ func recognize(name string, in *Input) (*format, error) {
 	name = cmp.Or(name, "FILE")
 	quoted, packed := "'"+inPython(name)+"'", strings.HasSuffix(name, ".gz")
 	fill := strings.NewReplacer("{file}", quoted, "{table}", tableOf(name), "{gzip}", selection.If(packed, "gzip, ", ""),
-		"{open}", selection.If(packed, "gzip.open("+quoted+", 'rt')", quoted)).Replace
+		"{open}", selection.If(packed, "gzip.open("+quoted+", 'rt')", "open("+quoted+")")).Replace
 	if in.at != nil && magic(zipMagic)(head) {
 		z, err := zip.NewReader(in.at, in.size)
 		for _, other := range foreignZips {
