@@ -429,16 +429,14 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 // nil. It returns the label of the row, or "" if the table has none.
 func (t *textReader) parse(row []string, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
-		if t.na.words != nil && slices.Contains(t.na.words, strings.TrimSpace(field)) {
+		isPlain := t.roles[i] == roleData && t.codings[i].Kind == "" && t.offset == nil // dst is compared, which is faster
+		if t.na.words != nil && (isPlain && slices.Contains(t.na.words, strings.TrimSpace(field)) || !isPlain && t.na.has(field)) {
 			field = ""
 		}
 		switch t.roles[i] {
 		case roleData:
 			k, c := t.position[i], &t.codings[i]
 			if c.Kind != "" {
-				if t.na.has(field) {
-					field = ""
-				}
 				if err := c.write(dst, t.offset, sampled, t.coded, strings.TrimSpace(field)); err != nil {
 					return "", &lineError{t.line(), err}
 				}
@@ -452,21 +450,14 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 			if err != nil {
 				return "", t.describe(i, field, err)
 			}
+			if isPlain && t.na.numbers != nil && slices.Contains(t.na.numbers, dst[k]) {
+				field, dst[k] = "", float32(math.NaN())
+			}
 			if sampled != nil {
 				// A number that float32 can hold fits float64, too.
 				sampled[k], _ = parseFloat(field, 64)
 			}
-			isFar := t.offset != nil && t.offset[k] != 0
-			if t.na.numbers != nil && (isFar && t.na.has(field) || !isFar && slices.Contains(t.na.numbers, dst[k])) {
-				dst[k] = float32(math.NaN())
-				if sampled != nil {
-					sampled[k] = math.NaN()
-				}
-			}
 		case roleLabel:
-			if t.na.has(field) {
-				field = ""
-			}
 			label = intern(t.interned, strings.TrimSpace(field))
 			if !utf8.ValidString(label) {
 				return "", &lineError{t.line(), notUTF8(fmt.Sprintf("column %d: ", i+1), label)}

@@ -94,12 +94,10 @@ func placeholder(m *data.Matrix, na []string) (v float64, column, times int) {
 			lowest[j], highest[j] = min(lowest[j], x), max(highest[j], x)
 		}
 	}
-	isNamed := func(v float64) bool {
-		return slices.ContainsFunc(na, func(word string) bool {
-			w, err := text.ParseFloat(word, 32)
-			return err == nil && float32(w) == float32(v)
-		})
-	}
+	named := selection.Map(na, func(word string) float32 {
+		v, _ := text.ParseFloat(strings.TrimSpace(word), 32) // 0 for a word
+		return float32(v)
+	})
 	for j := range m.D {
 		base := 0.0
 		if m.Offset != nil {
@@ -107,7 +105,7 @@ func placeholder(m *data.Matrix, na []string) (v float64, column, times int) {
 		}
 		low, high := base+float64(lowest[j]), base+float64(highest[j])
 		for _, v := range []float64{low, high} {
-			if size := math.Abs(v); low == high || size < 1e19 && (v < 999 && v > -99 || strings.Trim(fmt.Sprint(size), "9") != "") || isNamed(v) {
+			if size := math.Abs(v); low == high || size < 1e19 && (v < 999 && v > -99 || strings.Trim(fmt.Sprint(size), "9") != "") || slices.Contains(named, float32(v)) {
 				continue
 			}
 			others := slices.DeleteFunc(selection.Map(selection.UpTo[int](m.N), func(i int) float64 { return m.At(i, j) }), func(w float64) bool { return w == v })

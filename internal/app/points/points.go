@@ -51,17 +51,14 @@ type Inputs struct {
 // Sampled reports whether data.sample chooses the points to train on.
 func (in *Inputs) Sampled() bool { return in.Config.Data.Sampled() }
 
-// LeavesOut reports whether some rows may get no position.
-func (in *Inputs) LeavesOut() bool {
-	return in.Config.Data.LeavesOut()
-}
-
 // ListsRows reports whether the rows of the embedding are listed, since it may lack some.
-func (in *Inputs) ListsRows() bool { return in.LeavesOut() || in.Config.Data.Holdout.Share > 0 }
+func (in *Inputs) ListsRows() bool {
+	return in.Config.Data.LeavesOut() || in.Config.Data.Holdout.Share > 0
+}
 
 // PageRows returns the rows of the input that are the points of a page; nil for all.
 func (in *Inputs) PageRows() []int {
-	if !in.Sampled() && !in.LeavesOut() {
+	if !in.Sampled() && !in.Config.Data.LeavesOut() {
 		return nil
 	}
 	return slices.Concat(in.Division.Trained, in.Division.Held)
@@ -172,7 +169,7 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	}
 	var labels *data.Labels
 	var missing []int
-	if in.LeavesOut() {
+	if in.Config.Data.LeavesOut() {
 		labels, missing = in.survey(ctx)
 	}
 	in.divide(rules, labels, missing)
