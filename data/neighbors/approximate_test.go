@@ -255,7 +255,7 @@ func TestApproximateSearch(t *testing.T) {
 	const n = 6000
 	for name, m := range hardSets(n) {
 		t.Run(name, func(t *testing.T) {
-			base, queries := m.Rows(0, n-500), m.Rows(n-500, n)
+			base, queries := m.Rows(0, n-300), m.Rows(n-300, n)
 			x := need(NewIndex(t.Context(), base, Options{Search: Approximate}))(t)
 			rough := need(NewIndex(t.Context(), base, Options{Search: Approximate, Rough: true}))(t)
 			for _, k := range []int{1, 15, 120} {
