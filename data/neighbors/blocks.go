@@ -267,7 +267,7 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	}
 	parallel.For(p.blocks, 1, func(_, b, _ int) { meet(b, b) })
 
-	for gap := 1; gap < p.blocks; gap++ {
+	for gap := 1; gap < p.blocks && ctx.Err() == nil; gap++ {
 		for side := range 2 {
 			parallel.For(p.blocks/2+gap, 1, func(_, g, _ int) {
 				if a := game(gap, side, g); a+gap < p.blocks {
