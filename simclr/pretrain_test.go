@@ -154,7 +154,7 @@ func TestPretrainingIsReproducible(t *testing.T) {
 	set := patches(45, 16)
 	p := small()
 	// Large enough for every loop to be cut into pieces.
-	p.Network.Width, p.Augmentation.Size, p.BatchSize = 8, 16, 20
+	p.Network.Width, p.Augmentation.Size, p.BatchSize, p.Epochs = 8, 16, 20, 2
 	n, r := pretrain(t, p, set, nil)
 	want := state(n, r)
 	check := func(t *testing.T, p simclr.Pretraining, set *images.Set, same bool) {

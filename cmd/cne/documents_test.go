@@ -141,7 +141,7 @@ func runDocumented(t *testing.T, shell, folder, bin, command string) {
 	}
 	cmd := exec.CommandContext(t.Context(), shell, "-c", command)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), mainVariable+"=1", "CNE_PRESET=", "CNE_OUTPUT_PLOT=") // the defaults
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), mainVariable+"=1", "GOMAXPROCS=1", "CNE_PRESET=", "CNE_OUTPUT_PLOT=") // the defaults, and one core for few points
 	for _, q := range quick {
 		if regexp.MustCompile(q.command).MatchString(command) {
 			cmd.Env = append(cmd.Env, strings.Fields(q.variables)...)

@@ -262,7 +262,7 @@ func TestMoreThanExactPoints(t *testing.T) {
 		t.Skip("measures more than 100 000 points")
 	}
 	folderOf(t, quality.ExactPoints+1, 3)
-	flags := append(set("train.batch_size=4096", "output.metrics_every=1", "quality.spearman_sample=100", "quality.sample=500"), "--epochs", "1")
+	flags := append(set("train.batch_size=4096", "output.csv=false", "output.metrics_every=1", "quality.spearman_sample=100", "quality.sample=500"), "--epochs", "1")
 	stdout, _ := mustRun(t, short(flags...)...)
 	run := readMetrics(t, "run/metrics.json")
 	rows := map[string]string{"knn_recall": "kNN recall", "spearman": "Spearman", "partition_function": "partition function", "kl": "KL divergence", "accuracy": "kNN accuracy"}

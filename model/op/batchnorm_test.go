@@ -382,6 +382,9 @@ func TestLayersHaveTheSameBitsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
+// fewAllocations may be made in 20 runs: a worker or two may be new.
+const fewAllocations = 10
+
 // steady tells how many allocations 20 runs of a program make, after a first.
 func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 	t.Helper()
@@ -391,7 +394,7 @@ func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 	// and then, but what a run needs is needed in every series.
 	least := uint64(math.MaxUint64)
 	for range 5 {
-		if least == 0 {
+		if least <= fewAllocations {
 			break
 		}
 		var before, after runtime.MemStats
@@ -461,7 +464,7 @@ func TestImageOperationsDoNotAllocate(t *testing.T) {
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			g := gorgonia.NewGraph()
 			x := imagesOf(g, dtype, "x", normals(16*8*32*33, 1), 16, 32, 33, 8)
-			if n := steady(t, outputs(t, x)...); n > 10 { // a worker or two may be new
+			if n := steady(t, outputs(t, x)...); n > fewAllocations {
 				t.Errorf("%s of %v: %d allocations in 20 runs", name, dtype, n)
 			}
 		}

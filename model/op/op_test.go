@@ -614,7 +614,7 @@ func TestSumOfGradients(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		x := imagesOf(gorgonia.NewGraph(), dtype, "x", normals(3*70*80, 1), 3, 1, 70, 80)
 		twice := incomingTo(t, gorgonia.Must(gorgonia.Add(gorgonia.Must(op.ChannelsLast(x)), gorgonia.Must(op.ChannelsLast(x)))), x)
-		if n := steady(t, twice...); n > 10 {
+		if n := steady(t, twice...); n > fewAllocations {
 			t.Errorf("%v: %d allocations in 20 runs", dtype, n)
 		}
 		incoming := numbersOf(dtype, normals(3*70*80, 9))
