@@ -50,9 +50,9 @@ func newPanels(m *data.Matrix, order []int32) *panels {
 	return p
 }
 
-// nearby returns the numbers of the points in an order in which those of a block, and of
-// blocks next to each other, are near: it divides the points, and then each half, along the
-// coordinate in which some of them spread most, between blocks.
+// nearby orders the points so that those of a block are near each other, and mostly those of
+// neighbouring blocks too. It halves the blocks again and again, each time along the coordinate
+// in which a sample of their points spreads most.
 func nearby(m *data.Matrix) []int32 {
 	order, keys := selection.UpTo[int32](m.N), make([]uint64, m.N)
 	var divide func(lo, hi int)
@@ -67,20 +67,7 @@ func nearby(m *data.Matrix) []int32 {
 				low[l], high[l] = min(low[l], v), max(high[l], v)
 			}
 		}
-		widest := 0
-		for l := range low {
-			if high[l]-low[l] > high[widest]-low[widest] {
-				widest = l
-			}
-		}
-		keys := keys[lo:hi]
-		for p, i := range order[lo:hi] {
-			keys[p] = uint64(selection.Ordered(m.Row(int(i))[widest]))<<32 | uint64(i)
-		}
-		selection.Smallest(keys, half)
-		for p, key := range keys {
-			order[lo+p] = int32(uint32(key))
-		}
+		divideAlong(m, widest(low, high), order[lo:hi], keys[lo:hi], half)
 		divide(lo, lo+half)
 		divide(lo+half, hi)
 	}

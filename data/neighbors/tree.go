@@ -113,25 +113,35 @@ func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subt
 	if hi-lo <= leafSize(d) {
 		return subtree{}, subtree{}
 	}
-	widest, width := 0, -1.0
+	mid := lo + (hi-lo)/2
+	divideAlong(m, widest(low, high), t.index[lo:hi], keys[lo:hi], mid-lo)
+	left = subtree{at + 1, lo, mid}
+	right = subtree{left.at + t.sizeOf(mid-lo), mid, hi}
+	t.nodes[at].right = int32(right.at)
+	return left, right
+}
+
+// widest returns the coordinate with the greatest distance between low and high.
+func widest(low, high []float32) (widest int) {
+	width := -1.0
 	for l := range low {
 		if w := float64(high[l]) - float64(low[l]); w > width {
 			widest, width = l, w
 		}
 	}
-	keys = keys[lo:hi]
-	for p, i := range t.index[lo:hi] {
-		keys[p] = uint64(selection.Ordered(m.X[int(i)*d+widest]))<<32 | uint64(uint32(i))
+	return widest
+}
+
+// divideAlong puts the numbers of the points with the smallest values of a coordinate first,
+// half of them; ties are in the order of the numbers. keys is scratch memory for as many.
+func divideAlong(m *data.Matrix, coordinate int, index []int32, keys []uint64, half int) {
+	for p, i := range index {
+		keys[p] = uint64(selection.Ordered(m.X[int(i)*m.D+coordinate]))<<32 | uint64(uint32(i))
 	}
-	mid := lo + (hi-lo)/2
-	selection.Smallest(keys, mid-lo)
+	selection.Smallest(keys, half)
 	for p, key := range keys {
-		t.index[lo+p] = int32(uint32(key))
+		index[p] = int32(uint32(key))
 	}
-	left = subtree{at + 1, lo, mid}
-	right = subtree{left.at + t.sizeOf(mid-lo), mid, hi}
-	t.nodes[at].right = int32(right.at)
-	return left, right
 }
 
 // boxDist2 returns a lower bound of the value for the point and any point in the node's box.
