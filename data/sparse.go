@@ -197,7 +197,7 @@ func (c *CSR) Row(i int) (column []int32, value []float32) {
 	return c.Column[lo:hi:hi], c.Value[lo:hi:hi]
 }
 
-// AppendRow adds a row, of which it leaves out the zeros.
+// AppendRow adds a row. Only its nonzero values are stored.
 func (c *CSR) AppendRow(row []float32) {
 	for j, v := range row {
 		if v != 0 {

@@ -576,8 +576,8 @@ func guessSeparator(head []byte) rune {
 }
 
 // skipNotes skips the lines before a table, and counts them: sep=; of Excel, whose separator
-// it returns, and comments, which begin with # or %. The last of those that
-// have as many fields as the first line without may be the header.
+// it returns, and comments, which begin with # or %. The last comment that has as many fields as
+// the first row may be the header.
 func (t *textReader) skipNotes() (separator rune) {
 	top := t.in.Peek(readBuffer)
 	lines := bytes.FieldsFunc(top, func(c rune) bool { return c == '\n' || c == '\r' })
@@ -632,9 +632,9 @@ func isHeader(row []string, opt *Options) bool {
 // is whole. So are whole numbers that are otherwise evenly spaced, as years are, if no number
 // below is whole (as 3 is and 3.0 is not) or few are and these are no such numbers or many, or,
 // beside words, none is like them or they are many. Where most rows below are evenly spaced, the
-// first is one of them. doubtful reports whether, for whatever reason they are no names, they may
-// be: three or more numbers beside words, or five, are evenly spaced, or three rise or fall, unlike
-// those of most rows below, and are unlike the numbers below them.
+// first is one of them. doubtful reports whether they may be names although names is false: three or
+// more numbers beside words, or five, are evenly spaced; or three or more rise or fall, outside the
+// ranges of the numbers below, and most rows below do neither.
 func counts(row []string, below [][]string) (names, doubtful bool) {
 	from, least := 0, 3
 	if strings.TrimSpace(row[0]) == "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each way to fail gives Catch its error, and a step without one goes on.
+// Catch returns the error of each function that fails; without an error they return.
 func TestCatch(t *testing.T) {
 	cause := errors.New("cause")
 	for want, step := range map[string]func(){
