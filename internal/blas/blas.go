@@ -199,6 +199,7 @@ type (
 		nextVal *float32, number int)
 	stripFunc func(n int, col *int32, val *float32, strip *float64, y *float64)
 	pairsFunc func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add, number int)
+	amxFunc   func(config *byte, strips, k int, a *uint32, lda int, b *uint32, c *float32, ldc, add, number int)
 )
 
 // kernels are the inner loops of an instruction set. They all compute the same bits.
@@ -218,6 +219,7 @@ type kernels struct {
 	spread             spreadFunc // by vectors − 1
 	sumStrip, addStrip stripFunc
 	pairs              pairsFunc // by tileNumber
+	amx                amxFunc   // see amx.run
 }
 
 // copyNumber returns the number of the kernel for rows of a width class: the widest is 0.

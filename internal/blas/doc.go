@@ -4,8 +4,8 @@
 // product on one goroutine with a right factor that was written in the form of its inner
 // loops (Panels), for convolutions.
 //
-// MultiplyPairs is such a product for bfloat16, twice as fast on processors that have an
-// instruction for it.
+// MultiplyPairs is such a product for bfloat16, twice as fast with AVX512-BF16, and many times
+// with AMX.
 //
 // Sparse is a matrix of points that are mostly zeros, with a layer and gradient
 // of its own.
@@ -17,7 +17,7 @@
 // do not depend on GOMAXPROCS, and nothing is allocated once products of a size have been
 // computed. The bits of a row of A·B and A·Bᵀ do not depend on the other rows of A.
 //
-// All inner loops give the same bits. An element is added up in the order of the depth with
+// All inner loops but those for AMX give the same bits. An element is added up in the order of the depth with
 // fused products, from 0 in each part of the depth. In float32, parts have at most 512 steps
 // (panels with a multiple of 16 columns are one part); the sum of a part is multiplied by
 // alpha and rounded, then beta·C is added, fused, where beta is 1 after the first part. In

@@ -13165,6 +13165,624 @@ store:
 	VZEROUPPER
 	RET
 
+// func tiles1x1AMX(config *byte, strips int, k int, a *uint32, lda int, b *uint32, c *float32, ldc int, add int)
+TEXT tiles1x1AMX<>(SB), NOSPLIT, $0-72
+	MOVQ config+0(FP), AX
+
+	// LDTILECFG (AX)
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0x00
+	MOVQ strips+8(FP), CX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+56(FP), R10
+	MOVQ add+64(FP), R11
+	MOVQ a+24(FP), R13
+	MOVQ c+48(FP), DI
+	MOVQ $+64, R9
+
+strip:
+	MOVQ  R13, AX
+	MOVQ  b+40(FP), SI
+	MOVQ  k+16(FP), DX
+	TESTQ R11, R11
+	JE    zero
+
+	// TILELOADD 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+	JMP  loop
+
+zero:
+	// TILEZERO TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+loop:
+	// TILELOADD 0(SI)(R9*1), TMM6
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x74
+	BYTE $0x0e
+	BYTE $0x00
+
+	// TILELOADD 0(AX)(R8*1), TMM4
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x64
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBF16PS TMM6, TMM4, TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5c
+	BYTE $0xc4
+	ADDQ $0x40, AX
+	ADDQ $+1024, SI
+	DECQ DX
+	JNE  loop
+
+	// TILESTORED 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+	MOVQ R8, R14
+	SHLQ $0x04, R14
+	ADDQ R14, R13
+	MOVQ R10, R14
+	SHLQ $0x04, R14
+	ADDQ R14, DI
+	DECQ CX
+	JNE  strip
+
+	// TILERELEASE
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0xc0
+	RET
+
+// func tiles1x2AMX(config *byte, strips int, k int, a *uint32, lda int, b *uint32, c *float32, ldc int, add int)
+TEXT tiles1x2AMX<>(SB), NOSPLIT, $0-72
+	MOVQ config+0(FP), AX
+
+	// LDTILECFG (AX)
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0x00
+	MOVQ strips+8(FP), CX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+56(FP), R10
+	MOVQ add+64(FP), R11
+	MOVQ a+24(FP), R13
+	MOVQ c+48(FP), DI
+	MOVQ $+128, R9
+
+strip:
+	MOVQ  R13, AX
+	MOVQ  b+40(FP), SI
+	MOVQ  k+16(FP), DX
+	TESTQ R11, R11
+	JE    zero
+
+	// TILELOADD 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+
+	// TILELOADD 64(DI)(R10*1), TMM1
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x17
+	BYTE $0x40
+	JMP  loop
+
+zero:
+	// TILEZERO TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO TMM1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+
+loop:
+	// TILELOADD 0(SI)(R9*1), TMM6
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x74
+	BYTE $0x0e
+	BYTE $0x00
+
+	// TILELOADD 64(SI)(R9*1), TMM7
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x7c
+	BYTE $0x0e
+	BYTE $0x40
+
+	// TILELOADD 0(AX)(R8*1), TMM4
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x64
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBF16PS TMM6, TMM4, TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5c
+	BYTE $0xc4
+
+	// TDPBF16PS TMM7, TMM4, TMM1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x42
+	BYTE $0x5c
+	BYTE $0xcc
+	ADDQ $0x40, AX
+	ADDQ $+2048, SI
+	DECQ DX
+	JNE  loop
+
+	// TILESTORED 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+
+	// TILESTORED 64(DI)(R10*1), TMM1
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x17
+	BYTE $0x40
+	MOVQ R8, R14
+	SHLQ $0x04, R14
+	ADDQ R14, R13
+	MOVQ R10, R14
+	SHLQ $0x04, R14
+	ADDQ R14, DI
+	DECQ CX
+	JNE  strip
+
+	// TILERELEASE
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0xc0
+	RET
+
+// func tiles2x1AMX(config *byte, strips int, k int, a *uint32, lda int, b *uint32, c *float32, ldc int, add int)
+TEXT tiles2x1AMX<>(SB), NOSPLIT, $0-72
+	MOVQ config+0(FP), AX
+
+	// LDTILECFG (AX)
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0x00
+	MOVQ strips+8(FP), CX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+56(FP), R10
+	MOVQ add+64(FP), R11
+	MOVQ a+24(FP), R13
+	MOVQ c+48(FP), DI
+	MOVQ $+64, R9
+
+strip:
+	MOVQ  R13, AX
+	MOVQ  R8, R14
+	SHLQ  $0x04, R14
+	MOVQ  AX, BX
+	ADDQ  R14, BX
+	MOVQ  R10, R14
+	SHLQ  $0x04, R14
+	MOVQ  DI, R12
+	ADDQ  R14, R12
+	MOVQ  b+40(FP), SI
+	MOVQ  k+16(FP), DX
+	TESTQ R11, R11
+	JE    zero
+
+	// TILELOADD 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+
+	// TILELOADD 0(R12)(R10*1), TMM2
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x14
+	BYTE $0x00
+	JMP  loop
+
+zero:
+	// TILEZERO TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO TMM2
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+
+loop:
+	// TILELOADD 0(SI)(R9*1), TMM6
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x74
+	BYTE $0x0e
+	BYTE $0x00
+
+	// TILELOADD 0(AX)(R8*1), TMM4
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x64
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBF16PS TMM6, TMM4, TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5c
+	BYTE $0xc4
+	ADDQ $0x40, AX
+
+	// TILELOADD 0(BX)(R8*1), TMM5
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x6c
+	BYTE $0x03
+	BYTE $0x00
+
+	// TDPBF16PS TMM6, TMM5, TMM2
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5c
+	BYTE $0xd5
+	ADDQ $0x40, BX
+	ADDQ $+1024, SI
+	DECQ DX
+	JNE  loop
+
+	// TILESTORED 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+
+	// TILESTORED 0(R12)(R10*1), TMM2
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x14
+	BYTE $0x00
+	MOVQ R8, R14
+	SHLQ $0x04, R14
+	ADDQ R14, R13
+	MOVQ R10, R14
+	SHLQ $0x04, R14
+	ADDQ R14, DI
+	MOVQ R8, R14
+	SHLQ $0x04, R14
+	ADDQ R14, R13
+	MOVQ R10, R14
+	SHLQ $0x04, R14
+	ADDQ R14, DI
+	DECQ CX
+	JNE  strip
+
+	// TILERELEASE
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0xc0
+	RET
+
+// func tiles2x2AMX(config *byte, strips int, k int, a *uint32, lda int, b *uint32, c *float32, ldc int, add int)
+TEXT tiles2x2AMX<>(SB), NOSPLIT, $0-72
+	MOVQ config+0(FP), AX
+
+	// LDTILECFG (AX)
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0x00
+	MOVQ strips+8(FP), CX
+	MOVQ lda+32(FP), R8
+	MOVQ ldc+56(FP), R10
+	MOVQ add+64(FP), R11
+	MOVQ a+24(FP), R13
+	MOVQ c+48(FP), DI
+	MOVQ $+128, R9
+
+strip:
+	MOVQ  R13, AX
+	MOVQ  R8, R14
+	SHLQ  $0x04, R14
+	MOVQ  AX, BX
+	ADDQ  R14, BX
+	MOVQ  R10, R14
+	SHLQ  $0x04, R14
+	MOVQ  DI, R12
+	ADDQ  R14, R12
+	MOVQ  b+40(FP), SI
+	MOVQ  k+16(FP), DX
+	TESTQ R11, R11
+	JE    zero
+
+	// TILELOADD 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+
+	// TILELOADD 64(DI)(R10*1), TMM1
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x17
+	BYTE $0x40
+
+	// TILELOADD 0(R12)(R10*1), TMM2
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x14
+	BYTE $0x00
+
+	// TILELOADD 64(R12)(R10*1), TMM3
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x5c
+	BYTE $0x14
+	BYTE $0x40
+	JMP  loop
+
+zero:
+	// TILEZERO TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO TMM1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+
+	// TILEZERO TMM2
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+
+	// TILEZERO TMM3
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+
+loop:
+	// TILELOADD 0(SI)(R9*1), TMM6
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x74
+	BYTE $0x0e
+	BYTE $0x00
+
+	// TILELOADD 64(SI)(R9*1), TMM7
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x7c
+	BYTE $0x0e
+	BYTE $0x40
+
+	// TILELOADD 0(AX)(R8*1), TMM4
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x64
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBF16PS TMM6, TMM4, TMM0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5c
+	BYTE $0xc4
+
+	// TDPBF16PS TMM7, TMM4, TMM1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x42
+	BYTE $0x5c
+	BYTE $0xcc
+	ADDQ $0x40, AX
+
+	// TILELOADD 0(BX)(R8*1), TMM5
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x6c
+	BYTE $0x03
+	BYTE $0x00
+
+	// TDPBF16PS TMM6, TMM5, TMM2
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5c
+	BYTE $0xd5
+
+	// TDPBF16PS TMM7, TMM5, TMM3
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x42
+	BYTE $0x5c
+	BYTE $0xdd
+	ADDQ $0x40, BX
+	ADDQ $+2048, SI
+	DECQ DX
+	JNE  loop
+
+	// TILESTORED 0(DI)(R10*1), TMM0
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x44
+	BYTE $0x17
+	BYTE $0x00
+
+	// TILESTORED 64(DI)(R10*1), TMM1
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x4c
+	BYTE $0x17
+	BYTE $0x40
+
+	// TILESTORED 0(R12)(R10*1), TMM2
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x54
+	BYTE $0x14
+	BYTE $0x00
+
+	// TILESTORED 64(R12)(R10*1), TMM3
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x5c
+	BYTE $0x14
+	BYTE $0x40
+	MOVQ R8, R14
+	SHLQ $0x04, R14
+	ADDQ R14, R13
+	MOVQ R10, R14
+	SHLQ $0x04, R14
+	ADDQ R14, DI
+	MOVQ R8, R14
+	SHLQ $0x04, R14
+	ADDQ R14, R13
+	MOVQ R10, R14
+	SHLQ $0x04, R14
+	ADDQ R14, DI
+	DECQ CX
+	JNE  strip
+
+	// TILERELEASE
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x78
+	BYTE $0x49
+	BYTE $0xc0
+	RET
+
 // func transpose8(dst *float32, dstStride int, src *float32, srcStride int, k int)
 // Requires: AVX
 TEXT ·transpose8(SB), NOSPLIT, $0-40
@@ -13776,3 +14394,23 @@ from22:
 
 from23:
 	JMP pairs12x16AVX512<>(SB)
+
+// tilesAMX runs one of its kernels, by its number.
+TEXT ·tilesAMX(SB), NOSPLIT, $0-80
+	MOVQ number+72(FP), AX
+	CMPQ AX, $2
+	JGE from2
+	CMPQ AX, $1
+	JGE from1
+	JMP tiles1x1AMX<>(SB)
+
+from1:
+	JMP tiles1x2AMX<>(SB)
+
+from2:
+	CMPQ AX, $3
+	JGE from3
+	JMP tiles2x1AMX<>(SB)
+
+from3:
+	JMP tiles2x2AMX<>(SB)

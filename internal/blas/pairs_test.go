@@ -3,6 +3,7 @@ package blas
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/internal/rng"
@@ -31,59 +32,114 @@ func words(n int, kind string, s *rng.Stream) []uint32 {
 	return w
 }
 
-// The inner loops and the portable form give the same bits, whatever the factors are,
-// in all sizes of tiles, and stay within the matrices.
+// The inner loops give the bits of sums in Go, whatever the factors are, in all sizes of tiles,
+// and stay within the matrices: those for AVX-512 the sums of the portable form, those for AMX
+// sums in their own order.
 func TestPairsAreExact(t *testing.T) {
 	if !simd.BFloat16() {
 		t.Skip("the processor does not multiply bfloat16")
 	}
-	for _, kind := range []string{"ordinary", "any", "tiny"} {
-		s := rng.New(1, rng.Sample)
-		for _, n := range []int{16, 32, 48} {
-			for m := 1; m <= 14; m++ {
-				for _, k := range []int{1, 2, 33} {
-					for trans := range 2 {
-						for _, add := range []bool{false, true} {
-							testPairs(t, kind, m, n, k, trans == 1, add, &s)
+	for _, c := range []struct {
+		name    string
+		sum     pairSum
+		rows    []int
+		depths  []int
+		without bool // AMX
+	}{
+		{"AVX-512", portableSum, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, []int{1, 2, 33}, true},
+		{"AMX", tileSum, []int{1, 15, 16, 17, 31, 32, 33, 65}, []int{1, 15, 16, 33, 530}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.without {
+				withoutAMX(t)
+			} else if !simd.AMX() {
+				t.Skip("the processor has no AMX, or the system does not allow it")
+			}
+			for _, kind := range []string{"ordinary", "any", "tiny"} {
+				s := rng.New(1, rng.Sample)
+				for _, n := range []int{16, 32, 48} {
+					for _, m := range c.rows {
+						for _, k := range c.depths {
+							for trans := range 2 {
+								for _, add := range []bool{false, true} {
+									testPairs(t, c.sum, kind, m, n, k, trans == 1, add, &s)
+								}
+							}
 						}
 					}
 				}
 			}
-		}
+		})
 	}
 }
 
-func testPairs(t *testing.T, kind string, m, n, k int, trans, add bool, s *rng.Stream) {
+// withoutAMX runs a test with the inner loops for AVX-512.
+func withoutAMX(t *testing.T) {
+	kernels := inUse()
+	amx := kernels.amx
+	kernels.amx = nil
+	t.Cleanup(func() { kernels.amx = amx })
+}
+
+// A pairSum returns the product of k pairs, with what was in C if it is added.
+type pairSum func(k int, a, b func(l int) uint32, add bool, old float32) float32
+
+func portableSum(k int, a, b func(l int) uint32, add bool, old float32) (sum float32) {
+	for l := range k {
+		sum = addPair(sum, a(l), b(l))
+	}
+	if add {
+		sum += old
+	}
+	return sum
+}
+
+// tileSum adds up as TDPBF16PS is described to.
+func tileSum(k int, a, b func(l int) uint32, add bool, old float32) (sum float32) {
+	const upper, one = 0xffff0000, 0x3f800000
+	plus := func(x, y float32) float32 { return addProduct(x, math.Float32bits(y), one) }
+	if add {
+		sum = old
+	}
+	for first := 0; first < k; first += 16 {
+		var evens, odds float32
+		for l := first; l < min(k, first+16); l++ {
+			evens, odds = addProduct(evens, a(l)<<16, b(l)<<16), addProduct(odds, a(l)&upper, b(l)&upper)
+		}
+		sum = plus(sum, plus(evens, odds))
+	}
+	return sum
+}
+
+func testPairs(t *testing.T, sum pairSum, kind string, m, n, k int, trans, add bool, s *rng.Stream) {
 	t.Helper()
 	rows, columns := k, 1
 	if trans {
 		rows, columns = 1, m
 	}
 	a, b := words(m*k, kind, s), words(k*n, kind, s)
-	c, want := make([]float32, m*(n+3)), make([]float32, m*(n+3))
+	c := make([]float32, m*(n+3))
 	for i := range c {
 		c[i] = float32(math.NaN())
 		if add {
 			c[i] = float32(s.Normal())
 		}
-		want[i] = c[i]
 	}
+	old := slices.Clone(c)
 	form := Panels{k, n, 32}
 	MultiplyPairs(form, m, a, rows, columns, b, add, c, n+3)
-	func() {
-		defer use(simd.Portable)()
-		MultiplyPairs(form, m, a, rows, columns, b, add, want, n+3)
-	}()
 	for i := range m {
 		for j := range n {
-			x, y := c[i*(n+3)+j], want[i*(n+3)+j]
+			at, stride := form.At(j)
+			x := c[i*(n+3)+j]
+			y := sum(k, func(l int) uint32 { return a[i*rows+l*columns] }, func(l int) uint32 { return b[at+l*stride] }, add, old[i*(n+3)+j])
 			if math.Float32bits(x) != math.Float32bits(y) {
-				t.Fatalf("%s: element %d,%d is %g (%x), and %g (%x) in the portable form", fmt.Sprint(kind, m, n, k, trans, add),
+				t.Fatalf("%s: element %d,%d is %g (%x), want %g (%x)", fmt.Sprint(kind, m, n, k, trans, add),
 					i, j, x, math.Float32bits(x), y, math.Float32bits(y))
 			}
 		}
 		for j := n; j < n+3; j++ {
-			if x, y := c[i*(n+3)+j], want[i*(n+3)+j]; x == x && x != y {
+			if x, y := c[i*(n+3)+j], old[i*(n+3)+j]; x == x && x != y {
 				t.Fatalf("what follows row %d has been written", i)
 			}
 		}
@@ -92,6 +148,7 @@ func testPairs(t *testing.T, kind string, m, n, k int, trans, add bool, s *rng.S
 
 // Sums at the edges of the arithmetic that this package describes for pairs.
 func TestPairsAtTheEdges(t *testing.T) {
+	withoutAMX(t)
 	pair := func(first, second float32) uint32 {
 		return math.Float32bits(first)>>16 | math.Float32bits(second)&0xffff0000
 	}
@@ -170,12 +227,19 @@ func BenchmarkMultiplyPairs(b *testing.B) {
 		}
 		b.ReportMetric(2*m*n*k*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 	})
-	b.Run("bfloat16", func(b *testing.B) {
+	multiply := func(b *testing.B) {
 		form := NewPanels[float32](k/2, n)
 		x, y, z := make([]uint32, m*k/2), make([]uint32, form.Len()), make([]float32, m*n)
 		for b.Loop() {
 			MultiplyPairs(form, m, x, k/2, 1, y, false, z, n)
 		}
 		b.ReportMetric(2*m*n*k*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-	})
+	}
+	b.Run("bfloat16", multiply)
+	if kernels := inUse(); simd.AMX() {
+		amx := kernels.amx
+		kernels.amx = nil
+		b.Run("without AMX", multiply)
+		kernels.amx = amx
+	}
 }

@@ -89,6 +89,11 @@ func doublesAVX2(k int, a *float64, b *float64, c *float64, ldc int)
 //go:noescape
 func pairsAVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int, number int)
 
+// tilesAMX runs one of its kernels, by its number.
+//
+//go:noescape
+func tilesAMX(config *byte, strips int, k int, a *uint32, lda int, b *uint32, c *float32, ldc int, add int, number int)
+
 // transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.
 //
 //go:noescape

@@ -17,7 +17,7 @@ func kernelsOf(set simd.Set) *kernels {
 
 var kernelsAVX512 = kernels{
 	height: 12, panel: 32, lanes: 16, masked: true, doubles: doubleKernel{12, 16, doublesAVX512},
-	tile: tileAVX512, ahead: aheadAVX512, copy: copyRowsAVX512, transpose: transpose8, pairs: pairsAVX512,
+	tile: tileAVX512, ahead: aheadAVX512, copy: copyRowsAVX512, transpose: transpose8, pairs: pairsAVX512, amx: tilesAMX,
 	sum: sumAVX512, spread: spreadAVX512, sumStrip: sumStripAVX512, addStrip: spreadStripAVX512,
 }
 

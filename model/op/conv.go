@@ -37,7 +37,7 @@ const MaxConvSize = 1 << 15
 // convolutions whose windows all cover the whole image, stay in float32. (In the first
 // layer, with three channels, this is only the gradient of the images.) Errors are about 0.3 %
 // of a typical result, and 2 to 3 % in Winograd's method. Processors without products of
-// bfloat16 (AVX512-BF16) get the same results, but much more slowly.
+// bfloat16 (AMX or AVX512-BF16) get such results, too, but much more slowly.
 //
 // An accelerator computes all products in bfloat16, with any number of channels. It
 // stores the result and the images' gradient in bfloat16, and may also round the weights'

@@ -422,8 +422,8 @@ func (p *Precision) UnmarshalText(text []byte) error { return precisionNames.Par
 // Words returns the names of all precisions.
 func (Precision) Words() []string { return slices.Clone(precisionNames.Words) }
 
-// Native reports whether the processor has instructions for such products. Without them,
-// the results are the same but take far longer.
+// Native reports whether the processor has instructions for such products. Without them, the
+// results take far longer.
 func (p Precision) Native() bool { return p == Float32 || blas.BFloat16() }
 
 // suffix returns the suffix of operations' names for this precision, "" for float32.

@@ -29,6 +29,7 @@ func amd64(f *target.File) {
 	}
 	s := &isa{File: f}
 	s.pairTiles()
+	s.amxTiles()
 	s.transpose()
 }
 
