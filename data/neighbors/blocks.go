@@ -28,26 +28,45 @@ import (
 // fits in the second-level cache of current processors.
 const blockSize = 256
 
-// panels holds the moved and scaled points, a panel of (2+D)×blockSize per
-// block: a row of h, a row of ones, and a row per coordinate. Seen as columns
-// of matrices A for the rows of a product and B for its columns, with
-// (h, 1, z) in A and (−1, −h, z) in B, the product is −AᵀB.
+// panels holds the moved and scaled points, a panel per block. In float32 that is a row of h, a
+// row of ones, and a row per coordinate, of blockSize columns. Seen as columns of matrices A for
+// the rows of a product and B for its columns, with (h, 1, z) in A and (−1, −h, z) in B, the
+// product is −AᵀB. Rounded panels are described in rounded.go.
 type panels struct {
 	normalization
-	blocks int
-	order  []int32 // the points in the order of the panels
-	x      []float32
+	blocks  int
+	order   []int32 // the points in the order of the panels
+	x       []float32
+	rounded *roundedPanels
+}
+
+// A panel has the points of a block in one of the two forms.
+type panel struct {
+	x     []float32 // (2+D)×blockSize
+	pairs []uint32  // of rounded points: blockSize rows
 }
 
 func newPanels(m *data.Matrix, order []int32) *panels {
+	p := panelsFor(m, order)
+	p.x = make([]float32, p.blocks*p.size())
+	p.fillAll(m)
+	return p
+}
+
+func panelsFor(m *data.Matrix, order []int32) *panels {
 	p := &panels{normalization: newNormalization(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize), order: order}
 	p.normalizeFor(m)
-	p.x = make([]float32, p.blocks*p.size())
+	return p
+}
+
+// fillAll fills all panels, and returns the largest of fill's results.
+func (p *panels) fillAll(m *data.Matrix) (change float64) {
+	changes := make([]float64, p.blocks)
 	parallel.For(m.N, blockSize, func(b, lo, hi int) {
-		p.fill(p.of(b), m.Take(selection.As[int](order[lo:hi])), p.norm[lo:hi])
+		changes[b] = p.fill(p.of(b), b, m.Take(selection.As[int](p.order[lo:hi])), p.norm[lo:hi])
 	})
 	p.maxNorm = slices.Max(p.norm)
-	return p
+	return slices.Max(changes)
 }
 
 // nearby orders the points so that those of a block are near each other, and mostly those of
@@ -75,10 +94,17 @@ func nearby(m *data.Matrix) []int32 {
 	return order
 }
 
-// fill moves and scales up to blockSize points into a panel, and sets their
-// norms.
-func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
-	h, ones, z := panel[:blockSize], panel[blockSize:2*blockSize], panel[2*blockSize:]
+// ofQueries says that a panel is not of a block of the points.
+const ofQueries = -1
+
+// fill moves and scales up to blockSize points into a panel, that of a block or of queries, and
+// sets their norms. Queries that are too far for candidates become zeros with a huge h. It
+// returns the largest share of its norm by which a point was moved by rounding to bfloat16.
+func (p *panels) fill(to panel, block int, m *data.Matrix, norm []float64) (change float64) {
+	if p.rounded != nil {
+		return p.rounded.fill(p, to, block, m, norm)
+	}
+	h, ones, z := to.x[:blockSize], to.x[blockSize:2*blockSize], to.x[2*blockSize:]
 	for c := range blockSize {
 		h[c], ones[c] = 2*aboveAll, 1
 	}
@@ -102,14 +128,34 @@ func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
 				}
 			}
 		}
+		if far(norm[c]) {
+			h[c] = 2 * aboveAll
+			for l := range p.d {
+				z[l*blockSize+c] = 0
+			}
+		}
 	}
+	return 0
 }
 
 // size is the number of floats in a panel.
 func (p *panels) size() int { return (2 + p.d) * blockSize }
 
 // of returns the panel of a block.
-func (p *panels) of(block int) []float32 { return p.x[block*p.size() : (block+1)*p.size()] }
+func (p *panels) of(block int) panel {
+	if p.rounded != nil {
+		return panel{pairs: p.rounded.of(block)}
+	}
+	return panel{x: p.x[block*p.size() : (block+1)*p.size()]}
+}
+
+// newPanel returns a panel for queries.
+func (p *panels) newPanel() panel {
+	if p.rounded != nil {
+		return panel{pairs: make([]uint32, p.rounded.size())}
+	}
+	return panel{x: make([]float32, p.size())}
+}
 
 // rows returns the number of points in a block.
 func (p *panels) rows(block int) int { return min(blockSize, p.n-block*blockSize) }
@@ -121,24 +167,32 @@ type workspace struct {
 }
 
 func (p *panels) newWorkspace() *workspace {
-	return &workspace{b: make([]float32, p.size()), products: make([]float32, blockSize*blockSize)}
+	w := &workspace{products: make([]float32, blockSize*blockSize)}
+	if p.rounded == nil {
+		w.b = make([]float32, p.size())
+	}
+	return w
 }
 
 // multiply computes s for the first points of a panel (rows of w.products) and the
 // points of block J (columns).
-func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
-	if p.measure == manhattan || p.measure == mismatches {
-		p.addUp(w.products, panel, rows, blockJ)
+func (p *panels) multiply(w *workspace, panel panel, rows, blockJ int) {
+	if p.rounded != nil {
+		p.rounded.multiply(w, panel.pairs, rows, blockJ)
 		return
 	}
-	copy(w.b, p.of(blockJ))
+	if p.measure == manhattan || p.measure == mismatches {
+		p.addUp(w.products, panel.x, rows, blockJ)
+		return
+	}
+	copy(w.b, p.of(blockJ).x)
 	for c, h := range w.b[:blockSize] {
 		w.b[c], w.b[blockSize+c] = -1, -h
 	}
 	blas.Gemm(true, false, rows, blockSize, 2+p.d,
-		-1, panel, blockSize, w.b, blockSize, 0, w.products, blockSize)
+		-1, panel.x, blockSize, w.b, blockSize, 0, w.products, blockSize)
 	if p.measure == jaccard {
-		p.divide(w.products, panel, rows, blockJ)
+		p.divide(w.products, panel.x, rows, blockJ)
 	}
 }
 
@@ -266,7 +320,7 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.norm, c.bound, c.order = p.norm, p.bound, p.order
+	c.norm, c.bound, c.order, c.lowPrecision = p.norm, p.bound, p.order, p.rounded != nil
 	rank(0, p.n, &c.candidateLists)
 	return nil
 }
@@ -279,33 +333,28 @@ func game(gap, side, g int) int { return (2*(g/gap)+side)*gap + g%gap }
 type queryWork struct {
 	*workspace
 	*collector
-	panel []float32
+	panel panel
 }
 
 // find implements candidates. The cores share the blocks of queries.
 func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error {
-	if q.own {
+	if q.own && q.rows == nil {
 		return p.join(ctx, k, rank)
 	}
 	pool := parallel.Pool[queryWork]{New: func() *queryWork {
-		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k, p.measure > manhattan), make([]float32, p.size())}
-		s.norm, s.bound = make([]float64, blockSize), p.bound
+		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k, p.measure > manhattan), p.newPanel()}
+		s.norm, s.bound, s.lowPrecision = make([]float64, blockSize), p.bound, p.rounded != nil
 		return s
 	}}
-	return parallel.ForContext(ctx, q.points.N, blockSize, func(_, lo, hi int) {
+	return parallel.ForContext(ctx, q.count(), blockSize, func(_, lo, hi int) {
 		s := pool.Get()
 		defer pool.Put(s)
 		rows := hi - lo
-		p.fill(s.panel, q.points.Rows(lo, hi), s.norm)
-		for r := range rows {
-			if far(s.norm[r]) {
-				s.panel[r] = 2 * aboveAll
-				for l := range p.d {
-					s.panel[(2+l)*blockSize+r] = 0
-				}
-			}
+		if change := p.fill(s.panel, ofQueries, q.block(lo, hi), s.norm); p.rounded != nil {
+			s.bound = newRoundedBound(p.d, max(change, p.rounded.change))
 		}
 		s.reset()
+		s.own = q.own
 		for block := range p.blocks {
 			if ctx.Err() != nil {
 				return

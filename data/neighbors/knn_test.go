@@ -15,6 +15,7 @@ import (
 
 	"cne/data"
 	"cne/internal/selection"
+	"cne/internal/simd"
 )
 
 // oracle computes all distances of a matrix's points and sorts each row.
@@ -66,6 +67,15 @@ func blockedIndex(base *data.Matrix) *Index {
 	return x
 }
 
+// roundedIndex returns an index with the candidates of rounded points first, however many
+// there are and however little these prove.
+func roundedIndex(base *data.Matrix) *Index {
+	x, order := newTreeIndex(base), nearby(base)
+	p := newRoundedPanels(base, order)
+	x.candidates, x.normalization = &coarseFirst{p, func() *panels { return newPanels(base, order) }}, &p.normalization
+	return x
+}
+
 // knnTree is KNN by searching the tree.
 func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
@@ -80,6 +90,14 @@ func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved in
 	t.Helper()
 	nb = newNeighbors(m.N, k)
 	return nb, rankCandidates(t, blockedIndex(m), nb, queries{points: m, own: true})
+}
+
+// knnRounded is KNN by ranking candidates of rounded points first.
+func knnRounded(t testing.TB, m *data.Matrix, k int) *Neighbors {
+	t.Helper()
+	nb := newNeighbors(m.N, k)
+	rankCandidates(t, roundedIndex(m), nb, queries{points: m, own: true})
+	return nb
 }
 
 // rankCandidates sets nb to the nearest neighbours by ranking candidates, however few
@@ -171,13 +189,14 @@ func TestKNNEqualsScanOfAllPairs(t *testing.T) {
 					same(t, knnTree(t, m, k), want)
 					blocked, _ := knnBlocked(t, m, k)
 					same(t, blocked, want)
+					same(t, knnRounded(t, m, k), want)
 				})
 			}
 		}
 	}
 }
 
-// The two ways agree to the last bit, also at the edges of blocks.
+// The ways agree to the last bit, also at the edges of blocks.
 func TestTreeAndBlocksAgree(t *testing.T) {
 	for _, n := range []int{40, 255, 256, 257, 513, 700} {
 		for _, kind := range kinds {
@@ -185,10 +204,40 @@ func TestTreeAndBlocksAgree(t *testing.T) {
 			kind.fill(m, rand.New(rand.NewPCG(uint64(n), 1)))
 			a := knnTree(t, m, 7)
 			b, _ := knnBlocked(t, m, 7)
-			if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Dist2, b.Dist2) {
-				t.Errorf("%s, n=%d: the results differ", kind.name, n)
+			for _, b := range []*Neighbors{b, knnRounded(t, m, 7)} {
+				if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Dist2, b.Dist2) {
+					t.Errorf("%s, n=%d: the results differ", kind.name, n)
+				}
 			}
 		}
+	}
+}
+
+// Points are rounded if that proves most of their neighbours, and the neighbours stay the same.
+func TestRoundedPointsThatProveTooLittle(t *testing.T) {
+	m := normal(1<<13, 10, 1)
+	order := inOrder(m.N)
+	if share := newRoundedPanels(m, order).proved(t.Context(), m, 15); share < 0.95 {
+		t.Errorf("normal points: the neighbours of %.2f of them are proved", share)
+	}
+	narrow := m.Clone()
+	for i := 16; i < m.N; i++ {
+		for l, v := range narrow.Row(i % 16) {
+			narrow.Row(i)[l] = v + 1e-4*narrow.Row(i)[l]
+		}
+	}
+	if share := newRoundedPanels(narrow, order).proved(t.Context(), narrow, 15); share > 0.1 {
+		t.Errorf("16 narrow groups: the neighbours of %.2f of the points are proved", share)
+	}
+	if !simd.AMX() {
+		t.Skip("the processor has no AMX, or the system does not allow it")
+	}
+	if newCoarseFirst(t.Context(), m, order, 15) == nil || newCoarseFirst(t.Context(), narrow, order, 15) != nil {
+		t.Error("normal points are not rounded, or narrow groups are")
+	}
+	for _, m := range []*data.Matrix{m, narrow} {
+		want, _ := knnBlocked(t, m, 15)
+		same(t, need(KNN(t.Context(), m, 15, Options{}))(t), want)
 	}
 }
 
@@ -325,34 +374,43 @@ func TestErrorBound(t *testing.T) {
 		for _, d := range []int{9, 50, 784} {
 			m := data.NewMatrix(300, d)
 			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 3)))
-			p := newPanels(m, inOrder(m.N))
-			bound := newErrorBound(d)
-			w := p.newWorkspace()
-			for _, blocks := range [][2]int{{0, 0}, {0, 1}, {1, 1}} {
-				p.multiply(w, p.of(blocks[0]), p.rows(blocks[0]), blocks[1])
-				products := w.products
-				for r := 0; r < p.rows(blocks[0]); r += 1 + d/50 {
-					i := blocks[0]*blockSize + r
-					for c := range p.rows(blocks[1]) {
-						j := blocks[1]*blockSize + c
-						s := math.Abs(float64(products[r*blockSize+c]))
-						true2 := dist2(m.Row(i), m.Row(j), math.Inf(1))
-						r := math.Sqrt(true2) * p.scale
-						if bound.certain(s, r, p.norm[i], p.norm[j]) {
-							t.Fatalf("%s, D=%d: the product %v of points %d and %d is held to prove a distance above %v, which it is",
-								kind.name, d, s, i, j, r)
-						}
-						if kind.name == "normal" && i != j && !bound.certain(s, 0.99*r, p.norm[i], p.maxNorm) {
-							t.Fatalf("D=%d: the product of points %d and %d does not prove that they are farther than 99%% of their distance", d, i, j)
-						}
-					}
+			for _, p := range []*panels{newPanels(m, inOrder(m.N)), newRoundedPanels(m, inOrder(m.N))} {
+				testErrorBound(t, kind.name, m, p)
+			}
+		}
+	}
+}
+
+func testErrorBound(t *testing.T, name string, m *data.Matrix, p *panels) {
+	t.Helper()
+	tight := 0.99
+	if p.rounded != nil {
+		tight = 0.98
+	}
+	w := p.newWorkspace()
+	for _, blocks := range [][2]int{{0, 0}, {0, 1}, {1, 1}} {
+		p.multiply(w, p.of(blocks[0]), p.rows(blocks[0]), blocks[1])
+		products := w.products
+		for r := 0; r < p.rows(blocks[0]); r += 1 + m.D/50 {
+			i := blocks[0]*blockSize + r
+			for c := range p.rows(blocks[1]) {
+				j := blocks[1]*blockSize + c
+				s := math.Abs(float64(products[r*blockSize+c]))
+				true2 := dist2(m.Row(i), m.Row(j), math.Inf(1))
+				r := math.Sqrt(true2) * p.scale
+				if p.bound.certain(s, r, p.norm[i], p.norm[j]) {
+					t.Fatalf("%s, D=%d: the product %v of points %d and %d is held to prove a distance above %v, which it is",
+						name, m.D, s, i, j, r)
+				}
+				if name == "normal" && i != j && !p.bound.certain(s, tight*r, p.norm[i], p.maxNorm) {
+					t.Fatalf("D=%d: the product of points %d and %d does not prove that they are farther than %v of their distance", m.D, i, j, tight)
 				}
 			}
-			for c := p.rows(1); c < blockSize; c++ {
-				if s := w.products[c]; s < aboveAll {
-					t.Fatalf("%s, D=%d: the empty column %d has the product %v", kind.name, d, c, s)
-				}
-			}
+		}
+	}
+	for c := p.rows(1); c < blockSize; c++ {
+		if s := w.products[c]; s < aboveAll {
+			t.Fatalf("%s, D=%d: the empty column %d has the product %v", name, m.D, c, s)
 		}
 	}
 }
@@ -642,6 +700,7 @@ func FuzzKNN(f *testing.F) {
 		same(t, knnTree(t, m, int(k)), want)
 		blocked, _ := knnBlocked(t, m, int(k))
 		same(t, blocked, want)
+		same(t, knnRounded(t, m, int(k)), want)
 	})
 }
 

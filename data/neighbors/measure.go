@@ -253,7 +253,7 @@ func (nm *normalization) ordered(a float64) bool {
 // addUp sets products to s for the first points of a panel (rows) and the points of block J
 // (columns), for manhattan and mismatches.
 func (p *panels) addUp(products, panel []float32, rows, blockJ int) {
-	of, scale, most := p.of(blockJ), float32(math.MaxFloat32), float32(1)
+	of, scale, most := p.of(blockJ).x, float32(math.MaxFloat32), float32(1)
 	if p.measure == manhattan {
 		scale, most = most, scale
 	}
@@ -268,7 +268,7 @@ func (p *panels) addUp(products, panel []float32, rows, blockJ int) {
 
 // divide sets products, half the numbers of values that differ, to s for jaccard.
 func (p *panels) divide(products, panel []float32, rows, blockJ int) {
-	of := p.of(blockJ)
+	of := p.of(blockJ).x
 	for r := range rows {
 		for c, half := range products[r*blockSize:][:p.rows(blockJ)] {
 			products[r*blockSize+c] = 2 * half / max(1, panel[r]+of[c]+half)

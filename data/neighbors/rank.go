@@ -113,7 +113,7 @@ type target struct {
 // A rankWork holds one goroutine's buffers for ranking the points of a block.
 type rankWork struct {
 	*workspace
-	panel   []float32 // of the points of the block
+	panel   panel     // of the points of the block
 	norm    []float64 // of these
 	targets []target  // k for each point of the block
 	// These are for the k targets of one point. A point with a product below lo is certainly
@@ -126,7 +126,7 @@ type rankWork struct {
 func (r *ranking) newWork() *rankWork {
 	limits := make([]float32, (2*r.k+3)/4*4) // CountBelow takes four at a time
 	return &rankWork{
-		workspace: r.panels.newWorkspace(), panel: make([]float32, r.panels.size()), norm: make([]float64, blockSize),
+		workspace: r.panels.newWorkspace(), panel: r.panels.newPanel(), norm: make([]float64, blockSize),
 		targets: make([]target, blockSize*r.k),
 		limits:  limits, lo: limits[:r.k], hi: limits[r.k : 2*r.k], counts: make([]int32, len(limits)),
 	}
@@ -135,7 +135,7 @@ func (r *ranking) newWork() *rankWork {
 // rank ranks the targets of the points of a block, from first to last−1.
 func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 	p, rows := r.panels, last-first
-	p.fill(w.panel, r.m.Take(r.rows[first:last]), w.norm)
+	p.fill(w.panel, ofQueries, r.m.Take(r.rows[first:last]), w.norm)
 	for c := range rows {
 		point := r.m.Row(r.rows[first+c])
 		for l, j := range r.index[(first+c)*r.k : (first+c+1)*r.k] {

@@ -73,8 +73,14 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) *Index
 		b := kind.Got(newDeviceBlocks(ctx, on, base))
 		x.candidates, x.normalization, x.maxK = b, &b.normalization, deviceMaxK
 	case base.D > treeMaxD || x.measure == jaccard:
-		p := newPanels(base, nearby(base))
-		x.candidates, x.normalization, x.maxK = p, &p.normalization, math.MaxInt
+		order := nearby(base)
+		x.maxK = math.MaxInt
+		if c := newCoarseFirst(ctx, base, order, max(k, 15)); c != nil {
+			x.candidates, x.normalization = c, &c.coarse.normalization
+		} else {
+			p := newPanels(base, order)
+			x.candidates, x.normalization = p, &p.normalization
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		x.Free()
@@ -214,6 +220,7 @@ type candidateLists struct {
 	order        []int32    // the points whose candidates these are; nil for the queries as they are
 	bound        errorBound // of s
 	lowPrecision bool       // whether the source can do better
+	own          bool       // whether queries may be among their candidates, which are no neighbours of themselves
 }
 
 // of returns the candidates of query r of the block, its threshold and ‖z‖.
@@ -310,6 +317,9 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candi
 	best.resetAll()
 	for c, key := range keys {
 		j := int32(uint32(key))
+		if s.own && int(j) == i {
+			continue
+		}
 		if s.dist2 != nil {
 			best.offer(s.dist2[r*s.stride+c], j)
 		} else {

@@ -68,15 +68,17 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 			kind.fill(base, rand.New(rand.NewPCG(uint64(size.n), uint64(size.d))))
 			points := queriesFor(base, kind.fill)
 			x := need(NewIndex(t.Context(), base, Options{}))(t)
-			among := blockedIndex(base)
+			among := []*Index{blockedIndex(base), roundedIndex(base)}
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
 					want := scan(base, points, k, false)
 					same(t, need(x.Search(t.Context(), points, k))(t), want)
 					same(t, need(Search(t.Context(), base, points, k, Options{}))(t), want)
-					blocked := newNeighbors(points.N, k)
-					rankCandidates(t, among, blocked, queries{points: points})
-					same(t, blocked, want)
+					for _, among := range among {
+						found := newNeighbors(points.N, k)
+						rankCandidates(t, among, found, queries{points: points})
+						same(t, found, want)
+					}
 				})
 			}
 		}

@@ -15,6 +15,9 @@ func pairVectors() bool { return current == AVX512 && BFloat16() }
 // Pair returns a pair of numbers.
 func Pair(first, second float32) uint32 { return uint32(half(second))<<16 | uint32(half(first)) }
 
+// RoundBFloat16 returns the number of bfloat16 that is nearest to x.
+func RoundBFloat16(x float32) float32 { return math.Float32frombits(uint32(half(x)) << 16) }
+
 // half returns the number of bfloat16 that is nearest to x.
 func half(x float32) uint16 {
 	const sign, infinity, quiet = 0x8000, 0x7f800000, 0x40
