@@ -86,6 +86,15 @@ type amxProduct struct {
 
 var amxProducts = parallel.Pool[amxProduct]{}
 
+// An amxBlock is the product of some rows of A and a panel of B.
+type amxBlock struct {
+	rows, width int // of C
+	a, b        *uint32
+	lda, ldc    int
+	c           *float32
+	add         bool
+}
+
 // multiplyTiles is MultiplyPairs by AMX.
 func multiplyTiles(run amxFunc, p Panels, m int, a []uint32, rowStride, stepStride int, b []uint32, add bool, c []float32, ldc int) {
 	q := amxProducts.Get()
@@ -98,16 +107,16 @@ func multiplyTiles(run amxFunc, p Panels, m int, a []uint32, rowStride, stepStri
 	for l := 0; l < p.k; l += depth {
 		steps := min(depth, p.k-l)
 		for i := 0; i < m; i += strip {
-			rows := min(strip, m-i)
-			first, lda := &a[i*rowStride+l*stepStride], rowStride
+			x := amxBlock{rows: min(strip, m-i), a: &a[i*rowStride+l*stepStride], lda: rowStride, ldc: ldc, add: add || l > 0}
 			if stepStride != 1 {
-				lda = maxDepth + gap
-				transpose(q.a[:], lda, floats(a[l*stepStride+i:]), stepStride, steps, rows)
-				first = (*uint32)(unsafe.Pointer(&q.a[0]))
+				x.lda = maxDepth + gap
+				transpose(q.a[:], x.lda, floats(a[l*stepStride+i:]), stepStride, steps, x.rows)
+				x.a = (*uint32)(unsafe.Pointer(&q.a[0]))
 			}
 			for j := 0; j < p.n; j += p.width {
-				width := min(p.width, p.n-j)
-				q.panel(rows, width, steps, first, lda, &b[j*p.k+l*width], add || l > 0, &c[i*ldc+j], ldc)
+				x.width = min(p.width, p.n-j)
+				x.b, x.c = &b[j*p.k+l*x.width], &c[i*ldc+j]
+				q.block(x, steps)
 			}
 		}
 	}
@@ -118,35 +127,36 @@ func floats(x []uint32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// panel multiplies some rows of A by a panel of B: first the steps that fill tiles, then the
-// others.
-func (q *amxProduct) panel(rows, width, steps int, a *uint32, lda int, b *uint32, add bool, c *float32, ldc int) {
-	whole := steps / tileSteps
+// block computes a block: first the steps that fill tiles, then the others.
+func (q *amxProduct) block(x amxBlock, steps int) {
+	whole, rest := steps/tileSteps, steps%tileSteps
 	if whole > 0 {
-		q.strips(rows, width, tileSteps, whole, a, lda, b, add, c, ldc)
+		q.strips(x, tileSteps, whole)
+		x.add = true
 	}
-	if rest := steps % tileSteps; rest > 0 {
-		from := whole * tileSteps
-		q.strips(rows, width, rest, 1, offset(a, from), lda, offset(b, from*width), add || whole > 0, c, ldc)
+	if rest > 0 {
+		x.a, x.b = offset(x.a, whole*tileSteps), offset(x.b, whole*tileSteps*x.width)
+		q.strips(x, rest, 1)
 	}
 }
 
 // strips multiplies by tiles of so many steps: strips of two tiles of rows, then those that are
 // left.
-func (q *amxProduct) strips(rows, width, steps, tiles int, a *uint32, lda int, b *uint32, add bool, c *float32, ldc int) {
+func (q *amxProduct) strips(x amxBlock, steps, tiles int) {
 	const high = 2 * tileSteps
-	columns, adds := width/tileSteps, selection.If(add, 1, 0)
-	run := func(strips, rows int, a *uint32, c *float32) {
+	columns, add := x.width/tileSteps, selection.If(x.add, 1, 0)
+	run := func(strips, rows int) {
 		q.shape(rows, steps)
 		number := selection.If(rows > tileSteps, 2, 0) + columns - 1
-		q.run((*byte)(unsafe.Pointer(&q.config)), strips, tiles, a, 4*lda, b, c, 4*ldc, adds, number)
+		q.run((*byte)(unsafe.Pointer(&q.config)), strips, tiles, x.a, 4*x.lda, x.b, x.c, 4*x.ldc, add, number)
 	}
-	whole := rows / high
+	whole, rest := x.rows/high, x.rows%high
 	if whole > 0 {
-		run(whole, high, a, c)
+		run(whole, high)
 	}
-	if rest := rows % high; rest > 0 {
-		run(1, rest, offset(a, whole*high*lda), offset(c, whole*high*ldc))
+	if rest > 0 {
+		x.a, x.c = offset(x.a, whole*high*x.lda), offset(x.c, whole*high*x.ldc)
+		run(1, rest)
 	}
 }
 
