@@ -27,7 +27,7 @@ func newBlanks(in io.Reader, skip int) *blanks {
 
 // findBlanks reports whether the fields of a text, which begins with the lines of top, are
 // separated by blanks: all rows have as many, after a header at most one more, and two of the last
-// row, or of most rows, are numbers, missing or in quotation marks. skip is the number of lines
+// row, or of most rows, are numbers, missing or in quotation marks, or areNamed. skip is the number of lines
 // before the first row.
 func findBlanks(top []byte) (skip int, ok bool) {
 	var rows [][]string
@@ -61,8 +61,16 @@ func findBlanks(top []byte) (skip int, ok bool) {
 			return 0, false
 		}
 	}
-	isTable := len(rows) > 1 && numbers > 0 && values >= 2*(len(rows)-1)
+	isTable := len(rows) > 1 && numbers > 0 && (values >= 2*(len(rows)-1) || areNamed(rows))
 	return skip, len(rows) > 0 && (isTable || numbersIn(rows[len(rows)-1]) > 1)
+}
+
+// areNamed reports whether rows below one name of a column have two fields: a name of the row, which
+// no other has, and a number or none.
+func areNamed(rows [][]string) bool {
+	isNamed := func(row []string) bool { return len(row) == 2 && (isPlain(row[1]) || text.IsMissing(row[1])) }
+	names := selection.Map(rows[1:], func(row []string) string { return row[0] })
+	return len(rows) > 2 && len(rows[0]) == 1 && selection.Count(rows[1:], isNamed) == len(names) && allDiffer(names)
 }
 
 // numbersIn returns how many fields are numbers.

@@ -164,6 +164,9 @@ func newRows(in *Input, opt *Options) *textReader {
 	// The first word of word vectors may be a comma.
 	word, values, _ := strings.Cut(string(line), " ")
 	isWord := word != "" && strings.Trim(word, separators) == "" && !strings.ContainsAny(values, separators)
+	if below := separatorBelow(top); t.csv.Comma == 0 && t.single != "" && below != 0 {
+		t.csv.Comma, t.single = below, ""
+	}
 	if t.csv.Comma == 0 {
 		t.csv.Comma = cmp.Or(guessSeparator(top), ',')
 	}
@@ -337,6 +340,8 @@ func (t *textReader) isIndex(i int) bool {
 	switch {
 	case n == 0 || numbers == 0:
 		return n > 0
+	case len(t.names) == 1 && t.csv.Comma == ',' && !areSorted(fields): // digits before a decimal comma
+		return false
 	case selection.Count(t.quoted, func(row []bool) bool { return row[i] }) == n && hasBare(t.first, t.quoted, i+1):
 		return true
 	case 2*numbers < n || selection.Count(fields, isWhole) == n:
@@ -573,6 +578,23 @@ func guessSeparator(head []byte) rune {
 		return 0
 	}
 	return rune(separators[best])
+}
+
+// separatorBelow returns the preferred separator in the lines below the first, or 0 if it is not
+// the same in all of them.
+func separatorBelow(top []byte) (separator rune) {
+	_, below, _ := bytes.Cut(bytes.TrimSpace(top), []byte("\n"))
+	for line := range bytes.Lines(below) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		next := guessSeparator(line)
+		if next == 0 || separator != 0 && next != separator {
+			return 0
+		}
+		separator = next
+	}
+	return separator
 }
 
 // skipNotes skips the lines before a table, and counts them: sep=; of Excel, whose separator
