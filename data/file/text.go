@@ -191,7 +191,7 @@ func newRows(in *Input, opt *Options) *textReader {
 		t.counted, t.doubtful = t.numbered()
 		t.unsure = t.doubtful
 	}
-	if short := t.isShort(); opt.Header == HeaderPresent || t.counted != "" || t.guessed && isHeader(t.row, opt) {
+	if short := t.isShort(); opt.Header == HeaderPresent || t.counted != "" || t.guessed && t.isHeader(opt) {
 		t.names, t.doubtful, t.unsure = fieldNames(t.row), false, false
 		below := min(1, len(t.first))
 		t.first, t.firstLines, t.quoted = t.first[below:], t.firstLines[below:], t.quoted[below:]
@@ -634,18 +634,45 @@ func (t *textReader) skipNotes() (separator rune) {
 }
 
 // isHeader reports whether the first row of a table holds names. This is so if none of
-// its fields is a number, if the options name one of them, or if all wanted columns are
-// there.
-func isHeader(row []string, opt *Options) bool {
-	if len(opt.Columns) > 0 && len(data.MissingColumns(fieldNames(row), opt.Columns)) == 0 {
+// its fields is a number, or as values below are coded, if the options name one of them, or if
+// all wanted columns are there.
+func (t *textReader) isHeader(opt *Options) bool {
+	names := fieldNames(t.row)
+	if len(opt.Columns) > 0 && len(data.MissingColumns(names, opt.Columns)) == 0 {
 		return true
 	}
 	mentioned := map[string]bool{LabelColumn: opt.Embedding, NameColumn: opt.Embedding}
 	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Only, opt.Drop, opt.Columns) {
 		mentioned[name] = name != ""
 	}
-	names, isNumber := fieldNames(row), func(name string) bool { _, ok := plain("", name); return ok }
-	return !slices.ContainsFunc(names, isNumber) || slices.ContainsFunc(names, func(name string) bool { return mentioned[name] && !isNumber(name) })
+	for _, name := range names {
+		if mentioned[name] && !isPlain(name) {
+			return true
+		}
+	}
+	for i, name := range names {
+		if isPlain(name) || t.isCoded(i, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// isCoded reports whether a field is coded as others of its column among the first rows, which
+// are no plain numbers: with a decimal comma, as a list, or as true or false.
+func (t *textReader) isCoded(i int, field string) bool {
+	for _, kind := range codingKinds[1:5] {
+		is := func(field string) bool {
+			_, ok := plain(kind, field)
+			return ok || kind == data.CodingVector && vector(field) != nil
+		}
+		if is(field) && slices.ContainsFunc(t.first[min(1, len(t.first)):], func(row []string) bool {
+			return i < len(row) && !isPlain(row[i]) && is(strings.TrimSpace(row[i]))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // counts reports whether the numbers in a first row are names, and its words are none of the
