@@ -470,6 +470,7 @@ func (o *Options) logReading(h *head, first bool) {
 	if !first {
 		return
 	}
+	info(h.joined != "", h.joined, nil)
 	info(h.indexed == 1, "the first column has no name and holds row numbers or names; it is left out, unless columns are listed", nil)
 	info(h.indexed > 1, fmt.Sprintf("%d of the first columns have no names and hold row numbers or names; they are left out, unless columns are listed", h.indexed), nil)
 	if h.unnamed != nil {
