@@ -212,7 +212,7 @@ func Open(ctx context.Context, paths []string, o file.Options) (_ *Matrix, err e
 	}
 	c.Name = cmp.Or(o.Name, file.NameOf(paths[0]))
 	if len(o.Labels) > 0 {
-		c.Labels = data.NewLabels(kind.Got(file.ReadLabels(ctx, o.Labels, c.Cells)))
+		c.Labels = data.NewLabels(kind.Got(file.ReadLabels(ctx, o.Labels, c.Cells, o.NA)))
 	} else if o.LabelColumn != "" {
 		c.Labels = data.NewLabels(kind.Got(file.ReadColumns(ctx, paths, []string{o.LabelColumn}, file.Options{}))[0])
 	}

@@ -168,8 +168,9 @@ func Paths(specs []string) []string {
 	return paths
 }
 
-// ReadLabels reads the labels of n points from files, as Read does for Options.Labels.
-func ReadLabels(ctx context.Context, paths []string, n int) (_ []string, err error) {
+// ReadLabels reads the labels of n points from files, as Read does for Options.Labels. na are
+// Options.NA.
+func ReadLabels(ctx context.Context, paths []string, n int, na []string) (_ []string, err error) {
 	defer kind.Catch(&err)
 	var all, counts []string
 	var headings []int // their places in all
@@ -188,6 +189,12 @@ func ReadLabels(ctx context.Context, paths []string, n int) (_ []string, err err
 		}
 		for _, at := range slices.Backward(headings) {
 			all = slices.Delete(all, at, at+1)
+		}
+	}
+	missing := newMarks(na)
+	for i, label := range all {
+		if missing.has(label) {
+			all[i] = ""
 		}
 	}
 	return all, CheckClasses(text.Few(paths, text.Printable), data.NewLabels(all))

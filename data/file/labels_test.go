@@ -17,6 +17,8 @@ func TestReadLabels(t *testing.T) {
 		{"a\nb\na\n", "", "aba"},
 		{"kind\na\nb\na\n", "", "aba"},
 		{"id,kind\n1,a\n2,\n3,c\n", ":kind", "ac"},
+		{"kind\n?\nb\n-1.0\n", "", "b"},
+		{"id,kind\n1,a\n2,?\n3,-1\n", ":kind", "a"},
 		{"1,a\n2,b\n3,c\n", ":-1", "abc"},
 		{"\"kind\"\n\"a\"\n\" b\"\n\"\"\n", "", "ab"}, // R and pandas
 		{"\"\"\r\n\"a, b\"\r\n\"\"\r\n\r\n", "", "a, b"},
@@ -24,7 +26,7 @@ func TestReadLabels(t *testing.T) {
 		{"x, y\nx, y\nz, y\n", "", "x, yx, yz, y"}, // lines of a few points may have commas
 	} {
 		path := put(t, t.TempDir(), "l:1.txt", []byte(tc.content)) + tc.column
-		labels, err := file.ReadLabels(t.Context(), []string{path}, 3)
+		labels, err := file.ReadLabels(t.Context(), []string{path}, 3, []string{"?", "-1"})
 		if err != nil || strings.Join(labels, "") != tc.want {
 			t.Errorf("%q%s: got %q, %v", tc.content, tc.column, labels, err)
 		}
@@ -64,7 +66,7 @@ func TestLabelsThatAreNames(t *testing.T) {
 		if column != "" {
 			path += ":" + column
 		}
-		labels, err := file.ReadLabels(t.Context(), []string{path}, tc.n)
+		labels, err := file.ReadLabels(t.Context(), []string{path}, tc.n, nil)
 		switch {
 		case tc.want == "" && (err != nil || len(labels) != tc.n):
 			t.Errorf("%s of %q, …: %d labels, %v", tc.name, tc.line(0), len(labels), err)

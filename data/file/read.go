@@ -108,7 +108,7 @@ func read(ctx context.Context, list sources, o Options, wanted choice) (_ *data.
 		list.need(n, wanted.n)
 	}
 	if len(o.Labels) > 0 {
-		ds.Labels = data.NewLabels(wanted.of(kind.Got(ReadLabels(ctx, o.Labels, n))))
+		ds.Labels = data.NewLabels(wanted.of(kind.Got(ReadLabels(ctx, o.Labels, n, o.NA))))
 	}
 	return ds, nil
 }

@@ -163,7 +163,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) *Set {
 		im.Names = nil
 	}
 	if len(opt.Labels) > 0 {
-		labels = kind.Got(file.ReadLabels(ctx, opt.Labels, im.N))
+		labels = kind.Got(file.ReadLabels(ctx, opt.Labels, im.N, nil))
 	}
 	if labels != nil {
 		im.Labels = data.NewLabels(labels)

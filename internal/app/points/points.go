@@ -141,7 +141,7 @@ func (in *Inputs) readTraining(ctx context.Context) (err error) {
 	d := &in.Config.Data
 	o := in.Config.ReadOptions(d)
 	o.Log = in.log
-	if len(d.NA) > 0 && slices.ContainsFunc(d.Path, func(path string) bool { return !file.MayBeTable(path) }) {
+	if len(d.NA) > 0 && len(d.Labels) == 0 && slices.ContainsFunc(d.Path, func(path string) bool { return !file.MayBeTable(path) }) {
 		in.log.Warn("data.na is for tables only; in arrays, numpy.nan is a missing value")
 	}
 	rules := d.Rules(in.Config.Embed.Seed)
@@ -255,7 +255,7 @@ func (in *Inputs) survey(ctx context.Context) (labels *data.Labels, missing []in
 		all, first = append(all, rows.Labels()...), first+n
 	}
 	if len(o.Labels) > 0 {
-		all = kind.Got(file.ReadLabels(ctx, o.Labels, in.N))
+		all = kind.Got(file.ReadLabels(ctx, o.Labels, in.N, o.NA))
 	}
 	if d.Imbalance != "" && all != nil {
 		labels = data.NewLabels(all)

@@ -37,7 +37,7 @@ func (in *Inputs) PlaceRest(ctx context.Context, e *cne.Embedding, dir *rundir.D
 	defer rows.Close()
 	var labels []string // of all points, if they have files of their own
 	if len(given) > 0 {
-		labels = kind.Got(file.ReadLabels(ctx, given, in.N))
+		labels = kind.Got(file.ReadLabels(ctx, given, in.N, o.NA))
 	}
 	if d.Holdout.Share > 0 {
 		held = data.NewMatrix(len(in.Division.Held), e.Dim())

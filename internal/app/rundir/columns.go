@@ -67,7 +67,7 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 		return filepath.Base(file.TrimEnding(path)), values, err
 	}
 	if path != "" {
-		from = Table{Paths: []string{path}, Options: file.Options{LabelColumn: column}}
+		from = Table{Paths: []string{path}, Options: file.Options{LabelColumn: column, NA: from.Options.NA}}
 	}
 	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], file.BuiltinPrefix) {
 		return "", nil, configs.NoColumnsError(spec)
