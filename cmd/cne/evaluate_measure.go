@@ -58,9 +58,6 @@ func (a *evaluationRun) evaluate(ctx context.Context) (_ *report.Evaluation, err
 	}
 	e.K = a.config.Quality.K
 	y := kind.Got(a.prepare(ctx, e, all[0]))
-	if e.N <= e.K {
-		return nil, fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
-	}
 	stop()
 
 	if y.Sampled(e.N) > 0 {
@@ -90,6 +87,16 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	defer kind.Catch(&err)
 	y := &reference{Options: a.config.Quality.Wanted()}
 	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
+	size := data.Size{Low: e.N, High: e.N}
+	if a.dataKnown {
+		size = configs.Train.DataSize(ctx, a.config)
+	}
+	checkK := func(low, high int) { // other numbers of points have a clearer error
+		if low == e.N && high == e.N && e.N <= e.K {
+			kind.Check(fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, first.file))
+		}
+	}
+	checkK(size.Low, size.High)
 	if !a.dataKnown {
 		if a.config.Graph.File == "" {
 			return y, nil
@@ -98,7 +105,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		e.Edges = y.Graph.Edges()
 		return y, nil
 	}
-	kind.Check(a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)))
+	kind.Check(a.config.CheckMeasuring(a.device, size))
 	in, err := points.Read(ctx, a.config, a.origins, a.Log)
 	if a.folder != "" {
 		err = rundir.Moved(err, "--data, --labels and --set name files")
@@ -116,6 +123,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		return nil, fmt.Errorf("%s: got %d points, want %[4]d as in the data %[3]s%[5]s, or other data (--data)",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
+	checkK(e.N, e.N)
 	e.Data, in.Held = in.Points.Name, nil
 	o := a.config.Options()
 	in.ChooseComponents(&o)
