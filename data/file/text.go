@@ -547,7 +547,7 @@ func (t *textReader) describe(column int, field string, err error) error {
 	want := "a number"
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		want = "a number that float32 can hold"
+		want = "a number that float32 can hold; if it stands for a missing value, name it in data.na"
 	case t.guessed && t.names == nil && t.line() == t.top:
 		want = "a number; if the line holds names, set the header to yes " + headerKeys
 	}
