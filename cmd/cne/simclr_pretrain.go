@@ -103,9 +103,11 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == "" {
 		p.Log.Warn("a network learns little from so few images; features of a pretrained network, saved as .npy, make a better map (docs/guide.md, Photographs)", "images", n)
 	}
-	if p.images.Labels == nil && (c.Evaluate.AtEnd || c.Monitor.Every > 0) {
+	l := p.images.Labels
+	if isOne := l != nil && len(l.Names) == 1 && l.Value == nil; (l == nil || isOne) && (c.Evaluate.AtEnd || c.Monitor.Every > 0) {
 		c.Evaluate.AtEnd, c.Monitor.Every = false, 0
-		p.Log.Info("the images have no labels, so nothing is evaluated; use a folder per class, or data.labels")
+		have := selection.If(isOne, "all images have the same label", "the images have no labels")
+		p.Log.Info(have + ", so nothing is evaluated; use a folder per class, or data.labels")
 	}
 	kind.Check(p.options.Check(len(p.rows)))
 	if c.Evaluate.AtEnd {
