@@ -29,6 +29,7 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/device"
 	"cne/internal/kind"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -301,7 +302,8 @@ func (r *watchedRows) Next(dst *data.Matrix) (n int, err error) {
 func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows, stdout io.Writer) (err error) {
 	defer kind.Catch(&err)
 	if want, d := kind.Got(e.Width()), rows.Width(); d != want {
-		return fmt.Errorf("%s: got points of %d values, want %d as in training (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
+		remedy := selection.If(d > want, " (--label-column and --drop leave columns of a table out)", "")
+		return fmt.Errorf("%s: got points of %d values, want %d as in training%s", p.input[0], d, want, remedy)
 	}
 	begun, count, bad := time.Now(), 0, 0
 	before := cmp.Or(e.Description.Preprocessing, new(model.Preprocessing))

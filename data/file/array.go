@@ -310,7 +310,7 @@ func (f arrayFormat) open(in *Input, _ *Options) reader {
 	kind.Need(len(a.shape) > 0, data.ErrShape, "shape: got a single number, want a row for each point")
 	n, d := a.rows()
 	kind.Need(len(a.shape) > 1, data.ErrShape,
-		"shape: got %d, want a row for each point; reshape points of one value to %[1]d×1, or name the file as labels", n)
+		"shape: got %d, want a row for each point; reshape points of one value to %[1]d×1, and one point to 1×%[1]d, or name the file as labels", n)
 	kind.Need(!a.isText(), data.ErrUnsupported, "values: got text, want numbers; x.astype('float32') converts it")
 	kind.Need(n > 0 && d > 0, data.ErrEmpty, "shape: got %s, want at least one row and one column", shapeText(a.shape))
 	return newArrayReader(a, in)

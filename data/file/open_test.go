@@ -114,7 +114,7 @@ func TestOpenErrors(t *testing.T) {
 		{"npz: within gzip", tree{"a.npz.gz": gz(zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}))}, []string{"a.npz.gz"}, file.Options{}, data.ErrUnsupported, "a.npz.gz: the file is a zip archive within a gzip stream"},
 		{"npz: a table", tree{"a.zip": zipOf(zip.Store, entry{"a.csv", []byte("1,2\n")})}, []string{"a.zip"}, file.Options{}, data.ErrUnsupported, "a.zip: the file is a zip archive without arrays (.npy); unpack it"},
 		{"npz: other names", tree{"a.npz": zipOf(zip.Store, entry{"train.npy", bytesOf("(1, 1)", 1)}, entry{"test.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, file.Options{}, data.ErrFormat, `a.npz: arrays: got "train", "test", want one of images, x, X (np.savez(file, x=points, labels=y))`},
-		{"npz: labels as points", tree{"a.npz": zipOf(zip.Store, entry{"arr_0.npy", bytesOf("(2,)", 1, 2)})}, []string{"a.npz"}, file.Options{}, data.ErrShape, "a.npz: the array arr_0.npy: shape: got 2, want a row for each point; reshape points of one value to 2×1, or name the file as labels"},
+		{"npz: labels as points", tree{"a.npz": zipOf(zip.Store, entry{"arr_0.npy", bytesOf("(2,)", 1, 2)})}, []string{"a.npz"}, file.Options{}, data.ErrShape, "a.npz: the array arr_0.npy: shape: got 2, want a row for each point; reshape points of one value to 2×1, and one point to 1×2, or name the file as labels"},
 		{"npz: too few labels", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1,)", 1)})}, []string{"a.npz"}, file.Options{}, data.ErrLabels, "a.npz: the array y.npy: labels: got 1, want 2, one for each point"},
 		{"npz: labels of two dimensions", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1, 2)", 1, 2)})}, []string{"a.npz"}, file.Options{}, data.ErrShape, "a.npz: the array y.npy: labels: got an array of shape 1×2, want one dimension; are these the points?"},
 		{"npz: truncated", tree{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3)})}, []string{"a.npz"}, file.Options{}, data.ErrFormat, "a.npz: the array x.npy: values: got 3, want 4 (shape 2×2); the file is truncated"},
@@ -145,7 +145,7 @@ func TestOpenErrors(t *testing.T) {
 		{"idx: truncated inside of gzip", tree{"a.gz": gz(idx(8, []uint32{2, 2}, 1, 2, 3))}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: values: got 3, want 4 (shape 2×2); the file is truncated"},
 		{"idx: too long", tree{"a": idx(8, []uint32{1, 2}, 1, 2, 3)}, []string{"a"}, file.Options{}, data.ErrFormat, "a: got more bytes than the header announces, want the end of the file"},
 		{"idx: no dimension", tree{"a": idx(8, nil, 1)}, []string{"a"}, file.Options{}, data.ErrShape, "a: shape: got a single number, want a row for each point"},
-		{"idx: labels as points", tree{"a": idx(8, []uint32{3}, 1, 2, 3)}, []string{"a"}, file.Options{}, data.ErrShape, "a: shape: got 3, want a row for each point; reshape points of one value to 3×1, or name the file as labels"},
+		{"idx: labels as points", tree{"a": idx(8, []uint32{3}, 1, 2, 3)}, []string{"a"}, file.Options{}, data.ErrShape, "a: shape: got 3, want a row for each point; reshape points of one value to 3×1, and one point to 1×3, or name the file as labels"},
 		{"idx: no points", tree{"a": idx(8, []uint32{0, 28, 28})}, []string{"a"}, file.Options{}, data.ErrEmpty, "a: shape: got 0×28×28, want at least one row and one column"},
 		{"idx: no columns", tree{"a": idx(8, []uint32{5, 0})}, []string{"a"}, file.Options{}, data.ErrEmpty, "a: shape: got 5×0, want at least one row and one column"},
 
@@ -161,7 +161,7 @@ func TestOpenErrors(t *testing.T) {
 		{"npy: key missing", tree{"a": npy("{'descr': '<f4', 'shape': (1, 1)}")}, []string{"a"}, file.Options{}, data.ErrFormat, `npy header "{'descr': '<f4', 'shape': (1, 1)}": fortran_order: got none, want one`},
 		{"npy: negative size", tree{"a": bytesOf("(-1, 2)")}, []string{"a"}, file.Options{}, data.ErrFormat, `npy header "{'descr': '|u1', 'fortran_order': False, 'shape': (-1, 2), }": shape: got "-1", want a size`},
 		{"npy: truncated", tree{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, file.Options{}, data.ErrFormat, "a: values: got 1, want 4 (shape 2×2); the file is truncated"},
-		{"npy: one dimension", tree{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, file.Options{}, data.ErrShape, "shape: got 2, want a row for each point; reshape points of one value to 2×1, or name the file as labels"},
+		{"npy: one dimension", tree{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, file.Options{}, data.ErrShape, "shape: got 2, want a row for each point; reshape points of one value to 2×1, and one point to 1×2, or name the file as labels"},
 		{"npy: NaN", tree{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 2: column 2: got NaN"},
 		{"npy: too large for float32", tree{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 1: column 1: got +Inf"},
 
