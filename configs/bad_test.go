@@ -75,6 +75,7 @@ var badFiles = []struct{ text, want string }{
 	{"data: {path: []}", `run.yaml:1: data.path: got an empty list, want a path or a list of at least one path`},
 	{"data:\n  path:\n    - a\n    - no\n    - false", `run.yaml:5: data.path: item 3: got false, want a path or a list of paths; quote it: "false"`},
 	{"data: {label_column: []}", `run.yaml:1: data.label_column: got an empty list, want the name of a column, or its number (1 is the first, -1 the last), or null`},
+	{"data: {na: [~, -1]}", `run.yaml:1: data.na: item 1: got null, want a word or a number, or a list of them`},
 	{"data: {drop: [id, true]}", `run.yaml:1: data.drop: item 2: got true, want the name or number of a column, or a list of them; quote it: "true"`},
 	{"data: {header: true}", `run.yaml:1: data.header: got true, want auto, yes or no`},
 	{"loss: {s: fast}", `run.yaml:1: loss.s: got "fast", want a number, or null`},

@@ -59,6 +59,7 @@ var kindsOfText = map[string]string{
 	"start":   strings.Join(cne.InitPCA.Words(), ", ") + ", or the path of a run folder or a file",
 	"column":  "the name of a column, or its number (1 is the first, -1 the last)",
 	"columns": "the name or number of a column, or a list of them",
+	"words":   "a word or a number, or a list of them",
 	"paths":   "a path or a list of paths",
 	"inputs":  "a path or a list of at least one path",
 }

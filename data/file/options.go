@@ -55,7 +55,7 @@ type Options struct {
 	Categories []string `key:"categories" as:"columns"`
 	// NA lists further words for a missing value, and numbers, which may be written in any
 	// way: -999 is also -999.0.
-	NA []string `key:"na" as:"columns"`
+	NA []string `key:"na" as:"words"`
 	// Codings says how columns become numbers, as Dataset.Codings of earlier points.
 	Codings []data.Coding
 	// AllowMissing lets Read and ReadRows return values that are NaN or infinite. The caller
