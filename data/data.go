@@ -42,6 +42,8 @@ var (
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite is wrapped by errors about values that are NaN or infinite.
 	ErrNotFinite = errors.New("value is not finite")
+	// ErrIncomplete is wrapped, too, if there are such values in all rows.
+	ErrIncomplete = errors.New("no row is complete")
 	// ErrDirection is wrapped by errors about zero vectors (Cosine), constant vectors
 	// (Correlation), latitudes beyond 90 degrees (Haversine) and values that are no distances
 	// (Precomputed).
@@ -179,6 +181,9 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 		}
 		return nil
 	})
+	if err == nil && bad == n && n > 1 {
+		return errorf(ErrNotFinite, "%w; %w: all %d have missing or infinite values", first, ErrIncomplete, n)
+	}
 	if err == nil && bad > 1 {
 		return errorf(ErrNotFinite, "%w; %d of %d rows have missing or infinite values", first, bad, n)
 	}

@@ -274,7 +274,7 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 	case errors.Is(err, data.ErrNotFinite) && in.Config.Embed.GraphMetric == data.Precomputed:
 		return fmt.Errorf("%w; a matrix of distances (graph.metric: precomputed) must be complete", err)
 	case errors.Is(err, data.ErrNotFinite) && !d.FillsMissing():
-		remedy := selection.If(drops && d.Refuses(), "drop leaves such rows out, mean", "mean")
+		remedy := selection.If(drops && d.Refuses() && !errors.Is(err, data.ErrIncomplete), "drop leaves such rows out, mean", "mean")
 		return fmt.Errorf("%w; --set data.missing=%s fills in the means of the columns", err, remedy)
 	}
 	return err

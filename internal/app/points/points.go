@@ -200,7 +200,8 @@ func (in *Inputs) divide(rules cne.DivisionRules, labels *data.Labels, missing [
 		keys, what = "data.missing, data.zero_rows", what+", and "+zeros
 	}
 	if len(missing) == in.N {
-		kind.Check(fmt.Errorf("%s: %s: got only %s, want others", keys, text.Few(in.Config.Data.Path, nil), what))
+		remedy := selection.If(in.Config.Data.Missing == "drop", "; --set data.missing=mean fills in the means of the columns", "")
+		kind.Check(fmt.Errorf("%s: %s: got only %s, want others%s", keys, text.Few(in.Config.Data.Path, nil), what, remedy))
 	}
 	division, err := rules.Divide(in.N, labels, missing)
 	kind.Check(configs.Cause(err))
