@@ -181,6 +181,8 @@ func TestReadCSVErrors(t *testing.T) {
 		{"FITS", "SIMPLE  =                    T / conforms to FITS\x00", file.Options{}, data.ErrUnsupported, "the file is a FITS file or VOTable; convert it with python3 -c \"from astropy.table import Table; Table.read("},
 		{"VOTable", "<?xml version='1.0'?>\n<!-- from\nTOPCAT -->\n<VOTABLE version='1.3'>", file.Options{}, data.ErrUnsupported, "the file is a FITS file or VOTable; "},
 		{"bytes", "a,b\n1," + strings.Repeat("\x01", 60) + "\n", file.Options{}, data.ErrFormat, "b (line 2: " + strconv.Quote(strings.Repeat("\x01", 10)) + ")"},
+		{"binary numbers", "\x054\x116<\xbd\xc2?9\xd6\xc5m4\x80\xf0?", file.Options{}, data.ErrUnsupported, "the file is neither IDX nor npy"},
+		{"text in Latin-1", "a,b\n1,\xe9t\xe9\n", file.Options{}, data.ErrFormat, "not UTF-8; iconv"},
 		{"svmlight", "-1 1:0.5 7:-1e-3\n+1 2:1\n", file.Options{}, data.ErrUnsupported, "the file is in the format of svmlight; convert it with python3"},
 		{"svmlight with several labels", "1,3 1:0.5\n2 2:1\n", file.Options{}, data.ErrUnsupported, "x, y = sklearn.datasets.load_svmlight_file('FILE', multilabel=True)"},
 		{"svmlight without a label", " 1:0.5 3:2\n2,4 2:1\n", file.Options{}, data.ErrUnsupported, "the file is in the format of svmlight"},

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cne/data"
 	"cne/internal/hdf5"
@@ -182,13 +184,14 @@ func recognize(name string, in *Input) (*format, error) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", fill(f.advice))
 		}
 	}
-	zeros := bytes.IndexByte(head, 0) >= 0
+	isControl := func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }
+	isBinary := bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) && bytes.ContainsFunc(head, isControl)
 	for i, f := range formats {
-		if f.hasEnding(name) && !f.anyOrder && (f.magic != "" || !zeros) {
+		if f.hasEnding(name) && !f.anyOrder && (f.magic != "" || !isBinary) {
 			return &formats[i], nil
 		}
 	}
-	if zeros {
+	if isBinary {
 		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8; save the points with numpy.save, or as CSV; if it is text in UTF-16, "+wantUTF8)
 	}
 	return &formats[len(formats)-1], nil
