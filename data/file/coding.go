@@ -232,10 +232,10 @@ func (s *inspector) kind(wanted data.CodingKind, swapped bool) (most data.Coding
 type TextColumn struct {
 	Name   string
 	Fields []TextField // examples
-	// Seen is the number of fields that are not missing. Values is the number of different
-	// ones, or some large number.
-	Seen, Values int
-	Missing      bool // some fields are
+	// Seen is the number of fields that are not missing, and Odd of those that are no numbers.
+	// Values is the number of different ones, or some large number.
+	Seen, Odd, Values int
+	Missing           bool // some fields are
 	// Number reports whether the other fields are numbers.
 	Number bool
 	Is     string // what the column is, if it cannot be numbers or text; or empty
@@ -340,6 +340,21 @@ func (e *TextError) WordLine() string {
 	return fmt.Sprintf("line %d", last)
 }
 
+// OddLine returns the line that has the only words among numbers, as a sum below a table has, and
+// else "".
+func (e *TextError) OddLine() (line string) {
+	for _, c := range e.Columns {
+		if len(c.Fields) == 0 { // no values
+			continue
+		}
+		if !c.Number || c.Odd != 1 || line != "" && c.Fields[0].Where != line {
+			return ""
+		}
+		line = c.Fields[0].Where
+	}
+	return line
+}
+
 // encode sets the codings of the columns with data, by their first fields or what Options
 // says of them, and returns the columns that are not numbers; of the first fields, only if
 // none is one, as then reading finds it.
@@ -387,7 +402,7 @@ func (l *layout) encode(columns map[int]*inspector, o *Options, all bool) (texts
 		}
 		c.Kind = data.CodingText
 		k := slices.Index(codingKinds[:], kind)
-		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Seen: s.seen, Values: len(s.values), Number: s.hits[k] > 0,
+		texts[i] = TextColumn{Name: l.nameOf(i), Fields: s.odd[k], Seen: s.seen, Odd: s.seen - s.hits[k], Values: len(s.values), Number: s.hits[k] > 0,
 			Is: cmp.Or(s.none, selection.If(slices.Contains(o.Dates, l.nameOf(i)), "not a date such as 2024-12-31, 31.12.2024 or 12/31/2024", ""))}
 	}
 	return texts

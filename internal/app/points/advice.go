@@ -265,6 +265,9 @@ func (in *Inputs) explainTable(err error, drops bool) error {
 		if table.Numbers {
 			advice += ", or --drop-text"
 		}
+		if line := table.OddLine(); line != "" {
+			advice += "; or remove " + line
+		}
 		if table.Unsure {
 			advice += "; if the first line has the names of the columns, --set data.header=yes first"
 		}
