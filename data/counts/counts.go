@@ -493,29 +493,47 @@ func (s *Scaling) columns(c *Matrix) (column []int32, err error) {
 		}
 		return column, nil
 	}
-	index := make(map[string]int, len(c.GeneNames))
-	for _, names := range [][]string{c.OtherNames, c.GeneNames} { // names come before second names
+	firsts := func(names []string) map[string]int {
+		index := make(map[string]int, len(names))
 		for g, name := range slices.Backward(names) {
 			index[name] = g // the first of several
 		}
+		return index
 	}
-	missing, example := 0, ""
+	index, others := firsts(c.GeneNames), firsts(c.OtherNames)
+	take := func(j, g int) bool {
+		if column[g] >= 0 {
+			kind.Need(s.Names[column[g]] != s.Names[j], data.ErrShape,
+				"genes: got several called %.60q in another order than in training, want that order, or names that differ", s.Names[j])
+			return false
+		}
+		column[g] = int32(j)
+		return true
+	}
+	var rest []int // their names come before second names, which several may share
 	for j, name := range s.Names {
 		// Genes with the same name are matched by position.
 		g, ok := index[name]
-		if !ok && s.Others != nil {
-			g, ok = index[s.Others[j]]
-		}
 		if own := int(s.Genes[j]); own < c.Genes && c.GeneNames[own] == name {
 			g = own
 		}
 		if !ok {
-			missing, example = missing+1, cmp.Or(example, name)
+			rest = append(rest, j)
 			continue
 		}
-		kind.Need(column[g] < 0, data.ErrShape,
-			"genes: got several called %.60q in another order than in training, want that order, or names that differ", name)
-		column[g] = int32(j)
+		take(j, g)
+	}
+	missing, example := 0, ""
+	for _, j := range rest {
+		g, ok := others[s.Names[j]]
+		if !ok && s.Others != nil {
+			if g, ok = index[s.Others[j]]; !ok {
+				g, ok = others[s.Others[j]]
+			}
+		}
+		if !ok || !take(j, g) {
+			missing, example = missing+1, cmp.Or(example, s.Names[j])
+		}
 	}
 	kind.Need(2*missing <= len(s.Names), data.ErrShape,
 		"genes: got counts without %d of the model's %d genes, such as %.60q, want at least half of them", missing, len(s.Names), example)

@@ -670,6 +670,13 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 	if missing := s.Missing(other); missing != 0 {
 		t.Errorf("%d genes are missing by the model's second names", missing)
 	}
+	// Unless that is the name of another gene.
+	for _, j := range []int{3, 8} {
+		s.Others[7] = s.Names[j]
+		if missing := s.Missing(other); missing != 1 {
+			t.Errorf("%d genes are missing where %q is a second name, too, want 1", missing, s.Names[j])
+		}
+	}
 	s.Others = nil
 	for _, name := range s.Names[8:18] {
 		other.GeneNames[slices.Index(other.GeneNames, name)] = "gone"
