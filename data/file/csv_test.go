@@ -191,6 +191,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"an R object", "X\n\x00\x00\x00\x03", file.Options{}, data.ErrUnsupported, "in R, write.csv(readRDS('FILE')"},
 		{"decimal commas below one name", "x\n11,5\n2,7\n3,9\n", file.Options{}, data.ErrFormat, "line 2: fields: got 2, want 1 as in line 1; do its numbers have decimal commas"},
 		{"a title above semicolons", "Title\nx;y\n1;2\n", file.Options{}, data.ErrFormat, "line 2: fields: got 2, want 1 as in line 1; remove lines before the table"},
+		{"names with blanks", "mass\nMazda RX4 2.5\nValiant 3\n", file.Options{}, data.ErrFormat, `line 2: fields: got "Mazda RX4 2.5", want names with blanks in quotation marks, or fields separated by`},
 		{"too large", "1,2\n3,1e39\n", file.Options{}, data.ErrFormat, `line 2: column 2: got "1e39", want a number that float32 can hold; if it stands for a missing value, name it in data.na`},
 		{"NaN", "1,2\n3,nan\n", file.Options{}, data.ErrNotFinite, "row 2: column 2: got NaN"},
 		{"quotation mark within a field", "x,l\n1,a\"b\n2,c\"\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2: quotation marks: "},

@@ -907,8 +907,15 @@ func (l *layout) textError(texts map[int]TextColumn) error {
 		return nil
 	}
 	if of := e.Columns[0].Fields; len(l.roles) == 1 && len(of) > 0 {
-		if items := strings.Fields(of[0].Text); len(items) > 1 && vector("["+of[0].Text+"]") != nil {
+		items := strings.Fields(of[0].Text)
+		number, isLine := strings.CutPrefix(of[0].Where, "line ")
+		switch {
+		case len(items) < 2:
+		case vector("["+of[0].Text+"]") != nil:
 			return notSeparated(of[0].Text)
+		case isLine && isPlain(items[len(items)-1]):
+			line, _ := strconv.Atoi(number)
+			return &lineError{line, errorf(data.ErrFormat, "fields: got %.40q, want names with blanks in quotation marks, or fields separated by commas, semicolons or tabs", of[0].Text)}
 		}
 	}
 	return e
