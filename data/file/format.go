@@ -110,8 +110,11 @@ const svmPairs = `( +\d+:[-+.\deE]+)`
 // magic returns what reports whether a file begins with one of some texts, in letters of any
 // case.
 func magic(texts ...string) func(top []byte) bool {
+	upper := func(c byte) byte { return c - selection.If[byte]('a' <= c && c <= 'z', 'a'-'A', 0) }
 	return func(top []byte) bool {
-		return slices.ContainsFunc(texts, func(s string) bool { return s != "" && bytes.EqualFold(top[:min(len(top), len(s))], []byte(s)) })
+		return slices.ContainsFunc(texts, func(s string) bool { // not by bytes.EqualFold, to which all bytes of no UTF-8 are equal
+			return s != "" && slices.EqualFunc(top[:min(len(top), len(s))], []byte(s), func(a, b byte) bool { return upper(a) == upper(b) })
+		})
 	}
 }
 
@@ -184,8 +187,7 @@ func recognize(name string, in *Input) (*format, error) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", fill(f.advice))
 		}
 	}
-	isControl := func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }
-	isBinary := bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) && bytes.ContainsFunc(head, isControl)
+	isBinary := bytes.IndexByte(head, 0) >= 0 || areNumbers(top)
 	for i, f := range formats {
 		if f.hasEnding(name) && !f.anyOrder && (f.magic != "" || !isBinary) {
 			return &formats[i], nil
@@ -195,6 +197,20 @@ func recognize(name string, in *Input) (*format, error) {
 		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text in UTF-8; save the points with numpy.save, or as CSV; if it is text in UTF-16, "+wantUTF8)
 	}
 	return &formats[len(formats)-1], nil
+}
+
+// areNumbers reports whether the first bytes of a file are rather binary numbers
+// than text: one in a hundred is a control character, and as many are not UTF-8.
+func areNumbers(top []byte) bool {
+	controls, invalid := 0, 0
+	for i, r := range string(top) {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			controls++
+		} else if r == utf8.RuneError && top[i] >= utf8.RuneSelf {
+			invalid++
+		}
+	}
+	return 100*min(controls, invalid) > len(top)
 }
 
 // hasEnding reports whether the name of a file has an extension of the format.
