@@ -402,7 +402,11 @@ func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler, columns []stri
 	switch {
 	case wanted != data.ScaleAuto:
 	case s.Kind == data.ScaleStandard:
-		o.logger().Info(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.6g-fold; data.scale: unit keeps them", len(s.SD), math.Round(s.SpreadRatio())))
+		why := "some of categories"
+		if ratio := math.Round(s.SpreadRatio()); ratio > 1 {
+			why = fmt.Sprintf("whose spreads differ %.6g-fold", ratio)
+		}
+		o.logger().Info(fmt.Sprintf("data.scale: standardised %d columns, %s; data.scale: unit keeps them", len(s.SD), why))
 	default:
 		o.logger().Info(fmt.Sprintf("data.scale: divided all values by %.6g", s.Divisor))
 	}
