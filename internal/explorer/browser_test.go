@@ -189,6 +189,7 @@ func TestBrowserPointing(t *testing.T) {
 	b.after("away", "document.getElementById('tip').hidden", "true")
 	b.after("key c", "document.getElementById('tip').hidden", "false")
 	b.after("key Right", "cne.t", "1")
+	b.settle() // the tip follows with the next frame
 	x, y = b.at(4)
 	if at := tip(); min(math.Abs(at[0]-x), math.Abs(at[2]-x)) > 30 || math.Abs((at[1]+at[3])/2-y) > 60 {
 		t.Errorf("the tip at %v stayed behind the point at %v, %v", at, x, y)
