@@ -73,7 +73,7 @@ var foreign = []struct {
 		`names = map(''.join, re.findall(r'(?im)^\s*@attribute\s+(?:\x27(.*?)\x27\s|\x22(.*?)\x22\s|(\S+))', head)); ` +
 		`rows = csv.reader([r for r in rows.splitlines() if r.strip() and r[0] not in '%'], quotechar=chr(39), escapechar=chr(92), skipinitialspace=True); ` +
 		`csv.writer(open('{table}.csv', 'w')).writerows([names, *([v.strip('?') and v for v in r] for r in rows)])"`},
-	{regexp.MustCompile(`^SIMPLE  =|^(?i:\x{feff}?\s*(<\?xml[^>]*>\s*)?(?s:<!--.*?-->\s*)*<VOTABLE\b)`).Match, "a FITS file or VOTable; convert it with python3 -c \"" +
+	{regexp.MustCompile(`^(?:SIMPLE  =|(?i:\x{feff}?\s*(<\?xml[^>]*>\s*)?(?s:<!--.*?-->\s*)*<VOTABLE\b))`).Match, "a FITS file or VOTable; convert it with python3 -c \"" +
 		"from astropy.table import Table; Table.read({file}).write('{table}.csv')\", with the package astropy"},
 	// A time such as 12:30 is no value of a column, unless others beside it are no times.
 	{regexp.MustCompile(`^\x{feff}?([-+]?[.\d]+(e[-+]?\d+)?,?)*( +qid:\d+)?` + svmPairs + `* +\d+:(\d|\d{3,}|\d*[-+.eE][-+.\deE]*)` + svmPairs +
