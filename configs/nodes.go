@@ -60,6 +60,10 @@ func valueNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case nil:
 		return scalar("!!null", "null")
+	case bool:
+		return scalar("!!bool", strconv.FormatBool(v))
+	case int:
+		return scalar("!!int", strconv.Itoa(v))
 	case float64:
 		return scalar("!!float", formatFloat(v))
 	case interface{ plain() any }:
@@ -175,34 +179,47 @@ func CommandOf(line string) string {
 // defaults. Loading it gives the same value. The first line has the program's version and
 // the command.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
-	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s%s\n\n", Header, Version(), s.command, takes)
-	for _, k := range s.keys {
-		line, err := k.line(k.value(reflect.ValueOf(c).Elem()))
-		if err != nil {
-			return fmt.Errorf("writing the configuration: %w", err)
-		}
-		text += k.above + line
+	lines, err := linesOf(s.keys, reflect.ValueOf(c).Elem())
+	if err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	_, err := io.WriteString(w, text)
+	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s%s\n\n", Header, Version(), s.command, takes)
+	for i, k := range s.keys {
+		text += k.above + lines[i]
+	}
+	_, err = io.WriteString(w, text)
 	return err
 }
 
-// line returns the line with a value in the file of defaults, or several for a list.
-func (k *key) line(v any) (string, error) {
-	mapping := func(key string, value *yaml.Node) *yaml.Node {
-		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar("!!str", key), value}}
-	}
-	section, name, dotted := strings.Cut(k.Key, ".")
-	n := mapping(section, k.node(v))
-	if dotted {
-		n = mapping(section, mapping(name, k.node(v)))
+// linesOf returns the line of each key in the file of defaults with its value in a
+// configuration, or several lines for a list, without the line of the section. One encoder
+// writes all: to make one takes as long as tens of keys.
+func linesOf(keys []key, config reflect.Value) ([]string, error) {
+	all := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, k := range keys {
+		n := k.node(k.value(config))
+		section, name, dotted := strings.Cut(k.Key, ".")
+		if dotted {
+			n = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar("!!str", name), n}}
+		}
+		all.Content = append(all.Content, scalar("!!str", section), n)
 	}
 	var text bytes.Buffer
 	enc := yaml.NewEncoder(&text)
 	enc.SetIndent(2)
-	err := errors.Join(enc.Encode(n), enc.Close())
-	if dotted { // without the section
-		_, _ = text.ReadBytes('\n')
+	if err := errors.Join(enc.Encode(all), enc.Close()); err != nil {
+		return nil, err
 	}
-	return text.String(), err
+	lines := make([]string, 0, len(keys))
+	for line := range strings.Lines(text.String()) {
+		if isEntry := line[0] != ' ' && line[0] != '\n'; !isEntry {
+			lines[len(lines)-1] += line
+			continue
+		}
+		if strings.Contains(keys[len(lines)].Key, ".") {
+			line = "" // the section
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
 }
