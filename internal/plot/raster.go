@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
+	"image/png"
 	"io"
 	"math"
 	"strconv"
@@ -38,8 +39,8 @@ func (l *layout) writePNG(w io.Writer, dpi int) error {
 	l.rasterise(points, float64(dpi)/72)
 	draw.Draw(img, img.Bounds(), points, image.Point{}, draw.Over)
 	l.furnish(vgdraw.New(c))
-	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
-	return err
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed} // half the time, and some 5 % more bytes
+	return encoder.Encode(w, img)
 }
 
 // rasterise sets the points as anti-aliased discs, or draws them by density; dots
