@@ -26,8 +26,8 @@ import (
 	"cne/internal/text"
 )
 
-// garbage is the tests' GOGC: they make many short runs.
-const garbage = 400
+// garbage is the tests' GOGC: they make many short runs. A limit keeps the larger ones small.
+const garbage = 3000
 
 func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		os.Setenv("CNE_OUTPUT_PLOT", "false") // a picture takes longer than most runs
 	}
 	debug.SetGCPercent(garbage)
+	debug.SetMemoryLimit(512 << 20)
 	os.Exit(m.Run())
 }
 

@@ -89,8 +89,10 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		kind.Check(rundir.BeginWith(p.Log, c, &p.options))
 	}
 	p.images = kind.Got(openImages(ctx, p.Reporter, &c.Data, "data.path"))
-	// Memory used for reading is returned before training.
-	debug.FreeOSMemory()
+	// Memory used for reading many images is returned before training.
+	if len(p.images.Pixels) >= 64<<20 {
+		debug.FreeOSMemory()
+	}
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
 	p.rows = kind.Got(c.SimCLR.Rows(p.images))
