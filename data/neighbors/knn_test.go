@@ -2,7 +2,6 @@ package neighbors
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -30,14 +29,17 @@ func scan(base, queries *data.Matrix, k int, own bool) *Neighbors {
 		i int
 	}
 	for q := range queries.N {
-		var row []pair
+		row := make([]pair, 0, base.N)
 		for j := range base.N {
 			if !own || j != q {
 				row = append(row, pair{dist2(queries.Row(q), base.Row(j), math.Inf(1)), j})
 			}
 		}
 		slices.SortFunc(row, func(a, b pair) int {
-			return cmp.Or(cmp.Compare(a.d, b.d), a.i-b.i)
+			if a.d < b.d {
+				return -1
+			}
+			return selection.If(a.d > b.d, 1, a.i-b.i)
 		})
 		for p := range k {
 			nb.Index[q*k+p], nb.Dist2[q*k+p] = int32(row[p].i), row[p].d
