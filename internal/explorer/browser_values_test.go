@@ -3,6 +3,7 @@ package explorer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,45 +36,51 @@ func TestBrowserScales(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
 	log := func(v float64) float64 { return math.Log1p(v) / math.Log1p(1000) / 2 }
-	for name, tc := range map[string]struct {
+	columns := []struct {
+		name   string
 		values []float64
 		places map[string][]float64
 	}{
-		"positive":         {[]float64{1, 2, 4, 1000, 1e4, nan}, map[string][]float64{"linear": {0, 0, 0, 0.1, 1}, "log": {0, 0.075, 0.15, 0.75, 1}, "quantile": {0, 0.25, 0.5, 0.75, 1}}},
-		"of both signs":    {[]float64{-1000, -1, 0, 1, nan, 1000}, map[string][]float64{"linear": {0, 0.5, 0.5, 0.5, nan, 1}, "log": {0, 0.5 - log(1), 0.5, 0.5 + log(1), nan, 1}}},
-		"zeros":            {[]float64{0, 0, 1, 1000}, map[string][]float64{"log": {0, 0, 2 * log(1), 1}}},
-		"negative":         {[]float64{-1000, -1, -1000}, map[string][]float64{"log": {0, 1, 0}}},
-		"ties":             {[]float64{5, 7, 5, 9, 5}, map[string][]float64{"quantile": {0, 2. / 3, 0, 1, 0}}},
-		"all equal":        {[]float64{3, 3, nan, 3}, map[string][]float64{"linear": {0.5, 0.5}, "log": {0.5, 0.5}, "quantile": {0.5, 0.5, nan, 0.5}}},
-		"as large as can":  {[]float64{-math.MaxFloat64, 0, math.MaxFloat64}, map[string][]float64{"linear": {0, 0.5, 1}, "log": {0, 0.5, 1}, "quantile": {0, 0.5, 1}}},
-		"as small as can":  {[]float64{0, math.SmallestNonzeroFloat64}, map[string][]float64{"log": {0, 1}, "quantile": {0, 1}}},
-		"large and narrow": {[]float64{1.7e9, 1.7e9 + 500, 1.7e9 + 1000}, map[string][]float64{"linear": {0, 0.5, 1}, "log": {0, 0.5, 1}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := show(t, valued(tc.values...), setting{}).ready()
-			known := 0
-			for _, v := range tc.values {
-				if !math.IsNaN(v) {
-					known++
-				}
+		{"positive", []float64{1, 2, 4, 1000, 1e4, nan}, map[string][]float64{"linear": {0, 0, 0, 0.1, 1}, "log": {0, 0.075, 0.15, 0.75, 1}, "quantile": {0, 0.25, 0.5, 0.75, 1}}},
+		{"of both signs", []float64{-1000, -1, 0, 1, nan, 1000}, map[string][]float64{"linear": {0, 0.5, 0.5, 0.5, nan, 1}, "log": {0, 0.5 - log(1), 0.5, 0.5 + log(1), nan, 1}}},
+		{"zeros", []float64{0, 0, 1, 1000}, map[string][]float64{"log": {0, 0, 2 * log(1), 1}}},
+		{"negative", []float64{-1000, -1, -1000}, map[string][]float64{"log": {0, 1, 0}}},
+		{"ties", []float64{5, 7, 5, 9, 5}, map[string][]float64{"quantile": {0, 2. / 3, 0, 1, 0}}},
+		{"all equal", []float64{3, 3, nan, 3}, map[string][]float64{"linear": {0.5, 0.5}, "log": {0.5, 0.5}, "quantile": {0.5, 0.5, nan, 0.5}}},
+		{"as large as can", []float64{-math.MaxFloat64, 0, math.MaxFloat64}, map[string][]float64{"linear": {0, 0.5, 1}, "log": {0, 0.5, 1}, "quantile": {0, 0.5, 1}}},
+		{"as small as can", []float64{0, math.SmallestNonzeroFloat64}, map[string][]float64{"log": {0, 1}, "quantile": {0, 1}}},
+		{"large and narrow", []float64{1.7e9, 1.7e9 + 500, 1.7e9 + 1000}, map[string][]float64{"linear": {0, 0.5, 1}, "log": {0, 0.5, 1}}},
+	}
+	p := valued(slices.Repeat([]float64{nan}, 6)...)
+	p.Colouring = plot.Colouring{}
+	for _, c := range columns {
+		values := slices.Concat(c.values, slices.Repeat([]float64{nan}, 6-len(c.values)))
+		p.Columns = append(p.Columns, Column{Name: c.name, Colouring: plot.Colouring{Values: values}})
+	}
+	b := show(t, p, setting{}).ready()
+	for k, c := range columns {
+		b.after(fmt.Sprint("choose ", k), "cne.column", c.name)
+		known := len(c.values)
+		for _, v := range c.values {
+			if math.IsNaN(v) {
+				known--
 			}
-			for _, kind := range []string{"linear", "quantile", "log"} {
-				b.scale(kind)
-				for row, at := range tc.places[kind] {
-					want := inkOf(plot.UnlabeledColour())[0]
-					if !math.IsNaN(at) {
-						want = valueInk(at)[0]
-					}
-					b.colour(kind, row, want)
+		}
+		for _, kind := range []string{"linear", "quantile", "log"} {
+			b.scale(kind)
+			for row, at := range c.places[kind] {
+				want := inkOf(plot.UnlabeledColour())[0]
+				if !math.IsNaN(at) {
+					want = valueInk(at)[0]
 				}
-				b.expect(kind+": all are in the histogram", "cne.values.bins.reduce((a, b) => a + b, 0)", fmt.Sprint(known))
-				b.expect(kind+": no mark lies over another, nor outside", `(() => {
-				  const r = Array.from(document.querySelectorAll("#colours .marks span"), (e) => e.getBoundingClientRect()), box = document.getElementById("side").getBoundingClientRect();
-				  return r.length > 0 && r.every((m, k) => m.left >= box.left && m.right <= box.right && (k === 0 || m.left > r[k - 1].right));
-				})()`, "true")
+				b.colour(c.name+", "+kind, row, want)
 			}
-		})
+			b.expect(c.name+", "+kind+": all are in the histogram", "cne.values.bins.reduce((a, b) => a + b, 0)", fmt.Sprint(known))
+			b.expect(c.name+", "+kind+": no mark lies over another, nor outside", `(() => {
+			  const r = Array.from(document.querySelectorAll("#colours .marks span"), (e) => e.getBoundingClientRect()), box = document.getElementById("side").getBoundingClientRect();
+			  return r.length > 0 && r.every((m, k) => m.left >= box.left && m.right <= box.right && (k === 0 || m.left > r[k - 1].right));
+			})()`, "true")
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ type target struct {
 	close func()
 }
 
-// take returns a tab that is about:blank.
+// take returns a tab, which shows nothing or what another test has shown.
 func take(browser context.Context) (*target, error) {
 	select {
 	case o := <-spare:
@@ -78,13 +78,10 @@ func take(browser context.Context) (*target, error) {
 	}
 }
 
-// giveBack makes a tab as new for the next test, or closes it.
+// giveBack makes a tab ready for the next test, or closes it.
 func (o *target) giveBack(script cdppage.ScriptIdentifier) {
 	away := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved}
 	_, err := chromedp.Call(o.ctx, cdppage.RemoveScriptToEvaluateOnNewDocument, cdppage.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: script})
-	if err == nil {
-		err = chromedp.Do(o.ctx, chromedp.Navigate("about:blank"))
-	}
 	if err == nil {
 		_, err = chromedp.Call(o.ctx, input.DispatchMouseEvent, away)
 	}
