@@ -134,7 +134,7 @@ func TestBlocksEqualOpen(t *testing.T) {
 	folder := t.TempDir()
 	var array bytes.Buffer
 	must(t, file.WriteNPY(&array, normal(1, 10, 2)))
-	long := normal(2, 40, 5000) // rows that cross the buffer's bounds
+	long := normal(2, 12, 5000) // rows that cross the buffer's bounds
 	var longNPY, longCSV bytes.Buffer
 	must(t, errors.Join(file.WriteNPY(&longNPY, long), file.WriteCSV(&longCSV, long, nil, nil)))
 	table := put(t, folder, "a.csv", []byte("x,kind,y\n1,b,2\n\n3,a,4\n5,\"b\",6"))
