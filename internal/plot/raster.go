@@ -35,9 +35,11 @@ func (l *layout) writePNG(w io.Writer, dpi int) error {
 	l.checkPixels(dpi)
 	c := vgimg.NewWith(vgimg.UseWH(vg.Length(l.width), vg.Length(l.height)), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))
 	img := c.Image()
-	points := image.NewRGBA(img.Bounds())
-	l.rasterise(points, float64(dpi)/72)
-	draw.Draw(img, img.Bounds(), points, image.Point{}, draw.Over)
+	if len(l.layers) > 0 { // charts have none
+		points := image.NewRGBA(img.Bounds())
+		l.rasterise(points, float64(dpi)/72)
+		draw.Draw(img, img.Bounds(), points, image.Point{}, draw.Over)
+	}
 	l.furnish(vgdraw.New(c))
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed} // half the time, and some 5 % more bytes
 	return encoder.Encode(w, img)
