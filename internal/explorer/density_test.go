@@ -39,13 +39,18 @@ func crowded(more int) *Page {
 	return &Page{Colouring: plot.Colouring{Classes: classes}, Views: []View{{Name: "only", Embedding: m}}}
 }
 
-// red returns the mean of the red channel around a row.
+// red returns the mean of the red channel around a row, in one picture.
 func (b *tab) red(row int) float64 {
 	b.t.Helper()
 	return get[float64](b, fmt.Sprintf(`(() => {
-	  const [x, y] = cne.place(%d);
+	  const [x, y] = cne.place(%d), canvas = document.getElementById("points"), gl = canvas.getContext("webgl2"), ratio = canvas.width / canvas.clientWidth;
+	  const pixel = new Uint8Array(4);
 	  let sum = 0;
-	  for (let i = -3; i < 3; i += 2) for (let j = -3; j < 3; j += 2) sum += cne.pixel(x + 5 * i + 2, y + 5 * j + 2)[0];
+	  cne.pixel(x, y); // draws, and what is drawn can be read until this returns
+	  for (let i = -3; i < 3; i += 2) for (let j = -3; j < 3; j += 2) {
+	    gl.readPixels(Math.floor((x + 5 * i + 2) * ratio), canvas.height - 1 - Math.floor((y + 5 * j + 2) * ratio), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+	    sum += pixel[0];
+	  }
 	  return sum / 9;
 	})()`, row))
 }
