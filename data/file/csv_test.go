@@ -405,6 +405,8 @@ func TestUnnamedAndNumberedColumns(t *testing.T) {
 		{"falling ones beside a word", "id,405,403,400\n" + rows(9, "c#"), 10, 3, "--set data.header=yes"},
 		{"a row like the others", "1,2,3.25,5\n" + rows(9, "#"), 10, 4, ""},
 		{"rising rows", "1,2,3.5\n5,6,8\n6,7,9\n7,8,9.5\n8,9,12\n9,10,12.5\n", 6, 3, ""},
+		{"names on two lines", "a,a,b,b\n0,1,0,1\n" + rows(9, "1.5"), 10, 4, "several columns have the same name; if the line below theirs belongs to the header, too, remove it"},
+		{"the last of two lines of names", "a,a,b,b\n" + rows(9, "1.5"), 9, 4, "have the same name"},
 		{"quoted row names", ",a,b,c\n" + rows(9, "\"1.1\""), 9, 3, "the first column has no name"},
 		{"rising row names", ",a,b,c\n" + rows(12, "#.5"), 12, 3, "the first column has no name"},
 		{"row names with some numbers", ",a,b,c\n" + rows(9, "c#") + rows(3, "#"), 12, 3, "the first column has no name"},
@@ -416,40 +418,6 @@ func TestUnnamedAndNumberedColumns(t *testing.T) {
 		set, err := file.Decode(strings.NewReader(tc.text), file.Options{DropText: true, AllowMissing: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil || set.Points.N != tc.n || set.Points.D != tc.d || !strings.Contains(log.String(), tc.log) || tc.log == "" && strings.Contains(log.String(), "first line") {
 			t.Errorf("%s: %v, %v; want %d points of %d values, and %q in the log %s", tc.name, set, err, tc.n, tc.d, tc.log, log.String())
-		}
-	}
-}
-
-// Names of columns that pandas writes on several lines are joined; lines of points are none.
-func TestHeaderOfLevels(t *testing.T) {
-	rows := "0,.5,1.5,2,3\n1,2.5,7,8,1\n"
-	points := ".5,1.5,2,3\n2.5,7,8,1\n"
-	ones := strings.Repeat("0,0,0,1\n1,0,1,1\n0,1,1,1\n", 2)
-	for _, tc := range []struct {
-		text   string
-		header file.Header
-		n      int
-		names  []string // of the columns; nil without
-	}{
-		{",a,a,b,b\n,1,2,1,2\n" + rows, "", 2, []string{"a_1", "a_2", "b_1", "b_2"}},
-		{"a,a,b,b\n1,2,1,2\n" + points, "", 2, []string{"a_1", "a_2", "b_1", "b_2"}},
-		{"a,a,b,b\n1,2,1,2\n" + ones, "", 6, []string{"a_1", "a_2", "b_1", "b_2"}},
-		{"a,a,b\nmean,std,mean\n.5,1.5,2\n", "", 1, []string{"a_mean", "a_std", "b_mean"}},
-		{"v,v,v\n0,10,20\n.5,1.5,2.25\n", "", 1, []string{"v_0", "v_10", "v_20"}},
-		{"s,v,v,w,w\n,1.5,2,1.5,2\n" + rows, "", 2, []string{"s", "v_1.5", "v_2", "w_1.5", "w_2"}},
-		{"group,a,a,b,b\ntime,1,2,1,2\n" + rows, "", 2, []string{"a_1", "a_2", "b_1", "b_2"}},
-		{"group,1,1,2,2\ntime,1,2,1,3\n" + rows, "", 2, []string{"1_1", "1_2", "2_1", "2_3"}},
-		{",a,a,a,a\n,mean,min,max,std\nid,,,,\n" + rows, "", 2, []string{"id", "a_mean", "a_min", "a_max", "a_std"}},
-		{"0,0,1,1\n0,1,0,1\n" + points, "", 4, nil},
-		{"0,0,1,1\n0,1,0,1\n" + points, file.HeaderPresent, 2, []string{"0_0", "0_1", "1_0", "1_1"}},
-		{"0,0,1,1\n0,1,0,1\n" + points, file.HeaderNone, 4, nil},
-		{"a,a,b,b\n1,3,1,2\n" + points, "", 3, []string{"a", "a", "b", "b"}},
-		{"a,a,b,b\n0,1,0,1\n1,0,1,0\n" + ones, "", 8, []string{"a", "a", "b", "b"}},
-		{"a,b\n1,2\n3,4\n", "", 2, []string{"a", "b"}},
-	} {
-		set, err := file.Decode(strings.NewReader(tc.text), file.Options{Header: tc.header})
-		if err != nil || set.Points.N != tc.n || !slices.Equal(set.Points.Columns, tc.names) {
-			t.Errorf("%q: %v, %v; want %d points of %q", tc.text, set, err, tc.n, tc.names)
 		}
 	}
 }

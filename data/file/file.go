@@ -470,9 +470,11 @@ func (o *Options) logReading(h *head, first bool) {
 	if !first {
 		return
 	}
-	info(h.joined != "", h.joined, nil)
 	info(h.indexed == 1, "the first column has no name and holds row numbers or names; it is left out, unless columns are listed", nil)
 	info(h.indexed > 1, fmt.Sprintf("%d of the first columns have no names and hold row numbers or names; they are left out, unless columns are listed", h.indexed), nil)
+	if !allDiffer(h.columns) {
+		o.Log.Warn("several columns have the same name; if the line below theirs belongs to the header, too, remove it", "file", h.name)
+	}
 	if h.unnamed != nil {
 		o.Log.Warn(fmt.Sprintf("columns without names at the beginning are part of all distances: %s; if they are row names or classes, "+
 			"--set data.drop=%s leaves them out", strings.Join(h.unnamed, ", "), strings.Join(h.unnamed, ",")), "file", h.name)

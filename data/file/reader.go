@@ -36,7 +36,6 @@ type head struct {
 	used     []data.Coding // of the columns of a table that are not plain numbers
 	sources  []string      // the names, or numbers, of the columns of a table with the values
 	counted  string        // why the first row, with numbers as points have, is the header; empty for other headers
-	joined   string        // how the names of several lines are read; empty for other headers
 	doubtful bool          // the first row may be such a header
 	indexed  int           // first columns, without names, that are row numbers or names, and are left out
 	unnamed  []string      // the numbers of the other first columns without names

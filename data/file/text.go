@@ -187,22 +187,15 @@ func newRows(in *Input, opt *Options) *textReader {
 	kind.Check(t.err)
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
-	names, lines, maybe := t.levels(!t.guessed)
-	if t.guessed && names == nil {
+	if t.guessed {
 		t.counted, t.doubtful = t.numbered()
-		t.doubtful = t.doubtful || maybe
 		t.unsure = t.doubtful
 	}
-	if short := t.isShort(); opt.Header == HeaderPresent || t.counted != "" || t.guessed && (names != nil || t.isHeader(opt)) {
+	if short := t.isShort(); opt.Header == HeaderPresent || t.counted != "" || t.guessed && t.isHeader(opt) {
 		t.names, t.doubtful, t.unsure = fieldNames(t.row), false, false
-		if names != nil {
-			t.names, t.joined = names, fmt.Sprintf("the first %d lines are a header of pandas; the names of a column are joined by _", lines)
-		}
-		below := min(max(1, lines), len(t.first))
+		below := min(1, len(t.first))
 		t.first, t.firstLines, t.quoted = t.first[below:], t.firstLines[below:], t.quoted[below:]
-		for range max(1, lines) {
-			t.advance()
-		}
+		t.advance()
 		if len(t.row) == len(t.names)+1 && (short || t.isIndex(0)) { // R's row names have no heading
 			t.names = slices.Insert(t.names, 0, "")
 		}
