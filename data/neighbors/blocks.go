@@ -464,9 +464,10 @@ func newErrorBound(d int) errorBound {
 	return e
 }
 
-// newRoundedBound is newErrorBound for points on a device whose coordinates were rounded to
-// TF32's 10 stored bits of mantissa before their norms and products were computed. The
-// rounding moved each point by at most the share change of its norm.
+// newRoundedBound is newErrorBound for points whose coordinates were rounded before their norms
+// and products were computed: on a device to TF32's 10 stored bits of mantissa, with AMX to
+// bfloat16. The rounding moved each point by at most the share change of its norm, less
+// what was subnormal.
 //
 // Tensor cores multiply such numbers exactly, whether they truncate or round further
 // digits. The error of s comes from the truncated sums: a step adds a few products,
@@ -475,7 +476,7 @@ func newErrorBound(d int) errorBound {
 // that adds m products to the sum errs by at most 2(m+2)u of the sum of all magnitudes,
 // and K/m steps by 2(1+2/m)Ku, where m ≥ 4. The sum of magnitudes is at most aᵢaⱼ ≤
 // (aᵢ+aⱼ)²/4, half of newErrorBound's, so twice its γ would suffice. Four times its γ
-// allows for m = 1.
+// allows for m = 1. AMX rounds each sum to nearest, and its K = D+6 terms need newErrorBound's γ.
 func newRoundedBound(d int, change float64) errorBound {
 	e := newErrorBound(d)
 	e.shift += float64(1.001 * change)

@@ -243,6 +243,26 @@ func TestRoundedPointsThatProveTooLittle(t *testing.T) {
 	}
 }
 
+// A query of which rounding leaves almost nothing proves no more for the others.
+func TestQueryOfSubnormalCoordinates(t *testing.T) {
+	m, r := data.NewMatrix(600, 9), rand.New(rand.NewPCG(1, 9))
+	for i := 0; i < m.N; i += 2 { // eight narrow groups around 0
+		for l := range m.D {
+			v := float32(r.IntN(1<<12)) / (1 << 12)
+			if i >= 8 {
+				v = m.Row(i % 8)[l] + float32(r.IntN(7)-3)/(1<<20)
+			}
+			m.Row(i)[l], m.Row(i + 1)[l] = v, -v
+		}
+	}
+	points := m.Clone()
+	selection.Fill(points.Row(0), 0x1.fp-127)
+	points.Row(0)[0] = 0x1p-126
+	found := newNeighbors(points.N, 5)
+	rankCandidates(t, roundedIndex(m), found, queries{points: points})
+	same(t, found, scan(m, points, 5, false))
+}
+
 func normal(n, d int, seed uint64) *data.Matrix {
 	m := data.NewMatrix(n, d)
 	kinds[0].fill(m, rand.New(rand.NewPCG(seed, 0)))

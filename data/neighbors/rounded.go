@@ -87,15 +87,17 @@ func (p *panels) round(z, x []float32) (h float32, norm, moved float64) {
 		exact := p.transform(v, l)
 		z[l] = simd.RoundBFloat16(exact)
 		sum += float64(float64(z[l]) * float64(z[l]))
-		by := float64(exact) - float64(z[l])
-		change += float64(by * by)
+		if z[l] != 0 { // the bound includes what becomes 0, which is subnormal
+			by := float64(exact) - float64(z[l])
+			change += float64(by * by)
+		}
 	}
 	norm = math.Sqrt(sum)
 	switch {
 	case far(norm):
 		clear(z)
 		return 2 * aboveAll, norm, 0
-	case sum == 0: // the bound includes what is subnormal
+	case sum == 0:
 		return 0, 0, 0
 	}
 	return float32(sum / 2), norm, math.Sqrt(change / sum)
