@@ -100,17 +100,32 @@ func TestLinearStaysWithinTheMatrices(t *testing.T) {
 }
 
 func TestPanelsStayWithinTheMatrices(t *testing.T) {
-	words := func(x []float32) []uint32 {
-		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
-	}
 	withGuards(t, [][3]int{{1, 16, 1}, {13, 48, 9}, {7, 80, 21}, {30, 32, 8}, {5, 3, 4}}, func(t *testing.T, m, n, k int, before bool) {
 		form := NewPanels[float32](k, n)
 		a, b, c := guarded(t, m*k, before), guarded(t, form.Len(), before), guarded(t, m*n, before)
 		for _, beta := range []float32{0, 1} {
 			MultiplyPanels(form, m, a, k, 1, b, beta, c, n)
 			MultiplyPanels(form, m, a, 1, m, b, beta, c, n)
-			MultiplyPairs(form, m, words(a), k, 1, words(b), beta != 0, c, n)
-			MultiplyPairs(form, m, words(a), 1, m, words(b), beta != 0, c, n)
 		}
+	})
+}
+
+func TestPairsStayWithinTheMatrices(t *testing.T) {
+	words := func(x []float32) []uint32 {
+		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+	}
+	sizes := [][3]int{{1, 16, 1}, {13, 48, 9}, {7, 80, 21}, {30, 32, 8}, {5, 3, 4}, {16, 16, 16}, {33, 64, 32}, {81, 48, 530}}
+	multiply := func(t *testing.T, m, n, k int, before bool) {
+		form := NewPairPanels(k, n)
+		a, b, c := words(guarded(t, m*k, before)), words(guarded(t, form.Len(), before)), guarded(t, m*n, before)
+		for _, add := range []bool{false, true} {
+			MultiplyPairs(form, m, a, k, 1, b, add, c, n)
+			MultiplyPairs(form, m, a, 1, m, b, add, c, n)
+		}
+	}
+	withGuards(t, sizes, multiply)
+	t.Run("without AMX", func(t *testing.T) {
+		withoutAMX(t)
+		withGuards(t, sizes, multiply)
 	})
 }

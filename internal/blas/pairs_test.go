@@ -218,6 +218,17 @@ func TestPairsPassNaN(t *testing.T) {
 	})
 }
 
+func TestPairsAllocateNothing(t *testing.T) {
+	const m, n, k = 33, 48, 530
+	form := NewPairPanels(k, n)
+	a, b, c := make([]uint32, m*k), make([]uint32, form.Len()), make([]float32, m*n)
+	for _, strides := range [][2]int{{k, 1}, {1, m}} {
+		if allocs := testing.AllocsPerRun(5, func() { MultiplyPairs(form, m, a, strides[0], strides[1], b, false, c, n) }); allocs != 0 {
+			t.Errorf("strides %d: %v allocations", strides, allocs)
+		}
+	}
+}
+
 func BenchmarkMultiplyPairs(b *testing.B) {
 	const m, n, k = 192, 128, 128
 	b.Run("float32", func(b *testing.B) {
