@@ -3,6 +3,7 @@ package neighbors
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -124,6 +125,7 @@ func newCoarseFirst(ctx context.Context, m *data.Matrix, order []int32, k int) *
 	}
 	p := newRoundedPanels(m, order)
 	if p.proved(ctx, m, k) < 0.9 {
+		runtime.GC() // the points themselves get the memory of the rounded points
 		return nil
 	}
 	return &coarseFirst{p, sync.OnceValue(func() *panels { return newPanels(m, order) })}
@@ -150,10 +152,15 @@ func (p *panels) proved(ctx context.Context, m *data.Matrix, k int) float64 {
 	return float64(proved.Load()) / sample
 }
 
-// find implements candidates.
+// find implements candidates. The base points are queries only once, in KNN. If it then needs
+// the points themselves, they get the memory of the rounded points.
 func (c *coarseFirst) find(ctx context.Context, q queries, k int, rank rerank) error {
 	if q.rows == nil {
 		return c.coarse.find(ctx, q, k, rank)
+	}
+	if q.own {
+		c.coarse.rounded = nil
+		runtime.GC()
 	}
 	return c.fine().find(ctx, q, k, rank)
 }

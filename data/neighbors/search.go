@@ -31,7 +31,7 @@ type Index struct {
 
 // NewIndex prepares the base points for searching; they must not change while the index
 // is in use. It takes about as much memory as the points, and twice as much once a search
-// has needed the tree. A device keeps three copies of the base until Free (two without
+// has needed the tree. With AMX searches may keep another copy. A device keeps three copies of the base until Free (two without
 // Device.TF32 or in up to 8 dimensions), and needs 64 MiB more for a search. With less
 // memory each search copies the base in parts. An approximate index first finds near
 // points of the base. This takes as long as KNN, and pays off for tens of thousands of
