@@ -202,7 +202,8 @@ type (
 	amxFunc   func(config *byte, strips, k int, a *uint32, lda int, b *uint32, c *float32, ldc, add, number int)
 )
 
-// kernels are the inner loops of an instruction set. They all compute the same bits.
+// kernels are the inner loops of an instruction set. All but amx compute the
+// same bits.
 type kernels struct {
 	height  int      // the rows of the highest tile; lower ones are there too
 	panel   int      // the columns of the widest tile
@@ -219,7 +220,7 @@ type kernels struct {
 	spread             spreadFunc // by vectors − 1
 	sumStrip, addStrip stripFunc
 	pairs              pairsFunc // by tileNumber
-	amx                amxFunc   // see amx.run
+	amx                amxFunc   // by amxProduct.strips
 }
 
 // copyNumber returns the number of the kernel for rows of a width class: the widest is 0.

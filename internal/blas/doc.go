@@ -17,12 +17,12 @@
 // do not depend on GOMAXPROCS, and nothing is allocated once products of a size have been
 // computed. The bits of a row of A·B and A·Bᵀ do not depend on the other rows of A.
 //
-// All inner loops but those for AMX give the same bits. An element is added up in the order of the depth with
-// fused products, from 0 in each part of the depth. In float32, parts have at most 512 steps
-// (panels with a multiple of 16 columns are one part); the sum of a part is multiplied by
-// alpha and rounded, then beta·C is added, fused, where beta is 1 after the first part. In
-// float64, parts have 256 steps, alpha multiplies the elements of A, and beta multiplies C
-// first. The bias comes last.
+// All inner loops but those for AMX give the same bits. An element is added up in the order
+// of the depth with fused products, from 0 in each part of the depth. In float32, parts
+// have at most 512 steps (panels with a multiple of 16 columns are one part); the sum of a
+// part is multiplied by alpha and rounded, then beta·C is added, fused, where beta is 1
+// after the first part. In float64, parts have 256 steps, alpha multiplies the elements of
+// A, and beta multiplies C first. The bias comes last.
 package blas
 
 //go:generate go run -C ../asm ./blas ../blas

@@ -180,7 +180,7 @@ func (q *amxProduct) shape(rows, steps int) {
 	}
 }
 
-// offset returns the address of an element, which may be the end of the memory.
+// offset returns the address of an element.
 func offset[T any](p *T, elements int) *T { return at(p, elements*int(unsafe.Sizeof(*p))) }
 
 // addPair adds the two products of a pair to a sum.
