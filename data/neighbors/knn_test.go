@@ -217,7 +217,7 @@ func TestTreeAndBlocksAgree(t *testing.T) {
 
 // Points are rounded if that proves most of their neighbours, and the neighbours stay the same.
 func TestRoundedPointsThatProveTooLittle(t *testing.T) {
-	m := normal(1<<13, 10, 1)
+	m := normal(1<<14, 10, 1)
 	order := inOrder(m.N)
 	if share := newRoundedPanels(m, order).proved(t.Context(), m, 15); share < 0.95 {
 		t.Errorf("normal points: the neighbours of %.2f of them are proved", share)

@@ -119,12 +119,12 @@ type coarseFirst struct {
 // newCoarseFirst returns nil if the processor has no AMX, or if rounded points would not prove
 // enough in searches for k neighbours.
 func newCoarseFirst(ctx context.Context, m *data.Matrix, order []int32, k int) *coarseFirst {
-	const leastPoints = 1 << 13
+	const leastPoints = 1 << 14
 	if !simd.AMX() || !blas.BFloat16() || m.N < leastPoints || measureOf(m) != euclidean {
 		return nil
 	}
 	p := newRoundedPanels(m, order)
-	if p.proved(ctx, m, k) < 0.9 {
+	if p.proved(ctx, m, k) < 0.95 {
 		runtime.GC() // the points themselves get the memory of the rounded points
 		return nil
 	}
