@@ -156,15 +156,14 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, origins
 	} else if most > 0 && !kGiven {
 		c.Embed.Neighbors = min(most, n-1)
 	}
-	flagged := func(key string) bool { return strings.HasPrefix(origins[key], "--") } // configurations of runs have the preset's
 	switch {
-	case weighted && g.Weights == nil && flagged("graph.weighted_sampling"):
+	case weighted && g.Weights == nil:
 		log.Warn("the edges of graph.file have equal weights, so graph.weighted_sampling has no effect")
 	case !weighted && g.Weights != nil:
 		log.Warn("graph.file has edges of different weights, which count as equal; graph.weighted_sampling=true draws them in proportion")
 		g.Weights = nil
 	}
-	if c.Embed.Density > 0 && flagged("graph.density") {
+	if c.Embed.Density > 0 && strings.HasPrefix(origins["graph.density"], "--") { // configurations of runs have the preset's
 		log.Warn("graph.density has no effect on graph.file, whose edges have their own weights")
 	}
 	if !g.Symmetric() {
