@@ -58,28 +58,34 @@ func TestImitate(t *testing.T) {
 	}
 }
 
+// interrupted cancels an imitation after a step, and returns the path of its checkpoint.
+func interrupted(t *testing.T, x, y *data.Matrix, seed uint64, stop int) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "learning.safetensors")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := train.Imitate(ctx, x, y, &train.Imitation{
+		Seed: seed,
+		Step: func(done, _ int, _ float64) {
+			if done == stop {
+				cancel()
+			}
+		},
+		Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // A network has the same bits on any number of cores.
 func TestImitateOnAnyNumberOfCores(t *testing.T) {
 	x, y := spiral(1000, 1)
-	folder := t.TempDir()
 	var before []byte
 	for _, procs := range []int{1, 3} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-		ctx, cancel := context.WithCancel(t.Context())
-		path := filepath.Join(folder, "learning.safetensors")
-		_, err := train.Imitate(ctx, x, y, &train.Imitation{
-			Seed: 1,
-			Step: func(done, _ int, _ float64) {
-				if done == 25 {
-					cancel()
-				}
-			},
-			Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
+		got, err := os.ReadFile(interrupted(t, x, y, 1, 25))
 		must(t, err)
 		if before != nil && !bytes.Equal(got, before) {
 			t.Errorf("%d cores give other bits", procs)
@@ -101,22 +107,8 @@ func TestImitateResumes(t *testing.T) {
 	}
 	want := make([]float32, len(y.X))
 	must(t, whole.ProjectTo(want, x.X))
-	path := filepath.Join(t.TempDir(), "learning.safetensors")
 	for _, stop := range []int{1, 150} { // a step takes all points
-		ctx, cancel := context.WithCancel(t.Context())
-		_, err := train.Imitate(ctx, x, y, &train.Imitation{
-			Seed: 3,
-			Step: func(done, _ int, _ float64) {
-				if done == stop {
-					cancel()
-				}
-			},
-			Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		from, err := train.ReadCheckpoint(path)
+		from, err := train.ReadCheckpoint(interrupted(t, x, y, 3, stop))
 		must(t, err)
 		first := 0
 		network, err := train.Imitate(t.Context(), x, y, &train.Imitation{Seed: 3, Resume: from, Step: func(done, _ int, _ float64) {
