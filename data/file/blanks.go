@@ -26,9 +26,9 @@ func newBlanks(in io.Reader, skip int) *blanks {
 }
 
 // findBlanks reports whether the fields of a text, which begins with the lines of top, are
-// separated by blanks: all rows have as many, after a header at most one more, and two of the last
-// row, or of most rows, are numbers, missing or in quotation marks, or areNamed. skip is the number of lines
-// before the first row.
+// separated by blanks: all rows have as many, after a header at most one more. Two of the last row,
+// or of most rows, are also numbers, missing or in quotation marks, or the rows are a column with
+// names (areNamed). skip is the number of lines before the first row.
 func findBlanks(top []byte) (skip int, ok bool) {
 	var rows [][]string
 	lines := bytes.Split(bytes.TrimRight(top, "\r\n"), []byte("\n"))
@@ -65,8 +65,8 @@ func findBlanks(top []byte) (skip int, ok bool) {
 	return skip, len(rows) > 0 && (isTable || numbersIn(rows[len(rows)-1]) > 1)
 }
 
-// areNamed reports whether rows below one name of a column have two fields: a name of the row, which
-// no other has, and a number or none.
+// areNamed reports whether the first row has one field, the name of a column, and all others have
+// two: a name that differs from all others, and a number, which may be missing.
 func areNamed(rows [][]string) bool {
 	isNamed := func(row []string) bool { return len(row) == 2 && (isPlain(row[1]) || text.IsMissing(row[1])) }
 	names := selection.Map(rows[1:], func(row []string) string { return row[0] })

@@ -69,9 +69,9 @@ func (p *panels) fillAll(m *data.Matrix) (change float64) {
 	return slices.Max(changes)
 }
 
-// nearby orders the points so that those of a block are near each other, and mostly those of
-// neighbouring blocks too. It halves the blocks again and again, each time along the coordinate
-// in which a sample of their points spreads most.
+// nearby orders the points so that a block has points near each other, and the next block mostly
+// has points near these. It halves the points again and again, each time along the coordinate
+// where a sample of them spreads most.
 func nearby(m *data.Matrix) []int32 {
 	order, keys := selection.UpTo[int32](m.N), make([]uint64, m.N)
 	var divide func(lo, hi int)
@@ -97,9 +97,10 @@ func nearby(m *data.Matrix) []int32 {
 // ofQueries says that a panel is not of a block of the points.
 const ofQueries = -1
 
-// fill moves and scales up to blockSize points into a panel, that of a block or of queries, and
-// sets their norms. Queries that are too far for candidates become zeros with a huge h. It
-// returns the largest share of its norm by which a point was moved by rounding to bfloat16.
+// fill moves and scales up to blockSize points into a panel, and sets their norms. block is
+// ofQueries for points that are not the base. Queries that are too far for candidates become zeros
+// with a huge h. The result is the largest distance by which rounding to bfloat16 moved a point,
+// divided by the point's norm.
 func (p *panels) fill(to panel, block int, m *data.Matrix, norm []float64) (change float64) {
 	if p.rounded != nil {
 		return p.rounded.fill(p, to, block, m, norm)

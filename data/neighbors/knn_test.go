@@ -243,7 +243,7 @@ func TestRoundedPointsThatProveTooLittle(t *testing.T) {
 	}
 }
 
-// A query of which rounding leaves almost nothing proves no more for the others.
+// A query that rounds to almost nothing does not make the proofs of other queries false.
 func TestQueryOfSubnormalCoordinates(t *testing.T) {
 	m, r := data.NewMatrix(600, 9), rand.New(rand.NewPCG(1, 9))
 	for i := 0; i < m.N; i += 2 { // eight narrow groups around 0

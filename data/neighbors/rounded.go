@@ -26,7 +26,7 @@ type roundedPanels struct {
 	form   blas.Panels
 	left   []uint32 // [blocks, blockSize, width]
 	right  []uint32 // [blocks] of the form
-	change float64  // the largest share of its norm by which rounding moved a point
+	change float64  // what fill returned, at most
 }
 
 func newRoundedPanels(m *data.Matrix, order []int32) *panels {
@@ -80,8 +80,8 @@ func (q *roundedPanels) fill(p *panels, to panel, block int, m *data.Matrix, nor
 	return change
 }
 
-// round writes the rounded coordinates of a point to z. It returns their h and norm, and the
-// share of it by which the point was moved.
+// round writes the rounded coordinates of a point to z. It returns their h and norm, and how far
+// the point was moved, divided by the norm.
 func (p *panels) round(z, x []float32) (h float32, norm, moved float64) {
 	sum, change := 0.0, 0.0
 	for l, v := range x {
