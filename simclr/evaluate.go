@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/data/images"
 	"cne/data/neighbors"
+	"cne/data/pca"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -197,9 +198,11 @@ type Score struct {
 
 // A SplitResult has the two accuracies on one split.
 type SplitResult struct {
-	Seed   uint64  `json:"seed"` // of a drawn split
-	KNN    float64 `json:"knn"`
-	Linear float64 `json:"linear"`
+	Seed uint64  `json:"seed"` // of a drawn split
+	KNN  float64 `json:"knn"`
+	// Whitened is 0 if features are wider than 2048.
+	Whitened float64 `json:"knn_whitened,omitempty"`
+	Linear   float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
 	Steps     int     `json:"steps"`
 	Gradient  float64 `json:"gradient"`
@@ -213,10 +216,12 @@ type Result struct {
 	Random   bool `json:"random_split,omitempty"`
 	Train    int  `json:"train"` // images of a split
 	Test     int  `json:"test"`
-	// KNN is the accuracy of KNNAccuracy, Linear the accuracy of a Logistic.
-	KNN    Score         `json:"knn"`
-	Linear Score         `json:"linear"`
-	Splits []SplitResult `json:"splits"`
+	// KNN is the accuracy of KNNAccuracy, and Whitened that after Whiten with the training
+	// images, for features of at most 2048 values. Linear is the accuracy of a Logistic.
+	KNN      Score         `json:"knn"`
+	Whitened Score         `json:"knn_whitened,omitzero"`
+	Linear   Score         `json:"linear"`
+	Splits   []SplitResult `json:"splits"`
 }
 
 // Run evaluates features: row i is image i, by Features or Pixels. Errors wrap ErrOption,
@@ -235,13 +240,17 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	}
 	logistic := e.Logistic
 	logistic.Device = cmp.Or(logistic.Device, e.Device)
-	var knn, linear []float64
+	var knn, whitened, linear []float64
 	for i, s := range splits {
 		var one SplitResult
 		if !r.Official {
 			one.Seed = e.Seeds[i]
 		}
 		one.KNN = kind.Got(KNNAccuracy(ctx, features, classes, s, k, e.Device))
+		if features.D <= maxWhitened {
+			white := kind.Got(Whiten(ctx, features, s.Train, e.Device))
+			one.Whitened = kind.Got(KNNAccuracy(ctx, white, classes, s, k, e.Device))
+		}
 		progress(2*i + 1)
 		l := kind.Got(FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), logistic))
 		found := kind.Got(l.Classify(features, s.Test))
@@ -255,10 +264,28 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 		one.Steps, one.Gradient, one.Converged = l.Steps, l.Gradient, l.Converged
 		progress(2*i + 2)
 		r.Splits = append(r.Splits, one)
-		knn, linear = append(knn, one.KNN), append(linear, one.Linear)
+		knn, whitened, linear = append(knn, one.KNN), append(whitened, one.Whitened), append(linear, one.Linear)
 	}
-	r.KNN, r.Linear = score(knn), score(linear)
+	r.KNN, r.Whitened, r.Linear = score(knn), score(whitened), score(linear)
 	return r, nil
+}
+
+// maxWhitened is the largest width of features that are whitened: the time grows as its cube.
+const maxWhitened = 2048
+
+// Whiten returns the coordinates of features along the principal axes of some of them (nil:
+// all), divided by about the standard deviation there (pca.PCA.Whiten). Unless these are few,
+// their nearest neighbours by cosine are more often of the same class. Errors are from the
+// device or ctx, or wrap data.ErrEmpty for fewer than two rows.
+func Whiten(ctx context.Context, features *data.Matrix, rows []int32, on *model.Device) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	from := features
+	if rows != nil {
+		from = features.Take(selection.As[int](rows))
+	}
+	p := kind.Got(pca.Fit(ctx, from, min(from.N, from.D), on))
+	p.Whiten()
+	return p.Transform(ctx, features, on)
 }
 
 // Plane is Run's kNN classifier on positions, such as a Projection's, with Euclidean

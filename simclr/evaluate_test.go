@@ -365,6 +365,37 @@ func TestEvaluation(t *testing.T) {
 	}
 }
 
+// Classes that differ in directions of less variance are found after whitening, on any scale.
+// Features without any variance are no error, and wide ones are not whitened.
+func TestWhitening(t *testing.T) {
+	set := labelled(900, 2)
+	features := data.NewMatrix(set.N, 3)
+	noise := rng.New(3, rng.Sample)
+	for i := range features.N {
+		row := features.Row(i)
+		angle := 2 * math.Pi / 3 * (float64(set.Labels.Class[i]) + 0.5*noise.Float64())
+		row[0], row[1], row[2] = 5+float32(noise.Normal()), 7+float32(0.2*math.Sin(angle)), 7+float32(0.2*math.Cos(angle))
+	}
+	e := simclr.Evaluation{}
+	for range 2 {
+		got, err := e.Run(t.Context(), features, set)
+		must(t, err)
+		if got.KNN.Mean > 0.9 || got.Whitened.Mean < 0.95 || got.Splits[0].Whitened != got.Whitened.Mean {
+			t.Errorf("%+v", got)
+		}
+		for i := range features.X {
+			features.X[i] *= 1e-3
+		}
+	}
+	if got, err := e.Run(t.Context(), data.NewMatrix(set.N, 3), set); err != nil || got.Whitened != got.KNN {
+		t.Errorf("equal features: %+v, %v", got, err)
+	}
+	few := labelled(24, 2)
+	if got, err := e.Run(t.Context(), data.NewMatrix(few.N, 2049), few); err != nil || got.Whitened != (simclr.Score{}) {
+		t.Errorf("wide features: %+v, %v", got, err)
+	}
+}
+
 // A random split ignores the classes: of 60 test images, the number in each class differs
 // between seeds.
 func TestRandomSplits(t *testing.T) {

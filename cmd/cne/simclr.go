@@ -15,6 +15,7 @@ import (
 	"cne/internal/ctxio"
 	"cne/internal/kind"
 	"cne/internal/memory"
+	"cne/internal/selection"
 	"cne/internal/text"
 	"cne/simclr"
 )
@@ -66,7 +67,7 @@ func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key 
 }
 
 func simclrFeaturesCmd() *cobra.Command {
-	output := "features.npy"
+	output, whiten := "features.npy", false
 	cmd := &cobra.Command{
 		Use:   "features RUN INPUT",
 		Short: "Represent images by a trained network, as an array",
@@ -74,16 +75,25 @@ func simclrFeaturesCmd() *cobra.Command {
 image, in the order of reading, and print its path. RUN is a run folder, or the
 file of a network; INPUT is anything that data.path takes. Images are scaled to
 the size of the views, or to views.whole_size; images of several sizes need
---set data.size=…, which brings them to one size first.`,
+--set data.size=…, which brings them to one size first.
+
+--whiten divides by the standard deviation along each of the representations'
+principal axes (those of INPUT, so arrays of different images do not fit each
+other). A map then separates classes better, of more images than a
+representation has values.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
-  cne train photos.npy`,
+  cne train photos.npy --metric cosine
+  cne simclr features runs/simclr-cifar10 photos --whiten -o white.npy
+  cne train white.npy --metric cosine --set graph.pca=0`,
 		Args: cli.Exactly(2, "two, the folder of a run and the images"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			return represent(cmd, args[0], args[1:], output, false, ".npy")
+			t := &representation{whiten: whiten}
+			return t.represent(cmd, args[0], args[1:], output, ".npy")
 		},
 	}
 	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` to use instead of the configuration of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, .npy")
+	cmd.Flags().BoolVar(&whiten, "whiten", false, "divide by the standard deviation along each principal axis")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }
@@ -106,7 +116,8 @@ data.path takes.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return represent(cmd, run, args, output, true, ".csv", ".npy")
+			t := &representation{head: true}
+			return t.represent(cmd, run, args, output, ".csv", ".npy")
 		},
 	}
 	cli.AddSourceFlags(configs.Pretrain, cmd, "YAML `file` to use instead of the configuration of the run")
@@ -117,8 +128,7 @@ data.path takes.`,
 
 // represent writes the network's output for images: of its head, or its representations.
 // endings are the allowed endings of the output.
-func represent(cmd *cobra.Command, run string, inputs []string, output string, head bool, endings ...string) (err error) {
-	t := new(representation)
+func (t *representation) represent(cmd *cobra.Command, run string, inputs []string, output string, endings ...string) (err error) {
 	defer func() { err = errors.Join(err, t.device.Close()) }()
 	defer kind.Catch(&err)
 	kind.Check(cli.Usage(cmd, cli.CheckEnding("--output", output, endings...)))
@@ -127,12 +137,15 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	from := t.config.Data
 	from.Path, from.Labels = inputs, nil
 	images := kind.Got(openImages(cmd.Context(), t.Reporter, &from, "INPUT"))
-	use := memory.Images{Represented: images.N}
-	if head {
+	use := memory.Images{Represented: selection.If(t.whiten, 2, 1) * images.N}
+	if t.head {
 		t.encoder, use = simclr.Projection{ResNet: t.network}, memory.Images{Placed: images.N}
 	}
 	kind.Check(t.checkMemory(use))
 	features := kind.Got(t.features(cmd.Context(), images))
+	if t.whiten {
+		features = kind.Got(simclr.Whiten(cmd.Context(), features, nil, t.device))
+	}
 	kind.Check(rundir.WriteEmbedding([]string{output}, features, images.Labels, images.Names))
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 	return err

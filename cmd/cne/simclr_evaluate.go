@@ -36,8 +36,10 @@ func simclrEvaluateCmd() *cobra.Command {
 		Long: `Train two simple classifiers on the representation of images by a network, which
 stays as it is, and print their accuracy on the test images: a vote of the
 evaluate.k nearest neighbours by cosine, and multinomial logistic regression on
-standardised features without penalty. With a drawn split, the accuracies are
-mean ± standard deviation over evaluate.seeds.
+standardised features without penalty. The vote is counted a second time after
+the features are whitened: divided by the standard deviation along each of the
+training images' principal axes. With a drawn split, the accuracies are mean ±
+standard deviation over evaluate.seeds.
 
 RUN is a run folder. Its configuration names the images and their split;
 --config, the environment and --set may change both. The result also goes to
@@ -102,6 +104,7 @@ type representation struct {
 	encoder      simclr.Encoder         // on the device; nil for pixels
 	network      *model.ResNet[float32] // if it was read; nil for pixels
 	augmentation simclr.Augmentation    // EvalBatchTo prepares images for the network
+	head, whiten bool                   // place images, or whiten their representations
 }
 
 // open opens the run that the argument RUN names, with its network unless the pixels are
@@ -249,10 +252,18 @@ func (m *EvaluationMetrics) print(w io.Writer) error {
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)
 	}
-	fmt.Fprintf(table, "split\t%s\n", formatSplit(&m.Result))
-	fmt.Fprintf(table, "kNN accuracy\t%s (k = %d)\n", formatScore(m.KNN, len(m.Splits)), m.K)
-	fmt.Fprintf(table, "linear accuracy\t%s\n", formatScore(m.Linear, len(m.Splits)))
+	m.rows(func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) })
 	return table.Flush()
+}
+
+// rows adds the split and the accuracies to a table.
+func (m *EvaluationMetrics) rows(row func(name, format string, values ...any)) {
+	row("split", "%s", formatSplit(&m.Result))
+	row("kNN accuracy", "%s (k = %d)", formatScore(m.KNN, len(m.Splits)), m.K)
+	if m.Whitened != (simclr.Score{}) {
+		row("after whitening", "%s (k = %d)", formatScore(m.Whitened, len(m.Splits)), m.K)
+	}
+	row("linear accuracy", "%s", formatScore(m.Linear, len(m.Splits)))
 }
 
 // formatSplit describes the images that the classifiers were trained and tested on.

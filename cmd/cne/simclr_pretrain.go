@@ -302,9 +302,7 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	}
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {
-		row("split", "%s", formatSplit(&e.Result))
-		row("kNN accuracy", "%s (k = %d)", formatScore(e.KNN, len(e.Splits)), e.K)
-		row("linear accuracy", "%s", formatScore(e.Linear, len(e.Splits)))
+		e.rows(row)
 		if m.Plane != nil {
 			row("kNN accuracy in the plane", "%s (k = %d)", formatScore(*m.Plane, len(e.Splits)), e.K)
 		}

@@ -109,7 +109,7 @@ func TestSimCLRRun(t *testing.T) {
 	if got := listFiles(t, "run"); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
-	for _, part := range []string{filepath.FromSlash("run/model.safetensors"), "36 (all), 14 negatives each", "kNN accuracy", "linear accuracy", " ± "} {
+	for _, part := range []string{filepath.FromSlash("run/model.safetensors"), "36 (all), 14 negatives each", "kNN accuracy", "after whitening", "linear accuracy", " ± "} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("stdout lacks %q:\n%s", part, stdout)
 		}
@@ -191,6 +191,12 @@ func TestSimCLRRun(t *testing.T) {
 	must(t, err)
 	if got := readPositions(t, "images.npy"); got.N != 36 || got.D != 32 || !slices.Equal(got.X, features.X) {
 		t.Error("the file does not hold the representations of the images")
+	}
+	mustRun(t, "simclr", "features", "run", "images", "--whiten", "-o", "white.npy")
+	white, err := simclr.Whiten(t.Context(), features, nil, nil)
+	must(t, err)
+	if got := readPositions(t, "white.npy"); got.N != 36 || got.D != 32 || !slices.Equal(got.X, white.X) {
+		t.Errorf("--whiten: %d×%d, or other values than Whiten's", got.N, got.D)
 	}
 	mustRun(t, "simclr", "features", "run", "large", "--set", "data.size=10", "-o", "large.npy")
 

@@ -316,6 +316,22 @@ func (t *Transformer) To(dst, x []float32) {
 	selection.Convert(dst, to)
 }
 
+// whitenFloor is the share of the mean variance that Whiten adds to all variances.
+const whitenFloor = 0.1
+
+// Whiten divides Axes by √(v + 0.1·m), where v is the variance along an axis and m the mean of
+// all Variance, so that coordinates have nearly equal variances. Representations of networks,
+// where a few directions dominate, gain by it. Without m, directions of mere noise would
+// count as much as others. Variance stays what it was.
+func (p *PCA) Whiten() {
+	floor := whitenFloor * selection.Sum(p.Variance) / float64(p.K)
+	for a, v := range p.Variance {
+		if v+floor > 0 { // otherwise all points are equal
+			floats.Scale(1/math.Sqrt(v+floor), p.Axes[a*p.D:(a+1)*p.D])
+		}
+	}
+}
+
 // Check returns an error wrapping data.ErrShape unless the components fit each other and
 // points of d values. It is for components from a file.
 func (p *PCA) Check(d int) (err error) {

@@ -342,6 +342,30 @@ func TestPCABits(t *testing.T) {
 	}
 }
 
+// After Whiten the coordinates are uncorrelated, and their variances are v/(v + 0.1·m), however
+// different the variances v with the mean m are. Points that are all equal stay so.
+func TestWhiten(t *testing.T) {
+	m := spread(normal(5, 300, 7))
+	p := need(Fit(t.Context(), m, 7, nil))(t)
+	var mean float64
+	for _, v := range p.Variance {
+		mean += v / 7
+	}
+	p.Whiten()
+	x := need(p.Transform(t.Context(), m, nil))(t)
+	again := need(Fit(t.Context(), x, 7, nil))(t)
+	for a, v := range p.Variance {
+		if want := v / (v + 0.1*mean); math.Abs(again.Variance[a]-want) > 1e-5*want || again.Axes[a*7+a] < 0.999 {
+			t.Errorf("along axis %d: a variance of %v, want %v; axis %v", a, again.Variance[a], want, axis(again, a))
+		}
+	}
+	equal := need(Fit(t.Context(), data.NewMatrix(9, 3), 2, nil))(t)
+	before := slices.Clone(equal.Axes)
+	if equal.Whiten(); !slices.Equal(equal.Axes, before) {
+		t.Errorf("axes of equal points: %v", equal.Axes)
+	}
+}
+
 func TestPCAErrors(t *testing.T) {
 	m := normal(1, 5, 3)
 	inf := normal(1, 5, 3)

@@ -163,14 +163,14 @@ func (r *Images) Estimate() (e Estimate) {
 	if r.Device {
 		work.Bytes, batch.Bytes, b = 0, 0, 0
 	}
-	// Representations are copied for the search for neighbours, and standardised; the
+	// Representations are whitened, copied for the search for neighbours, and standardised; the
 	// inverse of their covariance preconditions the classifier.
 	classify := func(during string, images int, d float64, parts ...Part) {
 		covariance := Part{"the covariance", "data.size", 24 * d * d}
 		if images == 0 || d > 4096 {
 			covariance.Bytes = 0
 		}
-		e.step(during, append(parts, covariance, Part{"representations with their copies", "", 12 * float64(images) * d})...)
+		e.step(during, append(parts, covariance, Part{"representations with their copies", "", 16 * float64(images) * d})...)
 	}
 	const weights = "weights with their gradients and copies" // seven arrays
 	if r.Batch > 0 {
