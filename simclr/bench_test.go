@@ -62,9 +62,9 @@ func BenchmarkPretraining(b *testing.B) {
 // way.
 func BenchmarkOptimizers(b *testing.B) {
 	p := simclr.PaperPretraining()
-	p.BatchSize, p.Views, p.Negatives = 64, 8, train.Full
+	p.BatchSize, p.Views, p.Negatives = 128, 8, train.Full
 	p.Network = model.ResNetOptions{Small: true, Hidden: 512}
-	for _, p.Augmentation.Size = range []int{8, 16} {
+	for _, p.Augmentation.Size = range []int{8, 16, 24} {
 		for _, p.Optimizer = range []simclr.Optimizer{simclr.SGD, simclr.Muon} {
 			p.LR = 0.03
 			benchmarkPretraining(b, fmt.Sprintf("%v/size=%d", p.Optimizer, p.Augmentation.Size), p)

@@ -196,11 +196,11 @@ type Score struct {
 	Std  float64 `json:"std"`
 }
 
-// A SplitResult has the two accuracies on one split.
+// A SplitResult has the accuracies on one split.
 type SplitResult struct {
 	Seed uint64  `json:"seed"` // of a drawn split
 	KNN  float64 `json:"knn"`
-	// Whitened is 0 if features are wider than 2048.
+	// Whitened is 0 if features have more values than 2048 or than there are training images.
 	Whitened float64 `json:"knn_whitened,omitempty"`
 	Linear   float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
@@ -217,7 +217,7 @@ type Result struct {
 	Train    int  `json:"train"` // images of a split
 	Test     int  `json:"test"`
 	// KNN is the accuracy of KNNAccuracy, and Whitened that after Whiten with the training
-	// images, for features of at most 2048 values. Linear is the accuracy of a Logistic.
+	// images, if these are more than features have values, which are at most 2048. Linear is the accuracy of a Logistic.
 	KNN      Score         `json:"knn"`
 	Whitened Score         `json:"knn_whitened,omitzero"`
 	Linear   Score         `json:"linear"`
@@ -247,7 +247,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 			one.Seed = e.Seeds[i]
 		}
 		one.KNN = kind.Got(KNNAccuracy(ctx, features, classes, s, k, e.Device))
-		if features.D <= maxWhitened {
+		if features.D <= maxWhitened && features.D < len(s.Train) {
 			white := kind.Got(Whiten(ctx, features, s.Train, e.Device))
 			one.Whitened = kind.Got(KNNAccuracy(ctx, white, classes, s, k, e.Device))
 		}
@@ -274,16 +274,18 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 const maxWhitened = 2048
 
 // Whiten returns the coordinates of features along the principal axes of some of them (nil:
-// all), divided by about the standard deviation there (pca.PCA.Whiten). Unless these are few,
-// their nearest neighbours by cosine are more often of the same class. Errors are from the
-// device or ctx, or wrap data.ErrEmpty for fewer than two rows.
+// all), divided by about the standard deviation there (pca.PCA.Whiten). If these are many,
+// nearest neighbours by cosine are more often of the same class. The error wraps ErrShape if
+// there are not more rows than features have values, since whitened rows would then all be
+// equally far from each other, or is from the device or ctx.
 func Whiten(ctx context.Context, features *data.Matrix, rows []int32, on *model.Device) (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	from := features
 	if rows != nil {
 		from = features.Take(selection.As[int](rows))
 	}
-	p := kind.Got(pca.Fit(ctx, from, min(from.N, from.D), on))
+	kind.Expect(from.N > from.D, ErrShape, "got %d images, want more than the %d values of a representation", from.N, from.D)
+	p := kind.Got(pca.Fit(ctx, from, from.D, on))
 	p.Whiten()
 	return p.Transform(ctx, features, on)
 }

@@ -366,7 +366,8 @@ func TestEvaluation(t *testing.T) {
 }
 
 // Classes that differ in directions of less variance are found after whitening, on any scale.
-// Features without any variance are no error, and wide ones are not whitened.
+// Features without any variance are no error; those with more values than 2048, or than there
+// are images, are not whitened.
 func TestWhitening(t *testing.T) {
 	set := labelled(900, 2)
 	features := data.NewMatrix(set.N, 3)
@@ -390,9 +391,18 @@ func TestWhitening(t *testing.T) {
 	if got, err := e.Run(t.Context(), data.NewMatrix(set.N, 3), set); err != nil || got.Whitened != got.KNN {
 		t.Errorf("equal features: %+v, %v", got, err)
 	}
-	few := labelled(24, 2)
-	if got, err := e.Run(t.Context(), data.NewMatrix(few.N, 2049), few); err != nil || got.Whitened != (simclr.Score{}) {
-		t.Errorf("wide features: %+v, %v", got, err)
+	for d, want := range map[int]bool{2: true, 17: true, 18: false, 2049: false} {
+		few := labelled(24, 2) // 18 to train on
+		wide := data.NewMatrix(few.N, d)
+		for i := range wide.X {
+			wide.X[i] = 1 + float32(noise.Float64())
+		}
+		if got, err := e.Run(t.Context(), wide, few); err != nil || (got.Whitened != simclr.Score{}) != want {
+			t.Errorf("%d values: %+v, %v", d, got, err)
+		}
+		if _, err := simclr.Whiten(t.Context(), wide, rows(18), nil); errors.Is(err, simclr.ErrShape) == want {
+			t.Errorf("%d values: %v", d, err)
+		}
 	}
 }
 

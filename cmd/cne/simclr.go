@@ -78,9 +78,9 @@ the size of the views, or to views.whole_size; images of several sizes need
 --set data.size=…, which brings them to one size first.
 
 --whiten divides by the standard deviation along each of the representations'
-principal axes (those of INPUT, so arrays of different images do not fit each
-other). A map then separates classes better, of more images than a
-representation has values.`,
+principal axes. These are INPUT's, so arrays of different images do not fit each
+other, and INPUT must have more images than a representation has values. If it
+has many more, a map separates classes better.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
   cne train photos.npy --metric cosine
   cne simclr features runs/simclr-cifar10 photos --whiten -o white.npy
@@ -137,6 +137,9 @@ func (t *representation) represent(cmd *cobra.Command, run string, inputs []stri
 	from := t.config.Data
 	from.Path, from.Labels = inputs, nil
 	images := kind.Got(openImages(cmd.Context(), t.Reporter, &from, "INPUT"))
+	if width := t.network.Width(); t.whiten && images.N <= width {
+		return fmt.Errorf("--whiten: %s: got %d images, want more than the %d values of a representation", images.Name, images.N, width)
+	}
 	use := memory.Images{Represented: selection.If(t.whiten, 2, 1) * images.N}
 	if t.head {
 		t.encoder, use = simclr.Projection{ResNet: t.network}, memory.Images{Placed: images.N}

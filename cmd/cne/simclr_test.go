@@ -109,7 +109,7 @@ func TestSimCLRRun(t *testing.T) {
 	if got := listFiles(t, "run"); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
-	for _, part := range []string{filepath.FromSlash("run/model.safetensors"), "36 (all), 14 negatives each", "kNN accuracy", "after whitening", "linear accuracy", " ± "} {
+	for _, part := range []string{filepath.FromSlash("run/model.safetensors"), "36 (all), 14 negatives each", "kNN accuracy", "linear accuracy", " ± "} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("stdout lacks %q:\n%s", part, stdout)
 		}
@@ -197,6 +197,13 @@ func TestSimCLRRun(t *testing.T) {
 	must(t, err)
 	if got := readPositions(t, "white.npy"); got.N != 36 || got.D != 32 || !slices.Equal(got.X, white.X) {
 		t.Errorf("--whiten: %d×%d, or other values than Whiten's", got.N, got.D)
+	}
+	mustFail(t, 1, "--whiten: large: got 24 images, want more than the 32 values of a representation",
+		"simclr", "features", "run", "large", "--set", "data.size=10", "--whiten", "-o", "white.npy")
+	var table strings.Builder
+	must(t, (&EvaluationMetrics{Result: simclr.Result{K: 15, Whitened: simclr.Score{Mean: 0.75}, Splits: make([]simclr.SplitResult, 1)}}).print(&table))
+	if !strings.Contains(table.String(), "after whitening  0.7500 (k = 15)\n") {
+		t.Errorf("table:\n%s", &table)
 	}
 	mustRun(t, "simclr", "features", "run", "large", "--set", "data.size=10", "-o", "large.npy")
 
