@@ -36,10 +36,12 @@ func simclrEvaluateCmd() *cobra.Command {
 		Long: `Train two simple classifiers on the representation of images by a network, which
 stays as it is, and print their accuracy on the test images: a vote of the
 evaluate.k nearest neighbours by cosine, and multinomial logistic regression on
-standardised features without penalty. The vote is counted a second time after
-the features are whitened: divided by the standard deviation along each of the
-training images' principal axes. With a drawn split, the accuracies are mean ±
-standard deviation over evaluate.seeds.
+standardised features without penalty. With a drawn split, the accuracies are
+mean ± standard deviation over evaluate.seeds.
+
+If there are more training images than features have values, at most 2048, the
+vote is counted a second time, after whitening: features are divided by their
+standard deviation along each of the training images' principal axes.
 
 RUN is a run folder. Its configuration names the images and their split;
 --config, the environment and --set may change both. The result also goes to
