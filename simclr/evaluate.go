@@ -200,7 +200,7 @@ type Score struct {
 type SplitResult struct {
 	Seed uint64  `json:"seed"` // of a drawn split
 	KNN  float64 `json:"knn"`
-	// Whitened is 0 if features have more values than 2048 or than there are training images.
+	// Whitened is 0 if features were not whitened: see Result.
 	Whitened float64 `json:"knn_whitened,omitempty"`
 	Linear   float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
@@ -216,8 +216,9 @@ type Result struct {
 	Random   bool `json:"random_split,omitempty"`
 	Train    int  `json:"train"` // images of a split
 	Test     int  `json:"test"`
-	// KNN is the accuracy of KNNAccuracy, and Whitened that after Whiten with the training
-	// images, if these are more than features have values, which are at most 2048. Linear is the accuracy of a Logistic.
+	// KNN is the accuracy of KNNAccuracy, Linear the accuracy of a Logistic. Whitened is KNN
+	// after Whiten with the training images. It is 0 if features have more than 2048 values,
+	// or as many as there are training images or more.
 	KNN      Score         `json:"knn"`
 	Whitened Score         `json:"knn_whitened,omitzero"`
 	Linear   Score         `json:"linear"`
@@ -274,15 +275,15 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 const maxWhitened = 2048
 
 // Whiten returns the coordinates of features along the principal axes of some of them (nil:
-// all), divided by about the standard deviation there (pca.PCA.Whiten). If these are many,
-// nearest neighbours by cosine are more often of the same class. The error wraps ErrShape if
-// there are not more rows than features have values, since whitened rows would then all be
-// equally far from each other, or is from the device or ctx.
+// all), divided by about the standard deviation there (pca.PCA.Whiten). With many rows, nearest
+// neighbours by cosine are more often of the same class. With no more rows than values, all
+// would be equally far from each other. The error then wraps ErrShape; others are from the
+// device or ctx.
 func Whiten(ctx context.Context, features *data.Matrix, rows []int32, on *model.Device) (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	from := features
 	if rows != nil {
-		from = features.Take(selection.As[int](rows))
+		from, _ = pick(features, nil, rows)
 	}
 	kind.Expect(from.N > from.D, ErrShape, "got %d images, want more than the %d values of a representation", from.N, from.D)
 	p := kind.Got(pca.Fit(ctx, from, from.D, on))

@@ -98,9 +98,9 @@ func nearby(m *data.Matrix) []int32 {
 const ofQueries = -1
 
 // fill moves and scales up to blockSize points into a panel, and sets their norms. block is
-// ofQueries for points that are not the base. Queries that are too far for candidates become zeros
-// with a huge h. The result is the largest distance by which rounding to bfloat16 moved a point,
-// divided by the point's norm.
+// ofQueries for points that are not the base. Queries that are too far have no candidates: they
+// become zeros with a huge h. Rounding to bfloat16 moves points. The result is the largest such
+// distance, divided by the norm of the point.
 func (p *panels) fill(to panel, block int, m *data.Matrix, norm []float64) (change float64) {
 	if p.rounded != nil {
 		return p.rounded.fill(p, to, block, m, norm)

@@ -31,11 +31,11 @@ type Index struct {
 
 // NewIndex prepares the base points for searching; they must not change while the index
 // is in use. It takes about as much memory as the points, and twice as much once a search
-// has needed the tree. With AMX searches may keep another copy. A device keeps three copies of
-// the base until Free (two without Device.TF32 or in up to 8 dimensions), and needs 64 MiB more
-// for a search. With less memory each search copies the base in parts. An approximate index first finds near
-// points of the base. This takes as long as KNN, and pays off for tens of thousands of
-// queries or more. It takes 144 bytes a point and some 1.5 bytes a value, or 5.5 where bytes
+// has needed the tree. With AMX searches may keep another copy. A device keeps three copies
+// of the base until Free (two without Device.TF32 or in up to 8 dimensions), and needs
+// 64 MiB more for a search. With less memory each search copies the base in parts. An
+// approximate index first finds near points of the base. This takes as long as KNN, and pays
+// off for tens of thousands of queries or more. It takes 144 bytes a point and some 1.5 bytes a value, or 5.5 where bytes
 // are too coarse for the values. A sparse base takes as much memory as for KNN.
 //
 // The error wraps ErrInput if base is empty or its sizes do not fit together, and
