@@ -35,8 +35,9 @@ type Index struct {
 // of the base until Free (two without Device.TF32 or in up to 8 dimensions), and needs
 // 64 MiB more for a search. With less memory each search copies the base in parts. An
 // approximate index first finds near points of the base. This takes as long as KNN, and pays
-// off for tens of thousands of queries or more. It takes 144 bytes a point and some 1.5 bytes a value, or 5.5 where bytes
-// are too coarse for the values. A sparse base takes as much memory as for KNN.
+// off for tens of thousands of queries or more. It takes 144 bytes a point and some 1.5
+// bytes a value, or 5.5 where bytes are too coarse for the values. A sparse base takes as
+// much memory as for KNN.
 //
 // The error wraps ErrInput if base is empty or its sizes do not fit together, and
 // ErrNotFinite if a value is NaN or infinite. If ctx is done first, the error is ctx's.
