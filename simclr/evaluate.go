@@ -201,7 +201,7 @@ type SplitResult struct {
 	Seed uint64  `json:"seed"` // of a drawn split
 	KNN  float64 `json:"knn"`
 	// Whitened is 0 if features were not whitened: see Result.
-	Whitened float64 `json:"knn_whitened,omitempty"`
+	Whitened float64 `json:"knn_whitened"`
 	Linear   float64 `json:"linear"`
 	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
 	Steps     int     `json:"steps"`
@@ -217,12 +217,13 @@ type Result struct {
 	Train    int  `json:"train"` // images of a split
 	Test     int  `json:"test"`
 	// KNN is the accuracy of KNNAccuracy, Linear the accuracy of a Logistic. Whitened is KNN
-	// after Whiten with the training images. It is 0 if features have more than 2048 values,
-	// or as many as there are training images or more.
-	KNN      Score         `json:"knn"`
-	Whitened Score         `json:"knn_whitened,omitzero"`
-	Linear   Score         `json:"linear"`
-	Splits   []SplitResult `json:"splits"`
+	// after Whiten with the training images. IsWhitened is false, and Whitened 0, if features
+	// have more than 2048 values, or as many as there are training images or more.
+	KNN        Score         `json:"knn"`
+	IsWhitened bool          `json:"whitened"`
+	Whitened   Score         `json:"knn_whitened"`
+	Linear     Score         `json:"linear"`
+	Splits     []SplitResult `json:"splits"`
 }
 
 // Run evaluates features: row i is image i, by Features or Pixels. Errors wrap ErrOption,
@@ -234,6 +235,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	classes := images.Labels.Class
 	checkFeatures(features, classes)
 	r := Result{K: k, Official: len(e.Seeds) == 0, Random: e.Random, Train: len(splits[0].Train), Test: len(splits[0].Test)}
+	r.IsWhitened = features.D <= maxWhitened && features.D < r.Train
 	progress := func(done int) {
 		if e.Progress != nil {
 			e.Progress(done, 2*len(splits))
@@ -248,7 +250,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 			one.Seed = e.Seeds[i]
 		}
 		one.KNN = kind.Got(KNNAccuracy(ctx, features, classes, s, k, e.Device))
-		if features.D <= maxWhitened && features.D < len(s.Train) {
+		if r.IsWhitened {
 			white := kind.Got(Whiten(ctx, features, s.Train, e.Device))
 			one.Whitened = kind.Got(KNNAccuracy(ctx, white, classes, s, k, e.Device))
 		}

@@ -397,7 +397,7 @@ func TestWhitening(t *testing.T) {
 		for i := range wide.X {
 			wide.X[i] = 1 + float32(noise.Float64())
 		}
-		if got, err := e.Run(t.Context(), wide, few); err != nil || (got.Whitened != simclr.Score{}) != want {
+		if got, err := e.Run(t.Context(), wide, few); err != nil || got.IsWhitened != want {
 			t.Errorf("%d values: %+v, %v", d, got, err)
 		}
 		if _, err := simclr.Whiten(t.Context(), wide, rows(18), nil); errors.Is(err, simclr.ErrShape) == want {

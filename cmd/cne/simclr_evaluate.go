@@ -262,7 +262,7 @@ func (m *EvaluationMetrics) print(w io.Writer) error {
 func (m *EvaluationMetrics) rows(row func(name, format string, values ...any)) {
 	row("split", "%s", formatSplit(&m.Result))
 	row("kNN accuracy", "%s (k = %d)", formatScore(m.KNN, len(m.Splits)), m.K)
-	if m.Whitened != (simclr.Score{}) {
+	if m.IsWhitened {
 		row("after whitening", "%s (k = %d)", formatScore(m.Whitened, len(m.Splits)), m.K)
 	}
 	row("linear accuracy", "%s", formatScore(m.Linear, len(m.Splits)))

@@ -201,7 +201,7 @@ func TestSimCLRRun(t *testing.T) {
 	mustFail(t, 1, "--whiten: large: got 24 images, want more than the 32 values of a representation",
 		"simclr", "features", "run", "large", "--set", "data.size=10", "--whiten", "-o", "white.npy")
 	var table strings.Builder
-	must(t, (&EvaluationMetrics{Result: simclr.Result{K: 15, Whitened: simclr.Score{Mean: 0.75}, Splits: make([]simclr.SplitResult, 1)}}).print(&table))
+	must(t, (&EvaluationMetrics{Result: simclr.Result{K: 15, IsWhitened: true, Whitened: simclr.Score{Mean: 0.75}, Splits: make([]simclr.SplitResult, 1)}}).print(&table))
 	if !strings.Contains(table.String(), "after whitening  0.7500 (k = 15)\n") {
 		t.Errorf("table:\n%s", &table)
 	}
