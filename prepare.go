@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -314,7 +315,8 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	o.logVariance(h)
 	h.stored = nil
 	if o.dropsScaled() {
-		h.Scaled = nil // the search for neighbours needs the memory more
+		h.Scaled = nil
+		runtime.GC() // the search for neighbours gets the memory of the points
 	}
 	return nil
 }

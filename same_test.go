@@ -62,7 +62,17 @@ var configurations = []struct {
 	{"network-nc-tsne-full", cne.Options{Hidden: []int{40}, Loss: op.NC, Negatives: train.Full, OnComponents: true}, threeSheets},
 	{"wide", cne.Options{}, clusters(320, 600)},
 	{"many-columns", cne.Options{}, clusters(640, 520)},
+	{"pixels", cne.Options{}, clustersOfBytes(640, 100)},
 	{"sparse-cosine", cne.Options{GraphMetric: data.Cosine, Hidden: []int{30}}, sparse(300, 80)},
+}
+
+// clustersOfBytes returns clusters with values of bytes, divided by 255.
+func clustersOfBytes(n, d int) *data.Matrix {
+	m := clusters(n, d)
+	for i, v := range m.X {
+		m.X[i] = float32(int(14*v)) / 255
+	}
+	return m
 }
 
 // sparse returns clusters without their smaller values.

@@ -51,7 +51,9 @@ type PCA struct {
 // eigenvectors of the covariance matrix or, with fewer points than columns, of the n×n
 // matrix of the points' inner products, in float64. Time grows as n·D·min(n,D) +
 // min(n,D)³, and memory beyond the points as min(n,D)². Fit reads the points twice, a
-// block at a time. If there are fewer points than columns, it reads them into memory.
+// block at a time, or up to four times if only the last are not pixels: points of whole numbers
+// up to 256, or of these divided by 255, take less time. If there are fewer points than
+// columns, it reads them into memory.
 //
 // A device computes the products of matrices, in float64; the results agree up to the
 // rounding of sums. It then holds the products and up to 256 MiB of the points, or all
@@ -74,7 +76,7 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (_ *
 	if simd.FirstNotFinite(mean) >= 0 { // sums of finite float32 values are finite
 		kind.Check(data.CheckFinite(ctx, points))
 	}
-	f := &pcaFit{points: points, n: n, device: on}
+	f := &pcaFit{points: points, n: n, device: on, pairs: blas.BFloat16()}
 	for j, m := range mean {
 		if !constant[j] {
 			f.columns = append(f.columns, int32(j))
@@ -126,6 +128,7 @@ type pcaFit struct {
 	columns []int32   // the columns that are not constant
 	mean    []float64 // of these columns
 	device  *device.Device
+	pairs   bool // whether there are products of bfloat16; results do not depend on it
 }
 
 // fit sets the axes and variances of pca and returns how many axes it has found. With the
@@ -163,6 +166,13 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (found int) {
 func (f *pcaFit) products(ctx context.Context, order int, wide bool) []float64 {
 	if !f.device.OnHost() {
 		return f.deviceProducts(ctx, wide)
+	}
+	if !wide {
+		for _, unit := range [...]float32{1, 255} {
+			if products, ok := f.wholeProducts(ctx, unit); ok {
+				return products
+			}
+		}
 	}
 	sum := make([]float64, order*order)
 	f.chunks(ctx, wide, func(_, rows int, x []float64) {
