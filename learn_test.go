@@ -73,7 +73,7 @@ func TestLearnNetworkRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	prepared, err := without.Description.Preprocessing.Apply(t.Context(), x.Clone(), nil)
+	prepared, err := without.Description.Preprocessing.Apply(t.Context(), x.Clone())
 	must(t, errors.Join(err, without.UseTrainingPoints(prepared)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -43,10 +43,9 @@ type Neighborhood struct {
 
 	// PCATime and GraphTime are the durations of the principal components and the graph.
 	PCATime, GraphTime time.Duration
-	// PCADevice and GraphDevice say who computed them: "cpu", or the name of Options.Device
-	// and the vendor's. They are empty for what was not computed, but came from the cache
-	// or was given.
-	PCADevice, GraphDevice string
+	// GraphDevice says who computed the neighbours: "cpu", or the name of Options.Device and the
+	// vendor's. It is empty for what was not computed, but came from the cache or was given.
+	GraphDevice string
 
 	alone      []int32      // points that are equally far from all others
 	stored     data.Source  // the scaled points if they are not in memory
@@ -295,7 +294,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	case equal && o.Graph == nil:
 		o.logger().Warn("all points are identical; the embedding is arbitrary", "points", n)
 	}
-	start, watch := time.Now(), o.Device.Watch()
+	start := time.Now()
 	switch {
 	case components == 0:
 		h.Reduced = h.Scaled
@@ -305,11 +304,10 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		if h.Scaled != nil && h.Scaled.CSR != nil {
 			h.PCA, err = pca.FitSparse(ctx, h.Scaled, components, o.Seed)
 		} else {
-			h.PCA, err = pca.Fit(ctx, points, components, o.Device)
+			h.PCA, err = pca.Fit(ctx, points, components)
 		}
 		kind.Check(err)
-		h.Reduced = kind.Got(h.PCA.Transform(ctx, points, o.Device))
-		h.PCADevice = watch()
+		h.Reduced = kind.Got(h.PCA.Transform(ctx, points))
 	}
 	h.PCATime = time.Since(start)
 	o.logVariance(h)

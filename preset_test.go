@@ -154,7 +154,7 @@ func TestGroupsLieTogether(t *testing.T) {
 	must(t, e.SaveModel(path))
 	loaded, err := cne.Load(path)
 	must(t, err)
-	points, err := loaded.Description.Preprocessing.Apply(t.Context(), m.Clone(), nil)
+	points, err := loaded.Description.Preprocessing.Apply(t.Context(), m.Clone())
 	must(t, err)
 	must(t, loaded.UseTrainingPoints(points))
 	loaded.Positions = e.Positions

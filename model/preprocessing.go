@@ -99,18 +99,17 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 }
 
 // Apply preprocesses points. It scales and normalises the points of m in place. It returns
-// m, or a new matrix of their principal components, computed on a device (nil means the
-// CPU). If the columns of m have other names or another order, it copies the known columns
-// (see data.Matrix.Select). A nil *Preprocessing does not change m.
+// m, or a new matrix of their principal components. If the columns of m have other
+// names or another order, it copies the known columns (see data.Matrix.Select). A nil *Preprocessing does not change m.
 //
 // The error wraps data.ErrShape for points of another width and data.ErrEmpty for no
-// points; it is a *data.DirectionError as for data.Metric.Apply, or the device's or ctx's.
-func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (*data.Matrix, error) {
+// points; it is a *data.DirectionError as for data.Metric.Apply, or ctx's.
+func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix) (*data.Matrix, error) {
 	m, err := p.ApplyInPlace(m, nil)
 	if err != nil || p == nil || p.PCA == nil {
 		return m, err
 	}
-	return p.PCA.Transform(ctx, m, on)
+	return p.PCA.Transform(ctx, m)
 }
 
 // ApplyInPlace is Apply without the principal components. With skipped, which has one

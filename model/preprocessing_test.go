@@ -26,9 +26,9 @@ func TestPreprocessing(t *testing.T) {
 			p := &model.Preprocessing{Width: 7, Scaler: scaler}
 			want := set.Points
 			if components > 0 {
-				p.PCA, err = pca.Fit(t.Context(), set.Points, components, nil)
+				p.PCA, err = pca.Fit(t.Context(), set.Points, components)
 				must(t, err)
-				want, err = p.PCA.Transform(t.Context(), set.Points, nil)
+				want, err = p.PCA.Transform(t.Context(), set.Points)
 				must(t, err)
 			}
 			text, err := json.Marshal(p)
@@ -36,13 +36,13 @@ func TestPreprocessing(t *testing.T) {
 			var read model.Preprocessing
 			must(t, json.Unmarshal(text, &read))
 			must(t, read.Check())
-			got, err := read.Apply(t.Context(), &data.Matrix{N: 50, D: 7, X: slices.Clone(raw)}, nil)
+			got, err := read.Apply(t.Context(), &data.Matrix{N: 50, D: 7, X: slices.Clone(raw)})
 			must(t, err)
 			if got.D != read.Out() || !slices.Equal(got.X, want.X) {
 				t.Errorf("%s, %d components: other points", kind, components)
 			}
 			// A block of one row gives the row's bits.
-			one, err := read.Apply(t.Context(), &data.Matrix{N: 1, D: 7, X: slices.Clone(raw[7*9 : 7*10])}, nil)
+			one, err := read.Apply(t.Context(), &data.Matrix{N: 1, D: 7, X: slices.Clone(raw[7*9 : 7*10])})
 			if err != nil || !slices.Equal(one.X, want.Row(9)) {
 				t.Errorf("%s, %d components: row 9 alone is %v, among others %v (%v)", kind, components, one.X, want.Row(9), err)
 			}
@@ -69,9 +69,9 @@ func TestPreprocessingRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantError(t, tc.p.Check(), tc.kind, tc.want) })
 	}
 	p := model.Preprocessing{Width: 3, PCA: components}
-	_, err := p.Apply(t.Context(), data.NewMatrix(2, 4), nil)
+	_, err := p.Apply(t.Context(), data.NewMatrix(2, 4))
 	wantError(t, err, data.ErrShape, "got 4 values each, want 3")
-	_, err = p.Apply(t.Context(), nil, nil)
+	_, err = p.Apply(t.Context(), nil)
 	wantError(t, err, data.ErrEmpty, "matrix: got nil")
 }
 
@@ -81,7 +81,7 @@ func TestPreprocessingColumns(t *testing.T) {
 	p := &model.Preprocessing{Width: 2, Columns: []string{"a", "b"}, Scaler: &data.Scaler{Kind: data.ScaleNone, Offset: []float64{1, 2}}}
 	must(t, p.Check())
 	m := &data.Matrix{N: 1, D: 3, X: []float32{5, 6, 7}, Columns: []string{"b", "c", "a"}}
-	if got, err := p.Apply(t.Context(), m, nil); err != nil || got.D != 2 || !slices.Equal(got.X, []float32{6, 3}) {
+	if got, err := p.Apply(t.Context(), m); err != nil || got.D != 2 || !slices.Equal(got.X, []float32{6, 3}) {
 		t.Errorf("the columns become %v (%v)", got, err)
 	}
 	o := p.Reading(file.Options{Name: "x"})
@@ -102,10 +102,10 @@ func TestPreprocessingColumns(t *testing.T) {
 func TestNilPreprocessing(t *testing.T) {
 	var p *model.Preprocessing
 	m := &data.Matrix{N: 1, D: 2, X: []float32{3, 4}}
-	if got, err := p.Apply(t.Context(), m, nil); got != m || err != nil || p.Check() != nil || p.Out() != 0 {
+	if got, err := p.Apply(t.Context(), m); got != m || err != nil || p.Check() != nil || p.Out() != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := (&model.Preprocessing{Width: 2}).Apply(t.Context(), nil, nil); !errors.Is(err, data.ErrEmpty) {
+	if _, err := (&model.Preprocessing{Width: 2}).Apply(t.Context(), nil); !errors.Is(err, data.ErrEmpty) {
 		t.Errorf("without points the error is %v", err)
 	}
 }

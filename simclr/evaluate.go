@@ -251,7 +251,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 		}
 		one.KNN = kind.Got(KNNAccuracy(ctx, features, classes, s, k, e.Device))
 		if r.IsWhitened {
-			white := kind.Got(Whiten(ctx, features, s.Train, e.Device))
+			white := kind.Got(Whiten(ctx, features, s.Train))
 			one.Whitened = kind.Got(KNNAccuracy(ctx, white, classes, s, k, e.Device))
 		}
 		progress(2*i + 1)
@@ -279,18 +279,18 @@ const maxWhitened = 2048
 // Whiten returns the coordinates of features along the principal axes of some of them (nil:
 // all), divided by about the standard deviation there (pca.PCA.Whiten). With many rows, nearest
 // neighbours by cosine are more often of the same class. With no more rows than values, all
-// would be equally far from each other. The error then wraps ErrShape; others are from the
-// device or ctx.
-func Whiten(ctx context.Context, features *data.Matrix, rows []int32, on *model.Device) (_ *data.Matrix, err error) {
+// would be equally far from each other. The error then wraps ErrShape; others are from
+// ctx.
+func Whiten(ctx context.Context, features *data.Matrix, rows []int32) (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	from := features
 	if rows != nil {
 		from, _ = pick(features, nil, rows)
 	}
 	kind.Expect(from.N > from.D, ErrShape, "got %d images, want more than the %d values of a representation", from.N, from.D)
-	p := kind.Got(pca.Fit(ctx, from, from.D, on))
+	p := kind.Got(pca.Fit(ctx, from, from.D))
 	p.Whiten()
-	return p.Transform(ctx, features, on)
+	return p.Transform(ctx, features)
 }
 
 // Plane is Run's kNN classifier on positions, such as a Projection's, with Euclidean

@@ -400,7 +400,7 @@ func TestWhitening(t *testing.T) {
 		if got, err := e.Run(t.Context(), wide, few); err != nil || got.IsWhitened != want {
 			t.Errorf("%d values: %+v, %v", d, got, err)
 		}
-		if _, err := simclr.Whiten(t.Context(), wide, rows(18), nil); errors.Is(err, simclr.ErrShape) == want {
+		if _, err := simclr.Whiten(t.Context(), wide, rows(18)); errors.Is(err, simclr.ErrShape) == want {
 			t.Errorf("%d values: %v", d, err)
 		}
 	}

@@ -102,7 +102,7 @@ func project(path string, set *data.Dataset) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := saved.Preprocessing.Apply(context.Background(), set.Points, nil)
+	points, err := saved.Preprocessing.Apply(context.Background(), set.Points)
 	if err != nil {
 		return nil, err
 	}

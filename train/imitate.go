@@ -80,8 +80,8 @@ func Imitate(ctx context.Context, points, positions *data.Matrix, o *Imitation) 
 	x := &data.Matrix{N: points.N, D: points.D, X: points.X} // without an Offset
 	var components *pca.PCA
 	if x.D > mostValues {
-		components = kind.Got(pca.Fit(ctx, x, min(mostValues, x.N), nil))
-		x = kind.Got(components.Transform(ctx, x, nil))
+		components = kind.Got(pca.Fit(ctx, x, min(mostValues, x.N)))
+		x = kind.Got(components.Transform(ctx, x))
 	}
 	stream := rng.New(o.Seed, rng.Rows, 1)
 	rows := different(x, stream.Perm(x.N))

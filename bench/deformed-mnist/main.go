@@ -176,7 +176,7 @@ func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
 	}); err != nil {
 		return err
 	}
-	components, err := pca.Fit(ctx, first, width, nil)
+	components, err := pca.Fit(ctx, first, width)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
 	return m.each(ctx, m.n, func(pixels []byte) error {
 		part := rows.Rows(0, len(pixels)/first.D)
 		scale(part.X, pixels)
-		reduced, err := components.Transform(ctx, part, nil)
+		reduced, err := components.Transform(ctx, part)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,6 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 	}
 	m.Computing = rundir.Computing{Devices: rundir.Devices{"start": "cpu", "quality": watch()}, Notes: r.device.Notes()}
 	before := rundir.ReadMetrics(r.dir.Root()).Devices // of a finished run that is completed
-	m.Devices.Add("pca", cmp.Or(r.near.PCADevice, before["pca"]))
 	m.Devices.Add("graph", cmp.Or(r.near.GraphDevice, before["graph"]))
 	m.Devices.Add("optimize", cmp.Or(r.trainedOn, before["optimize"]))
 	return m, err
@@ -79,7 +78,7 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 	if r.config.Quality.Recall && r.near.Nearest != nil {
 		scaled, err := r.in.ScaledHeld(ctx, r.near.Preprocessing, r.near.PCA)
 		if err == nil {
-			held.Points, err = points.Reduce(ctx, scaled, r.near.PCA, nil)
+			held.Points, err = points.Reduce(ctx, scaled, r.near.PCA)
 		}
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func (t *representation) represent(cmd *cobra.Command, run string, inputs []stri
 	kind.Check(t.checkMemory(use))
 	features := kind.Got(t.features(cmd.Context(), images))
 	if t.whiten {
-		features = kind.Got(simclr.Whiten(cmd.Context(), features, nil, t.device))
+		features = kind.Got(simclr.Whiten(cmd.Context(), features, nil))
 	}
 	kind.Check(rundir.WriteEmbedding([]string{output}, features, images.Labels, images.Names))
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))

@@ -193,7 +193,7 @@ func TestSimCLRRun(t *testing.T) {
 		t.Error("the file does not hold the representations of the images")
 	}
 	mustRun(t, "simclr", "features", "run", "images", "--whiten", "-o", "white.npy")
-	white, err := simclr.Whiten(t.Context(), features, nil, nil)
+	white, err := simclr.Whiten(t.Context(), features, nil)
 	must(t, err)
 	if got := readPositions(t, "white.npy"); got.N != 36 || got.D != 32 || !slices.Equal(got.X, white.X) {
 		t.Errorf("--whiten: %d×%d, or other values than Whiten's", got.N, got.D)

@@ -199,13 +199,13 @@ func TestOffsetTakesNoPart(t *testing.T) {
 		})
 	}
 	t.Run("PCA", func(t *testing.T) {
-		a := need(pca.Fit(t.Context(), near, 2, nil))(t)
-		b, err := pca.Fit(t.Context(), far, 2, nil)
+		a := need(pca.Fit(t.Context(), near, 2))(t)
+		b, err := pca.Fit(t.Context(), far, 2)
 		if err != nil || math.Abs(b.Mean[1]-a.Mean[1]-1e9) > 1e-4 {
 			t.Fatal(b.Mean, err)
 		}
-		want := need(a.Transform(t.Context(), near.Rows(0, 50), nil))(t)
-		got := need(b.Transform(t.Context(), new1, nil))(t)
+		want := need(a.Transform(t.Context(), near.Rows(0, 50)))(t)
+		got := need(b.Transform(t.Context(), new1))(t)
 		close(t, got, want, false)
 	})
 	t.Run("At, Rows and Split", func(t *testing.T) {

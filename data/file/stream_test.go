@@ -158,13 +158,13 @@ func samePreprocessing(t *testing.T, stored, whole *data.Dataset, scaling data.S
 	must(t, whole.Normalize(t.Context(), metric, want))
 	must(t, stored.Normalize(t.Context(), metric, got))
 	sameSource(t, stored.Source(), whole.Points)
-	wantPCA := need(pca.Fit(t.Context(), whole.Points, 3, nil))(t)
-	gotPCA, err := pca.Fit(t.Context(), stored.Source(), 3, nil)
+	wantPCA := need(pca.Fit(t.Context(), whole.Points, 3))(t)
+	gotPCA, err := pca.Fit(t.Context(), stored.Source(), 3)
 	if err != nil || !reflect.DeepEqual(gotPCA, wantPCA) {
 		t.Fatalf("%s, %s: the components differ, %v", scaling, metric, err)
 	}
-	wantPoints := need(wantPCA.Transform(t.Context(), whole.Points, nil))(t)
-	sameMatrix(t, need(gotPCA.Transform(t.Context(), stored.Source(), nil))(t), wantPoints)
+	wantPoints := need(wantPCA.Transform(t.Context(), whole.Points))(t)
+	sameMatrix(t, need(gotPCA.Transform(t.Context(), stored.Source()))(t), wantPoints)
 }
 
 // Points that cannot stay are read into memory.
@@ -249,7 +249,7 @@ func TestStoredFileChanges(t *testing.T) {
 			path := arrayFile(t, t.TempDir(), "<f4", 640, 14)
 			_, stored := openBoth(t, []string{path}, data.InFiles)
 			must(t, change(path, need(os.ReadFile(path))(t)))
-			_, err := pca.Fit(t.Context(), stored.Source(), 3, nil)
+			_, err := pca.Fit(t.Context(), stored.Source(), 3)
 			if !errors.Is(err, data.ErrChanged) || !strings.HasPrefix(err.Error(), path+": the file has changed") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error is %v", err)
 			}
@@ -312,7 +312,7 @@ func TestStoredMemory(t *testing.T) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	need(pca.Fit(t.Context(), ds.Source(), 3, nil))(t)
+	need(pca.Fit(t.Context(), ds.Source(), 3))(t)
 	runtime.ReadMemStats(&after)
 	// Four passes with 4 MiB of bytes and of float32 each, and one chunk of float64.
 	if got := after.TotalAlloc - before.TotalAlloc; got > 48<<20 {

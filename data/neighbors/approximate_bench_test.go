@@ -23,8 +23,8 @@ func digits(b testing.TB, n int) *data.Matrix {
 		set := need(file.Builtin("mnist10k"))(b)
 		set.Points, set.Labels = set.Points.Rows(0, n), nil
 		need(set.Scale(b.Context(), data.ScaleUnit))(b)
-		components := need(pca.Fit(b.Context(), set.Points, 50, nil))(b)
-		return need(components.Transform(b.Context(), set.Points, nil))(b)
+		components := need(pca.Fit(b.Context(), set.Points, 50))(b)
+		return need(components.Transform(b.Context(), set.Points))(b)
 	}
 	if *digitsFile == "" {
 		b.Skip("no points; see -digits")

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/device"
 	"cne/internal/rng"
 )
 
@@ -24,13 +23,12 @@ func (e *expiring) Err() error {
 	return nil
 }
 
-// testPCAContext ends the context at each place where it is looked at: the error
+// TestPCAContext ends the context at each place where it is looked at: the error
 // is then the context's, and there is no result.
-func testPCAContext(t *testing.T, on *device.Device) {
-	t.Helper()
+func TestPCAContext(t *testing.T) {
 	fit := func(m *data.Matrix) func(ctx context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
-			p, err := Fit(ctx, m, 2, on)
+			p, err := Fit(ctx, m, 2)
 			return p == nil, err
 		}
 	}
@@ -41,14 +39,14 @@ func testPCAContext(t *testing.T, on *device.Device) {
 			m.X[i] = float32(s.Normal())
 		}
 	}
-	p, err := Fit(t.Context(), tall, 2, nil)
+	p, err := Fit(t.Context(), tall, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, compute := range map[string]func(ctx context.Context) (none bool, err error){
 		"tall": fit(tall), "wide": fit(wide),
 		"Transform": func(ctx context.Context) (bool, error) {
-			y, err := p.Transform(ctx, tall, on)
+			y, err := p.Transform(ctx, tall)
 			return y == nil, err
 		},
 	} {
@@ -66,8 +64,6 @@ func testPCAContext(t *testing.T, on *device.Device) {
 	}
 }
 
-func TestPCAContext(t *testing.T) { testPCAContext(t, nil) }
-
 // Package eigen does not look at the context, but is not waited for.
 func TestLargestEigenContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,7 +73,7 @@ func TestLargestEigenContext(t *testing.T) {
 	for i := range n {
 		a[i*n+i] = float64(i)
 	}
-	if values, vectors, err := largestEigen(ctx, a, n, 2, nil); values != nil || vectors != nil || !errors.Is(err, context.Canceled) {
+	if values, vectors, err := largestEigen(ctx, a, n, 2); values != nil || vectors != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

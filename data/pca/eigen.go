@@ -2,14 +2,12 @@ package pca
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"cne/internal/blas"
 	"cne/internal/ctxio"
-	"cne/internal/device"
 	"cne/internal/eigen"
 	"cne/internal/elementary"
 	"cne/internal/kind"
@@ -34,10 +32,10 @@ const (
 // order, and as many orthonormal eigenvectors, one after the other. a holds the matrix's
 // upper triangle; it must be positive semidefinite up to rounding. Eigenvalues within
 // rounding of 0 are 0. If ctx is done first, the error is ctx's, and a may still be in
-// use. A device, if not nil, computes the products of subspace iteration.
-func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
+// use.
+func largestEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
-		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
+		values, vectors, err = subspaceEigen(ctx, a, n, k)
 	}
 	if values == nil && err == nil {
 		// eigenOf cannot be interrupted; if ctx is done, it continues in the background.
@@ -78,9 +76,8 @@ func eigenOf(a []float64, n int) (values, vectors []float64) {
 
 // subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns
 // nil if the wanted eigenvalues are hardly larger than the others, because computing all
-// eigenvectors is then as fast. A device computes the products of the matrix, if its
-// memory suffices.
-func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (_, _ []float64, err error) {
+// eigenvectors is then as fast.
+func subspaceEigen(ctx context.Context, a []float64, n, k int) (_, _ []float64, err error) {
 	defer kind.Catch(&err)
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
@@ -92,16 +89,6 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device
 	multiply := func(to, from []float64) {
 		blas.Gemm(true, false, n, width, n, 1, a, n, from, width, 0, to, width)
 		kind.Check(ctx.Err())
-	}
-	if !on.OnHost() {
-		onDevice, memory, err := deviceMultiply(ctx, on, a, n, width)
-		defer memory.Free()
-		if errors.As(err, new(*device.MemoryError)) {
-			on.Note(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
-		} else {
-			kind.Check(err)
-			multiply = onDevice
-		}
 	}
 	s := newSubspace(n, width, rng.New(uint64(n), rng.Components), multiply)
 	values, converged := s.eigen(k, ulp*float64(16+n/32), 0, 16*n/width)
@@ -222,27 +209,4 @@ func (s *subspace) filter(degree int, c float64) {
 		before, now, next = now, next, before
 	}
 	s.basis, s.image, s.spare = now, before, next
-}
-
-// productSlices is the number of slices into which a device cuts the sums of a product of
-// a matrix with a subspace, to keep all multiprocessors busy.
-const productSlices = 4
-
-// deviceMultiply uploads a symmetric matrix, given in full, and returns a function that
-// multiplies it by vectors [n, width], and the memory to free after use.
-func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64,
-	n, width int) (multiply func(to, from []float64), memory device.Pieces, err error) {
-	if memory, err = d.AllocPieces(len(matrix)*8, n*width*8, productSlices*n*width*8); err != nil {
-		return nil, nil, err
-	}
-	tiles := (n + deviceTile - 1) / deviceTile * ((width + deviceTile - 1) / deviceTile)
-	return func(to, from []float64) {
-		kind.Check(ctx.Err())
-		kind.Check(device.Upload(d, memory.At(1), from))
-		sums := device.Arg(memory.At(2))
-		kind.Check(d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads}, sums,
-			device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)))
-		kind.Check(d.Each("components_add_slices", len(to), sums, device.Int(productSlices), device.Int(len(to))))
-		kind.Check(device.Download(d, to, memory.At(2)))
-	}, memory, device.Upload(d, memory.At(0), matrix)
 }

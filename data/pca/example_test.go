@@ -12,11 +12,11 @@ import (
 func ExampleFit() {
 	// Four points near the line y = x/2.
 	m := &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 2, 1.1, 4, 1.9, 6, 3}}
-	components, err := pca.Fit(context.Background(), m, 1, nil)
+	components, err := pca.Fit(context.Background(), m, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
-	y, err := components.Transform(context.Background(), m, nil)
+	y, err := components.Transform(context.Background(), m)
 	if err != nil {
 		log.Fatal(err)
 	}

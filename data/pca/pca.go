@@ -13,7 +13,6 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
-	"cne/internal/device"
 	"cne/internal/eigen"
 	"cne/internal/kind"
 	"cne/internal/parallel"
@@ -55,18 +54,14 @@ type PCA struct {
 // up to 256, or of these divided by 255, take less time. If there are fewer points than
 // columns, it reads them into memory.
 //
-// A device computes the products of matrices, in float64; the results agree up to the
-// rounding of sums. It then holds the products and up to 256 MiB of the points, or all
-// points if they are fewer than their columns. A nil device means the CPU.
-//
 // If the points span fewer than k dimensions, the surplus axes are arbitrary unit
 // vectors orthogonal to all others, and their Variance is exactly 0. A variance that
 // float64 cannot tell from 0 counts as 0.
 //
 // The error wraps data.ErrOption for k below 1 or above min(n, D), data.ErrEmpty for fewer
 // than two points, data.ErrNotFinite for a value that is NaN or infinite, or
-// data.ErrSparse for sparse points (see FitSparse), or it is the device's or ctx's.
-func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (_ *PCA, err error) {
+// data.ErrSparse for sparse points (see FitSparse), or it is ctx's.
+func Fit(ctx context.Context, points data.Source, k int) (_ *PCA, err error) {
 	defer kind.Catch(&err)
 	kind.Check(data.CheckDense(points))
 	n, d := points.Dims()
@@ -76,7 +71,7 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (_ *
 	if simd.FirstNotFinite(mean) >= 0 { // sums of finite float32 values are finite
 		kind.Check(data.CheckFinite(ctx, points))
 	}
-	f := &pcaFit{points: points, n: n, device: on, pairs: blas.BFloat16()}
+	f := &pcaFit{points: points, n: n, pairs: blas.BFloat16()}
 	for j, m := range mean {
 		if !constant[j] {
 			f.columns = append(f.columns, int32(j))
@@ -127,8 +122,7 @@ type pcaFit struct {
 	n       int
 	columns []int32   // the columns that are not constant
 	mean    []float64 // of these columns
-	device  *device.Device
-	pairs   bool // whether there are products of bfloat16; results do not depend on it
+	pairs   bool      // whether there are products of bfloat16; results do not depend on it
 }
 
 // fit sets the axes and variances of pca and returns how many axes it has found. With the
@@ -144,7 +138,7 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (found int) {
 	for i := range order {
 		pca.TotalVariance += products[i*order+i] / float64(f.n-1)
 	}
-	values, vectors, err := largestEigen(ctx, products, order, min(pca.K, order), f.device)
+	values, vectors, err := largestEigen(ctx, products, order, min(pca.K, order))
 	kind.Check(err)
 	for found < len(values) && values[found] > 0 {
 		found++
@@ -164,9 +158,6 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (found int) {
 // products returns the upper triangle of XᵀX or, if wide, of XXᵀ, for the centred points X.
 // The values left of the diagonal are unspecified. It fails as kind.Need does.
 func (f *pcaFit) products(ctx context.Context, order int, wide bool) []float64 {
-	if !f.device.OnHost() {
-		return f.deviceProducts(ctx, wide)
-	}
 	if !wide {
 		for _, unit := range [...]float32{1, 255} {
 			if products, ok := f.wholeProducts(ctx, unit); ok {
@@ -253,11 +244,9 @@ func fixSign(axis []float64) {
 	}
 }
 
-// Transform returns the coordinates of points along the axes: an N×K matrix. It is
-// computed on a device, or on the CPU if that is nil or the points are sparse. The results
-// agree up to the rounding of sums in float64. The error wraps data.ErrShape for points of
-// another width than D, or is the device's or ctx's.
-func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (_ *data.Matrix, err error) {
+// Transform returns the coordinates of points along the axes: an N×K matrix. The error wraps
+// data.ErrShape for points of another width than D, or is ctx's.
+func (p *PCA) Transform(ctx context.Context, points data.Source) (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	kind.Check(data.CheckPoints(points))
 	n, d := points.Dims()
@@ -266,8 +255,6 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 	origin := p.origin(points.Block(0).Offset)
 	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
 		err = p.transformSparse(ctx, dst, m.CSR, origin)
-	} else if !on.OnHost() {
-		err = p.transformOnDevice(ctx, on, dst, points, origin)
 	} else {
 		t := p.transform(origin)
 		err = points.Each(ctx, 0, func(lo int, block *data.Matrix) error {
@@ -350,75 +337,4 @@ func (p *PCA) Check(d int) (err error) {
 		"pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
 	kind.Need(d == p.D, data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
 	return nil
-}
-
-// The device, too, computes the products in float64, to keep small eigenvalues; data-centre
-// GPUs multiply float64 at half the rate of float32. The points are uploaded as they are.
-const (
-	// deviceTile is the width of the products' tiles.
-	deviceTile    = 64
-	deviceThreads = 256 // for each tile
-	// If there are fewer tiles than deviceBlocks, the rows are cut into slices of at least
-	// sliceRows, to keep all multiprocessors busy.
-	deviceBlocks = 512
-	sliceRows    = 256
-)
-
-// deviceBytes bounds the points that are on a device at a time, in bytes. Tests change
-// it.
-var deviceBytes = 256 << 20
-
-// deviceProducts is products on a device.
-func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) []float64 {
-	d := f.device
-	_, stride := f.points.Dims()
-	// A chunk of points is uploaded at a time; AᵀA is computed of A, rows×width.
-	chunk, width, across := min(f.n, max(sliceRows, deviceBytes/(4*stride))), len(f.columns), 0
-	rows := chunk
-	if wide {
-		chunk, rows, width, across = f.n, len(f.columns), f.n, 1
-	}
-	tiles := (width + deviceTile - 1) / deviceTile
-	tiles = tiles * (tiles + 1) / 2
-	parts := max(1, min((deviceBlocks+tiles-1)/tiles, rows/sliceRows))
-	each := (rows + parts - 1) / parts
-
-	memory := kind.Got(d.AllocPieces(parts*width*width*8, chunk*stride*4, len(f.columns)*4, len(f.mean)*8))
-	defer memory.Free()
-	sums, x := memory.At(0), memory.At(1)
-	kind.Check(device.Upload(d, memory.At(2), f.columns))
-	kind.Check(device.Upload(d, memory.At(3), f.mean))
-	l := device.Launch{Grid: tiles * parts, Block: deviceThreads}
-	kind.Check(f.points.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
-		if !wide {
-			rows = points.N
-		}
-		more := min(lo, 1)
-		kind.Check(device.Upload(d, x, points.X))
-		return d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
-			device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
-	}))
-	if parts > 1 {
-		kind.Check(d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(parts), device.Int(width*width)))
-	}
-	c := make([]float64, width*width)
-	kind.Check(device.Download(d, c, sums))
-	return c
-}
-
-// transformOnDevice is Transform on a device. origin are the coordinates of the mean.
-func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data.Matrix, from data.Source, origin []float64) (err error) {
-	defer kind.Catch(&err)
-	chunk := min(dst.N, max(1, deviceBytes/(4*p.D)))
-	memory := kind.Got(d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8))
-	defer memory.Free()
-	kind.Check(device.Upload(d, memory.At(2), p.Axes))
-	kind.Check(device.Upload(d, memory.At(3), origin))
-	return from.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
-		grid := (points.N + deviceTile - 1) / deviceTile * ((p.K + deviceTile - 1) / deviceTile)
-		kind.Check(device.Upload(d, memory.At(1), points.X))
-		kind.Check(d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)),
-			device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)))
-		return device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0))
-	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"cne/data"
 	"cne/data/file"
-	"cne/internal/device"
 	"cne/internal/rng"
 )
 
@@ -119,11 +118,7 @@ func checkPCA(t *testing.T, m *data.Matrix, p *PCA, rank int, tol float64) {
 	}
 }
 
-func TestFit(t *testing.T) { testFit(t, nil) }
-
-// testFitPCA tests fitting and transforming on a device.
-func testFit(t *testing.T, on *device.Device) {
-	t.Helper()
+func TestFit(t *testing.T) {
 	offset := func(m *data.Matrix, by float32) *data.Matrix {
 		for i := range m.X {
 			m.X[i] += by
@@ -194,21 +189,21 @@ func testFit(t *testing.T, on *device.Device) {
 		{"huge", times(spread(normal(10, 200, 5)), 1e30), 5, 5, 1e-9},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := need(Fit(t.Context(), tc.m, tc.k, on))(t)
+			p := need(Fit(t.Context(), tc.m, tc.k))(t)
 			if p.K != tc.k || p.D != tc.m.D || len(p.Axes) != tc.k*p.D || len(p.Variance) != tc.k {
 				t.Fatalf("the result has K %d, D %d, %d values in Axes and %d in Variance", p.K, p.D, len(p.Axes), len(p.Variance))
 			}
 			checkPCA(t, tc.m, p, tc.rank, tc.tol)
-			checkTransform(t, tc.m, p, on)
+			checkTransform(t, tc.m, p)
 		})
 	}
 }
 
 // checkTransform compares the coordinates with those computed one by one, and
 // with the variances.
-func checkTransform(t *testing.T, m *data.Matrix, p *PCA, on *device.Device) {
+func checkTransform(t *testing.T, m *data.Matrix, p *PCA) {
 	t.Helper()
-	y := need(p.Transform(t.Context(), m, on))(t)
+	y := need(p.Transform(t.Context(), m))(t)
 	size := math.Sqrt(p.TotalVariance)
 	diff := make([]float64, m.D)
 	sums := make([]float64, p.K)
@@ -234,8 +229,8 @@ func checkTransform(t *testing.T, m *data.Matrix, p *PCA, on *device.Device) {
 // TestPCAReconstruction checks that all axes together lose nothing.
 func TestPCAReconstruction(t *testing.T) {
 	m := spread(normal(1, 40, 6))
-	p := need(Fit(t.Context(), m, 6, nil))(t)
-	y := need(p.Transform(t.Context(), m, nil))(t)
+	p := need(Fit(t.Context(), m, 6))(t)
+	y := need(p.Transform(t.Context(), m))(t)
 	for i := range m.N {
 		for j, want := range m.Row(i) {
 			got := p.Mean[j]
@@ -254,11 +249,11 @@ func TestPCAEqualPoints(t *testing.T) {
 	for i := range m.X {
 		m.X[i] = 7
 	}
-	p := need(Fit(t.Context(), m, 3, nil))(t)
+	p := need(Fit(t.Context(), m, 3))(t)
 	if want := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}; !slices.Equal(p.Axes, want) || !slices.Equal(p.Variance, make([]float64, 3)) || p.TotalVariance != 0 {
 		t.Errorf("the axes are %v, the variances %v", p.Axes, p.Variance)
 	}
-	sameMatrix(t, need(p.Transform(t.Context(), m, nil))(t), data.NewMatrix(5, 3))
+	sameMatrix(t, need(p.Transform(t.Context(), m))(t), data.NewMatrix(5, 3))
 }
 
 // TestPCAProperties checks what changes of the points do to the axes.
@@ -268,7 +263,7 @@ func TestPCAProperties(t *testing.T) {
 		m := spread(normal(21, n, d))
 		const k = 4
 		fit := func(m *data.Matrix) *PCA {
-			return need(Fit(t.Context(), m, k, nil))(t)
+			return need(Fit(t.Context(), m, k))(t)
 		}
 		base := fit(m)
 		near := func(what string, p *PCA, variance float64) {
@@ -314,7 +309,7 @@ func TestPCASign(t *testing.T) {
 	}
 	ds := &data.Dataset{Points: m}
 	need(ds.Scale(t.Context(), data.ScaleStandard))(t)
-	p := need(Fit(t.Context(), m, 2, nil))(t)
+	p := need(Fit(t.Context(), m, 2))(t)
 	h := math.Sqrt(0.5)
 	for i, want := range []float64{h, -h, h, h} {
 		if math.Abs(p.Axes[i]-want) > 1e-6 {
@@ -329,8 +324,8 @@ func TestPCABits(t *testing.T) {
 		var first *PCA
 		var coordinates *data.Matrix
 		withProcs(t, func(t *testing.T, procs int) {
-			p := need(Fit(t.Context(), m, 10, nil))(t)
-			y := need(p.Transform(t.Context(), m, nil))(t)
+			p := need(Fit(t.Context(), m, 10))(t)
+			y := need(p.Transform(t.Context(), m))(t)
 			if first == nil {
 				first, coordinates = p, y
 			}
@@ -346,20 +341,20 @@ func TestPCABits(t *testing.T) {
 // different the variances v with the mean m are. Points that are all equal stay so.
 func TestWhiten(t *testing.T) {
 	m := spread(normal(5, 300, 7))
-	p := need(Fit(t.Context(), m, 7, nil))(t)
+	p := need(Fit(t.Context(), m, 7))(t)
 	var mean float64
 	for _, v := range p.Variance {
 		mean += v / 7
 	}
 	p.Whiten()
-	x := need(p.Transform(t.Context(), m, nil))(t)
-	again := need(Fit(t.Context(), x, 7, nil))(t)
+	x := need(p.Transform(t.Context(), m))(t)
+	again := need(Fit(t.Context(), x, 7))(t)
 	for a, v := range p.Variance {
 		if want := v / (v + 0.1*mean); math.Abs(again.Variance[a]-want) > 1e-5*want || again.Axes[a*7+a] < 0.999 {
 			t.Errorf("along axis %d: a variance of %v, want %v; axis %v", a, again.Variance[a], want, axis(again, a))
 		}
 	}
-	equal := need(Fit(t.Context(), data.NewMatrix(9, 3), 2, nil))(t)
+	equal := need(Fit(t.Context(), data.NewMatrix(9, 3), 2))(t)
 	before := slices.Clone(equal.Axes)
 	if equal.Whiten(); !slices.Equal(equal.Axes, before) {
 		t.Errorf("axes of equal points: %v", equal.Axes)
@@ -386,27 +381,27 @@ func TestPCAErrors(t *testing.T) {
 		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "matrix of 3×3: got 8 values"},
 		{"infinity", inf, 1, data.ErrNotFinite, "row 3: column 2: got +Inf"},
 	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(Fit(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want) })
+		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(Fit(t.Context(), tc.m, tc.k)), tc.kind, tc.want) })
 	}
 
-	p := need(Fit(t.Context(), m, 2, nil))(t)
-	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4), nil)), data.ErrShape, "got 4 values each, want 3")
-	wantError(t, errorOf(p.Transform(t.Context(), nil, nil)), data.ErrEmpty, "matrix: got nil")
+	p := need(Fit(t.Context(), m, 2))(t)
+	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4))), data.ErrShape, "got 4 values each, want 3")
+	wantError(t, errorOf(p.Transform(t.Context(), nil)), data.ErrEmpty, "matrix: got nil")
 	p.Axes = p.Axes[:5]
-	wantError(t, errorOf(p.Transform(t.Context(), m, nil)), data.ErrShape, "2 components of width 3: got 3 values in Mean and 5 in Axes, want 3 and 6")
+	wantError(t, errorOf(p.Transform(t.Context(), m)), data.ErrShape, "2 components of width 3: got 3 values in Mean and 5 in Axes, want 3 and 6")
 }
 
 func BenchmarkFit(b *testing.B) {
 	ds := need(file.Builtin("mnist10k"))(b)
 	for b.Loop() {
-		need(Fit(b.Context(), ds.Points, 50, nil))(b)
+		need(Fit(b.Context(), ds.Points, 50))(b)
 	}
 }
 
 func BenchmarkTransform(b *testing.B) {
 	ds := need(file.Builtin("mnist10k"))(b)
-	pca := need(Fit(b.Context(), ds.Points, 50, nil))(b)
+	pca := need(Fit(b.Context(), ds.Points, 50))(b)
 	for b.Loop() {
-		need(pca.Transform(b.Context(), ds.Points, nil))(b)
+		need(pca.Transform(b.Context(), ds.Points))(b)
 	}
 }

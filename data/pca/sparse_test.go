@@ -65,7 +65,7 @@ func TestSparsePCAIsTheExact(t *testing.T) {
 					m.CSR.Value[e] *= tc.dominant
 				}
 			}
-			exact := need(Fit(t.Context(), need(m.Dense())(t), tc.k, nil))(t)
+			exact := need(Fit(t.Context(), need(m.Dense())(t), tc.k))(t)
 			got := need(FitSparse(t.Context(), m, tc.k, 5))(t)
 			if math.Abs(got.TotalVariance/exact.TotalVariance-1) > 1e-12 {
 				t.Errorf("the total variance is %v, and exactly %v", got.TotalVariance, exact.TotalVariance)
@@ -124,7 +124,7 @@ func TestSparsePCAOfFewColumns(t *testing.T) {
 		"far":       fromCSR(t, 3, 2, []int{0, 2, 4, 6}, []int{0, 1, 0, 1, 0, 1}, []float32{4000, 1, 4001, 3, 4002, 2}),
 	} {
 		k := min(m.N, m.D)
-		exact := need(Fit(t.Context(), need(m.Dense())(t), k, nil))(t)
+		exact := need(Fit(t.Context(), need(m.Dense())(t), k))(t)
 		got := need(FitSparse(t.Context(), m, k, 5))(t)
 		for a, v := range exact.Variance {
 			if math.Abs(got.Variance[a]-v) > 1e-10*exact.Variance[0] {
@@ -163,9 +163,9 @@ func TestSparsePCAProperties(t *testing.T) {
 	for _, cores := range []int{1, 2} {
 		before := runtime.GOMAXPROCS(cores)
 		same("cores", fit(m, 1))
-		a, errA := first.Transform(t.Context(), m, nil)
+		a, errA := first.Transform(t.Context(), m)
 		runtime.GOMAXPROCS(before)
-		b, errB := first.Transform(t.Context(), m, nil)
+		b, errB := first.Transform(t.Context(), m)
 		if errA != nil || errB != nil || !slices.Equal(a.X, b.X) {
 			t.Error("the coordinates have other bits on another number of cores")
 		}
@@ -200,8 +200,8 @@ func TestSparsePCAProperties(t *testing.T) {
 	}
 
 	// Sparse and dense points have the same coordinates.
-	a, errA := first.Transform(t.Context(), m, nil)
-	b, errB := first.Transform(t.Context(), need(m.Dense())(t), nil)
+	a, errA := first.Transform(t.Context(), m)
+	b, errB := first.Transform(t.Context(), need(m.Dense())(t))
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
@@ -214,7 +214,7 @@ func TestSparsePCAProperties(t *testing.T) {
 
 func TestSparsePCARefuses(t *testing.T) {
 	m := drawSparse(t, 1, 10, 5, 2, 2)
-	wantError(t, errorOf(Fit(t.Context(), m, 2, nil)), data.ErrSparse, "points: got sparse ones")
+	wantError(t, errorOf(Fit(t.Context(), m, 2)), data.ErrSparse, "points: got sparse ones")
 	wantError(t, errorOf(FitSparse(t.Context(), need(m.Dense())(t), 2, 0)), data.ErrOption, "got dense points")
 	wantError(t, errorOf(FitSparse(t.Context(), m, 6, 0)), data.ErrOption, "components of 10 points of 5 values: got 6")
 	wantError(t, errorOf(FitSparse(t.Context(), m.Rows(0, 1), 1, 0)), data.ErrEmpty, "want at least 2")

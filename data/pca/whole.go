@@ -44,7 +44,7 @@ type wholeProducts struct {
 	panels  blas.Panels
 	pairs   []uint32
 	doubles []float64
-	rows    []float32 // two for each slice that is filled
+	rows    []float32 // one for each slice that is filled
 	parts   []float32 // like sum, of a slice
 	sum     []float64 // [width, width], left of the diagonal unspecified
 }
@@ -64,7 +64,7 @@ func (f *pcaFit) wholeProducts(ctx context.Context, unit float32) (products []fl
 	} else {
 		w.doubles = make([]float64, rows*w.width)
 	}
-	w.rows = make([]float32, rows/sliceOfWhole*2*w.width)
+	w.rows = make([]float32, rows/sliceOfWhole*w.width)
 	err := f.points.Each(ctx, rows, func(_ int, block *data.Matrix) error {
 		slices := parallel.Pieces(block.N, sliceOfWhole)
 		var others atomic.Bool
@@ -91,24 +91,25 @@ func (f *pcaFit) wholeProducts(ctx context.Context, unit float32) (products []fl
 
 // fill writes a slice of rows of a block as factors, and reports whether they are whole numbers.
 func (w *wholeProducts) fill(slice int, block *data.Matrix) bool {
-	upper := w.rows[2*slice*w.width:][:w.width]
-	lower := w.rows[(2*slice+1)*w.width:][:w.width]
-	for l := range sliceOfWhole / 2 {
-		first := slice*sliceOfWhole + 2*l
-		if !w.numbers(upper, block, first) || !w.numbers(lower, block, first+1) {
+	row := w.rows[slice*w.width:][:w.width]
+	for i := slice * sliceOfWhole; i < (slice+1)*sliceOfWhole; i++ {
+		if !w.numbers(row, block, i) {
 			return false
 		}
 		if w.doubles != nil {
-			selection.Convert(w.doubles[first*w.width:][:w.width], upper)
-			selection.Convert(w.doubles[(first+1)*w.width:][:w.width], lower)
+			selection.Convert(w.doubles[i*w.width:][:w.width], row)
 			continue
 		}
-		pairs := w.slice(slice)
+		// The first of a pair is in the lower half. The numbers' own lower halves are 0.
+		kept, shift := uint32(0), 16
+		if i%2 == 1 {
+			kept, shift = 0xffff, 0
+		}
 		for j := 0; j < w.width; j += strip {
 			at, stride := w.panels.At(j)
-			to := pairs[at+l*stride:][:min(strip, w.width-j)]
-			for b := range to { // the numbers have no bits in their lower halves
-				to[b] = math.Float32bits(upper[j+b])>>16 | math.Float32bits(lower[j+b])
+			to := w.slice(slice)[at+i%sliceOfWhole/2*stride:][:min(strip, w.width-j)]
+			for b := range to {
+				to[b] = to[b]&kept | math.Float32bits(row[j+b])>>shift
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func TestFitOfPixels(t *testing.T) {
 	for i := range moved.X {
 		moved.X[i] += 0.3
 	}
-	pixels, others := need(Fit(context.Background(), m, k, nil))(t), need(Fit(context.Background(), moved, k, nil))(t)
+	pixels, others := need(Fit(context.Background(), m, k))(t), need(Fit(context.Background(), moved, k))(t)
 	for a, want := range others.Variance {
 		if got := pixels.Variance[a]; got < want*(1-1e-6) || got > want*(1+1e-6) {
 			t.Errorf("variance %d: got %v, want %v", a, got, want)

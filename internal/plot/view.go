@@ -41,7 +41,7 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 // onPlane returns the points of m on the plane where they vary most, and a note about it.
 // Distances in the plane are at most the distances in the embedding.
 func onPlane(m *data.Matrix) (xy []float64, note string, err error) {
-	components, err := pca.Fit(context.Background(), m, 2, nil)
+	components, err := pca.Fit(context.Background(), m, 2)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrInput, err)
 	}

@@ -22,7 +22,7 @@ import (
 // are principal components already change only by rounding. Errors come from pca.Fit, and for
 // sparse points from pca.FitSparse.
 func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
-	fit := func(k int) (*pca.PCA, error) { return pca.Fit(ctx, points, k, nil) }
+	fit := func(k int) (*pca.PCA, error) { return pca.Fit(ctx, points, k) }
 	if points.CSR != nil {
 		points = points.Used()
 		fit = func(k int) (*pca.PCA, error) { return pca.FitSparse(ctx, points, k, 0) }
@@ -31,7 +31,7 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 	if err != nil {
 		return nil, err
 	}
-	return components.Transform(ctx, points, nil)
+	return components.Transform(ctx, points)
 }
 
 // Table returns positions [n, d]: the first d columns of coordinates, such as principal

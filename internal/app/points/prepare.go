@@ -140,11 +140,11 @@ func scaleLike(ctx context.Context, set *data.Dataset, before *model.Preprocessi
 }
 
 // Reduce returns the components of scaled points, or the points themselves.
-func Reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA, on *model.Device) (*data.Matrix, error) {
+func Reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA) (*data.Matrix, error) {
 	if components == nil {
 		return data.Collect(ctx, scaled.Source())
 	}
-	return components.Transform(ctx, scaled.Source(), on)
+	return components.Transform(ctx, scaled.Source())
 }
 
 // ReadAgain reads the training points of the run in a folder, by its configuration, and
@@ -178,5 +178,5 @@ func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	if trained, _ := rundir.DataKeys(folder); key != trained {
 		return nil, fmt.Errorf("the points of %s are not those that the run was trained on, by its metrics.json", text.Few(d.Path, nil))
 	}
-	return Reduce(ctx, in.Points, before.PCA, on)
+	return Reduce(ctx, in.Points, before.PCA)
 }
