@@ -314,7 +314,9 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	h.stored = nil
 	if o.dropsScaled() {
 		h.Scaled = nil
-		runtime.GC() // the search for neighbours gets the memory of the points
+		if n >= 1<<14 {
+			runtime.GC() // the search for neighbours gets the memory of the points
+		}
 	}
 	return nil
 }
