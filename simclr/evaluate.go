@@ -14,6 +14,7 @@ import (
 	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/kind"
+	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/selection"
 	"cne/internal/simd"
@@ -235,7 +236,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	classes := images.Labels.Class
 	checkFeatures(features, classes)
 	r := Result{K: k, Official: len(e.Seeds) == 0, Random: e.Random, Train: len(splits[0].Train), Test: len(splits[0].Test)}
-	r.IsWhitened = features.D <= maxWhitened && features.D < r.Train
+	r.IsWhitened = features.D <= memory.MaxWhitened && features.D < r.Train
 	progress := func(done int) {
 		if e.Progress != nil {
 			e.Progress(done, 2*len(splits))
@@ -272,9 +273,6 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 	r.KNN, r.Whitened, r.Linear = score(knn), score(whitened), score(linear)
 	return r, nil
 }
-
-// maxWhitened is the largest width of features that are whitened: the time grows as its cube.
-const maxWhitened = 2048
 
 // Whiten returns the coordinates of features along the principal axes of some of them (nil:
 // all), divided by about the standard deviation there (pca.PCA.Whiten). With many rows, nearest

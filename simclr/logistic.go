@@ -258,8 +258,8 @@ func (o *objective) piece(piece, lo, hi int) {
 	o.scratch.Put(scratch)
 }
 
-// memory is the number of past steps that L-BFGS estimates the curvature from.
-const memory = 20
+// pastSteps is the number of past steps that L-BFGS estimates the curvature from.
+const pastSteps = 20
 
 // noise bounds the rounding error of the objective, relative to it.
 const noise = 1e-7
@@ -360,7 +360,7 @@ type pair struct {
 
 // add stores a step. If the history is full, it replaces the oldest one.
 func (h *history) add(from, to, fromGradient, toGradient []float64) {
-	if len(h.steps) == memory {
+	if len(h.steps) == pastSteps {
 		h.steps = slices.Delete(h.steps, 0, 1)
 	}
 	p := pair{s: make([]float64, len(to)), y: make([]float64, len(to))}

@@ -215,13 +215,15 @@ func (p *pretraining) save() error {
 // PretrainMetrics is the content of the metrics.json of a pretraining. What was
 // not asked for, or is not learnt, is left out.
 type PretrainMetrics struct {
-	Plane   *simclr.Score `json:"knn_plane,omitempty"` // of the positions
-	KNN     *simclr.Score `json:"knn,omitempty"`
-	Linear  *simclr.Score `json:"linear,omitempty"`
-	Split   string        `json:"split,omitempty"`   // of these: official, stratified or random
-	Monitor *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
-	Loss    float64       `json:"loss"`              // of the last epoch, per image
-	LogZ    *float64      `json:"log_z,omitempty"`
+	Plane *simclr.Score `json:"knn_plane,omitempty"` // of the positions
+	KNN   *simclr.Score `json:"knn,omitempty"`
+	// Whitened is the accuracy of kNN after whitening; nil if features were not whitened.
+	Whitened *simclr.Score `json:"knn_whitened,omitempty"`
+	Linear   *simclr.Score `json:"linear,omitempty"`
+	Split    string        `json:"split,omitempty"`   // of these: official, stratified or random
+	Monitor  *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
+	Loss     float64       `json:"loss"`              // of the last epoch, per image
+	LogZ     *float64      `json:"log_z,omitempty"`
 
 	Images     int    `json:"images"`      // trained on
 	PretrainOn string `json:"pretrain_on"` // all or train
@@ -268,6 +270,9 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (_ *PretrainM
 		kind.Checkf(err, "%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		kind.Check(p.dir.WriteJSON(rundir.EvaluationFile, found))
 		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, p.protocol.Split, found
+		if found.IsWhitened {
+			m.Whitened = &found.Whitened
+		}
 	}
 	if c.Embeds() {
 		p.doing = "while the images were placed; the network is in " + p.dir.Path(rundir.ModelFile)

@@ -138,6 +138,9 @@ func TestSimCLRRun(t *testing.T) {
 	if len(records) != 4 || e["features"] != "representation" || e["width"] != 32.0 || e["pretrain_on"] != "all" || e["train"] != 27.0 || e["test"] != 9.0 || len(e["splits"].([]any)) != 3 {
 		t.Errorf("%d records, evaluation.json: %v", len(records), e)
 	}
+	if m["knn_whitened"] != nil || e["whitened"] != false {
+		t.Errorf("metrics.json has an accuracy after whitening of 27 images of 32 values: %v", m)
+	}
 	if linear := e["linear"].(map[string]any)["mean"].(float64); linear < 0.5 {
 		t.Errorf("linear accuracy %g", linear)
 	}

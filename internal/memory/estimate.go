@@ -4,7 +4,13 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"cne/internal/selection"
 )
+
+// MaxWhitened is the largest width of representations that are whitened at the end: the time
+// grows as its cube.
+const MaxWhitened = 2048
 
 // A Part is something that takes memory. Key is the configuration's key that decides its
 // size, "" if only the data do.
@@ -163,14 +169,17 @@ func (r *Images) Estimate() (e Estimate) {
 	if r.Device {
 		work.Bytes, batch.Bytes, b = 0, 0, 0
 	}
-	// Representations are whitened, copied for the search for neighbours, and standardised; the
-	// inverse of their covariance preconditions the classifier.
+	// Representations are copied for the search for neighbours, and standardised; the inverse of
+	// their covariance preconditions the classifier. At the end narrow ones are also whitened.
 	classify := func(during string, images int, d float64, parts ...Part) {
 		covariance := Part{"the covariance", "data.size", 24 * d * d}
 		if images == 0 || d > 4096 {
 			covariance.Bytes = 0
 		}
-		e.step(during, append(parts, covariance, Part{"representations with their copies", "", 16 * float64(images) * d})...)
+		e.step(during, append(parts, covariance, Part{"representations with their copies", "", 12 * float64(images) * d})...)
+	}
+	whitened := func(d float64) Part {
+		return Part{"whitened representations", "", selection.If(d <= MaxWhitened, 4*float64(r.Evaluated)*d, 0)}
 	}
 	const weights = "weights with their gradients and copies" // seven arrays
 	if r.Batch > 0 {
@@ -186,9 +195,9 @@ func (r *Images) Estimate() (e Estimate) {
 		e.step("the images are represented", images, work, Part{"representations", "", 32 * float64(r.Represented) * w})
 	}
 	if r.Pixels > 0 {
-		classify("the pixels are classified", r.Evaluated, float64(r.Pixels), images)
+		classify("the pixels are classified", r.Evaluated, float64(r.Pixels), images, whitened(float64(r.Pixels)))
 	} else if r.Evaluated > 0 {
-		classify("the network is evaluated", r.Evaluated, 8*w, images, work)
+		classify("the network is evaluated", r.Evaluated, 8*w, images, work, whitened(8*w))
 	}
 	return e
 }

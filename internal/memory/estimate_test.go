@@ -80,6 +80,21 @@ func TestMoreTakesMore(t *testing.T) {
 	}
 }
 
+// Only representations that are not too wide are whitened, and only at the end.
+func TestWhitenedMemory(t *testing.T) {
+	live := func(r Images) int64 { return r.Estimate().Live }
+	const n = 1e6
+	narrow, wide := live(Images{Evaluated: n, Pixels: MaxWhitened}), live(Images{Evaluated: n, Pixels: MaxWhitened + 1})
+	if more := narrow - wide; more < 3.9*n*MaxWhitened {
+		t.Errorf("%d bytes more for whitened pixels", more)
+	}
+	monitor := live(Images{Batch: 1, Width: 64, Monitored: n}) - live(Images{Batch: 1, Width: 64})
+	end := live(Images{Width: 64, Evaluated: n})
+	if math.Abs(float64(end-monitor)-4*n*512) > 1e8 {
+		t.Errorf("%d bytes at the end, and %d for the monitor", end, monitor)
+	}
+}
+
 // Estimates of some runs, and what takes most of them.
 func TestEstimates(t *testing.T) {
 	many := points(1e6)
