@@ -47,7 +47,11 @@ func main() {
 }
 
 func run(ctx context.Context, folder, output string, cells, tile int) error {
-	images, err := report.PretrainedImages(ctx, folder)
+	c := report.PretrainedConfig(folder)
+	if c == nil {
+		return fmt.Errorf("%s: got no configuration, want the folder of a run of cne simclr pretrain", folder)
+	}
+	images, _, err := report.PretrainedImages(ctx, folder, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"cne/internal/blas"
 	"cne/internal/kind"
 	"cne/internal/parallel"
-	"cne/internal/selection"
 )
 
 // The values of most images are whole numbers from 0 to 255, or these divided by 255, and
@@ -21,9 +20,8 @@ import (
 const (
 	// largestWhole bounds the magnitude of the numbers, and sliceOfWhole is the number of rows
 	// whose products have sums of at most 2²⁴.
-	largestWhole = 256
-	sliceOfWhole = 256
-	// strip is the number of columns whose products are computed at a time.
+	largestWhole, sliceOfWhole = 256, 256
+	// strip is the number of columns whose products are computed at a time: of a panel.
 	strip = 32
 )
 
@@ -39,32 +37,27 @@ type wholeProducts struct {
 	// Columns are followed by one of ones, whose products are the columns' sums, and by zeros.
 	// width is the number of all.
 	ones, width int
-	// pairs are rows as factors of a product, whose form is panels; or, where there is no such
-	// product, doubles are.
-	panels  blas.Panels
-	pairs   []uint32
-	doubles []float64
-	rows    []float32 // one for each slice that is filled
-	parts   []float32 // like sum, of a slice
-	sum     []float64 // [width, width], left of the diagonal unspecified
+	numbers     []float32 // of some slices, row by row
+	// pairs are the same as factors of products of bfloat16, in the form of panels; nil if float32
+	// is as fast.
+	panels blas.Panels
+	pairs  []uint32
+	sum    []float64 // [width, width], left of the diagonal unspecified
+	part   []float32 // the same of a slice
 }
 
 // wholeProducts returns the upper triangle of XᵀX for the centred points X if all values are
 // whole numbers divided by unit, and none is too large. It fails as kind.Need does.
 func (f *pcaFit) wholeProducts(ctx context.Context, unit float32) (products []float64, ok bool) {
-	order := len(f.columns)
-	w := &wholeProducts{columns: f.columns, unit: unit, ones: order, width: parallel.Pieces(order+1, 16) * 16}
+	w := &wholeProducts{columns: f.columns, unit: unit, ones: len(f.columns), width: parallel.Pieces(len(f.columns)+1, 16) * 16}
 	for i := range w.values {
 		w.values[i] = float32(i-largestWhole) / unit
 	}
-	w.panels = blas.NewPairPanels(sliceOfWhole/2, w.width)
 	rows := max(1, min(data.BlockRows(w.width), f.n)/sliceOfWhole) * sliceOfWhole
+	w.numbers = make([]float32, rows*w.width)
 	if f.pairs {
-		w.pairs = make([]uint32, rows/2*w.width)
-	} else {
-		w.doubles = make([]float64, rows*w.width)
+		w.panels, w.pairs = blas.NewPairPanels(sliceOfWhole/2, w.width), make([]uint32, rows/2*w.width)
 	}
-	w.rows = make([]float32, rows/sliceOfWhole*w.width)
 	err := f.points.Each(ctx, rows, func(_ int, block *data.Matrix) error {
 		slices := parallel.Pieces(block.N, sliceOfWhole)
 		var others atomic.Bool
@@ -77,9 +70,9 @@ func (f *pcaFit) wholeProducts(ctx context.Context, unit float32) (products []fl
 			return errNotWhole
 		}
 		if w.sum == nil {
-			w.parts, w.sum = make([]float32, w.width*w.width), make([]float64, w.width*w.width)
+			w.sum, w.part = make([]float64, w.width*w.width), make([]float32, w.width*w.width)
 		}
-		parallel.For(parallel.Pieces(w.width, strip), 1, func(_, i, _ int) { w.add(i*strip, slices) })
+		parallel.For(w.width, strip, func(_, i, end int) { w.add(slices, i, end-i) })
 		return nil
 	})
 	if errors.Is(err, errNotWhole) {
@@ -89,75 +82,57 @@ func (f *pcaFit) wholeProducts(ctx context.Context, unit float32) (products []fl
 	return w.centred(f.n), true
 }
 
-// fill writes a slice of rows of a block as factors, and reports whether they are whole numbers.
+// slice returns the numbers of a slice of rows, and their pairs.
+func (w *wholeProducts) slice(s int) (numbers []float32, pairs []uint32) {
+	const half = sliceOfWhole / 2
+	if w.pairs != nil {
+		pairs = w.pairs[s*half*w.width:][:half*w.width]
+	}
+	return w.numbers[2*s*half*w.width:][:2*half*w.width], pairs
+}
+
+// fill writes a slice of rows of a block, and reports whether they are whole numbers.
 func (w *wholeProducts) fill(slice int, block *data.Matrix) bool {
-	row := w.rows[slice*w.width:][:w.width]
-	for i := slice * sliceOfWhole; i < (slice+1)*sliceOfWhole; i++ {
-		if !w.numbers(row, block, i) {
-			return false
+	numbers, pairs := w.slice(slice)
+	clear(numbers)
+	for i := range min(sliceOfWhole, block.N-slice*sliceOfWhole) {
+		row, to := block.Row(slice*sliceOfWhole+i), numbers[i*w.width:][:w.width]
+		for b, j := range w.columns {
+			number := int(float32(row[j]*w.unit) + (largestWhole + 0.5))
+			if uint(number) >= uint(len(w.values)) || w.values[number] != row[j] {
+				return false
+			}
+			to[b] = float32(number - largestWhole)
 		}
-		if w.doubles != nil {
-			selection.Convert(w.doubles[i*w.width:][:w.width], row)
-			continue
-		}
-		// The first of a pair is in the lower half. The numbers' own lower halves are 0.
-		kept, shift := uint32(0), 16
-		if i%2 == 1 {
-			kept, shift = 0xffff, 0
-		}
+		to[w.ones] = 1
+	}
+	for l := 0; pairs != nil && l < sliceOfWhole/2; l++ {
+		first, second := numbers[2*l*w.width:][:w.width], numbers[(2*l+1)*w.width:][:w.width]
 		for j := 0; j < w.width; j += strip {
 			at, stride := w.panels.At(j)
-			to := w.slice(slice)[at+i%sliceOfWhole/2*stride:][:min(strip, w.width-j)]
-			for b := range to {
-				to[b] = to[b]&kept | math.Float32bits(row[j+b])>>shift
+			to := pairs[at+l*stride:][:min(strip, w.width-j)]
+			for b := range to { // the lower halves of the numbers are 0
+				to[b] = math.Float32bits(first[j+b])>>16 | math.Float32bits(second[j+b])
 			}
 		}
 	}
 	return true
 }
 
-// numbers writes the whole numbers of a row of a block, or zeros if it has no such row. It
-// reports whether they are whole numbers.
-func (w *wholeProducts) numbers(to []float32, block *data.Matrix, number int) bool {
-	if number >= block.N {
-		clear(to)
-		return true
-	}
-	row := block.Row(number)
-	for b, j := range w.columns {
-		v := row[j]
-		i := int(float32(v*w.unit) + (largestWhole + 0.5))
-		if uint(i) >= uint(len(w.values)) || w.values[i] != v {
-			return false
-		}
-		to[b] = float32(i - largestWhole)
-	}
-	to[w.ones] = 1
-	return true
-}
-
-// slice returns the factors of a slice of rows.
-func (w *wholeProducts) slice(s int) []uint32 {
-	size := sliceOfWhole / 2 * w.width
-	return w.pairs[s*size : (s+1)*size]
-}
-
-// add adds the products of the columns of a strip, from column i on, with those right of them.
-func (w *wholeProducts) add(i, slices int) {
-	rows, width := min(strip, w.width-i), w.width-i
-	if w.doubles != nil {
-		x := w.doubles[i:]
-		blas.GemmSerial(true, false, rows, width, slices*sliceOfWhole, 1, x, w.width, x, w.width, 1, w.sum[i*w.width+i:], w.width)
-		return
-	}
-	c, form := w.parts[i*w.width:][:rows*width], blas.NewPairPanels(sliceOfWhole/2, width)
+// add adds the products of some columns, from column i on, with those right of them.
+func (w *wholeProducts) add(slices, i, columns int) {
+	width := w.width - i
+	part, form := w.part[i*w.width:][:columns*width], blas.NewPairPanels(sliceOfWhole/2, width)
 	for s := range slices {
-		at, stride := w.panels.At(i)
-		x := w.slice(s)[at:]
-		blas.MultiplyPairs(form, rows, x, 1, stride, x, false, c, width)
-		for r := range rows {
+		if x, pairs := w.slice(s); pairs == nil {
+			blas.GemmSerial(true, false, columns, width, sliceOfWhole, 1, x[i:], w.width, x[i:], w.width, 0, part, width)
+		} else {
+			at, stride := w.panels.At(i)
+			blas.MultiplyPairs(form, columns, pairs[at:], 1, stride, pairs[at:], false, part, width)
+		}
+		for r := range columns {
 			sum := w.sum[(i+r)*w.width+i:][:width]
-			for j, v := range c[r*width:][:width] {
+			for j, v := range part[r*width:][:width] {
 				sum[j] += float64(v)
 			}
 		}

@@ -21,17 +21,13 @@ import (
 // Components returns the first principal components of points, at most dim. Points that
 // are principal components already change only by rounding. Errors come from pca.Fit, and for
 // sparse points from pca.FitSparse.
-func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
-	fit := func(k int) (*pca.PCA, error) { return pca.Fit(ctx, points, k) }
-	if points.CSR != nil {
-		points = points.Used()
-		fit = func(k int) (*pca.PCA, error) { return pca.FitSparse(ctx, points, k, 0) }
+func Components(ctx context.Context, points *data.Matrix, dim int) (_ *data.Matrix, err error) {
+	defer kind.Catch(&err)
+	if points.CSR == nil {
+		return kind.Got(pca.Fit(ctx, points, min(dim, points.D, points.N))).Transform(ctx, points)
 	}
-	components, err := fit(min(dim, points.D, points.N))
-	if err != nil {
-		return nil, err
-	}
-	return components.Transform(ctx, points)
+	points = points.Used()
+	return kind.Got(pca.FitSparse(ctx, points, min(dim, points.D, points.N), 0)).Transform(ctx, points)
 }
 
 // Table returns positions [n, d]: the first d columns of coordinates, such as principal

@@ -43,7 +43,7 @@ func FilePage(ctx context.Context, log *slog.Logger, files []string, m *Map, ima
 func RunPage(ctx context.Context, log *slog.Logger, folder string, m *Map, images *images.Set, withImages bool,
 	w Wanted) (_ *cne.PageOptions, err error) {
 	defer kind.Catch(&err)
-	if c := pretrainedConfig(folder); c != nil {
+	if c := PretrainedConfig(folder); c != nil {
 		return pretrainedPage(ctx, log, folder, c, m, images, withImages, w)
 	}
 	// For a run that left points out, rows are the rows that it kept.

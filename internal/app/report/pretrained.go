@@ -21,9 +21,9 @@ import (
 	"cne/simclr"
 )
 
-// pretrainedConfig returns the configuration of the run in a folder if it is one of
+// PretrainedConfig returns the configuration of the run in a folder if it is one of
 // cne simclr pretrain, and nil otherwise.
-func pretrainedConfig(folder string) *configs.SimCLR {
+func PretrainedConfig(folder string) *configs.SimCLR {
 	c, _, err := configs.Pretrain.Load(&configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 	if err != nil {
 		return nil
@@ -33,18 +33,9 @@ func pretrainedConfig(folder string) *configs.SimCLR {
 }
 
 // PretrainedImages returns the images of the run of cne simclr pretrain in a folder, in
-// colour. Images other than the run's training images are an error.
-func PretrainedImages(ctx context.Context, folder string) (*images.Set, error) {
-	c := pretrainedConfig(folder)
-	if c == nil {
-		return nil, fmt.Errorf("got no configuration, want the folder of a run of %q", configs.Pretrain.Command())
-	}
-	set, _, err := pretrainedImages(ctx, folder, c)
-	return set, err
-}
-
-// pretrainedImages is PretrainedImages for a configuration, and also returns the rows that were trained on.
-func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (set *images.Set, trained []int32, err error) {
+// colour, and the rows that were trained on. Images other than the run's training images are an
+// error.
+func PretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (set *images.Set, trained []int32, err error) {
 	defer kind.Catch(&err)
 	set = kind.Got(images.Open(ctx, c.Data.Path, c.Data.Options))
 	set = set.InColour() // as the run saw them
@@ -67,7 +58,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder string, c *con
 	if w.Data != nil {
 		c.Data.Path = w.Data
 	}
-	own, trained, err := pretrainedImages(ctx, folder, c)
+	own, trained, err := PretrainedImages(ctx, folder, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
