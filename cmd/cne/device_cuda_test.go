@@ -68,14 +68,14 @@ func TestRunSaysWhatIsComputedOnDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	all := []string{"--epochs", "2", "--set", "loss.name=infonc", "--set", "loss.negatives=all", "--set", "graph.pca=3"}
 	mustRun(t, smallRun(t, all...)...)
-	checkDevices(t, "run", "graph:gpu optimize:gpu pca:gpu quality:gpu start:cpu")
+	checkDevices(t, "run", "graph:gpu optimize:gpu quality:gpu start:cpu")
 	// Components and neighbours come from the cache, then nothing is trained.
 	mustRun(t, smallRun(t, append(all, "--force", "--set", "seed=2")...)...)
 	checkDevices(t, "run", "optimize:gpu quality:gpu start:cpu")
 	mustRun(t, smallRun(t, append(all, "--set", "seed=2", "--html")...)...)
 	checkDevices(t, "run", "optimize:gpu quality:gpu start:cpu")
 	mustRun(t, smallRun(t, append(all, "--force", "--set", "graph.search=approximate", "--set", "graph.cache=false")...)...)
-	checkDevices(t, "run", "graph:cpu optimize:gpu pca:gpu quality:gpu start:cpu")
+	checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu start:cpu")
 	stdout, stderr := mustRun(t, smallRun(t, append(all, "--force", "--set", "graph.pca=0", "--set", "graph.metric=manhattan")...)...)
 	const note = "distances of the metric manhattan are computed on the CPU"
 	if notes := checkDevices(t, "run", "graph:cpu optimize:gpu quality:gpu start:cpu"); !slices.Contains(notes, note) {
@@ -85,7 +85,7 @@ func TestRunSaysWhatIsComputedOnDevice(t *testing.T) {
 		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
 	}
 	mustRun(t, smallRun(t, append(all, "--force", "--device", "cpu", "--set", "graph.cache=false")...)...)
-	if notes := checkDevices(t, "run", "graph:cpu optimize:cpu pca:cpu quality:cpu start:cpu"); notes != nil {
+	if notes := checkDevices(t, "run", "graph:cpu optimize:cpu quality:cpu start:cpu"); notes != nil {
 		t.Errorf("the CPU has the notes %q", notes)
 	}
 }
