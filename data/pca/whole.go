@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"cne/data"
@@ -42,8 +43,8 @@ type wholeProducts struct {
 	// is as fast.
 	panels blas.Panels
 	pairs  []uint32
-	sum    []float64 // [width, width], left of the diagonal unspecified
-	part   []float32 // the same of a slice
+	sum    []float64                // [width, width], left of the diagonal unspecified
+	parts  parallel.Pool[[]float32] // some rows of the sum for a slice
 }
 
 // wholeProducts returns the upper triangle of XᵀX for the centred points X if all values are
@@ -59,20 +60,16 @@ func (f *pcaFit) wholeProducts(ctx context.Context, unit float32) (products []fl
 		w.panels, w.pairs = blas.NewPairPanels(sliceOfWhole/2, w.width), make([]uint32, rows/2*w.width)
 	}
 	err := f.points.Each(ctx, rows, func(_ int, block *data.Matrix) error {
-		slices := parallel.Pieces(block.N, sliceOfWhole)
+		count := parallel.Pieces(block.N, sliceOfWhole)
 		var others atomic.Bool
-		parallel.For(slices, 1, func(_, s, _ int) {
-			if !others.Load() && !w.fill(s, block) {
-				others.Store(true)
-			}
-		})
+		parallel.For(count, 1, func(_, s, _ int) { others.CompareAndSwap(false, !w.fill(s, block)) })
 		if others.Load() {
 			return errNotWhole
 		}
 		if w.sum == nil {
-			w.sum, w.part = make([]float64, w.width*w.width), make([]float32, w.width*w.width)
+			w.sum = make([]float64, w.width*w.width)
 		}
-		parallel.For(w.width, strip, func(_, i, end int) { w.add(slices, i, end-i) })
+		parallel.For(w.width, strip, func(_, i, end int) { w.add(count, i, end-i) })
 		return nil
 	})
 	if errors.Is(err, errNotWhole) {
@@ -120,10 +117,13 @@ func (w *wholeProducts) fill(slice int, block *data.Matrix) bool {
 }
 
 // add adds the products of some columns, from column i on, with those right of them.
-func (w *wholeProducts) add(slices, i, columns int) {
+func (w *wholeProducts) add(count, i, columns int) {
 	width := w.width - i
-	part, form := w.part[i*w.width:][:columns*width], blas.NewPairPanels(sliceOfWhole/2, width)
-	for s := range slices {
+	space, form := w.parts.Get(), blas.NewPairPanels(sliceOfWhole/2, width)
+	defer w.parts.Put(space)
+	*space = slices.Grow((*space)[:0], columns*width)[:columns*width]
+	part := *space
+	for s := range count {
 		if x, pairs := w.slice(s); pairs == nil {
 			blas.GemmSerial(true, false, columns, width, sliceOfWhole, 1, x[i:], w.width, x[i:], w.width, 0, part, width)
 		} else {
