@@ -106,6 +106,7 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (_ *Neighborhood
 	kind.Check(h.reduce(ctx, &o))
 	start := time.Now()
 	kind.Check(h.findNeighbors(ctx, &o, k))
+	collect(n * h.Reduced.D) // the graph gets the memory of the search
 	h.GraphTime = time.Since(start)
 	if o.Cache != nil && !found {
 		kind.Check(o.Cache.Save(h))
@@ -314,11 +315,16 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	h.stored = nil
 	if o.dropsScaled() {
 		h.Scaled = nil
-		if n >= 1<<14 {
-			runtime.GC() // the search for neighbours gets the memory of the points
-		}
+		collect(n * d) // the search for neighbours gets the memory of the points
 	}
 	return nil
+}
+
+// collect collects garbage if there are so many values in it that it is worth the time.
+func collect(values int) {
+	if values >= 1<<21 {
+		runtime.GC()
+	}
 }
 
 // findNeighbors fills in Nearest, with k neighbours each, unless a cache has done so.

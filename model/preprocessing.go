@@ -99,8 +99,9 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 }
 
 // Apply preprocesses points. It scales and normalises the points of m in place. It returns
-// m, or a new matrix of their principal components. If the columns of m have other
-// names or another order, it copies the known columns (see data.Matrix.Select). A nil *Preprocessing does not change m.
+// m, or a new matrix of their principal components. If the columns of m have other names or
+// another order, it copies the known columns (see data.Matrix.Select). A nil *Preprocessing
+// does not change m.
 //
 // The error wraps data.ErrShape for points of another width and data.ErrEmpty for no
 // points; it is a *data.DirectionError as for data.Metric.Apply, or ctx's.

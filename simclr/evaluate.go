@@ -277,8 +277,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 // Whiten returns the coordinates of features along the principal axes of some of them (nil:
 // all), divided by about the standard deviation there (pca.PCA.Whiten). With many rows, nearest
 // neighbours by cosine are more often of the same class. With no more rows than values, all
-// would be equally far from each other. The error then wraps ErrShape; others are from
-// ctx.
+// would be equally far from each other. The error then wraps ErrShape; others are ctx's.
 func Whiten(ctx context.Context, features *data.Matrix, rows []int32) (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	from := features

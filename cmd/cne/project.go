@@ -243,7 +243,7 @@ func (p *projectRun) load(ctx context.Context) (_ *cne.Embedding, err error) {
 	}
 	p.device = kind.Got(openDevice(p.Log, configs.Device{Name: p.deviceName}))
 	if !e.HasTrainingPoints() {
-		points, err := points.ReadAgain(ctx, p.Log, p.runFolder(), e.Description.Preprocessing, p.device)
+		points, err := points.ReadAgain(ctx, p.Log, p.runFolder(), e.Description.Preprocessing)
 		kind.Checkf(err, "%s: the training points, which a map without a network needs, cannot be read again (%w); restore them, or train again with model.keep_data: true", p.model, err)
 		err = e.UseTrainingPoints(points)
 		kind.Checkf(err, "%s: %w", p.model, err)

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,11 @@ func TestSimCLRRun(t *testing.T) {
 		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != configs.Version() {
 		t.Errorf("model.safetensors: %+v", saved)
 	}
+	mustRun(t, append(tiny(), "--force", "--set", "network.width=2")...) // 16 values, fewer than images
+	if m, e := readMetrics(t, "run/metrics.json"), readMetrics(t, "run/evaluation.json"); e["whitened"] != true || !reflect.DeepEqual(m["knn_whitened"], e["knn_whitened"]) {
+		t.Errorf("after whitening: %v in metrics.json, %v in evaluation.json", m["knn_whitened"], e)
+	}
+	mustRun(t, append(tiny(), "--force")...)
 	// The configuration in the folder gives the run again.
 	mustRun(t, "simclr", "pretrain", "--config", "run/config.yaml", "-o", "again")
 	sameFile(t, "again/"+rundir.ModelFile, "run/"+rundir.ModelFile)

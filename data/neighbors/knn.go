@@ -117,10 +117,8 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (_ *Neighbors,
 	kind.Expect(m.N > k, ErrTooFewPoints, "k: got %d for %d points, want at most %d", k, m.N, m.N-1)
 	checkFinite(m, "")
 	opt.Device = deviceFor(opt.Device, m)
-	if m.N >= 1<<14 {
-		defer runtime.GC() // the caller's next arrays get the memory of the search
-	}
 	if m.Metric != data.Precomputed && m.CSR == nil && opt.Search.Approximates(opt.Device, m.N, m.D, k) {
+		defer runtime.GC() // the caller's next arrays get the memory of the search
 		return approximateKNN(ctx, lift(m), k, opt.Seed), nil
 	}
 	nb := newNeighbors(m.N, k)

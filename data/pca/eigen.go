@@ -31,8 +31,7 @@ const (
 // largestEigen returns the k largest eigenvalues of a symmetric n×n matrix in descending
 // order, and as many orthonormal eigenvectors, one after the other. a holds the matrix's
 // upper triangle; it must be positive semidefinite up to rounding. Eigenvalues within
-// rounding of 0 are 0. If ctx is done first, the error is ctx's, and a may still be in
-// use.
+// rounding of 0 are 0. If ctx is done first, the error is ctx's, and a may still be in use.
 func largestEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k)
@@ -79,8 +78,8 @@ func eigenOf(a []float64, n int) (values, vectors []float64) {
 // eigenvectors is then as fast.
 func subspaceEigen(ctx context.Context, a []float64, n, k int) (_, _ []float64, err error) {
 	defer kind.Catch(&err)
-	const strip = 16 // columns that products compute together
-	width := (k + k/4 + 8 + strip - 1) / strip * strip
+	const together = 16 // columns that products compute
+	width := (k + k/4 + 8 + together - 1) / together * together
 	for i := range n {
 		for j := range i {
 			a[i*n+j] = a[j*n+i]

@@ -50,9 +50,11 @@ type PCA struct {
 // eigenvectors of the covariance matrix or, with fewer points than columns, of the n×n
 // matrix of the points' inner products, in float64. Time grows as n·D·min(n,D) +
 // min(n,D)³, and memory beyond the points as min(n,D)². Fit reads the points twice, a
-// block at a time, or up to four times if only the last are not pixels: points of whole numbers
-// up to 256, or of these divided by 255, take less time. If there are fewer points than
-// columns, it reads them into memory.
+// block at a time. If there are fewer points than columns, it reads them into memory.
+//
+// Points that have only whole numbers from −256 to 256, or only such numbers divided by 255,
+// take less time. For the products, the rounding of the quotients to float32 is undone. If
+// Fit notices late that there are other values, it reads the points up to four times.
 //
 // If the points span fewer than k dimensions, the surplus axes are arbitrary unit
 // vectors orthogonal to all others, and their Variance is exactly 0. A variance that
@@ -158,11 +160,9 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (found int) {
 // products returns the upper triangle of XᵀX or, if wide, of XXᵀ, for the centred points X.
 // The values left of the diagonal are unspecified. It fails as kind.Need does.
 func (f *pcaFit) products(ctx context.Context, order int, wide bool) []float64 {
-	if !wide {
-		for _, unit := range [...]float32{1, 255} {
-			if products, ok := f.wholeProducts(ctx, unit); ok {
-				return products
-			}
+	for _, unit := range selection.If(wide, nil, []float32{1, 255}) {
+		if products, ok := f.wholeProducts(ctx, unit); ok {
+			return products
 		}
 	}
 	sum := make([]float64, order*order)

@@ -22,7 +22,8 @@ const (
 	// largestWhole bounds the magnitude of the numbers, and sliceOfWhole is the number of rows
 	// whose products have sums of at most 2²⁴.
 	largestWhole, sliceOfWhole = 256, 256
-	// strip is the number of columns whose products are computed at a time: of a panel.
+	// strip is the number of columns whose products are computed at a time. It is a multiple of a
+	// panel's columns, so that the panels from one of its columns on are a factor, too.
 	strip = 32
 )
 
@@ -39,8 +40,8 @@ type wholeProducts struct {
 	// width is the number of all.
 	ones, width int
 	numbers     []float32 // of some slices, row by row
-	// pairs are the same as factors of products of bfloat16, in the form of panels; nil if float32
-	// is as fast.
+	// panels is the form of pairs, the same numbers as factors of products of bfloat16. There are
+	// none if float32 is as fast.
 	panels blas.Panels
 	pairs  []uint32
 	sum    []float64                // [width, width], left of the diagonal unspecified

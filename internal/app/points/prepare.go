@@ -149,7 +149,7 @@ func Reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA) (*da
 
 // ReadAgain reads the training points of the run in a folder, by its configuration, and
 // prepares them as the run did. Other points are an error.
-func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing, on *model.Device) (_ *data.Matrix, err error) {
+func ReadAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing) (_ *data.Matrix, err error) {
 	defer kind.Catch(&err)
 	if before == nil || before.Scaler == nil {
 		return nil, errors.New("the model does not say how they were prepared")
