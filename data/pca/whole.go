@@ -32,8 +32,7 @@ var errNotWhole = errors.New("there are other values")
 // A wholeProducts adds up the products of columns of whole numbers.
 type wholeProducts struct {
 	columns []int32
-	// values are those of the whole numbers from −largestWhole on, and unit is 1 divided by the
-	// distance between them.
+	// values are the whole numbers from −largestWhole to largestWhole, each divided by unit.
 	values [2*largestWhole + 1]float32
 	unit   float32
 	// Columns are followed by one of ones, whose products are the columns' sums, and by zeros.
@@ -140,9 +139,9 @@ func (w *wholeProducts) add(count, i, columns int) {
 	}
 }
 
-// centred returns the products of the columns' differences from their means, for n rows: those
-// of the columns, less those of their sums divided by n. The difference is rounded at its end
-// only, so that columns that hardly vary keep what they have.
+// centred returns Σ(x−x̄)(y−ȳ) = (n·Σxy − Σx·Σy)/n for all pairs of columns and n rows, divided
+// by unit². The numerator is computed with the errors of both its products, so columns that
+// hardly vary lose nothing.
 func (w *wholeProducts) centred(n int) []float64 {
 	sums := make([]float64, w.ones)
 	for i := range sums {
