@@ -160,21 +160,17 @@ func (e *Embedding) LearnNetwork(ctx context.Context, o *train.Imitation) error 
 // UseTrainingPoints sets the training points [n, p] of an embedding without a network that
 // was saved without them. They must be preprocessed, as Description.Preprocessing.Apply
 // does with points as they were read. Errors wrap ErrPoints.
-func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
-	if err := checkPoints(points); err != nil {
-		return err
-	}
+func (e *Embedding) UseTrainingPoints(points *data.Matrix) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(checkPoints(points))
 	if e.mapper == nil && e.Positions == nil {
 		return errEmpty
 	}
-	if _, without := e.mapper.(*train.Projector); e.mapper != nil && !without {
-		return fmt.Errorf("%w: got training points for a network, want none", ErrPoints)
-	}
-	if points.N != e.trainedPositions().N {
-		return fmt.Errorf("%w: got %d training points, want %d", ErrPoints, points.N, e.trainedPositions().N)
-	}
-	if p := e.Description.Preprocessing; p != nil && p.Out() != points.D {
-		return fmt.Errorf("%w: got training points of %d values, want %d as points are prepared", ErrPoints, points.D, p.Out())
+	_, without := e.mapper.(*train.Projector)
+	kind.Expect(e.mapper == nil || without, ErrPoints, "got training points for a network, want none")
+	kind.Expect(points.N == e.trainedPositions().N, ErrPoints, "got %d training points, want %d", points.N, e.trainedPositions().N)
+	if p := e.Description.Preprocessing; p != nil {
+		kind.Expect(p.Out() == points.D, ErrPoints, "got training points of %d values, want %d as points are prepared", points.D, p.Out())
 	}
 	e.trainPoints, e.mapper = points, nil
 	e.placer.Store(nil)
@@ -209,7 +205,8 @@ func (e *Embedding) HasTrainingPoints() bool {
 // says, to positions: the network, or a train.Projector. Without a network the embedding
 // must have its training points (ErrNoTrainingPoints), and the first call builds a search
 // index, which ctx can cancel. An empty embedding gives ErrPoints.
-func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
+func (e *Embedding) Projector(ctx context.Context) (_ model.Mapper, err error) {
+	defer kind.Catch(&err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.mapper != nil {
@@ -225,12 +222,8 @@ func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if before := e.Description.Preprocessing; before != nil {
 		before.Metric.Mark(&points, before.Scaler)
 	}
-	p, err := train.NewProjector(ctx, e.device, &points, table.X, table.D, e.Description.Training)
-	if err != nil {
-		return nil, err
-	}
-	e.mapper = p
-	return p, nil
+	e.mapper = kind.Got(train.NewProjector(ctx, e.device, &points, table.X, table.D, e.Description.Training))
+	return e.mapper, nil
 }
 
 // Width returns the dimension of the points that Project accepts. An empty embedding gives
@@ -329,20 +322,15 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 // ProjectInto is Project that writes the positions to dst [r, Dim]. For a few dense points
 // and a network it allocates no memory, unless it matches columns, or the network is of
 // float64.
-func (e *Embedding) ProjectInto(ctx context.Context, dst, points *data.Matrix) error {
-	if err := checkPoints(points); err != nil {
-		return err
-	}
+func (e *Embedding) ProjectInto(ctx context.Context, dst, points *data.Matrix) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(checkPoints(points))
 	if before := e.Description.Preprocessing; before != nil {
-		var err error
 		if points, _, err = points.Select(before.Columns); err != nil {
 			return fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
-	p, err := e.newPlacer(ctx, points.D)
-	if err != nil {
-		return err
-	}
+	p := kind.Got(e.newPlacer(ctx, points.D))
 	if dst == nil || dst.CSR != nil || dst.N != points.N || dst.D != p.dim || len(dst.X) != dst.N*dst.D {
 		return fmt.Errorf("%w: the matrix for the positions: want %d×%d", ErrPoints, points.N, p.dim)
 	}
@@ -350,9 +338,7 @@ func (e *Embedding) ProjectInto(ctx context.Context, dst, points *data.Matrix) e
 		return e.projectSet(ctx, dst, &data.Dataset{Points: points}, Projection{})
 	}
 	for lo := 0; lo < points.N; lo += p.block {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		kind.Check(ctx.Err())
 		if err := p.place(dst, points, lo, min(lo+p.block, points.N), nil); err != nil {
 			if bad, ok := errors.AsType[*PointError](err); ok {
 				bad.Name = data.RowName(nil, false, bad.Row)
@@ -452,11 +438,9 @@ type placedBlock struct {
 }
 
 // newPlacement returns the placement for a call of ProjectRows.
-func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projection) (*placement, error) {
-	placer, err := e.newPlacer(ctx, rows.Width())
-	if err != nil {
-		return nil, err
-	}
+func (e *Embedding) newPlacement(ctx context.Context, rows file.Rows, o Projection) (_ *placement, err error) {
+	defer kind.Catch(&err)
+	placer := kind.Got(e.newPlacer(ctx, rows.Width()))
 	p := &placement{Projection: o, placer: placer, size: placer.block, learnt: e.trainedPositions()}
 	if o.Division == nil {
 		p.Division = new(Division)
@@ -570,17 +554,11 @@ const (
 )
 
 // newPlacer returns the placer for points of the given width. Only the first call makes it.
-func (e *Embedding) newPlacer(ctx context.Context, width int) (*placer, error) {
+func (e *Embedding) newPlacer(ctx context.Context, width int) (_ *placer, err error) {
+	defer kind.Catch(&err)
 	p := e.placer.Load()
 	if p == nil || p.before != e.Description.Preprocessing {
-		want, err := e.Width()
-		if err != nil {
-			return nil, err
-		}
-		mapper, err := e.Projector(ctx)
-		if err != nil {
-			return nil, err
-		}
+		want, mapper := kind.Got(e.Width()), kind.Got(e.Projector(ctx))
 		p = &placer{before: e.Description.Preprocessing, mapper: mapper, width: want, dim: e.Dim()}
 		p.spaces.New = func() any { return new(placerSpace) }
 		if p.before != nil && p.before.PCA != nil {

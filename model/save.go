@@ -177,15 +177,12 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 
 // Save writes the coordinates to a safetensors file as MLP.Save writes a network, with the
 // name and shape that torch.nn.Embedding has.
-func (e *Embedding[T]) Save(path string, d *Description) error {
-	if err := e.onDevice.pull(); err != nil {
-		return err
-	}
+func (e *Embedding[T]) Save(path string, d *Description) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(e.onDevice.pull())
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}
 	if d != nil && d.Points != nil {
-		if err := putPoints(f, trainingPointsTensor, d.Points); err != nil {
-			return err
-		}
+		kind.Check(putPoints(f, trainingPointsTensor, d.Points))
 	}
 	return save(path, f, architecture{Kind: kindTable, Points: e.n, Dim: e.d, DType: op.Dtype[T]().String()}, d)
 }

@@ -45,6 +45,9 @@ type settings struct {
 	batches       int // in an epoch
 	edgesPerEpoch int // edges in these batches
 	epochs        int // at the end, including the epochs of an earlier run (Follows)
+
+	list  []edge      // nil if all phases have All negatives
+	graph *wholeGraph // nil if none has
 }
 
 // newSettings checks the options of a run and fills their defaults in.
@@ -190,7 +193,6 @@ type hostEngine struct {
 	paramZ model.Parameter // log Z: a single float64
 	z      float64         // its value
 
-	list       []edge
 	prefetcher *prefetcher // nil before the first batch
 	block      *block      // the current batches, or nil
 	next       int         // index of the next batch in block
@@ -198,19 +200,19 @@ type hostEngine struct {
 	whole      *wholeBatch // nil without phases of All negatives
 }
 
-func newHostEngine(s *settings, edges []edge) (_ *hostEngine, err error) {
+func newHostEngine(s *settings) (_ *hostEngine, err error) {
 	defer kind.Catch(&err)
 	value := kind.Got(op.ArrayOf([]float64{s.LogZ}, 1))
 	grad := kind.Got(op.NewArray(nil, value.Dtype(), 1))
 	h := &hostEngine{
 		settings: s, params: s.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: s.LogZ,
-		list: edges, sampler: negativeSampler{seed: s.Seed, how: s.Sampling},
+		sampler: negativeSampler{seed: s.Seed, how: s.Sampling},
 	}
 	for _, p := range h.params {
 		memory.UseHugePages(op.Data[float32](p.Value))
 		memory.UseHugePages(op.Data[float64](p.Value))
 	}
-	h.whole = kind.Got(newWholeBatch(s, edges, h.params[0].Value))
+	h.whole = kind.Got(newWholeBatch(s, h.params[0].Value))
 	return h, errors.Join(s.Optimizer.Init(h.params), s.OptimizerZ.Init([]model.Parameter{h.paramZ}))
 }
 

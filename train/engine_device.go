@@ -45,7 +45,6 @@ type deviceEngine struct {
 	table   *tableRun   // nil unless the model is an Embedding that needs no graph
 	network *networkRun // nil unless the model is a network with small batches
 
-	list   []edge
 	window *batchWindow // nil before the first sampled batch
 	chunk  int          // the number of batches in the next chunk
 	whole  *wholeBatch  // nil without phases of All negatives
@@ -71,7 +70,7 @@ type deviceEngine struct {
 const reportHead = 2
 
 // newDeviceEngine returns an engine with the model copied to its device.
-func newDeviceEngine(s *settings, edges []edge) (_ *deviceEngine, err error) {
+func newDeviceEngine(s *settings) (_ *deviceEngine, err error) {
 	defer kind.Catch(&err)
 	m, ok := s.model.(interface {
 		OnDevice(*model.Device) (*model.DeviceModel, error)
@@ -79,7 +78,7 @@ func newDeviceEngine(s *settings, edges []edge) (_ *deviceEngine, err error) {
 	if !ok {
 		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", s.model, s.Device.Name())
 	}
-	r := &deviceEngine{settings: s, z: s.LogZ, chunk: firstChunk, list: edges}
+	r := &deviceEngine{settings: s, z: s.LogZ, chunk: firstChunk}
 	r.optimizer, ok = s.Optimizer.(deviceOptimizer)
 	optimizerZ, okZ := s.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
@@ -112,7 +111,7 @@ func newDeviceEngine(s *settings, edges []edge) (_ *deviceEngine, err error) {
 		r.network = &networkRun{engine: r} // close frees its memory even if it fails
 		r.network.begin()
 	}
-	r.whole = kind.Got(newWholeBatch(s, edges, r.compiled.Parameters()[0].Value))
+	r.whole = kind.Got(newWholeBatch(s, r.compiled.Parameters()[0].Value))
 	return r, nil
 }
 

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"cne/internal/parallel"
 	"cne/internal/selection"
@@ -38,7 +39,7 @@ type field struct {
 	leafCells []int      // the cells of the leaves
 	groups    []int      // the largest cells of at most groupPoints points
 	totals    []float64  // by leaf: Σ q over its points and all others
-	entries   [2][]entry // the points while cells are made; levels of cells take turns
+	entries   [2][]entry // the points while cells are made; levels of cells take turns. One is masses
 	keys      parallel.Pool[[]uint64]
 	sources   parallel.Pool[sources]
 }
@@ -50,15 +51,14 @@ type cell struct {
 	radius      float32 // no point is farther from the mean
 }
 
-// An entry is a point that is sorted into cells.
-type entry struct {
-	at     [2]float32
-	number uint32
-}
+// An entry is a point that is sorted into cells: its position and the bits of its number.
+type entry [3]float32
+
+func (e *entry) number() uint32 { return math.Float32bits(e[2]) }
 
 // key orders entries along an axis, and equal ones by their numbers.
 func (e *entry) key(axis int) uint64 {
-	return uint64(selection.Ordered(e.at[axis]))<<32 | uint64(e.number)
+	return uint64(selection.Ordered(e[axis]))<<32 | uint64(e.number())
 }
 
 func newField(n int) *field {
@@ -71,10 +71,8 @@ func newField(n int) *field {
 			f.groups = append(f.groups, c)
 		}
 	}
-	for i := range n {
-		f.masses[3*i+2] = 1
-	}
-	f.totals, f.entries = make([]float64, len(f.leafCells)), [2][]entry{make([]entry, n), make([]entry, n)}
+	masses := unsafe.Slice((*entry)(f.masses), n)
+	f.totals, f.entries = make([]float64, len(f.leafCells)), [2][]entry{masses, make([]entry, n)}
 	return f
 }
 
@@ -106,7 +104,7 @@ func leftSize(size int) int {
 func (f *field) divide(points []float32) (extent float64) {
 	if simd.AllFinite(points) {
 		for i := range f.entries[1] {
-			f.entries[1][i] = entry{at: [2]float32(points[2*i:]), number: uint32(i)}
+			f.entries[1][i] = entry{points[2*i], points[2*i+1], math.Float32frombits(uint32(i))}
 		}
 		f.divideCell(1)
 	}
@@ -125,7 +123,7 @@ func (f *field) divideCell(c int) {
 	points, halves := f.entries[level%2][first:end], f.entries[1-level%2][first:end]
 	if at.size <= leafPoints {
 		for i, p := range points {
-			f.order[first+i] = p.number
+			f.order[first+i] = p.number()
 		}
 		return
 	}
@@ -150,10 +148,10 @@ func (f *field) divideCell(c int) {
 
 // widest returns the axis along which the points spread farther, and their range there.
 func widest(points []entry) (axis int, low, high float32) {
-	x0, y0 := points[0].at[0], points[0].at[1]
+	x0, y0 := points[0][0], points[0][1]
 	x1, y1 := x0, y0
 	for i := range points {
-		x, y := points[i].at[0], points[i].at[1]
+		x, y := points[i][0], points[i][1]
 		if x < x0 {
 			x0 = x
 		}
@@ -181,7 +179,7 @@ func (f *field) quantile(points []entry, k, axis int, low, high float32) uint64 
 	if !simd.IsFinite(scale) {
 		scale = 0 // the points are equal, or nearly so
 	}
-	bin := func(p *entry) uint32 { return uint32(int32((p.at[axis]-low)*scale)) % bins }
+	bin := func(p *entry) uint32 { return uint32(int32((p[axis]-low)*scale)) % bins }
 	var counts [bins]int
 	for i := range points {
 		counts[bin(&points[i])]++
@@ -229,7 +227,7 @@ func (f *field) summarizeLeaf(points []float32, at *cell) {
 	var sumX, sumY float32
 	for i, p := range order {
 		x, y := points[2*p], points[2*p+1]
-		masses[3*i], masses[3*i+1] = x, y
+		masses[3*i], masses[3*i+1], masses[3*i+2] = x, y, 1
 		sumX += x - x0
 		sumY += y - y0
 	}

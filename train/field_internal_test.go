@@ -104,8 +104,8 @@ func TestForcesOfOddPoints(t *testing.T) {
 	const n = 3000
 	m, err := model.NewEmbedding(slices.Repeat([]float32{0.1, -3.7}, n), 2, op.ContrastiveOptions{Loss: op.InfoNC})
 	must(t, err)
-	s := &settings{model: m, n: n, edges: 1, Options: Options{Phases: []Phase{{Negatives: All}}}}
-	w, err := newWholeBatch(s, []edge{edge(0) | edge(1)<<32}, m.Parameters()[0].Value)
+	s := &settings{model: m, n: n, edges: 1, graph: newWholeGraph(n, []int32{0}, []int32{1}, nil)}
+	w, err := newWholeBatch(s, m.Parameters()[0].Value)
 	must(t, err)
 	host := w.forces.(*hostForces)
 	counted := &countingForces{forces: host}
@@ -129,8 +129,8 @@ func TestForcesOfOddPoints(t *testing.T) {
 func TestStride(t *testing.T) {
 	m, err := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: op.InfoNC})
 	must(t, err)
-	s := &settings{model: m, n: 2, edges: 1, objective: m.Objective(), Options: Options{Phases: []Phase{{Negatives: All}}}}
-	w, err := newWholeBatch(s, []edge{edge(0) | edge(1)<<32}, m.Parameters()[0].Value)
+	s := &settings{model: m, n: 2, edges: 1, objective: m.Objective(), graph: newWholeGraph(2, []int32{0}, []int32{1}, nil)}
+	w, err := newWholeBatch(s, m.Parameters()[0].Value)
 	must(t, err)
 	host := w.forces.(*hostForces)
 	for exaggeration, mu := range map[float64]float64{0: 0.95, 1: 0.9, 0.5: 0.9, -1: 0.9} {

@@ -135,10 +135,9 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	defer kind.Catch(&err)
 	kind.Need(m != nil, ErrInput, "train: model: got nil")
 	n, _ := m.Points()
-	edges := packEdges(heads, tails, n)
-	checkWeights(options.Weights, len(edges))
-	memory.FreeGarbage(len(edges)) // heads, unless the caller keeps them
-	r := kind.Got(newRun(m, n, edges, options))
+	checkEdges(heads, tails, n)
+	checkWeights(options.Weights, len(heads))
+	r := kind.Got(newRun(m, n, heads, tails, options))
 	err = r.trainPhases(ctx)
 	if r.engine != nil {
 		err = r.engine.close(err)
@@ -155,10 +154,9 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 // batches.
 type run struct {
 	*settings
-	edgeList []edge
-	engine   engine      // nil if a retry could not make a new one
-	retries  []int       // of each phase
-	start    *Checkpoint // the state at the start of the phase, nil without Retries
+	engine  engine      // nil if a retry could not make a new one
+	retries []int       // of each phase
+	start   *Checkpoint // the state at the start of the phase, nil without Retries
 
 	epochState epochState
 	lowestLoss float64 // the lowest loss of an epoch so far
@@ -171,16 +169,23 @@ type run struct {
 	coordinates []float32
 }
 
-func newRun(m model.Model, n int, edges []edge, options Options) (_ *run, err error) {
+func newRun(m model.Model, n int, heads, tails []int32, options Options) (_ *run, err error) {
 	defer kind.Catch(&err)
-	o := kind.Got(newSettings(m, n, len(edges), options))
+	o := kind.Got(newSettings(m, n, len(heads), options))
+	p := kind.Got(newPull(o, heads, tails))
+	if o.wants(false) {
+		o.list = packEdges(heads, tails)
+	}
+	if o.wants(true) {
+		o.graph = newWholeGraph(n, heads, tails, o.Weights)
+	}
+	memory.FreeGarbage(len(heads)) // heads, unless the caller keeps them
 	before := o.Follows
 	r := &run{
-		settings: o, edgeList: edges, retries: make([]int, len(o.Phases)), saves: saves{last: time.Now()},
+		settings: o, pull: p, retries: make([]int, len(o.Phases)), saves: saves{last: time.Now()},
 		result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed},
 	}
 	r.epochState.epoch = before.Epochs
-	r.pull = kind.Got(newPull(o))
 	r.engine = kind.Got(r.newEngine())
 	if o.Resume != nil {
 		if err := r.restore(o.Resume); err != nil {
@@ -192,9 +197,9 @@ func newRun(m model.Model, n int, edges []edge, options Options) (_ *run, err er
 
 func (r *run) newEngine() (engine, error) {
 	if r.Device.OnHost() {
-		return newHostEngine(r.settings, r.edgeList)
+		return newHostEngine(r.settings)
 	}
-	return newDeviceEngine(r.settings, r.edgeList)
+	return newDeviceEngine(r.settings)
 }
 
 // trainPhases runs the rest of the phases.
@@ -504,6 +509,7 @@ const retryFactor = 1. / 3
 // keepStart keeps the state at the start of a phase for beginAgain, if the run is there.
 func (r *run) keepStart(first position) (err error) {
 	if r.Retries > 0 && r.epochState.position == first {
+		r.start = nil // two would need more memory
 		r.start, err = r.checkpoint().Clone()
 	}
 	return err

@@ -311,16 +311,20 @@ func resize[E any](s []E, n int) []E {
 	return grown
 }
 
-// packEdges checks a list of directed edges and packs it. It fails as kind.Need does.
-func packEdges(heads, tails []int32, n int) []edge {
+// checkEdges checks a list of directed edges between n points. It fails as kind.Need does.
+func checkEdges(heads, tails []int32, n int) {
 	kind.Need(len(heads) == len(tails), ErrInput, "train: edges: got %d heads and %d tails, want as many of both", len(heads), len(tails))
-	edges := make([]edge, len(heads))
 	for i, h := range heads {
-		t := tails[i]
-		if h < 0 || int(h) >= n || t < 0 || int(t) >= n || h == t {
+		if t := tails[i]; h < 0 || int(h) >= n || t < 0 || int(t) >= n || h == t {
 			kind.Fail(ErrInput, "train: edge %d: got points %d and %d, want two different ones below %d", i, h, t, n)
 		}
-		edges[i] = packEdge(h, t)
+	}
+}
+
+func packEdges(heads, tails []int32) []edge {
+	edges := make([]edge, len(heads))
+	for i, h := range heads {
+		edges[i] = packEdge(h, tails[i])
 	}
 	return edges
 }

@@ -15,8 +15,9 @@ import (
 // A pull takes the steps of Phase.Pull, one after each epoch. They are implicit, so no
 // strength is too large for the learning rate.
 type pull struct {
-	towards []float32 // Options.Towards, centred
-	squares float64   // the sum of its squares
+	towards []float32  // Options.Towards, centred
+	squares float64    // the sum of its squares
+	edges   [][2]int32 // some of the graph's
 }
 
 const (
@@ -28,7 +29,7 @@ const (
 )
 
 // newPull returns the pull of a run; nil if there is none.
-func newPull(s *settings) (_ *pull, err error) {
+func newPull(s *settings, heads, tails []int32) (_ *pull, err error) {
 	defer kind.Catch(&err)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Pull > 0 }) {
 		return nil, nil
@@ -45,6 +46,10 @@ func newPull(s *settings) (_ *pull, err error) {
 	p := &pull{towards: make([]float32, len(towards)), squares: squares}
 	for i, v := range towards {
 		p.towards[i] = float32(float64(v) - mean[i%d])
+	}
+	n := min(s.edges, sampledEdges)
+	for k := range n {
+		p.edges = append(p.edges, [2]int32{heads[k*s.edges/n], tails[k*s.edges/n]})
 	}
 	return p, nil
 }
@@ -117,12 +122,12 @@ func pullTo[T op.Float](r *run, x []T) {
 // meanAttraction returns the mean derivative of an edge's loss as a positive pair with
 // respect to the logarithm of its length, without the loss's Scale.
 func meanAttraction[T op.Float](r *run, x []T, d int) (mean float64) {
-	e, positive, n := &r.epochState, r.objective.Loss.Info().Positive, min(r.edges, sampledEdges)
+	e, positive := &r.epochState, r.objective.Loss.Info().Positive
 	c := r.constant(e.spectrum, r.Sampling.count(e.Negatives, r.size))
-	for k := range n {
-		edge, d2 := r.edgeList[k*r.edges/n], 0.
+	for _, ends := range r.pull.edges {
+		d2 := 0.
 		for j := range d {
-			v := float64(x[head(edge)*d+j]) - float64(x[tail(edge)*d+j])
+			v := float64(x[int(ends[0])*d+j]) - float64(x[int(ends[1])*d+j])
 			d2 += float64(v * v)
 		}
 		rest, slope := d2/(1+d2), -1.
@@ -131,5 +136,5 @@ func meanAttraction[T op.Float](r *run, x []T, d int) (mean float64) {
 		}
 		mean -= float64(2 * rest * slope)
 	}
-	return mean / float64(n)
+	return mean / float64(len(r.pull.edges))
 }

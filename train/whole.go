@@ -53,21 +53,29 @@ func (s *settings) strideOf(e *epochState) stride {
 // A wholeBatch takes steps with All negatives.
 type wholeBatch struct {
 	*settings
-	edges            []edge // by their heads
-	weights          []float32
-	starts           []int     // point i has the edges starts[i] to starts[i+1]−1
-	own              []float32 // by point: Σ w over its edges
-	total            float64   // Σ w
+	*wholeGraph
 	points, velocity *op.Array // [n, 2]
+	ordered          *op.Array // the positions at the start of the phase
 	divided          *op.Array // the positions that the cells were made for
 	extent           float64   // of the cells then; negative before
 	forces           forces
+}
+
+// A wholeGraph has the edges of steps with All negatives. Each has its reverse, of the same weight.
+type wholeGraph struct {
+	starts  []int     // point i has the edges starts[i] to starts[i+1]−1
+	tails   []int32   // by edge
+	weights []float32 // by edge; nil if all are 1
+	own     []float32 // by point: Σ w over its edges
+	total   float64   // Σ w
 }
 
 // forces computes what a wholeBatch's points do to each other, on the CPU or on a device. The
 // points are in cells (see field). Its methods fail as kind.Need does: advance returns
 // the error.
 type forces interface {
+	// arrange prepares for a phase that begins at the given positions.
+	arrange(at *op.Array)
 	// divide makes the cells anew for positions at, and returns the sum of the leaves' radii.
 	divide(at *op.Array) (extent float64)
 	// summarize updates the cells for the points' positions, and returns the same sum.
@@ -85,29 +93,25 @@ type forces interface {
 // pointsPerPiece is the number of points that are worth another core.
 const pointsPerPiece = 1024
 
-// wantsAll reports whether a phase has All negatives.
-func (o *Options) wantsAll() bool {
-	return slices.ContainsFunc(o.Phases, func(p Phase) bool { return p.Negatives == All })
+// wants reports whether a phase has All negatives, or whether one has others.
+func (o *Options) wants(all bool) bool {
+	return slices.ContainsFunc(o.Phases, func(p Phase) bool { return (p.Negatives == All) == all })
 }
 
 // newWholeBatch returns a wholeBatch for points on any device, or nil if no phase has All
 // negatives.
-func newWholeBatch(s *settings, edges []edge, points *op.Array) (_ *wholeBatch, err error) {
+func newWholeBatch(s *settings, points *op.Array) (_ *wholeBatch, err error) {
 	defer kind.Catch(&err)
-	if !s.wantsAll() {
+	if s.graph == nil {
 		return nil, nil
 	}
 	_, ok := s.model.(*model.Embedding[float32])
 	_, d := s.model.Points()
 	kind.Need(ok && points.Cols() == 2, ErrInput,
 		"train: a phase with all negatives: got %T of %d dimensions, want float32, 2 dimensions and no network", s.model, d)
-	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, points: points, extent: -1}
-	if !w.isSymmetric() {
-		w.symmetrize()
-	}
-	w.sort()
+	w := &wholeBatch{settings: s, wholeGraph: s.graph, points: points, extent: -1}
 	defer kind.Undo(&err, w.close)
-	w.velocity, w.divided = kind.Got(zerosLike(points)), kind.Got(zerosLike(points))
+	w.velocity, w.ordered, w.divided = kind.Got(zerosLike(points)), kind.Got(zerosLike(points)), kind.Got(zerosLike(points))
 	if points.Device().OnHost() {
 		w.forces = newHostForces(w)
 		return w, nil
@@ -121,80 +125,81 @@ func (w *wholeBatch) arrays() []NamedArray {
 	if w == nil {
 		return nil
 	}
-	return []NamedArray{{optimizerPrefix + "velocity", w.velocity}, {optimizerPrefix + "divided", w.divided}}
+	return prefixed(optimizerPrefix, []NamedArray{{"velocity", w.velocity}, {"ordered", w.ordered}, {"divided", w.divided}})
 }
 
 // close frees memory on a device.
 func (w *wholeBatch) close() {
 	if w != nil {
-		free(w.velocity, w.divided)
+		free(w.velocity, w.ordered, w.divided)
 		if w.forces != nil {
 			w.forces.close()
 		}
 	}
 }
 
-func head(e edge) int { return int(uint32(e)) }
-func tail(e edge) int { return int(uint32(e >> 32)) }
+// newWholeGraph returns the graph of some edges between n points.
+func newWholeGraph(n int, heads, tails []int32, weights []float32) *wholeGraph {
+	if !isSymmetric(heads, tails, weights) {
+		heads, tails, weights = bothWays(heads, tails, weights)
+	}
+	g := &wholeGraph{starts: make([]int, n+1), tails: tails, weights: weights, own: make([]float32, n)}
+	for k, i := range heads {
+		weight := weightsOf(weights, k, k+1)[0]
+		g.starts[i+1]++
+		g.own[i] += weight
+		g.total += float64(weight)
+	}
+	selection.Accumulate(g.starts)
+	if slices.IsSorted(heads) {
+		return g
+	}
+	next := slices.Clone(g.starts)
+	g.tails, g.weights = make([]int32, len(tails)), slices.Clone(weights)
+	for k, i := range heads {
+		at := next[i]
+		next[i]++
+		g.tails[at] = tails[k]
+		if weights != nil {
+			g.weights[at] = weights[k]
+		}
+	}
+	return g
+}
 
 // isSymmetric reports whether each edge has its reverse, of the same weight.
-func (w *wholeBatch) isSymmetric() bool {
+func isSymmetric(heads, tails []int32, weights []float32) bool {
 	balance := uint64(0) // 0 for a symmetric graph, and by chance for another
-	for k, e := range w.edges {
-		i, j := head(e), tail(e)
-		h := rng.Mix(rng.Mix(uint64(min(i, j))<<32|uint64(max(i, j))) ^ uint64(math.Float32bits(w.weightsOf(k, k+1)[0])))
-		switch {
-		case i < j:
+	for k, i := range heads {
+		j := tails[k]
+		h := rng.Mix(rng.Mix(uint64(min(i, j))<<32|uint64(max(i, j))) ^ uint64(math.Float32bits(weightsOf(weights, k, k+1)[0])))
+		if i < j {
 			balance += h
-		case i > j:
+		} else {
 			balance -= h
 		}
 	}
 	return balance == 0
 }
 
-// symmetrize replaces each edge by two, in both directions, of half its weight. The loss
-// stays the same.
-func (w *wholeBatch) symmetrize() {
-	edges, weights := make([]edge, 0, 2*len(w.edges)), make([]float32, 0, 2*len(w.edges))
-	for k, e := range w.edges {
-		half := w.weightsOf(k, k+1)[0] / 2
-		edges, weights = append(edges, e, e>>32|e<<32), append(weights, half, half)
+// bothWays replaces each edge by two, in both directions, of half its weight. The loss stays
+// the same.
+func bothWays(heads, tails []int32, weights []float32) (_, _ []int32, _ []float32) {
+	ends, starts, halves := make([]int32, 0, 2*len(heads)), make([]int32, 0, 2*len(heads)), make([]float32, 0, 2*len(heads))
+	for k, i := range heads {
+		half := weightsOf(weights, k, k+1)[0] / 2
+		starts, ends, halves = append(starts, i, tails[k]), append(ends, tails[k], i), append(halves, half, half)
 	}
-	w.edges, w.weights = edges, weights
+	return starts, ends, halves
 }
 
-// sort brings the edges into the order of their heads.
-func (w *wholeBatch) sort() {
-	w.starts, w.own = make([]int, w.n+1), make([]float32, w.n)
-	for k, e := range w.edges {
-		weight := w.weightsOf(k, k+1)[0]
-		w.starts[head(e)+1]++
-		w.own[head(e)] += weight
-		w.total += float64(weight)
-	}
-	selection.Accumulate(w.starts)
-	if slices.IsSortedFunc(w.edges, func(a, b edge) int { return head(a) - head(b) }) {
-		return
-	}
-	edges, weights, next := make([]edge, len(w.edges)), slices.Clone(w.weights), slices.Clone(w.starts)
-	for k, e := range w.edges {
-		at := next[head(e)]
-		next[head(e)]++
-		edges[at] = e
-		if w.weights != nil {
-			weights[at] = w.weights[k]
-		}
-	}
-	w.edges, w.weights = edges, weights
-}
-
-// weightsOf returns the weights of the edges lo to hi−1, at most edgesPerCall.
-func (w *wholeBatch) weightsOf(lo, hi int) []float32 {
-	if w.weights == nil {
+// weightsOf returns the weights of the edges lo to hi−1, at most edgesPerCall, from those of all
+// edges, or from nil.
+func weightsOf(all []float32, lo, hi int) []float32 {
+	if all == nil {
 		return ones[:hi-lo]
 	}
-	return w.weights[lo:hi]
+	return all[lo:hi]
 }
 
 var ones = slices.Repeat([]float32{1}, edgesPerCall)
@@ -226,7 +231,8 @@ func (w *wholeBatch) step(e *epochState) (loss float64) {
 // begin prepares the first step of a phase.
 func (w *wholeBatch) begin(rho float64) {
 	kind.Check(w.velocity.Zero())
-	w.forces.divide(w.points)
+	kind.Check(op.Copy(w.ordered, w.points))
+	w.forces.arrange(w.ordered)
 	w.rescale(rho)
 	w.divide()
 }
@@ -242,6 +248,7 @@ func (w *wholeBatch) divide() {
 func (w *wholeBatch) follow() {
 	const growth = 1.25
 	if w.extent < 0 { // the run was resumed
+		w.forces.arrange(w.ordered)
 		w.extent = w.forces.divide(w.divided)
 	}
 	if !(w.forces.summarize() <= growth*w.extent) { // also for NaN
@@ -273,29 +280,80 @@ func (w *wholeBatch) rescale(rho float64) {
 	}
 }
 
-// hostForces are the forces on the CPU.
+// hostForces are the forces on the CPU. They are computed in the order of the cells at the
+// start of the phase, where points that are near in the plane are near in memory. A point's
+// place is its number in this order.
 type hostForces struct {
 	*wholeBatch
-	field     *field
-	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges
-	repelled  []float32 // [n, 2]
+	field     *field    // of the points at their places
+	place     []uint32  // of each point
+	starts    []int     // the edges of the point at place p are starts[p] to starts[p+1]−1
+	tails     []int32   // by edge: places
+	weights   []float32 // by edge; nil if all are 1
+	at        []float32 // [n, 2]: the positions, by place
+	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges, by place
+	repelled  []float32 // [n, 2], by place
 	losses    []float64 // Σ w·log(1+‖x−x′‖²), by piece
-	spaces    parallel.Pool[[2][edgesPerCall]float32]
+	spaces    parallel.Pool[edgeSpace]
+}
+
+// edgesPerCall is the number of edges that simd.Attract takes at once.
+const edgesPerCall = 512
+
+// An edgeSpace holds some edges between places, and their forces.
+type edgeSpace struct {
+	edges  [edgesPerCall]edge
+	fx, fy [edgesPerCall]float32
 }
 
 func newHostForces(w *wholeBatch) *hostForces {
-	return &hostForces{wholeBatch: w, field: newField(w.n), losses: make([]float64, parallel.Pieces(w.n, pointsPerPiece)),
-		attracted: make([]float32, 2*w.n), repelled: make([]float32, 2*w.n)}
+	n := w.n
+	return &hostForces{wholeBatch: w, field: newField(n), place: selection.UpTo[uint32](n), starts: make([]int, n+1),
+		tails: make([]int32, len(w.tails)), weights: slices.Clone(w.weights), at: make([]float32, 2*n),
+		attracted: make([]float32, 2*n), repelled: make([]float32, 2*n), losses: make([]float64, parallel.Pieces(n, pointsPerPiece))}
 }
 
 func (h *hostForces) close() {}
 
+func (h *hostForces) arrange(at *op.Array) {
+	h.field.divide(op.Data[float32](at))
+	order := h.field.order
+	for p, i := range order {
+		h.place[i] = uint32(p)
+		h.starts[p+1] = h.starts[p] + h.wholeBatch.starts[i+1] - h.wholeBatch.starts[i]
+	}
+	parallel.For(h.n, pointsPerPiece, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			first, end := h.wholeBatch.starts[order[p]], h.wholeBatch.starts[order[p]+1]
+			for k, j := range h.wholeBatch.tails[first:end] {
+				h.tails[h.starts[p]+k] = int32(h.place[j])
+			}
+			if h.weights != nil {
+				copy(h.weights[h.starts[p]:], h.wholeBatch.weights[first:end])
+			}
+		}
+	})
+	h.divide(at)
+}
+
+// takePlaces brings positions to the points' places.
+func (h *hostForces) takePlaces(positions *op.Array) {
+	x := op.Data[float32](positions)
+	parallel.For(h.n, pointsPerPiece, func(_, lo, hi int) {
+		for i, p := range h.place[lo:hi] {
+			h.at[2*p], h.at[2*p+1] = x[2*(lo+i)], x[2*(lo+i)+1]
+		}
+	})
+}
+
 func (h *hostForces) divide(at *op.Array) (extent float64) {
-	return h.field.divide(op.Data[float32](at))
+	h.takePlaces(at)
+	return h.field.divide(h.at)
 }
 
 func (h *hostForces) summarize() (extent float64) {
-	return h.field.summarize(op.Data[float32](h.points))
+	h.takePlaces(h.points)
+	return h.field.summarize(h.at)
 }
 
 func (h *hostForces) evaluate() (attraction, z float64) {
@@ -303,8 +361,7 @@ func (h *hostForces) evaluate() (attraction, z float64) {
 		return math.NaN(), math.NaN()
 	}
 	z = h.field.repel(h.repelled)
-	points := op.Data[float32](h.points)
-	parallel.For(h.n, pointsPerPiece, func(piece, lo, hi int) { h.losses[piece] = h.attract(points, lo, hi) })
+	parallel.For(h.n, pointsPerPiece, func(piece, lo, hi int) { h.losses[piece] = h.attract(lo, hi) })
 	for _, l := range h.losses {
 		attraction += l
 	}
@@ -320,48 +377,57 @@ func (h *hostForces) scale(factor float32) {
 
 func (h *hostForces) move(s stride, repulsion float32) {
 	points, velocity := op.Data[float32](h.points), op.Data[float32](h.velocity)
+	parallel.For(2*h.n, pointsPerPiece, func(_, lo, hi int) {
+		for c := lo; c < hi; c++ {
+			h.attracted[c] -= float32(repulsion * h.repelled[c]) // the gradient
+		}
+	})
 	parallel.For(h.n, pointsPerPiece, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			if h.own[i] == 0 {
 				continue // a point without edges takes no step
 			}
-			for c := 2 * i; c < 2*i+2; c++ {
-				g := (h.attracted[c] - float32(repulsion*h.repelled[c])) / h.own[i]
+			for c, g := range h.attracted[2*h.place[i]:][:2] {
+				g /= h.own[i]
 				step := float32(s.lr * max(-s.clip, min(s.clip, g)))
-				v := float32(s.momentum*velocity[c]) - step
-				velocity[c] = v
+				v := float32(s.momentum*velocity[2*i+c]) - step
+				velocity[2*i+c] = v
 				if s.nesterov {
 					v = float32(s.momentum*v) - step
 				}
-				points[c] += v
+				points[2*i+c] += v
 			}
 		}
 	})
 }
 
-// edgesPerCall is the number of edges that simd.Attract takes at once.
-const edgesPerCall = 512
-
-// attract sets the attraction of the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over their
-// edges.
-func (h *hostForces) attract(points []float32, lo, hi int) (loss float64) {
-	space := h.spaces.Get()
-	defer h.spaces.Put(space)
-	fx, fy := space[0][:], space[1][:]
+// attract sets the attraction of the points at the places lo to hi−1 and returns
+// Σ w·log(1+‖x−x′‖²) over their edges.
+func (h *hostForces) attract(lo, hi int) (loss float64) {
+	s := h.spaces.Get()
+	defer h.spaces.Put(s)
 	clear(h.attracted[2*lo : 2*hi])
-	i, last := lo, h.starts[hi]
+	at, from, last := lo, lo, h.starts[hi] // at and from are the places of edges
 	for first := h.starts[lo]; first < last; first += edgesPerCall {
 		end := min(first+edgesPerCall, last)
-		loss += simd.Attract(fx, fy, points, h.edges[first:end], h.weightsOf(first, end))
 		for k := first; k < end; {
-			for h.starts[i+1] <= k {
-				i++
+			for h.starts[at+1] <= k {
+				at++
 			}
-			sum := h.attracted[2*i : 2*i+2]
+			for stop := min(h.starts[at+1], end); k < stop; k++ {
+				s.edges[k-first] = packEdge(int32(at), h.tails[k])
+			}
+		}
+		loss += simd.Attract(s.fx[:], s.fy[:], h.at, s.edges[:end-first], weightsOf(h.weights, first, end))
+		for k := first; k < end; {
+			for h.starts[from+1] <= k {
+				from++
+			}
+			sum := h.attracted[2*from : 2*from+2]
 			x, y := sum[0], sum[1]
-			for stop := min(h.starts[i+1], end); k < stop; k++ {
-				x += fx[k-first]
-				y += fy[k-first]
+			for stop := min(h.starts[from+1], end); k < stop; k++ {
+				x += s.fx[k-first]
+				y += s.fy[k-first]
 			}
 			sum[0], sum[1] = x, y
 		}

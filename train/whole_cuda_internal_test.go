@@ -19,10 +19,10 @@ import (
 func forcesOnDevice(t testing.TB, d *device.Device, points []float32) *deviceForces {
 	t.Helper()
 	n := len(points) / 2
-	var edges []edge
-	for i := range n - 1 {
-		for j := i + 1; j < min(i+40, n-1); j++ {
-			edges = append(edges, edge(i)|edge(j)<<32, edge(j)|edge(i)<<32)
+	var heads, tails []int32
+	for i := range int32(n - 1) {
+		for j := i + 1; j < min(i+40, int32(n-1)); j++ {
+			heads, tails = append(heads, i, j), append(tails, j, i)
 		}
 	}
 	m, err := model.NewEmbedding(slices.Clone(points), 2, op.ContrastiveOptions{Loss: op.InfoNC})
@@ -30,8 +30,8 @@ func forcesOnDevice(t testing.TB, d *device.Device, points []float32) *deviceFor
 	table, err := op.NewArray(d, op.Dtype[float32](), n, 2)
 	must(t, err)
 	must(t, device.Upload(d, table.Pointer(), points))
-	s := &settings{model: m, n: n, edges: len(edges), Options: Options{Phases: []Phase{{Negatives: All}}}}
-	w, err := newWholeBatch(s, edges, table)
+	s := &settings{model: m, n: n, edges: len(heads), graph: newWholeGraph(n, heads, tails, nil)}
+	w, err := newWholeBatch(s, table)
 	must(t, err)
 	t.Cleanup(func() { w.close(); table.Free() })
 	return w.forces.(*deviceForces)
@@ -108,7 +108,7 @@ func TestForcesOnDevice(t *testing.T) {
 		host := *f.wholeBatch
 		host.points = there
 		h := newHostForces(&host)
-		h.divide(there)
+		h.arrange(there)
 		copy(op.Data[float32](there), points)
 		wantExtent := h.summarize()
 		wantAttraction, wantZ := h.evaluate()
@@ -121,8 +121,9 @@ func TestForcesOnDevice(t *testing.T) {
 		}
 		for what, x := range map[string][2][]float32{"repulsion": {repelled, h.repelled}, "attraction": {attracted, h.attracted}} {
 			var off, all float64
-			for i, v := range x[1] {
-				off += math.Pow(float64(x[0][i]-v), 2)
+			for i, got := range x[0] {
+				v := x[1][2*int(h.place[i/2])+i%2]
+				off += math.Pow(float64(got-v), 2)
 				all += float64(v) * float64(v)
 			}
 			if !(off <= 1e-8*all) {

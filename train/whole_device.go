@@ -23,7 +23,7 @@ type deviceForces struct {
 	// The arrays of kernels/src/field.c; lists are two. sums [2, n] are those of field_repel and
 	// field_attract, and before that the leaves' radii; totals are two float64.
 	cells, firsts, sizes, rights, leafCells, order, places, sums, totals device.Pointer
-	firstEdges, tails, shares, ownShares, attracted, repelled            device.Pointer
+	firstEdges, ends, shares, ownShares, attracted, repelled             device.Pointer
 	lists, spare, halves, counts                                         device.Pointer
 }
 
@@ -38,7 +38,7 @@ const (
 )
 
 func newDeviceForces(w *wholeBatch) (_ *deviceForces, err error) {
-	n, edges, cells := w.n, len(w.edges), cellsOf(w.n)
+	n, edges, cells := w.n, len(w.tails), cellsOf(w.n)
 	f := &deviceForces{wholeBatch: w, device: w.points.Device(), count: len(cells), leaves: parallel.Pieces(n, leafPoints)}
 	defer kind.Undo(&err, f.close)
 	if edges > math.MaxInt32 {
@@ -50,7 +50,7 @@ func newDeviceForces(w *wholeBatch) (_ *deviceForces, err error) {
 	}{
 		{&f.cells, 16 * f.count}, {&f.firsts, 4 * f.count}, {&f.sizes, 4 * f.count}, {&f.rights, 4 * f.count}, {&f.leafCells, 4 * f.leaves},
 		{&f.order, 4 * n}, {&f.places, 8 * leafPoints * f.leaves}, {&f.sums, 8 * n}, {&f.totals, 16},
-		{&f.firstEdges, 4 * (n + 1)}, {&f.tails, 4 * edges}, {&f.shares, 4 * edges}, {&f.ownShares, 4 * n},
+		{&f.firstEdges, 4 * (n + 1)}, {&f.ends, 4 * edges}, {&f.shares, 4 * edges}, {&f.ownShares, 4 * n},
 		{&f.attracted, 8 * n}, {&f.repelled, 8 * n},
 		{&f.lists, 8 * n}, {&f.spare, 8 * n}, {&f.halves, 4 * n}, {&f.counts, 4 * 2 * digits * parallel.Pieces(n, pointsPerTile)},
 	}
@@ -81,16 +81,17 @@ func (f *deviceForces) upload(cells []cell) error {
 		}
 	}
 	starts, weights := selection.As[int32](f.starts), f.weights
-	tails := selection.Map(f.edges, func(e edge) int32 { return int32(tail(e)) })
 	if weights == nil {
-		weights = slices.Repeat(ones[:1], len(f.edges))
+		weights = slices.Repeat(ones[:1], len(f.tails))
 	}
 	return errors.Join(
 		device.Upload(f.device, f.cells, masses), device.Upload(f.device, f.firsts, firsts), device.Upload(f.device, f.sizes, sizes),
 		device.Upload(f.device, f.rights, rights), device.Upload(f.device, f.leafCells, leaves),
-		device.Upload(f.device, f.firstEdges, starts), device.Upload(f.device, f.tails, tails), device.Upload(f.device, f.shares, weights),
+		device.Upload(f.device, f.firstEdges, starts), device.Upload(f.device, f.ends, f.tails), device.Upload(f.device, f.shares, weights),
 		device.Upload(f.device, f.ownShares, f.own))
 }
+
+func (f *deviceForces) arrange(at *op.Array) { f.divide(at) }
 
 // divide makes the same cells as field.divide, but by lists that are sorted: see
 // kernels/src/field.c.
@@ -149,7 +150,7 @@ func (f *deviceForces) evaluate() (attraction, z float64) {
 	kind.Check(f.device.Each("field_repel", f.n, device.Arg(f.repelled), device.Arg(f.sums), device.Arg(f.cells), device.Arg(f.firsts),
 		device.Arg(f.places), device.Arg(f.order), device.Arg(f.leafCells), device.F32(openingAngle), device.F32(linear), device.Int(f.n)))
 	kind.Check(f.device.Each("field_attract", 32*f.n, device.Arg(f.attracted), device.Arg(f.sums.At(f.n, 4)), f.points.Arg(),
-		device.Arg(f.firstEdges), device.Arg(f.tails), device.Arg(f.shares), device.Int(f.n)))
+		device.Arg(f.firstEdges), device.Arg(f.ends), device.Arg(f.shares), device.Int(f.n)))
 	totals := f.total(2, f.n)
 	return totals[1], totals[0]
 }

@@ -132,12 +132,10 @@ type spectrumPoint struct {
 }
 
 // complete fills in the axis; a spectrum that continues has it in its folder.
-func (s *spectrum) complete() error {
+func (s *spectrum) complete() (err error) {
+	defer kind.Catch(&err)
 	if s.resumed {
-		begun, err := s.begunWith()
-		if err != nil {
-			return err
-		}
+		begun := kind.Got(s.begunWith())
 		if s.axis != nil && s.axis.Command() != begun.Command() {
 			return fmt.Errorf("the spectrum in %s was begun with %q, not %q", s.dir.Root(), begun.Command(), s.axis.Command())
 		}
@@ -149,11 +147,9 @@ func (s *spectrum) complete() error {
 }
 
 // begunWith returns the axis of the spectrum in the folder.
-func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
-	line, err := s.dir.CommandLine()
-	if err != nil {
-		return nil, err
-	}
+func (s *spectrum) begunWith() (_ *configs.SpectrumAxis, err error) {
+	defer kind.Catch(&err)
+	line := kind.Got(s.dir.CommandLine())
 	words := strings.Fields(strings.TrimPrefix(line, configs.Spectrum.Command()))
 	if len(words) == 2 || len(words) == 4 {
 		a, err := configs.ParseAxis(strings.TrimPrefix(words[0], "--"), words[1])
@@ -239,7 +235,8 @@ func (s *spectrum) makeStops() error {
 
 // measure fills in the figures of each stop, and aligns it to the one before, or the first of
 // a row of a grid to the one above.
-func (s *spectrum) measure(ctx context.Context) error {
+func (s *spectrum) measure(ctx context.Context) (err error) {
+	defer kind.Catch(&err)
 	s.Log.Info("measuring the quality", "embeddings", len(s.stops))
 	for i, x := range s.stops {
 		if i > 0 {
@@ -258,10 +255,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 		seconds := s.seconds
 		stop := stopwatch(&seconds.Quality)
 		r := s.at(x)
-		m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return r.measure(ctx, nil) })
-		if err != nil {
-			return err
-		}
+		m := kind.Got(ctxio.Await(ctx, func() (*rundir.Metrics, error) { return r.measure(ctx, nil) }))
 		stop()
 		m.Seconds = seconds
 		m.Seconds.PCA, m.Seconds.Graph, m.Seconds.Optimize = s.near.PCATime.Seconds(), s.near.GraphTime.Seconds(), x.embedded.Result.Elapsed.Seconds()
@@ -281,12 +275,10 @@ func (s *spectrum) at(x *spectrumPoint) *result {
 
 // train runs the shared phases and then all embeddings, or the unfinished ones. o are the
 // options of the first.
-func (s *spectrum) train(ctx context.Context, o cne.Options) error {
+func (s *spectrum) train(ctx context.Context, o cne.Options) (err error) {
+	defer kind.Catch(&err)
 	_, shared := s.axis.At(s.config, s.stops[0].place)
-	from, err := s.states()
-	if err != nil {
-		return err
-	}
+	from := kind.Got(s.states())
 	s.all = shared
 	if c := from[-1]; c != nil {
 		s.done = c.Progress.Epochs
@@ -345,7 +337,8 @@ func (s *spectrum) folder(run int) *rundir.Dir {
 
 // states returns the last checkpoint of each run that has begun, by its index; −1 is
 // the run of the shared phases.
-func (s *spectrum) states() (map[int]*train.Checkpoint, error) {
+func (s *spectrum) states() (_ map[int]*train.Checkpoint, err error) {
+	defer kind.Catch(&err)
 	from := map[int]*train.Checkpoint{}
 	if !s.resumed {
 		return from, nil
@@ -354,10 +347,7 @@ func (s *spectrum) states() (map[int]*train.Checkpoint, error) {
 		from[-1] = s.from
 	}
 	for i := range s.stops {
-		c, err := s.folder(i).LastCheckpoint()
-		if err != nil {
-			return nil, err
-		}
+		c := kind.Got(s.folder(i).LastCheckpoint())
 		if c == nil {
 			continue
 		}

@@ -110,10 +110,9 @@ func (g *Graph) WriteNPZ(path string) error {
 }
 
 // EncodeNPZ writes the contents of WriteNPZ's file to w. Equal graphs give equal bytes.
-func (g *Graph) EncodeNPZ(w io.Writer) error {
-	if err := g.Validate(); err != nil {
-		return err
-	}
+func (g *Graph) EncodeNPZ(w io.Writer) (err error) {
+	defer kind.Catch(&err)
+	kind.Check(g.Validate())
 	// scipy wants the same type for indices and indptr.
 	wide := len(g.Indices) > math.MaxInt32
 	descr := selection.If(wide, "<i8", "<i4")
@@ -141,9 +140,8 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 			return binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Weight(int64(e))))
 		}},
 	} {
-		if err := writeArray(z, member.name, member.descr, member.shape, member.item); err != nil {
-			return fmt.Errorf("neighbors: writing %s: %w", member.name, err)
-		}
+		err := writeArray(z, member.name, member.descr, member.shape, member.item)
+		kind.Checkf(err, "neighbors: writing %s: %w", member.name, err)
 	}
 	if err := z.Close(); err != nil {
 		return fmt.Errorf("neighbors: %w", err)
@@ -203,19 +201,14 @@ func ReadFile(ctx context.Context, path string) (*Graph, error) {
 // its values are distances (see AreDistances). Then its rows list the neighbours of each
 // point, and zeros that it stores are distances of equal points.
 func ReadNearest(ctx context.Context, path string, k int, weighted bool, distances func(*Graph) (bool, error)) (g *Graph, most int, err error) {
+	defer kind.Catch(&err)
 	f, err := ctxio.OpenRegular(ctx, path)
-	if err != nil {
-		return nil, 0, fmt.Errorf("neighbors: %w", err)
-	}
+	kind.Checkf(err, "neighbors: %w", err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, fmt.Errorf("neighbors: %w", err)
-	}
-	if g, most, err = decodeNearest(f, info.Size(), k, weighted, distances); err != nil {
-		return nil, 0, fmt.Errorf("neighbors: %s: %w", path, err)
-	}
-	return g, most, nil
+	kind.Checkf(err, "neighbors: %w", err)
+	g, most, err = decodeNearest(f, info.Size(), k, weighted, distances)
+	return g, most, kind.Named("neighbors: "+path, err)
 }
 
 func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool, are func(*Graph) (bool, error)) (g *Graph, most int, err error) {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"cne/internal/kind"
 )
 
 // A File is a file whose reads return the context's error once the context ends, even while
@@ -22,14 +24,10 @@ type File struct {
 
 // Open opens a file for reading. If ctx ends before, for example because a pipe has no
 // writer, the error is ctx's. Other errors are as for os.Open.
-func Open(ctx context.Context, path string) (*File, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	f, err := Await(ctx, func() (*os.File, error) { return os.Open(path) })
-	if err != nil {
-		return nil, err
-	}
+func Open(ctx context.Context, path string) (_ *File, err error) {
+	defer kind.Catch(&err)
+	kind.Check(ctx.Err())
+	f := kind.Got(Await(ctx, func() (*os.File, error) { return os.Open(path) }))
 	// A deadline ends a read that waits. Regular files have none, and need none.
 	return &File{f, ctx, context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })}, nil
 }
@@ -66,19 +64,16 @@ func (f *File) Close() error {
 }
 
 // ReadFile reads a whole file. Errors name it, or are ctx's.
-func ReadFile(ctx context.Context, path string) ([]byte, error) {
-	f, err := Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
+func ReadFile(ctx context.Context, path string) (_ []byte, err error) {
+	defer kind.Catch(&err)
+	f := kind.Got(Open(ctx, path))
 	defer f.Close()
 	var content bytes.Buffer
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		content.Grow(int(min(info.Size(), 1<<30)) + bytes.MinRead)
 	}
-	if _, err := content.ReadFrom(struct{ io.Reader }{f}); err != nil {
-		return nil, err
-	}
+	_, err = content.ReadFrom(struct{ io.Reader }{f})
+	kind.Check(err)
 	return content.Bytes(), nil
 }
 

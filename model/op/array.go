@@ -367,25 +367,19 @@ func (b *base) Hashcode() uint32 {
 }
 
 // do runs a kernel on Gorgonia's values.
-func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
+func do(k Kernel, values []gorgonia.Value) (_ gorgonia.Value, err error) {
+	defer kind.Catch(&err)
 	in := make([]*Array, len(values))
 	for i, v := range values {
 		in[i] = new(Array)
-		if err := in[i].SetValue(v); err != nil {
-			return nil, fmt.Errorf("%w (input %d of %v)", err, i, k)
-		}
+		err := in[i].SetValue(v)
+		kind.Checkf(err, "%w (input %d of %v)", err, i, k)
 	}
-	shape, err := k.ResultShape(nil, in)
-	if err != nil {
-		return nil, err
-	}
+	shape := kind.Got(k.ResultShape(nil, in))
 	if in[0].on.device != nil {
 		return doOnDevice(k, shape, in)
 	}
-	dst, err := NewArray(nil, in[0].Dtype(), shape...)
-	if err != nil {
-		return nil, err
-	}
+	dst := kind.Got(NewArray(nil, in[0].Dtype(), shape...))
 	err = k.Run(dst, in)
 	return dst.Value(), err
 }

@@ -426,23 +426,20 @@ func checkFinite(a *op.Array, e NonFiniteError) {
 // binds the results to the output nodes. It is for interchange with Gorgonia's
 // own machines; training uses Input, Run and Output. The values share the
 // program's memory: the next run changes them.
-func (p *Program) RunAll() error {
+func (p *Program) RunAll() (err error) {
+	defer kind.Catch(&err)
 	for _, in := range p.inputs {
 		v := in.node.Value()
 		if v == nil {
 			return fmt.Errorf("%w: %v", ErrUnbound, in.node)
 		}
-		if err := in.array.SetValue(v); err != nil {
-			return fmt.Errorf("vm: input %v: %w", in.node, err)
-		}
+		err := in.array.SetValue(v)
+		kind.Checkf(err, "vm: input %v: %w", in.node, err)
 	}
-	if err := p.Run(); err != nil {
-		return err
-	}
+	kind.Check(p.Run())
 	for _, n := range p.outputs {
-		if err := gorgonia.UnsafeLet(n, p.arrays[n].Value()); err != nil {
-			return fmt.Errorf("vm: output %v: %w", n, err)
-		}
+		err := gorgonia.UnsafeLet(n, p.arrays[n].Value())
+		kind.Checkf(err, "vm: output %v: %w", n, err)
 	}
 	return nil
 }

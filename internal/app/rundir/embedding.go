@@ -232,14 +232,13 @@ func (d *Dir) WriteRows(name string, rows []int) error {
 // ReadRows reads row numbers of an input of n rows, from 0 and ascending, from an array
 // or a file with one per line after an optional heading. It returns nil if the file does
 // not exist.
-func ReadRows(ctx context.Context, path string, n int) ([]int, error) {
+func ReadRows(ctx context.Context, path string, n int) (_ []int, err error) {
+	defer kind.Catch(&err)
 	lines, heading, err := file.ReadLines(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
+	kind.Check(err)
 	first := 0
 	if heading {
 		if _, err := strconv.Atoi(lines[0]); err != nil {
@@ -252,10 +251,7 @@ func ReadRows(ctx context.Context, path string, n int) ([]int, error) {
 			return nil, fmt.Errorf("%s: line %d: got %s, want a row of the input, from 0", path, first+i+1, text.Quote(line))
 		}
 	}
-	if err := data.CheckRows(rows, n); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return rows, nil
+	return rows, kind.Named(path, data.CheckRows(rows, n))
 }
 
 // LoadImageNetwork loads the network of a run of cne simclr pretrain, or the file of

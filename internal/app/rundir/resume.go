@@ -222,22 +222,19 @@ const largestConfig = 1 << 20
 
 // Inspect returns what a folder holds, and for a Run the command that began it, such as
 // "cne train", or "" if this version does not know the command.
-func Inspect(folder string) (Contents, string, error) {
+func Inspect(folder string) (_ Contents, command string, err error) {
+	defer kind.Catch(&err)
 	path := filepath.Join(folder, ConfigFile)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return NoRun, "", nil
 	}
-	if err != nil {
-		return NoRun, "", fmt.Errorf("cannot read the run folder: %w", err)
-	}
+	kind.Checkf(err, "cannot read the run folder: %w", err)
 	if !info.Mode().IsRegular() || info.Size() > largestConfig {
 		return NotOurs, "", nil
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return NoRun, "", fmt.Errorf("cannot read the run folder: %w", err)
-	}
+	kind.Checkf(err, "cannot read the run folder: %w", err)
 	line, _, _ := strings.Cut(string(text), "\n")
 	switch {
 	case len(text) == 0:

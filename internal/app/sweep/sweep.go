@@ -36,6 +36,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/app/rundir"
+	"cne/internal/kind"
 	"cne/internal/selection"
 	"cne/internal/text"
 )
@@ -88,14 +89,12 @@ var attributes *syscall.SysProcAttr
 
 // execute executes a run that has not succeeded. Its error is the run's last line, or
 // rundir.ErrLocked if another process is at work on it.
-func (s *Sweep) execute(ctx context.Context, run int) error {
-	if err := os.MkdirAll(s.Output, 0o777); err != nil {
-		return fmt.Errorf("cannot make the folder of the sweep: %w", err)
-	}
+func (s *Sweep) execute(ctx context.Context, run int) (err error) {
+	defer kind.Catch(&err)
+	err = os.MkdirAll(s.Output, 0o777)
+	kind.Checkf(err, "cannot make the folder of the sweep: %w", err)
 	unlock, err := rundir.LockFile(s.RunDir(run) + ".lock")
-	if err != nil {
-		return fmt.Errorf("cannot lock a run: %w", err)
-	}
+	kind.Checkf(err, "cannot lock a run: %w", err)
 	defer unlock()
 	for !s.done(run) && ctx.Err() == nil { // wait: a run whose sweep was killed saves its state
 		release, err := rundir.NewDir(s.RunDir(run)).Lock()
@@ -164,7 +163,8 @@ func (s *Sweep) arguments(run int) ([]string, error) {
 // executions. If the runs differ in their seeds, this table is report-by-seed.csv, and
 // report.csv has a row for each setting of the other keys: their number, n_runs, and each
 // figure's mean and standard deviation ("accuracy.sd", of n − 1 degrees of freedom).
-func (s *Sweep) Report(stdout io.Writer) error {
+func (s *Sweep) Report(stdout io.Writer) (err error) {
+	defer kind.Catch(&err)
 	var runs []map[string]string
 	all := map[string]string{}
 	for run := range s.Runs {
@@ -173,9 +173,8 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		}
 		var metrics map[string]any
 		content, err := os.ReadFile(filepath.Join(s.RunDir(run), rundir.MetricsFile))
-		if err := cmp.Or(err, json.Unmarshal(content, &metrics)); err != nil {
-			return fmt.Errorf("the figures of the run in %s cannot be read: %w", s.RunDir(run), err)
-		}
+		err = cmp.Or(err, json.Unmarshal(content, &metrics))
+		kind.Checkf(err, "the figures of the run in %s cannot be read: %w", s.RunDir(run), err)
 		f := map[string]string{"run": s.RunName(run)}
 		addNumbers(f, "", metrics)
 		addNumbers(all, "", metrics)
@@ -192,9 +191,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 	figures := slices.Sorted(maps.Keys(all))
 	columns := slices.Concat([]string{"run"}, s.Varied, figures)
 	if seed := slices.Index(s.Varied, "seed"); seed >= 0 {
-		if err := s.writeTable("report-by-seed.csv", columns, runs); err != nil {
-			return err
-		}
+		kind.Check(s.writeTable("report-by-seed.csv", columns, runs))
 		others := slices.Delete(slices.Clone(s.Varied), seed, seed+1)
 		columns = append(slices.Clone(others), "n_runs")
 		for _, f := range figures {
@@ -202,7 +199,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		}
 		runs = overSeeds(runs, others, figures)
 	}
-	err := s.writeTable(reportFile, columns, runs)
+	err = s.writeTable(reportFile, columns, runs)
 	if err == nil {
 		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, reportFile)))
 	}
