@@ -17,7 +17,7 @@ const (
 	// openingAngle is the largest apparent size of a cell from another for which it counts as a
 	// single mass. The apparent size is the sum of both radii divided by the distance of their
 	// centres.
-	openingAngle = 0.7
+	openingAngle = 0.85
 	// linear is a distance within which forces grow linearly, so a mass at the centre
 	// has the force of all points.
 	linear = 0.01
