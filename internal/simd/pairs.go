@@ -103,34 +103,49 @@ func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels 
 
 // WinogradImageHalf is WinogradImage with results in halves of words.
 func WinogradImageHalf(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside, h Half) {
-	tile := [...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h]
-	winogradHalf(tile, WinogradImage, dst, to, x, from, channels, inside, h)
+	imageHalves.run(dst, to, x, from, channels, inside, h)
 }
 
 // WinogradGradientHalf is WinogradGradient with results in halves of words.
 func WinogradGradientHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, inside *Inside, h Half) {
-	tile := [...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h]
-	winogradHalf(tile, WinogradGradient, dst, to, g, from, channels, inside, h)
+	gradientHalves.run(dst, to, g, from, channels, inside, h)
 }
 
 // WinogradWeightsHalf is WinogradWeights with results in halves of words.
 func WinogradWeightsHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, h Half) {
-	tile := [...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h]
-	winogradHalf(tile, func(dst []float32, to Grid, g []float32, from Grid, channels int, _ *Inside) {
-		WinogradWeights(dst, to, g, from, channels)
-	}, dst, to, g, from, channels, nil, h)
+	weightHalves.run(dst, to, g, from, channels, nil, h)
 }
 
-// winogradHalf writes a transform to halves of words, by its vector form or from whole numbers.
-func winogradHalf(tile pairsFunc, whole func(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside),
-	dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
+// halves are the transforms whose results may be halves of words.
+type halves int
+
+const (
+	imageHalves halves = iota
+	gradientHalves
+	weightHalves
+)
+
+// run writes a transform to halves of words, by its vector form or from whole numbers.
+func (t halves) run(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
 	if pairVectors() {
-		tile.run(dst, to, src, from, channels, inside)
+		[...][2]pairsFunc{
+			{winogradImageFirstTile, winogradImageSecondTile},
+			{winogradGradientFirstTile, winogradGradientSecondTile},
+			{winogradWeightsFirstTile, winogradWeightsSecondTile},
+		}[t][h].run(dst, to, src, from, channels, inside)
 		return
 	}
-	y := new(halfTile)
+	var y halfTile
+	tile := WinogradGrid(0, 16)
 	for c := 0; c < channels; c += 16 {
-		whole(y[:], WinogradGrid(0, 16), src, from.channel(c), 16, inside)
+		switch t { // calls through a function's value would put y on the heap
+		case imageHalves:
+			WinogradImage(y[:], tile, src, from.channel(c), 16, inside)
+		case gradientHalves:
+			WinogradGradient(y[:], tile, src, from.channel(c), 16, inside)
+		case weightHalves:
+			WinogradWeights(y[:], tile, src, from.channel(c), 16)
+		}
 		for p := range WinogradPoints {
 			for i := range 16 {
 				h.put(&dst[to.channel(c).at(p)+i], y[16*p+i])
