@@ -99,7 +99,7 @@ const ofQueries = -1
 
 // fill moves and scales up to blockSize points into a panel, and sets their norms. block is
 // ofQueries for points that are not the base. Queries that are too far have no candidates: they
-// become zeros with a huge h. Rounding to bfloat16 moves points. The result is the largest such
+// become zeros with a huge h. Rounding (rounded.go) moves points. The result is the largest such
 // distance, divided by the norm of the point.
 func (p *panels) fill(to panel, block int, m *data.Matrix, norm []float64) (change float64) {
 	if p.rounded != nil {
@@ -179,7 +179,7 @@ func (p *panels) newWorkspace() *workspace {
 // points of block J (columns).
 func (p *panels) multiply(w *workspace, panel panel, rows, blockJ int) {
 	if p.rounded != nil {
-		p.rounded.multiply(w, panel.pairs, rows, blockJ)
+		p.rounded.multiply(p, w, panel.pairs, rows, blockJ)
 		return
 	}
 	if p.measure == manhattan || p.measure == mismatches {
@@ -352,7 +352,7 @@ func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error 
 		defer pool.Put(s)
 		rows := hi - lo
 		if change := p.fill(s.panel, ofQueries, q.block(lo, hi), s.norm); p.rounded != nil {
-			s.bound = newRoundedBound(p.d, max(change, p.rounded.change))
+			s.bound = p.rounded.bound(p.d, max(change, p.rounded.change))
 		}
 		s.reset()
 		s.own = q.own
@@ -418,10 +418,11 @@ func newNormalization(m *data.Matrix, bound errorBound) normalization {
 	return f
 }
 
-// transform moves and scales coordinate l of a point.
-func (nm *normalization) transform(v float32, l int) float32 {
-	return float32((float64(v) - nm.mean[l]) * nm.scale)
-}
+// exact moves and scales coordinate l of a point.
+func (nm *normalization) exact(v float32, l int) float64 { return (float64(v) - nm.mean[l]) * nm.scale }
+
+// transform rounds what exact returns.
+func (nm *normalization) transform(v float32, l int) float32 { return float32(nm.exact(v, l)) }
 
 // radius returns the distance that s stands for, for a value of the measure.
 func (nm *normalization) radius(value float64) float64 { return math.Sqrt(nm.factor * value) }

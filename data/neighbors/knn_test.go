@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/blas"
 	"cne/internal/selection"
 	"cne/internal/simd"
 )
@@ -71,9 +72,9 @@ func blockedIndex(base *data.Matrix) *Index {
 
 // roundedIndex returns an index with the candidates of rounded points first, however many
 // there are and however little these prove.
-func roundedIndex(base *data.Matrix) *Index {
+func roundedIndex(base *data.Matrix, whole bool) *Index {
 	x, order := newTreeIndex(base), nearby(base)
-	p := newRoundedPanels(base, order)
+	p := newRoundedPanels(base, order, whole)
 	x.candidates, x.normalization = &coarseFirst{p, func() *panels { return newPanels(base, order) }}, &p.normalization
 	return x
 }
@@ -95,10 +96,10 @@ func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved in
 }
 
 // knnRounded is KNN by ranking candidates of rounded points first.
-func knnRounded(t testing.TB, m *data.Matrix, k int) *Neighbors {
+func knnRounded(t testing.TB, m *data.Matrix, k int, whole bool) *Neighbors {
 	t.Helper()
 	nb := newNeighbors(m.N, k)
-	rankCandidates(t, roundedIndex(m), nb, queries{points: m, own: true})
+	rankCandidates(t, roundedIndex(m, whole), nb, queries{points: m, own: true})
 	return nb
 }
 
@@ -191,7 +192,8 @@ func TestKNNEqualsScanOfAllPairs(t *testing.T) {
 					same(t, knnTree(t, m, k), want)
 					blocked, _ := knnBlocked(t, m, k)
 					same(t, blocked, want)
-					same(t, knnRounded(t, m, k), want)
+					same(t, knnRounded(t, m, k, false), want)
+					same(t, knnRounded(t, m, k, true), want)
 				})
 			}
 		}
@@ -206,7 +208,7 @@ func TestTreeAndBlocksAgree(t *testing.T) {
 			kind.fill(m, rand.New(rand.NewPCG(uint64(n), 1)))
 			a := knnTree(t, m, 7)
 			b, _ := knnBlocked(t, m, 7)
-			for _, b := range []*Neighbors{b, knnRounded(t, m, 7)} {
+			for _, b := range []*Neighbors{b, knnRounded(t, m, 7, false), knnRounded(t, m, 7, true)} {
 				if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Dist2, b.Dist2) {
 					t.Errorf("%s, n=%d: the results differ", kind.name, n)
 				}
@@ -219,8 +221,10 @@ func TestTreeAndBlocksAgree(t *testing.T) {
 func TestRoundedPointsThatProveTooLittle(t *testing.T) {
 	m := normal(1<<14, 10, 1)
 	order := inOrder(m.N)
-	if share := newRoundedPanels(m, order).proved(t.Context(), m, 15); share < 0.95 {
-		t.Errorf("normal points: the neighbours of %.2f of them are proved", share)
+	for _, whole := range []bool{false, true} {
+		if share := newRoundedPanels(m, order, whole).proved(t.Context(), m, 15); share < 0.95 {
+			t.Errorf("normal points (whole numbers: %v): the neighbours of %.2f of them are proved", whole, share)
+		}
 	}
 	narrow := m.Clone()
 	for i := 16; i < m.N; i++ {
@@ -228,11 +232,13 @@ func TestRoundedPointsThatProveTooLittle(t *testing.T) {
 			narrow.Row(i)[l] = v + 1e-4*narrow.Row(i)[l]
 		}
 	}
-	if share := newRoundedPanels(narrow, order).proved(t.Context(), narrow, 15); share > 0.1 {
-		t.Errorf("16 narrow groups: the neighbours of %.2f of the points are proved", share)
+	for _, whole := range []bool{false, true} {
+		if share := newRoundedPanels(narrow, order, whole).proved(t.Context(), narrow, 15); share > 0.1 {
+			t.Errorf("16 narrow groups (whole numbers: %v): the neighbours of %.2f of the points are proved", whole, share)
+		}
 	}
-	if !simd.AMX() {
-		t.Skip("the processor has no AMX, or the system does not allow it")
+	if !simd.AMX() && !blas.WholeNumbers() {
+		t.Skip("the processor has no fast products of rounded points, or the system does not allow them")
 	}
 	if newCoarseFirst(t.Context(), m, order, 15) == nil || newCoarseFirst(t.Context(), narrow, order, 15) != nil {
 		t.Error("normal points are not rounded, or narrow groups are")
@@ -258,9 +264,11 @@ func TestQueryOfSubnormalCoordinates(t *testing.T) {
 	points := m.Clone()
 	selection.Fill(points.Row(0), 0x1.fp-127)
 	points.Row(0)[0] = 0x1p-126
-	found := newNeighbors(points.N, 5)
-	rankCandidates(t, roundedIndex(m), found, queries{points: points})
-	same(t, found, scan(m, points, 5, false))
+	for _, whole := range []bool{false, true} {
+		found := newNeighbors(points.N, 5)
+		rankCandidates(t, roundedIndex(m, whole), found, queries{points: points})
+		same(t, found, scan(m, points, 5, false))
+	}
 }
 
 func normal(n, d int, seed uint64) *data.Matrix {
@@ -396,7 +404,7 @@ func TestErrorBound(t *testing.T) {
 		for _, d := range []int{9, 50, 784} {
 			m := data.NewMatrix(300, d)
 			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 3)))
-			for _, p := range []*panels{newPanels(m, inOrder(m.N)), newRoundedPanels(m, inOrder(m.N))} {
+			for _, p := range []*panels{newPanels(m, inOrder(m.N)), newRoundedPanels(m, inOrder(m.N), false), newRoundedPanels(m, inOrder(m.N), true)} {
 				testErrorBound(t, kind.name, m, p)
 			}
 		}
@@ -722,7 +730,8 @@ func FuzzKNN(f *testing.F) {
 		same(t, knnTree(t, m, int(k)), want)
 		blocked, _ := knnBlocked(t, m, int(k))
 		same(t, blocked, want)
-		same(t, knnRounded(t, m, int(k)), want)
+		same(t, knnRounded(t, m, int(k), false), want)
+		same(t, knnRounded(t, m, int(k), true), want)
 	})
 }
 

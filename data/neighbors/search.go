@@ -31,7 +31,7 @@ type Index struct {
 
 // NewIndex prepares the base points for searching; they must not change while the index
 // is in use. It takes about as much memory as the points, and twice as much once a search
-// has needed the tree. With AMX searches may keep another copy. A device keeps three copies
+// has needed the tree. With AMX or AVX2 searches may keep another copy. A device keeps three copies
 // of the base until Free (two without Device.TF32 or in up to 8 dimensions), and needs
 // 64 MiB more for a search. With less memory each search copies the base in parts. An
 // approximate index first finds near points of the base. This takes as long as KNN, and pays
@@ -311,7 +311,7 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q querie
 // and reports whether they are certainly the nearest of all base points.
 func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candidateLists, r int) bool {
 	keys, threshold, norm := s.of(r)
-	if far(norm) {
+	if far(norm) || len(keys) < nb.K { // whole numbers have no candidates for queries beyond the points
 		nb.unlimit(i)
 		return false
 	}

@@ -68,7 +68,7 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 			kind.fill(base, rand.New(rand.NewPCG(uint64(size.n), uint64(size.d))))
 			points := queriesFor(base, kind.fill)
 			x := need(NewIndex(t.Context(), base, Options{}))(t)
-			among := []*Index{blockedIndex(base), roundedIndex(base)}
+			among := []*Index{blockedIndex(base), roundedIndex(base, false), roundedIndex(base, true)}
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
 					want := scan(base, points, k, false)

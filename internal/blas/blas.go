@@ -199,6 +199,7 @@ type (
 		nextVal *float32, number int)
 	stripFunc func(n int, col *int32, val *float32, strip *float64, y *float64)
 	pairsFunc func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add, number int)
+	wholeFunc func(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc, number int)
 	amxFunc   func(config *byte, strips, k int, a *uint32, lda int, b *uint32, c *float32, ldc, add, number int)
 )
 
@@ -221,6 +222,7 @@ type kernels struct {
 	sumStrip, addStrip stripFunc
 	pairs              pairsFunc // by tileNumber
 	amx                amxFunc   // by amxProduct.strips
+	whole              wholeFunc // by rows − 1, of panel columns
 }
 
 // copyNumber returns the number of the kernel for rows of a width class: the widest is 0.

@@ -9379,6 +9379,429 @@ finish:
 	VZEROUPPER
 	RET
 
+// func whole1x16AVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int)
+// Requires: AVX, AVX2
+TEXT whole1x16AVX2<>(SB), NOSPLIT, $0-56
+	MOVQ   k+0(FP), AX
+	MOVQ   lda+16(FP), CX
+	MOVQ   b+24(FP), CX
+	MOVQ   a+8(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+loop:
+	VMOVDQU      (CX), Y2
+	VMOVDQU      32(CX), Y3
+	VPBROADCASTD (DX), Y4
+	VPMADDWD     Y2, Y4, Y2
+	VPADDD       Y2, Y0, Y0
+	VPMADDWD     Y3, Y4, Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         $0x40, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS scale+32(FP), Y2
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func whole2x16AVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int)
+// Requires: AVX, AVX2
+TEXT whole2x16AVX2<>(SB), NOSPLIT, $0-56
+	MOVQ   k+0(FP), AX
+	MOVQ   lda+16(FP), CX
+	MOVQ   b+24(FP), DX
+	MOVQ   a+8(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+loop:
+	VMOVDQU      (DX), Y4
+	VMOVDQU      32(DX), Y5
+	VPBROADCASTD (BX), Y6
+	VPMADDWD     Y4, Y6, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y1, Y1
+	VPBROADCASTD (BX)(CX*1), Y6
+	VPMADDWD     Y4, Y6, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y3, Y3
+	ADDQ         $0x40, DX
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          loop
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS scale+32(FP), Y4
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VZEROUPPER
+	RET
+
+// func whole3x16AVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int)
+// Requires: AVX, AVX2
+TEXT whole3x16AVX2<>(SB), NOSPLIT, $0-56
+	MOVQ   k+0(FP), AX
+	MOVQ   lda+16(FP), CX
+	MOVQ   b+24(FP), DX
+	MOVQ   a+8(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+loop:
+	VMOVDQU      (DX), Y6
+	VMOVDQU      32(DX), Y7
+	VPBROADCASTD (BX), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y1, Y1
+	VPBROADCASTD (BX)(CX*1), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y3, Y3
+	VPBROADCASTD (BX)(CX*2), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y5, Y5
+	ADDQ         $0x40, DX
+	ADDQ         $0x04, BX
+	DECQ         AX
+	JNE          loop
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS scale+32(FP), Y6
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, 32(AX)
+	VZEROUPPER
+	RET
+
+// func whole4x16AVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int)
+// Requires: AVX, AVX2
+TEXT whole4x16AVX2<>(SB), NOSPLIT, $0-56
+	MOVQ   k+0(FP), AX
+	MOVQ   lda+16(FP), CX
+	MOVQ   b+24(FP), DX
+	MOVQ   a+8(FP), BX
+	LEAQ   (BX)(CX*2), SI
+	ADDQ   CX, SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+loop:
+	VMOVDQU      (DX), Y8
+	VMOVDQU      32(DX), Y9
+	VPBROADCASTD (BX), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (BX)(CX*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (BX)(CX*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (SI), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y6, Y6
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y7, Y7
+	ADDQ         $0x40, DX
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, SI
+	DECQ         AX
+	JNE          loop
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS scale+32(FP), Y8
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      Y5, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      Y6, (AX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      Y7, 32(AX)
+	VZEROUPPER
+	RET
+
+// func whole5x16AVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int)
+// Requires: AVX, AVX2
+TEXT whole5x16AVX2<>(SB), NOSPLIT, $0-56
+	MOVQ   k+0(FP), AX
+	MOVQ   lda+16(FP), CX
+	MOVQ   b+24(FP), DX
+	MOVQ   a+8(FP), BX
+	LEAQ   (BX)(CX*2), SI
+	ADDQ   CX, SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+
+loop:
+	VMOVDQU      (DX), Y10
+	VMOVDQU      32(DX), Y11
+	VPBROADCASTD (BX), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y0, Y0
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y1, Y1
+	VPBROADCASTD (BX)(CX*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y2, Y2
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y3, Y3
+	VPBROADCASTD (BX)(CX*2), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPBROADCASTD (SI), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y7, Y7
+	VPBROADCASTD (SI)(CX*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y8, Y8
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y9, Y9
+	ADDQ         $0x40, DX
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, SI
+	DECQ         AX
+	JNE          loop
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS scale+32(FP), Y10
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VMOVUPS      Y5, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VMOVUPS      Y6, (AX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VMOVUPS      Y7, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      Y8, (AX)
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      Y9, 32(AX)
+	VZEROUPPER
+	RET
+
+// func whole6x16AVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int)
+// Requires: AVX, AVX2
+TEXT whole6x16AVX2<>(SB), NOSPLIT, $0-56
+	MOVQ   k+0(FP), AX
+	MOVQ   lda+16(FP), CX
+	MOVQ   b+24(FP), DX
+	MOVQ   a+8(FP), BX
+	LEAQ   (BX)(CX*2), SI
+	ADDQ   CX, SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+loop:
+	VMOVDQU      (DX), Y12
+	VMOVDQU      32(DX), Y13
+	VPBROADCASTD (BX), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD (BX)(CX*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y3, Y3
+	VPBROADCASTD (BX)(CX*2), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y5, Y5
+	VPBROADCASTD (SI), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y7, Y7
+	VPBROADCASTD (SI)(CX*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y9, Y9
+	VPBROADCASTD (SI)(CX*2), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y10, Y10
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y11, Y11
+	ADDQ         $0x40, DX
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, SI
+	DECQ         AX
+	JNE          loop
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS scale+32(FP), Y12
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y12, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y12, Y5, Y5
+	VMOVUPS      Y5, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VMOVUPS      Y6, (AX)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y12, Y7, Y7
+	VMOVUPS      Y7, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VMOVUPS      Y8, (AX)
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y12, Y9, Y9
+	VMOVUPS      Y9, 32(AX)
+	ADDQ         CX, AX
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      Y10, (AX)
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(AX)
+	VZEROUPPER
+	RET
+
 // func pairs1x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
 // Requires: AVX, AVX512F
 TEXT pairs1x32AVX512<>(SB), NOSPLIT, $0-64
@@ -14274,6 +14697,36 @@ from6:
 
 from7:
 	JMP spread8AVX2<>(SB)
+
+// wholeAVX2 runs one of its kernels, by its number.
+TEXT ·wholeAVX2(SB), NOSPLIT, $0-64
+	MOVQ number+56(FP), AX
+	CMPQ AX, $3
+	JGE from3
+	CMPQ AX, $1
+	JGE from1
+	JMP whole1x16AVX2<>(SB)
+
+from1:
+	CMPQ AX, $2
+	JGE from2
+	JMP whole2x16AVX2<>(SB)
+
+from2:
+	JMP whole3x16AVX2<>(SB)
+
+from3:
+	CMPQ AX, $4
+	JGE from4
+	JMP whole4x16AVX2<>(SB)
+
+from4:
+	CMPQ AX, $5
+	JGE from5
+	JMP whole5x16AVX2<>(SB)
+
+from5:
+	JMP whole6x16AVX2<>(SB)
 
 // pairsAVX512 runs one of its kernels, by its number.
 TEXT ·pairsAVX512(SB), NOSPLIT, $0-72

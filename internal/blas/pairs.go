@@ -67,6 +67,43 @@ func MultiplyPairs(p Panels, m int, a []uint32, rowStride, stepStride int, b []u
 	}
 }
 
+// WholeNumbers reports whether the inner loops of MultiplyWhole are used.
+func WholeNumbers() bool { return inUse().whole != nil }
+
+// MultiplyWhole computes C = scale·A·B on the calling goroutine, for factors in pairs of whole
+// numbers from −32 768 to 32 767, two consecutive steps in a word, the first in its lower
+// half: pair (i, l) of A is a[i·lda+l], B has the form p from NewPanels[float32], which counts
+// pairs, and C has rows ldc apart. Sums are exact if they are less than 2³¹, whatever they are
+// on the way. They are rounded to float32, and then multiplied.
+func MultiplyWhole(p Panels, m int, a []uint32, lda int, b []uint32, scale float32, c []float32, ldc int) {
+	if m == 0 || p.n == 0 {
+		return
+	}
+	if len(a) < (m-1)*lda+p.k || len(b) < p.Len() || ldc < p.n || len(c) < (m-1)*ldc+p.n {
+		panic("blas: the factors of a product of whole numbers do not fit")
+	}
+	kernels := inUse()
+	for j := 0; j < p.n; j += p.width {
+		if kernels.whole != nil && p.k > 0 && p.width == kernels.panel && p.n-j >= p.width {
+			for i := 0; i < m; i += kernels.height {
+				kernels.whole(p.k, &a[i*lda], 4*lda, &b[j*p.k], scale, &c[i*ldc+j], 4*ldc, min(kernels.height, m-i)-1)
+			}
+			continue
+		}
+		for col := j; col < min(j+p.width, p.n); col++ {
+			at, stride := p.At(col)
+			for i := range m {
+				sum := int32(0)
+				for l := range p.k {
+					x, y := a[i*lda+l], b[at+l*stride]
+					sum += int32(int16(x))*int32(int16(y)) + int32(int16(x>>16))*int32(int16(y>>16))
+				}
+				c[i*ldc+col] = float32(sum) * scale
+			}
+		}
+	}
+}
+
 // tileSteps is the number of rows of a tile, and of pairs in each of them.
 const tileSteps = 16
 

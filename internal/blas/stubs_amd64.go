@@ -84,6 +84,11 @@ func spreadStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64
 //go:noescape
 func doublesAVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
+// wholeAVX2 runs one of its kernels, by its number.
+//
+//go:noescape
+func wholeAVX2(k int, a *uint32, lda int, b *uint32, scale float32, c *float32, ldc int, number int)
+
 // pairsAVX512 runs one of its kernels, by its number.
 //
 //go:noescape

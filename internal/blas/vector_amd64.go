@@ -23,6 +23,6 @@ var kernelsAVX512 = kernels{
 
 var kernelsAVX2 = kernels{
 	height: 6, panel: 16, lanes: 8, masked: true, doubles: doubleKernel{6, 8, doublesAVX2},
-	tile: tileAVX2, ahead: aheadAVX2, copy: copyRowsAVX2, transpose: transpose8,
+	tile: tileAVX2, ahead: aheadAVX2, copy: copyRowsAVX2, transpose: transpose8, whole: wholeAVX2,
 	sum: sumAVX2, spread: spreadAVX2, sumStrip: sumStripAVX2, addStrip: spreadStripAVX2,
 }

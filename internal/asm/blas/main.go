@@ -26,6 +26,9 @@ func amd64(f *target.File) {
 		s.sparse()
 		s.strips()
 		s.doubles()
+		if s.lanes == 8 {
+			s.wholeTiles()
+		}
 	}
 	s := &isa{File: f}
 	s.pairTiles()
