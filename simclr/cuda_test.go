@@ -15,7 +15,6 @@ import (
 
 func TestEvaluationOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	testLogisticGolden(t, d)
 	f, classes, split := probes(t)
 	x := goldenPoints(t, f, "logreg_X")
 	clear(x.Row(3))

@@ -156,10 +156,9 @@ type Evaluation struct {
 	// Test is the number of test images of a drawn split; 0 means 10 000, or a sixth of the
 	// images if there are fewer than 60 000.
 	Test int `key:"test,null" in:"[1,inf)"`
-	// Logistic says how the linear probe is fitted. If its Device is nil, the Device below is
-	// used.
+	// Logistic says how the linear probe is fitted.
 	Logistic LogisticOptions
-	// Device is where the classifiers compute; nil means the CPU.
+	// Device searches neighbours; nil means the CPU.
 	Device *model.Device
 	// Progress, if not nil, is called with the number of classifiers done and their total,
 	// two for each split.
@@ -242,8 +241,6 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 			e.Progress(done, 2*len(splits))
 		}
 	}
-	logistic := e.Logistic
-	logistic.Device = cmp.Or(logistic.Device, e.Device)
 	var knn, whitened, linear []float64
 	for i, s := range splits {
 		var one SplitResult
@@ -256,7 +253,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 			one.Whitened = kind.Got(KNNAccuracy(ctx, white, classes, s, k, e.Device))
 		}
 		progress(2*i + 1)
-		l := kind.Got(FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), logistic))
+		l := kind.Got(FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), e.Logistic))
 		found := kind.Got(l.Classify(features, s.Test))
 		right := 0
 		for j, c := range found {

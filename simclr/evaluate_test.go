@@ -14,7 +14,6 @@ import (
 
 	"cne/data"
 	"cne/data/images"
-	"cne/internal/device"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
 	"cne/model"
@@ -161,14 +160,11 @@ func TestKNNWithoutADirection(t *testing.T) {
 	}
 }
 
-func TestLogisticGolden(t *testing.T) { testLogisticGolden(t, nil) }
-
-func testLogisticGolden(t *testing.T, on *device.Device) {
-	t.Helper()
+func TestLogisticGolden(t *testing.T) {
 	f, classes, split := probes(t)
 	x := goldenPoints(t, f, "logreg_X")
 	before := slices.Clone(x.X)
-	l, err := simclr.FitLogistic(t.Context(), x, classes, split.Train, 6, simclr.LogisticOptions{Penalty: 1. / 200, Tolerance: 1e-6, Device: on})
+	l, err := simclr.FitLogistic(t.Context(), x, classes, split.Train, 6, simclr.LogisticOptions{Penalty: 1. / 200, Tolerance: 1e-6})
 	must(t, err)
 	if !l.Converged || l.Gradient > 1e-6 {
 		t.Errorf("after %d steps a derivative is %g", l.Steps, l.Gradient)

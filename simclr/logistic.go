@@ -12,12 +12,10 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
-	"cne/internal/device"
 	"cne/internal/elementary"
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/selection"
-	"cne/model"
 )
 
 // LogisticOptions are the options for fitting a Logistic. The zero value is the linear
@@ -33,10 +31,6 @@ type LogisticOptions struct {
 	Tolerance float64
 	// Iterations is the largest number of steps; 0 means 1000.
 	Iterations int
-	// Device computes the objective and its gradient; nil means the CPU. An accelerator
-	// computes the losses of images in single precision, to a relative error of about 1e-6,
-	// and adds them up in double precision.
-	Device *model.Device
 }
 
 // complete returns the options with the defaults filled in, or fails as kind.Expect does.
@@ -77,7 +71,7 @@ type Logistic struct {
 // In addition to a standardised copy of the features it takes up to 256·count·D bytes, and
 // about 24·D² for D up to 4096; wider features are not preconditioned, and need more steps.
 // Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit (a class without a row) or
-// ErrFeatures, or come from ctx or the device. It is not an error if the tolerance is not
+// ErrFeatures, or come from ctx. It is not an error if the tolerance is not
 // met.
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int,
 	options LogisticOptions) (_ *Logistic, err error) {
@@ -95,10 +89,6 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	kind.Check(cmp.Or(err, ctx.Err()))
 	o.x = x.X
 	o.prepare()
-	if !options.Device.OnHost() {
-		o.onDevice = kind.Got(newDeviceObjective(options.Device, o))
-		defer o.onDevice.memory.Free()
-	}
 	l := &Logistic{Scaler: scaler}
 	theta := kind.Got(o.minimize(ctx, options, l))
 	l.Weights, l.Bias = theta[:count*o.d], theta[count*o.d:]
@@ -160,8 +150,6 @@ type objective struct {
 	partial []float32 // [pieces, k, d]
 	scratch parallel.Pool[[]float32]
 	inverse *preconditioner // nil for features that are too wide
-
-	onDevice *deviceObjective // nil on the CPU
 }
 
 // prepare allocates memory and computes the preconditioner.
@@ -182,13 +170,10 @@ func (o *objective) prepare() {
 }
 
 // evaluate returns the objective and writes its gradient.
-func (o *objective) evaluate(theta, gradient []float64) (float64, error) {
+func (o *objective) evaluate(theta, gradient []float64) float64 {
 	d, k := o.d, o.k
 	selection.Convert(o.w, theta[:k*d])
 	copy(o.bias, theta[k*d:])
-	if o.onDevice != nil {
-		return o.onDevice.evaluate(o, theta, gradient)
-	}
 	parallel.For(o.n, o.grain, o.piece)
 
 	loss := selection.Sum(o.losses) / float64(o.n)
@@ -211,16 +196,10 @@ func (o *objective) evaluate(theta, gradient []float64) (float64, error) {
 	for i, v := range o.biases {
 		bias[i%k] += float64(v * scale)
 	}
-	return loss + o.penaltyOf(theta), nil
-}
-
-// penaltyOf returns the penalty's part of the objective.
-func (o *objective) penaltyOf(theta []float64) float64 {
-	if o.penalty == 0 {
-		return 0
+	if o.penalty > 0 {
+		loss += o.penalty / 2 * dot(theta[:k*d], theta[:k*d])
 	}
-	w := theta[:o.k*o.d]
-	return o.penalty / 2 * dot(w, w)
+	return loss
 }
 
 // piece computes the losses of a piece of the images and their gradient.
@@ -271,9 +250,9 @@ func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Lo
 	theta, gradient := make([]float64, size), make([]float64, size)
 	next, nextGradient := make([]float64, size), make([]float64, size)
 	direction := make([]float64, size)
-	loss := kind.Got(o.evaluate(theta, gradient))
-	l.Loss = loss
-	h := &history{precondition: o.precondition, scale: float64(o.k)}
+	l.Loss = o.evaluate(theta, gradient)
+	// The gradient of the bias stays as it is.
+	h := &history{precondition: func(v []float64) { o.inverse.apply(v[:o.k*o.d], o.k) }, scale: float64(o.k)}
 	for {
 		l.Gradient = floats.Norm(gradient, math.Inf(1))
 		l.Converged = l.Gradient <= options.Tolerance
@@ -319,7 +298,7 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 		for i, v := range theta {
 			next[i] = v + float64(step*direction[i])
 		}
-		reached := kind.Got(o.evaluate(next, gradient))
+		reached := o.evaluate(next, gradient)
 		switch at := dot(direction, gradient); {
 		case !(reached <= loss+float64(decrease*step*slope)+float64(noise*math.Abs(loss))) || at > -curvature*slope:
 			hi = step
@@ -335,14 +314,6 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 		}
 	}
 	return 0, errNoStep
-}
-
-// precondition multiplies a gradient by the inverse of the features' covariance, class by
-// class, and does not change the gradient of the bias.
-func (o *objective) precondition(v []float64) {
-	if o.inverse != nil {
-		o.inverse.apply(v[:o.k*o.d], o.k)
-	}
 }
 
 // A history is L-BFGS's memory of past steps.
@@ -414,85 +385,6 @@ func add(dst []float64, factor float64, x []float64) {
 	}
 }
 
-// A deviceObjective computes an objective on an accelerator.
-type deviceObjective struct {
-	device       *device.Device
-	memory       device.Pieces
-	pieces, wide int // wide: d + 1, for a feature that is always 1
-
-	x, class, w, bias, z, losses, parts, gradient device.Pointer
-
-	weights []float32 // [k, wide]: W, and zeros for the last feature
-	lossOf  []float64 // of each block of images
-	sums    []float64 // [k, wide]: the derivatives' sums over the images
-}
-
-// Sizes that the kernels share.
-const (
-	deviceImages   = 256 // of a block of losses
-	deviceFeatures = 128 // of a block of products
-	deviceClasses  = 8
-)
-
-// newDeviceObjective uploads the features and classes, which do not change.
-func newDeviceObjective(d *device.Device, o *objective) (_ *deviceObjective, err error) {
-	r := &deviceObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
-	defer kind.Undo(&err, func() { r.memory.Free() })
-	blocks := parallel.Pieces(o.n, deviceImages)
-	r.weights, r.lossOf, r.sums = make([]float32, o.k*r.wide), make([]float64, blocks), make([]float64, o.k*r.wide)
-	r.memory = kind.Got(d.AllocPieces(
-		o.n*r.wide*4, o.n*4, len(r.weights)*4, o.k*8, o.n*o.k*4, blocks*8, r.pieces*len(r.sums)*8, len(r.sums)*8))
-	for i, at := range []*device.Pointer{&r.x, &r.class, &r.w, &r.bias, &r.z, &r.losses, &r.parts, &r.gradient} {
-		*at = r.memory.At(i)
-	}
-	rows := max(1, 1<<22/r.wide)
-	chunk := make([]float32, min(rows, o.n)*r.wide)
-	for lo := 0; lo < o.n; lo += rows {
-		hi := min(o.n, lo+rows)
-		for i := lo; i < hi; i++ {
-			row := chunk[(i-lo)*r.wide : (i-lo+1)*r.wide]
-			copy(row, o.x[i*o.d:(i+1)*o.d])
-			row[o.d] = 1
-		}
-		kind.Check(device.Upload(d, r.x.At(lo*r.wide, 4), chunk[:(hi-lo)*r.wide]))
-	}
-	kind.Check(device.Upload(d, r.class, o.class))
-	return r, nil
-}
-
-// evaluate is objective.evaluate, after o.w and o.bias were set.
-func (r *deviceObjective) evaluate(o *objective, theta, gradient []float64) (float64, error) {
-	d, k, dev := o.d, o.k, r.device
-	for c := range k {
-		copy(r.weights[c*r.wide:], o.w[c*d:(c+1)*d])
-	}
-	across, chunks := parallel.Pieces(r.wide, deviceFeatures), parallel.Pieces(k, deviceClasses)
-	if err := cmp.Or(
-		device.Upload(dev, r.w, r.weights),
-		device.Upload(dev, r.bias, o.bias),
-		dev.Multiply(device.Product{
-			TransB: true, M: o.n, N: k, K: r.wide, Alpha: 1, A: r.x, LDA: r.wide, B: r.w, LDB: r.wide, C: r.z, LDC: k, Exact: true,
-		}),
-		dev.Launch("logistic_losses", device.Launch{Grid: len(r.lossOf), Block: deviceImages}, device.Arg(r.losses),
-			device.Arg(r.z), device.Arg(r.bias), device.Arg(r.class), device.Int(o.n), device.Int(k)),
-		dev.Launch("logistic_products", device.Launch{Grid: across * chunks * r.pieces, Block: deviceFeatures}, device.Arg(r.parts),
-			device.Arg(r.z), device.Arg(r.x), device.Int(o.n), device.Int(r.wide), device.Int(k), device.Int(o.grain)),
-		dev.Each("logistic_gradient", len(r.sums), device.Arg(r.gradient), device.Arg(r.parts), device.Int(r.pieces), device.Int(len(r.sums))),
-		device.Download(dev, r.sums, r.gradient),
-		device.Download(dev, r.lossOf, r.losses),
-	); err != nil {
-		return 0, err
-	}
-	scale := 1 / float64(o.n)
-	for c := range k {
-		for l, w := range theta[c*d : (c+1)*d] {
-			gradient[c*d+l] = float64(r.sums[c*r.wide+l]*scale) + float64(o.penalty*w)
-		}
-		gradient[k*d+c] = r.sums[c*r.wide+d] * scale
-	}
-	return float64(selection.Sum(r.lossOf)*scale) + o.penaltyOf(theta), nil
-}
-
 // maxPreconditioned is the largest width of features with a preconditioner. Its time
 // grows as the cube of the width; at this width it is some seconds.
 const maxPreconditioned = 4096
@@ -523,8 +415,11 @@ func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	return w
 }
 
-// apply multiplies count vectors of d, one after the other, by C⁻¹.
+// apply multiplies count vectors of d, one after the other, by C⁻¹, or by 1 if w is nil.
 func (w *preconditioner) apply(v []float64, count int) {
+	if w == nil {
+		return
+	}
 	if w.half == nil {
 		w.half, w.whole = make([]float32, len(v)), make([]float32, len(v))
 	}

@@ -34,17 +34,12 @@ func TestObjectiveGradient(t *testing.T) {
 	x, class := blobs(n, d, k)
 	o := &objective{n: n, d: d, k: k, x: x, class: class, penalty: 0.3}
 	o.prepare()
-	at := func(theta, gradient []float64) float64 {
-		loss, err := o.evaluate(theta, gradient)
-		must(t, err)
-		return loss
-	}
 	s := rng.New(2, rng.Sample)
 	theta, gradient, other := make([]float64, k*d+k), make([]float64, k*d+k), make([]float64, k*d+k)
 	for i := range theta {
 		theta[i] = float64(s.IntN(64)-32) / 32
 	}
-	loss := at(theta, gradient)
+	loss := o.evaluate(theta, gradient)
 	if !(loss > 0) {
 		t.Fatalf("a loss of %v", loss)
 	}
@@ -52,9 +47,9 @@ func TestObjectiveGradient(t *testing.T) {
 	for i := range theta {
 		here := theta[i]
 		theta[i] = here + h
-		up := at(theta, other)
+		up := o.evaluate(theta, other)
 		theta[i] = here - h
-		down := at(theta, other)
+		down := o.evaluate(theta, other)
 		theta[i] = here
 		if want := (up - down) / (2 * h); math.Abs(gradient[i]-want) > 3e-5 {
 			t.Errorf("derivative %d is %v, by differences %v", i, gradient[i], want)

@@ -206,7 +206,7 @@ func Example_spectrum() {
 			fmt.Println(err)
 			return
 		}
-		partition, err := quality.PartitionFunction(context.Background(), embedding, 2, nil)
+		partition, err := quality.PartitionFunction(context.Background(), embedding, 2)
 		if err != nil {
 			fmt.Println(err)
 			return

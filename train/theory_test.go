@@ -25,7 +25,7 @@ func fitSimplex(t *testing.T, d int, place train.SpectrumParam, m int) float64 {
 	trained(t, e, heads, tails, train.Options{
 		BatchSize: len(heads), Seed: 3, Phases: []train.Phase{{Epochs: 4000, LR: 0.01, Spectrum: place, Negatives: m}},
 	})
-	z, err := quality.PartitionFunction(t.Context(), e.Table(), d, nil)
+	z, err := quality.PartitionFunction(t.Context(), e.Table(), d)
 	must(t, err)
 	return z
 }

@@ -88,7 +88,7 @@ func placeFor(zBar float64) train.SpectrumParam { return train.FromZBar(zBar * 9
 func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	for _, zBar := range []float64{0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 5.7} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 12000)
-		z, err := quality.PartitionFunction(t.Context(), y, 2, nil)
+		z, err := quality.PartitionFunction(t.Context(), y, 2)
 		must(t, err)
 		if math.Abs(z/zBar-1) > 0.01 {
 			t.Errorf("Z̄ = %g: partition function %.4f", zBar, z)
@@ -96,7 +96,7 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	}
 	for _, zBar := range []float64{6.5, 9} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 12000)
-		if z, err := quality.PartitionFunction(t.Context(), y, 2, nil); err != nil || z < 5.98 {
+		if z, err := quality.PartitionFunction(t.Context(), y, 2); err != nil || z < 5.98 {
 			t.Errorf("Z̄ = %g: partition function %.4f, want 6 (%v)", zBar, z, err)
 		}
 	}

@@ -67,5 +67,5 @@ func embed(ctx context.Context, zBar float64, epochs int, lr float64) (float64, 
 	if err != nil {
 		return 0, err
 	}
-	return quality.PartitionFunction(ctx, m.Table(), 2, nil)
+	return quality.PartitionFunction(ctx, m.Table(), 2)
 }

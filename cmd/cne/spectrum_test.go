@@ -74,7 +74,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 				}
 				// The figures are correct for the embedding in the folder.
 				e := readPositions(t, filepath.Join("run", m.Folder, "embedding.npy"))
-				z, err := quality.PartitionFunction(t.Context(), e.X, e.D, nil)
+				z, err := quality.PartitionFunction(t.Context(), e.X, e.D)
 				must(t, err)
 				if m.PartitionFunction == nil || math.Abs(z/(*m.PartitionFunction)-1) > 1e-6 {
 					t.Errorf("%s: partition function %v in spectrum.json, %v of the embedding", m.Folder, m.PartitionFunction, z)

@@ -205,10 +205,7 @@ func (q *roundedPanels) multiply(p *panels, w *workspace, left []uint32, rows, b
 	}
 	blas.MultiplyWhole(q.form, rows, left, q.width, right, float32(q.unit*q.unit), w.products, blockSize)
 	for r := range rows {
-		points := p.rows(blockJ)
-		if left[(r+1)*q.width-1] == 0 {
-			points = 0
-		}
+		points := selection.If(left[(r+1)*q.width-1] == 0, 0, p.rows(blockJ))
 		selection.Fill(w.products[r*blockSize+points:(r+1)*blockSize], 2*aboveAll)
 	}
 }

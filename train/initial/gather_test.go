@@ -78,7 +78,7 @@ func TestGather(t *testing.T) {
 }
 
 func partition(t *testing.T, m *data.Matrix) float64 {
-	z, err := quality.PartitionFunction(t.Context(), m.X, m.D, nil)
+	z, err := quality.PartitionFunction(t.Context(), m.X, m.D)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@
 package quality
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -52,42 +51,6 @@ func onBoth(t *testing.T, what string, d *device.Device, within, absolute float6
 // one makes a list of one figure.
 func one(v float64, err error) ([]float64, error) { return []float64{v}, err }
 
-func TestPairsOnDevice(t *testing.T) {
-	d := fakecuda.Open(t)
-	for _, size := range []struct{ n, d int }{{2, 1}, {31, 2}, {257, 2}, {2100, 2}, {300, 3}, {129, 20}} {
-		m := scattered(size.n, size.d)
-		onBoth(t, fmt.Sprint("partition function of ", size), d, 2e-6, 0, func(d *device.Device) ([]float64, error) {
-			return one(PartitionFunction(t.Context(), m.X, m.D, d))
-		})
-	}
-}
-
-func TestEdgesOnDevice(t *testing.T) {
-	d := fakecuda.Open(t)
-	for _, size := range []struct{ n, d, edges int }{{2, 1, 1}, {31, 2, 4096}, {300, 2, 4500}, {129, 20, 257}, {50, 3, 33}} {
-		m := scattered(size.n, size.d)
-		var heads, tails []int32
-		s := rng.New(3, rng.Sample)
-		for range size.edges {
-			i := s.IntN(size.n)
-			heads, tails = append(heads, int32(i)), append(tails, int32((i+1+s.IntN(size.n-1))%size.n))
-		}
-		onBoth(t, fmt.Sprint("divergence of ", size), d, 1e-6, 1, func(d *device.Device) ([]float64, error) {
-			return one(klOf(t.Context(), heads, tails, m.X, m.D, 10, d))
-		})
-	}
-	// Single precision cannot hold the squares of such distances.
-	far := []float32{0, 1e30}
-	if got, err := klOf(t.Context(), []int32{0}, []int32{1}, far, 1, 1, d); err != nil || math.Abs(got-60*math.Ln10) > 1e-6 {
-		t.Errorf("the divergence of distant points is %v (%v), want %v", got, err, 60*math.Ln10)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := klOf(ended, []int32{0}, []int32{1}, far, 1, 1, d); !errors.Is(err, context.Canceled) {
-		t.Errorf("after its context has ended, the error is %v", err)
-	}
-}
-
 func TestAccuracyOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d int }{{40, 2}, {300, 2}, {300, 12}} {
@@ -108,20 +71,13 @@ func TestAccuracyOnDevice(t *testing.T) {
 
 func TestRefusalsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	nan := float32(math.NaN())
-	if _, err := PartitionFunction(t.Context(), []float32{0, nan}, 1, d); !errors.Is(err, ErrNotFinite) {
-		t.Errorf("NaN gives %v", err)
-	}
-	if z, err := PartitionFunction(t.Context(), []float32{1, 2}, 2, d); z != 0 || err != nil {
-		t.Errorf("one point gives %v, %v", z, err)
-	}
 	m := scattered(5, 2)
 	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 5), scattered(3, 3), make([]int32, 3), 1, d); !errors.Is(err, ErrInput) {
 		t.Errorf("points of another width give %v", err)
 	}
 	fakecuda.Memory(t, 100)
 	var full *device.MemoryError
-	if _, err := PartitionFunction(t.Context(), m.X, 2, d); !errors.As(err, &full) {
+	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 5), m, make([]int32, 5), 1, d); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 	if used, _ := d.Usage(); used != 0 {

@@ -74,9 +74,9 @@ func ExampleMeasure_labels() {
 
 func ExamplePartitionFunction() {
 	// Three points at the corners of a triangle with sides 1, 1 and √2.
-	z, err := quality.PartitionFunction(context.Background(), []float32{0, 0, 1, 0, 0, 1}, 2, nil)
+	z, err := quality.PartitionFunction(context.Background(), []float32{0, 0, 1, 0, 0, 1}, 2)
 	fmt.Printf("%.4f %v\n", z, err)
-	_, err = quality.PartitionFunction(context.Background(), []float32{0, float32(math.NaN())}, 2, nil)
+	_, err = quality.PartitionFunction(context.Background(), []float32{0, float32(math.NaN())}, 2)
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, quality.ErrNotFinite))
 	// Output:

@@ -271,7 +271,7 @@ func (m *measurement) sum(ctx context.Context) Estimate {
 	}
 	x, n, d := m.embedding.X, m.embedding.N, m.embedding.D
 	if m.sample == nil {
-		m.z = &Estimate{Mean: kind.Got(PartitionFunction(ctx, x, d, m.Device)), Exact: true}
+		m.z = &Estimate{Mean: kind.Got(PartitionFunction(ctx, x, d)), Exact: true}
 	} else {
 		m.sums = kind.Got(overRows(ctx, n, m.sample, similarityTerms(x, n, d, true)))
 		mean := estimateMean(m.sums, n)
@@ -300,7 +300,7 @@ func (m *measurement) divergence(ctx context.Context) {
 	}
 	kl := &Estimate{Exact: true}
 	if m.sample == nil {
-		kl.Mean = kind.Got(klOf(ctx, g.Heads(), g.Indices, m.embedding.X, m.embedding.D, z.Mean, m.Device))
+		kl.Mean = kind.Got(klOf(ctx, g.Heads(), g.Indices, m.embedding.X, m.embedding.D, z.Mean))
 	} else if kl = m.sampleDivergence(ctx, z.Mean); kl == nil {
 		return
 	}

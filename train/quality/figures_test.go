@@ -13,8 +13,8 @@ import (
 // figures returns what is invariant of an embedding of a graph.
 func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 	t.Helper()
-	z := need(PartitionFunction(t.Context(), x, d, nil))(t)
-	return []float64{z, need(klOf(t.Context(), heads, tails, x, d, z, nil))(t)}
+	z := need(PartitionFunction(t.Context(), x, d))(t)
+	return []float64{z, need(klOf(t.Context(), heads, tails, x, d, z))(t)}
 }
 
 func TestMotionsAndReflectionsLeaveTheFigures(t *testing.T) {
@@ -64,7 +64,7 @@ func TestMotionsAndReflectionsLeaveTheFigures(t *testing.T) {
 	near(t, "partition function, scaled", figures(t, heads, tails, larger, 2)[0], partitionNaive(larger, 2), 1e-6)
 
 	big := normal[float32](8, 5000, 3, 2)
-	sameBits(t, "partition function", func() (float64, error) { return PartitionFunction(t.Context(), big, 3, nil) })
+	sameBits(t, "partition function", func() (float64, error) { return PartitionFunction(t.Context(), big, 3) })
 }
 
 // ranksNaive returns the rank in x of each neighbour, equal distances in the

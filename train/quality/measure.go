@@ -59,8 +59,7 @@ type Options struct {
 	// Seed seeds the samples (but not Spearman's, which is fixed) and the choice of
 	// classified points.
 	Seed uint64
-	// Device searches neighbours and, without a sample, computes the figures over all pairs of
-	// points; nil means the CPU.
+	// Device searches neighbours; nil means the CPU.
 	Device *Device
 	// Measured, if not nil, is called after each metric with the time that it took.
 	Measured func(m Metric, took time.Duration)

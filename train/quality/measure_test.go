@@ -55,12 +55,12 @@ func TestMeasure(t *testing.T) {
 			}
 		}
 	}
-	z, err := PartitionFunction(ctx, embedding.X, 2, nil)
+	z, err := PartitionFunction(ctx, embedding.X, 2)
 	check("partition function", f.PartitionFunction)(z, err)
 	check("recall", f.KNNRecall)(knnRecall(near.Nearest(k).Index, found.Index, k, n))
 	check("Spearman", f.Spearman)(mean(spearman(ctx, points, embedding, 100, 0)))
 	heads, tails := graph.EdgeList()
-	check("KL", f.KL)(klOf(ctx, heads, tails, embedding.X, 2, z, nil))
+	check("KL", f.KL)(klOf(ctx, heads, tails, embedding.X, 2, z))
 	ranks := need(neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{}))(t)
 	check("trustworthiness", f.Trustworthiness)(trustworthinessOf(ranks, k), nil)
 	labelled := data.NewMatrix(0, 2)
@@ -283,10 +283,10 @@ func TestMeasureStops(t *testing.T) {
 	end()
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for name, err := range map[string]error{
-		"partition function":       errorOf(PartitionFunction(ended, embedding.X, 2, nil)),
-		"partition function, wide": errorOf(PartitionFunction(ended, points.X, 3, nil)),
-		"partition function, 64":   errorOf(PartitionFunction(ended, make([]float64, 9), 3, nil)),
-		"KL":                       errorOf(klOf(ended, heads, tails, embedding.X, 2, 1, nil)),
+		"partition function":       errorOf(PartitionFunction(ended, embedding.X, 2)),
+		"partition function, wide": errorOf(PartitionFunction(ended, points.X, 3)),
+		"partition function, 64":   errorOf(PartitionFunction(ended, make([]float64, 9), 3)),
+		"KL":                       errorOf(klOf(ended, heads, tails, embedding.X, 2, 1)),
 		"Spearman":                 errorOf(spearman(ended, points, embedding, 300, 1)),
 		"accuracy":                 errorOf(knnAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
 		"held-out accuracy":        errorOf(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),

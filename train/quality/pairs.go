@@ -70,7 +70,8 @@ func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
 			return sum
 		}
 	}
-	planes := planesOf(f, n, d)
+	planes := make([]float32, len(f)) // the points, coordinate after coordinate
+	simd.Planes(planes, n, f, d)
 	if d != 2 {
 		return func(i, lo, hi int, work []float32) (sum float64) {
 			for ; lo < hi; lo += sumBlock {
@@ -94,13 +95,6 @@ func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
 		}
 		return sum
 	}
-}
-
-// planesOf returns points coordinate after coordinate.
-func planesOf(e []float32, n, d int) []float32 {
-	planes := make([]float32, len(e))
-	simd.Planes(planes, n, e, d)
-	return planes
 }
 
 // squaredDistance is computed in double precision, so exact ties and

@@ -3,7 +3,6 @@ package quality
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"cne/internal/elementary"
 	"cne/internal/kind"
@@ -22,10 +21,9 @@ import (
 //
 // All n(n−1)/2 pairs are visited. For float32 the terms are computed in single precision.
 // The relative error of the sum is then below 1e-6 for d = 2, and about d·1e-7 at worst
-// for large d. For float64 they are computed in double precision, and always on the CPU.
-// A device's result agrees with the CPU's to 1e-6. Errors wrap ErrInput or ErrNotFinite,
-// or are ctx's or the device's.
-func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *Device) (_ float64, err error) {
+// for large d. For float64 they are computed in double precision. Errors wrap ErrInput or
+// ErrNotFinite, or are ctx's.
+func PartitionFunction[T Float](ctx context.Context, embedding []T, d int) (_ float64, err error) {
 	defer kind.Catch(&err)
 	kind.Expect(d >= 1 && len(embedding)%d == 0, ErrInput, "embedding: got %d values, want points of %d coordinates", len(embedding), d)
 	if i := simd.FirstNotFinite(embedding); i >= 0 {
@@ -34,9 +32,6 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 	n := len(embedding) / d
 	if n < 2 {
 		return 0, nil
-	}
-	if e, single := any(embedding).([]float32); single && !on.OnHost() {
-		return 2 * kind.Got(devicePairs(ctx, on, e, n, d)), nil
 	}
 	return 2 * kind.Got(overTiles(ctx, n, similarityTerms(embedding, n, d, false))), nil
 }
@@ -52,27 +47,17 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 // Edge number e goes from point heads[e] to point tails[e], counted from 0;
 // both directions of an edge are in the list. The embedding holds points of d
 // coordinates, row after row.
-//
-// On a device, nil for the CPU, the result agrees to 1e-6 with the CPU's, and errors may be the
-// device's. Embeddings of float64 stay on the CPU.
-func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (_ float64, err error) {
+func klOf[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64) (_ float64, err error) {
 	defer kind.Catch(&err)
-	attraction, edges := kind.Got(attractionOf(ctx, heads, tails, embedding, d, on)), float64(len(heads))
+	attraction, edges := kind.Got(attractionOf(ctx, heads, tails, embedding, d)), float64(len(heads))
 	return attraction/edges + elementary.Log(partition) - elementary.Log(edges), nil
 }
 
 // edgeGrain is how many edges make a piece of work.
 const edgeGrain = 1 << 13
 
-// attractionOf sums −log q over the edges of a graph, on a device if possible.
-func attractionOf[T Float](ctx context.Context, heads, tails []int32, e []T, d int, on *Device) (float64, error) {
-	if single, ok := any(e).([]float32); ok && !on.OnHost() {
-		sum, err := deviceOverEdges(ctx, on, heads, tails, single, d)
-		if err != nil || !math.IsInf(sum, 0) && !math.IsNaN(sum) {
-			return sum, err
-		}
-		// Squares of such distances are too large for single precision.
-	}
+// attractionOf sums −log q over the edges of a graph.
+func attractionOf[T Float](ctx context.Context, heads, tails []int32, e []T, d int) (float64, error) {
 	partial := make([]float64, parallel.Pieces(len(heads), edgeGrain))
 	err := parallel.ForContext(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
 		var sum float64

@@ -119,20 +119,20 @@ func TestGolden(t *testing.T) {
 	x, y := value(t, f, "X"), value(t, f, "Y")
 	inData := need(f.Tensors["knn_x"].Int32s())(t)
 
-	z := need(PartitionFunction(t.Context(), y, 2, nil))(t)
+	z := need(PartitionFunction(t.Context(), y, 2))(t)
 	near(t, "partition function", z, value(t, f, "partition")[0], tolerance)
 
 	single := make([]float32, len(y))
 	for i, v := range y {
 		single[i] = float32(v)
 	}
-	near(t, "partition function in float32", need(PartitionFunction(t.Context(), single, 2, nil))(t), value(t, f, "partition")[0], 1e-6)
+	near(t, "partition function in float32", need(PartitionFunction(t.Context(), single, 2))(t), value(t, f, "partition")[0], 1e-6)
 
 	heads, tails := symmetric(inData, k)
 	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
 		t.Fatalf("%d edges, want %d", len(heads), want[0])
 	}
-	near(t, "KL", need(klOf(t.Context(), heads, tails, y, 2, z, nil))(t), value(t, f, "kl")[0], tolerance)
+	near(t, "KL", need(klOf(t.Context(), heads, tails, y, 2, z))(t), value(t, f, "kl")[0], tolerance)
 
 	if got := nearestNaive(x, 20, k); !slices.Equal(got, inData) {
 		// The order within a row may differ; the sets may not.
@@ -175,10 +175,10 @@ func TestPartitionFunction(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 6, 50} {
 		for _, n := range []int{0, 1, 2, 3, 63, 64, 65, 300, 1500} {
 			x := normal[float64](uint64(n), n, d, 2)
-			got := need(PartitionFunction(t.Context(), x, d, nil))(t)
+			got := need(PartitionFunction(t.Context(), x, d))(t)
 			near(t, "float64", got, partitionNaive(x, d), 1e-12)
 			y := normal[float32](uint64(n), n, d, 2)
-			got = need(PartitionFunction(t.Context(), y, d, nil))(t)
+			got = need(PartitionFunction(t.Context(), y, d))(t)
 			near(t, "float32", got, partitionNaive(y, d), 1e-6)
 		}
 	}
@@ -190,12 +190,12 @@ func TestPartitionFunctionProperties(t *testing.T) {
 	for i := range same {
 		same[i] = 3.25
 	}
-	if z, err := PartitionFunction(t.Context(), same, 2, nil); err != nil || z != n*(n-1) {
+	if z, err := PartitionFunction(t.Context(), same, 2); err != nil || z != n*(n-1) {
 		t.Errorf("coinciding points: %v, %v; want n(n−1) = %d", z, err, n*(n-1))
 	}
 
 	x := normal[float64](1, n, 2, 3)
-	want, _ := PartitionFunction(t.Context(), x, 2, nil)
+	want, _ := PartitionFunction(t.Context(), x, 2)
 	shuffled, _ := permuted(x, 2, 5)
 	moved := make([]float64, len(x))
 	wide := make([]float64, len(x))
@@ -203,21 +203,21 @@ func TestPartitionFunctionProperties(t *testing.T) {
 		moved[i], wide[i] = x[i]+100, 2*x[i]
 	}
 	for name, other := range map[string][]float64{"permuted": shuffled, "rotated": rotated(x, 1), "moved": moved} {
-		got, _ := PartitionFunction(t.Context(), other, 2, nil)
+		got, _ := PartitionFunction(t.Context(), other, 2)
 		near(t, name, got, want, 1e-11)
 	}
-	if z, _ := PartitionFunction(t.Context(), wide, 2, nil); z >= want {
+	if z, _ := PartitionFunction(t.Context(), wide, 2); z >= want {
 		t.Errorf("twice as large: %v, not below %v", z, want)
 	}
 	// Far out, 1/(1+d²) is 1/d²: ten times the size, a hundredth of the sum.
 	far, farther := []float64{0, 1e6, 3e6}, []float64{0, 1e7, 3e7}
-	a, _ := PartitionFunction(t.Context(), far, 1, nil)
-	b, _ := PartitionFunction(t.Context(), farther, 1, nil)
+	a, _ := PartitionFunction(t.Context(), far, 1)
+	b, _ := PartitionFunction(t.Context(), farther, 1)
 	near(t, "far", a, 100*b, 1e-9)
 
 	y := normal[float32](1, 5000, 2, 3)
-	sameBits(t, "d=2", func() (float64, error) { return PartitionFunction(t.Context(), y, 2, nil) })
-	sameBits(t, "d=5", func() (float64, error) { return PartitionFunction(t.Context(), y, 5, nil) })
+	sameBits(t, "d=2", func() (float64, error) { return PartitionFunction(t.Context(), y, 2) })
+	sameBits(t, "d=5", func() (float64, error) { return PartitionFunction(t.Context(), y, 5) })
 }
 
 func TestSimilarities(t *testing.T) {
@@ -254,26 +254,26 @@ func TestSimilarities(t *testing.T) {
 func TestKL(t *testing.T) {
 	// Four points, by hand: q is 1/2 on both edges.
 	e := []float64{0, 1, 5, 6}
-	z, _ := PartitionFunction(t.Context(), e, 1, nil)
-	got := need(klOf(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z, nil))(t)
+	z, _ := PartitionFunction(t.Context(), e, 1)
+	got := need(klOf(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z))(t)
 	near(t, "by hand", got, math.Log(0.25/(0.5/z)), 1e-14)
 
 	const n = 400
 	x := normal[float64](7, n, 2, 2)
 	heads, tails := symmetric(nearestNaive(x, 2, 5), 5)
-	z, _ = PartitionFunction(t.Context(), x, 2, nil)
-	want, _ := klOf(t.Context(), heads, tails, x, 2, z, nil)
+	z, _ = PartitionFunction(t.Context(), x, 2)
+	want, _ := klOf(t.Context(), heads, tails, x, 2, z)
 	if !(want > 0) {
 		t.Errorf("KL = %v; it is positive unless the embedding is perfect", want)
 	}
 	slices.Reverse(heads)
 	slices.Reverse(tails)
-	got, _ = klOf(t.Context(), heads, tails, rotated(x, 2), 2, z, nil)
+	got, _ = klOf(t.Context(), heads, tails, rotated(x, 2), 2, z)
 	near(t, "rotated, edges reversed", got, want, 1e-12)
 	sameBits(t, "KL", func() (float64, error) {
 		big := normal[float32](8, n, 3, 1)
 		h, u := slices.Repeat(heads, 20), slices.Repeat(tails, 20)
-		return klOf(t.Context(), h, u, big, 3, 1000, nil)
+		return klOf(t.Context(), h, u, big, 3, 1000)
 	})
 }
 
@@ -651,10 +651,10 @@ func TestRefusals(t *testing.T) {
 		err, is error
 		want    string
 	}{
-		"partition: width":                    {errorOf(PartitionFunction(t.Context(), three, 4, nil)), ErrInput, "embedding: got 6 values, want points of 4"},
-		"partition: width 0":                  {errorOf(PartitionFunction(t.Context(), three, 0, nil)), ErrInput, "points of 0 coordinates"},
-		"partition: NaN":                      {errorOf(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil)), ErrNotFinite, "point 1 of the embedding (counted from 0): got NaN as coordinate 1"},
-		"partition: infinite":                 {errorOf(PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil)), ErrNotFinite, "-Inf"},
+		"partition: width":                    {errorOf(PartitionFunction(t.Context(), three, 4)), ErrInput, "embedding: got 6 values, want points of 4"},
+		"partition: width 0":                  {errorOf(PartitionFunction(t.Context(), three, 0)), ErrInput, "points of 0 coordinates"},
+		"partition: NaN":                      {errorOf(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2)), ErrNotFinite, "point 1 of the embedding (counted from 0): got NaN as coordinate 1"},
+		"partition: infinite":                 {errorOf(PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1)), ErrNotFinite, "-Inf"},
 		"recall: range":                       {errorOf(knnRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0): got 2"},
 		"recall: empty":                       {errorOf(knnRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
 		"Spearman: collapsed":                 {errorOf(spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1)), ErrUndefined, "all distances are equal"},
@@ -680,7 +680,7 @@ func BenchmarkPartitionFunction(b *testing.B) {
 	pairs := float64(n) * float64(n-1) / 2
 	b.Run("float32", func(b *testing.B) {
 		for b.Loop() {
-			PartitionFunction(b.Context(), y, 2, nil)
+			PartitionFunction(b.Context(), y, 2)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pairs, "ns/pair")
 	})
@@ -689,7 +689,7 @@ func BenchmarkPartitionFunction(b *testing.B) {
 		b.Run(fmt.Sprintf("float32, d=%d", d), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				PartitionFunction(b.Context(), y, d, nil)
+				PartitionFunction(b.Context(), y, d)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(5000*4999/2), "ns/pair")
 		})
@@ -697,7 +697,7 @@ func BenchmarkPartitionFunction(b *testing.B) {
 	z := normal[float64](1, n, 2, 10)
 	b.Run("float64", func(b *testing.B) {
 		for b.Loop() {
-			PartitionFunction(b.Context(), z, 2, nil)
+			PartitionFunction(b.Context(), z, 2)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pairs, "ns/pair")
 	})
