@@ -249,6 +249,33 @@ func TestRoundedPointsThatProveTooLittle(t *testing.T) {
 	}
 }
 
+// Queries and points at the limits of whole numbers: one point's norm is the largest, others round
+// to little or nothing, and queries are beyond all points.
+func TestWholeNumbersAtTheirLimits(t *testing.T) {
+	for _, spread := range []float32{1, 1e3, 1e6, 1e30} {
+		m := normal(600, 9, 4)
+		for l := range m.D {
+			m.Row(17)[l] *= spread
+		}
+		points := m.Clone()
+		for i := range points.N {
+			for l := range m.D {
+				points.Row(i)[l] *= 1 + float32(i%7)/4
+			}
+		}
+		for _, k := range []int{1, 20} {
+			same(t, knnRounded(t, m, k, true), oracle(m, k))
+			found := newNeighbors(points.N, k)
+			rankCandidates(t, roundedIndex(m, true), found, queries{points: points})
+			same(t, found, scan(m, points, k, false))
+		}
+	}
+	p := newRoundedPanels(normal(600, 9, 4), inOrder(600), true)
+	if most := slices.Max(p.norm) / p.rounded.unit; most > mostWhole || most < mostWhole/2-2 {
+		t.Errorf("the largest norm is %v", most)
+	}
+}
+
 // A query that rounds to almost nothing does not make the proofs of other queries false.
 func TestQueryOfSubnormalCoordinates(t *testing.T) {
 	m, r := data.NewMatrix(600, 9), rand.New(rand.NewPCG(1, 9))
