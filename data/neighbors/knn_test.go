@@ -270,6 +270,18 @@ func TestWholeNumbersAtTheirLimits(t *testing.T) {
 			same(t, found, scan(m, points, k, false))
 		}
 	}
+	// The farther a point is from the mean, the nearer it is to this query beyond whole numbers.
+	m := data.NewMatrix(600, 9)
+	for i := range m.N / 2 {
+		m.Row(i)[0], m.Row(i)[1+i%8] = 0.9+float32(i)/6000, 0.01
+		for l, v := range m.Row(i) {
+			m.Row(i + m.N/2)[l] = -v
+		}
+	}
+	query, found := data.NewMatrix(1, 9), newNeighbors(1, 1)
+	query.X[0] = 1.25
+	rankCandidates(t, roundedIndex(m, true), found, queries{points: query})
+	same(t, found, scan(m, query, 1, false))
 	p := newRoundedPanels(normal(600, 9, 4), inOrder(600), true)
 	if most := slices.Max(p.norm) / p.rounded.unit; most > mostWhole || most < mostWhole/2-2 {
 		t.Errorf("the largest norm is %v", most)

@@ -25,8 +25,8 @@ import (
 //
 // Whole numbers are z divided by a unit, the least power of two for which no point has a norm
 // above 2¹⁵−1. So products and h, whose half is dropped if it is odd, are exact below 2³¹. With
-// h = 2¹⁴a+b, (z, a, b, 2¹⁴, 1) and (−z, 2¹⁴, 1, a, b) have the product s. A point without
-// candidates has zeros only, and its products are set.
+// h = 2¹⁴a+b, (z, a, b, 2¹⁴, 1) and (−z, 2¹⁴, 1, a, b) have the product s. A query of a larger norm
+// has zeros only, so all its s are 0 and prove nothing.
 
 // roundedPanels are the panels of rounded points.
 type roundedPanels struct {
@@ -166,7 +166,7 @@ func (p *panels) round(z, x []float32) (h float32, norm, moved float64) {
 	return float32(sum / 2), norm, math.Sqrt(change / sum)
 }
 
-// writeWhole is writeBFloat16 for whole numbers. A query beyond them has zeros only.
+// writeWhole is writeBFloat16 for whole numbers.
 func (q *roundedPanels) writeWhole(p *panels, z []float32, row []uint32, x []float32) (last [3]uint32, norm, moved float64) {
 	clear(row)
 	if x == nil {
@@ -204,8 +204,7 @@ func (q *roundedPanels) multiply(p *panels, w *workspace, left []uint32, rows, b
 		return
 	}
 	blas.MultiplyWhole(q.form, rows, left, q.width, right, float32(q.unit*q.unit), w.products, blockSize)
-	for r := range rows {
-		points := selection.If(left[(r+1)*q.width-1] == 0, 0, p.rows(blockJ))
+	for points, r := p.rows(blockJ), 0; points < blockSize && r < rows; r++ {
 		selection.Fill(w.products[r*blockSize+points:(r+1)*blockSize], 2*aboveAll)
 	}
 }

@@ -311,7 +311,7 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q querie
 // and reports whether they are certainly the nearest of all base points.
 func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candidateLists, r int) bool {
 	keys, threshold, norm := s.of(r)
-	if far(norm) || len(keys) < nb.K { // whole numbers have no candidates for queries beyond the points
+	if far(norm) {
 		nb.unlimit(i)
 		return false
 	}
