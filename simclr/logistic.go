@@ -197,7 +197,7 @@ func (o *objective) evaluate(theta, gradient []float64) float64 {
 		bias[i%k] += float64(v * scale)
 	}
 	if o.penalty > 0 {
-		loss += o.penalty / 2 * dot(theta[:k*d], theta[:k*d])
+		loss += float64(o.penalty / 2 * dot(theta[:k*d], theta[:k*d]))
 	}
 	return loss
 }
