@@ -77,7 +77,8 @@ func TestRefusalsOnDevice(t *testing.T) {
 	}
 	fakecuda.Memory(t, 100)
 	var full *device.MemoryError
-	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 5), m, make([]int32, 5), 1, d); !errors.As(err, &full) {
+	m = scattered(300, 2)
+	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 300), m, make([]int32, 300), 1, d); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 	if used, _ := d.Usage(); used != 0 {
