@@ -66,7 +66,7 @@ func (f *File) dispatch(file *ir.File, text, stubs []byte, load, compare, branch
 	for _, x := range f.families {
 		fmt.Fprintf(&out, "\n// %s runs one of its kernels, by its number.\n", x.name)
 		first := slices.IndexFunc(file.Functions(), func(k *ir.Function) bool { return k.Name == x.members[0] })
-		at := file.Functions()[first].ArgumentBytes()
+		at := (file.Functions()[first].ArgumentBytes() + 7) &^ 7 // where the number is
 		fmt.Fprintf(&out, "TEXT ·%s(SB), NOSPLIT, $0-%d\n\t"+load+"\n", x.name, at+8, at)
 		var choose func(lo, hi int)
 		choose = func(lo, hi int) {
