@@ -39,7 +39,7 @@ type field struct {
 	leafCells []int      // the cells of the leaves
 	groups    []int      // the largest cells of at most groupPoints points
 	totals    []float64  // by leaf: Σ q over its points and all others
-	entries   [2][]entry // the points while cells are made; levels of cells take turns. One is masses
+	entries   [2][]entry // the points while cells are made; levels of cells take turns. The first is masses
 	keys      parallel.Pool[[]uint64]
 	sources   parallel.Pool[sources]
 }
@@ -61,7 +61,9 @@ func (e *entry) key(axis int) uint64 {
 	return uint64(selection.Ordered(e[axis]))<<32 | uint64(e.number())
 }
 
-func newField(n int) *field {
+// newField returns the field of n points. spare, of 3n numbers or more, is overwritten while
+// cells are made.
+func newField(n int, spare []float32) *field {
 	f := &field{order: selection.UpTo[uint32](n), masses: make([]float32, 3*n), cells: cellsOf(n)}
 	for c, at := range f.cells {
 		if at.size > 0 && at.size <= leafPoints {
@@ -71,8 +73,8 @@ func newField(n int) *field {
 			f.groups = append(f.groups, c)
 		}
 	}
-	masses := unsafe.Slice((*entry)(f.masses), n)
-	f.totals, f.entries = make([]float64, len(f.leafCells)), [2][]entry{masses, make([]entry, n)}
+	f.totals = make([]float64, len(f.leafCells))
+	f.entries = [2][]entry{unsafe.Slice((*entry)(f.masses), n), unsafe.Slice((*entry)(spare), n)}
 	return f
 }
 

@@ -66,7 +66,7 @@ func TestFieldIsAllPairs(t *testing.T) {
 	for _, tc := range fields {
 		before, points := fieldPoints(tc.n, tc.size)
 		forces := make([]float32, len(points))
-		f := newField(tc.n)
+		f := newField(tc.n, make([]float32, 3*tc.n))
 		f.divide(before)
 		f.summarize(points)
 		checkForces(t, tc.size, tc.tol, points, forces, f.repel(forces))
@@ -80,7 +80,7 @@ func TestFieldOfEqualPoints(t *testing.T) {
 	for i := range n {
 		points[2*i], points[2*i+1] = 0.1, -3.7
 	}
-	f := newField(n)
+	f := newField(n, make([]float32, 3*n))
 	f.divide(points)
 	if total := f.repel(forces); math.Abs(total/n/(n-1)-1) > 1e-6 || slices.ContainsFunc(forces, func(f float32) bool { return f != 0 }) {
 		t.Errorf("Σ q is %g, want %d, or forces are not 0", total, n*(n-1))

@@ -308,9 +308,10 @@ type edgeSpace struct {
 
 func newHostForces(w *wholeBatch) *hostForces {
 	n := w.n
-	return &hostForces{wholeBatch: w, field: newField(n), place: selection.UpTo[uint32](n), starts: make([]int, n+1),
+	results := make([]float32, 4*n)
+	return &hostForces{wholeBatch: w, field: newField(n, results), place: selection.UpTo[uint32](n), starts: make([]int, n+1),
 		tails: make([]int32, len(w.tails)), weights: slices.Clone(w.weights), at: make([]float32, 2*n),
-		attracted: make([]float32, 2*n), repelled: make([]float32, 2*n), losses: make([]float64, parallel.Pieces(n, pointsPerPiece))}
+		attracted: results[:2*n], repelled: results[2*n:], losses: make([]float64, parallel.Pieces(n, pointsPerPiece))}
 }
 
 func (h *hostForces) close() {}

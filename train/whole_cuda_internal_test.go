@@ -72,7 +72,7 @@ func TestCellsOnDevice(t *testing.T) {
 			}
 			f := forcesOnDevice(t, d, points)
 			f.divide(f.points)
-			want := newField(n)
+			want := newField(n, make([]float32, 3*n))
 			want.divide(points)
 			for i, p := range wordsOf(t, d, f.order, n) {
 				if p != want.order[i] {

@@ -117,7 +117,7 @@ func (p *Points) Estimate() (e Estimate) {
 	case p.Device: // which trains one embedding after the other
 		b, at, perEdge = 0, 1, 8
 	case p.AllPairs:
-		b, perEdge, cells = 0, 8+4/at, 125*n // the embeddings share the weights
+		b, perEdge, cells = 0, 8+4/at, 113*n // the embeddings share the weights
 	}
 	weights, layers, in := Part{"the table with its copies", "model.dim", n * dim}, 0., width
 	if p.Hidden != nil {
